@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { type ClusterOptions, MANAGER_PORT, parseManager } from '../extents/cluster.js';
 import {
   type CreateDiskOptions,
@@ -80,12 +81,22 @@ Examples:
 
 type Json = { json?: true };
 
+/** Says what connections to the cluster, or inside of it, are made of. */
+function addTransportOption(command: Command): Command {
+  return command.option(
+    '--transport <name>',
+    `${EXTENT_TRANSPORTS.join(', ')}: what connections are made of; auto is rdma, and tcp with a peer where that fails`,
+    choiceOption(EXTENT_TRANSPORTS),
+    'auto' as const,
+  );
+}
+
 /** Options of commands that ask the manager. */
 function addClusterOptions(command: Command): Command {
   command
     .addOption(optionWithDefault('--manager <host:port>', 'the manager', managerOption, `127.0.0.1:${MANAGER_PORT}`))
     .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
-  return addSecureOptions(addNicOptions(command)).option('--json', 'print one JSON document');
+  return addSecureOptions(addNicOptions(addTransportOption(command))).option('--json', 'print one JSON document');
 }
 
 /** Options of commands that run a manager. */
@@ -125,7 +136,7 @@ function registerUp(extents: Command, io: CliIo): void {
       rangeOption(3, NODES_MAX),
     )
     .option('--restart', 'start processes anew that die');
-  addSecureOptions(addNicOptions(addManagerOptions(command)))
+  addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
@@ -144,7 +155,7 @@ function registerManager(extents: Command, io: CliIo): void {
     .command('manager')
     .description('Run the manager of a cluster: it knows where everything is. It runs until Ctrl-C.')
     .requiredOption('--dir <path>', 'folder of what it knows; an empty one begins a new cluster');
-  addSecureOptions(addNicOptions(addManagerOptions(command)))
+  addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
     .addHelpText('after', '\nExamples:\n  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1')
     .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
@@ -163,7 +174,7 @@ function registerNode(extents: Command, io: CliIo): void {
     )
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'));
-  addSecureOptions(addNicOptions(command))
+  addSecureOptions(addNicOptions(addTransportOption(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',

@@ -6,7 +6,8 @@ import { checkOptions } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { type ExtentsClient, openExtents, type StreamDisk } from '../../extents/index.js';
+import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../../extents/index.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManager } from '../extents/cluster.js';
@@ -30,11 +31,13 @@ export interface StreamPlace {
   readonly takeOver: boolean;
   /** Credentials for this cluster alone. */
   readonly keys: SecureFlags;
+  /** What connections to the cluster are made of. */
+  readonly transport: ExtentTransport;
 }
 
 /** What may stand behind a `?`. */
-type Parameter = 'take-over' | 'psk' | 'cert' | 'key' | 'ca';
-const PARAMETERS = { 'take-over': true, psk: true, cert: true, key: true, ca: true } as const;
+type Parameter = 'take-over' | 'transport' | 'psk' | 'cert' | 'key' | 'ca';
+const PARAMETERS = { 'take-over': true, transport: true, psk: true, cert: true, key: true, ca: true } as const;
 
 /** Whether a backend is a disk in a cluster. */
 export function isStreamBackend(text: string): boolean {
@@ -42,22 +45,23 @@ export function isStreamBackend(text: string): boolean {
 }
 
 /**
- * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this machine. Throws
+ * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this machine, and without a
+ * transport it is `auto`. Throws
  * ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
  */
 export function parseStreamBackend(text: string): StreamPlace {
   const match = /^stream:([^@?]+)(?:@([^?]+))?(?:\?(.*))?$/.exec(text);
   const given: Partial<Record<Parameter, string>> = backendParameters(match?.[3]);
-  const { 'take-over': takeOver, ...keys } = given;
+  const { 'take-over': takeOver, transport: named = 'auto', ...keys } = given;
+  const transport = EXTENT_TRANSPORTS.find((name) => name === named);
   const isWithoutValue = Object.values(keys).includes('') || (takeOver ?? '') !== '';
-  if (match === null || isWithoutValue) {
-    const form =
-      'stream:NAME@HOST[:PORT], behind it ?take-over to fence another owner, ?psk=FILE for a cluster with keys, or both joined by &';
+  if (match === null || isWithoutValue || transport === undefined) {
+    const form = `stream:NAME@HOST[:PORT], behind it ?take-over to fence another owner, ?psk=FILE for a cluster with keys, ?transport=${EXTENT_TRANSPORTS.join('|')}, or several joined by &`;
     throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no disk in a cluster`, form);
   }
   checkOptions('a disk in a cluster', given, PARAMETERS);
   const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`] = match;
-  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined, keys };
+  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined, keys, transport };
 }
 
 /**
@@ -65,13 +69,14 @@ export function parseStreamBackend(text: string): StreamPlace {
  * there is no manager, with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on, and as `secureOf`. A cluster with keys takes those in `text`, else those of the command.
  */
 export async function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
-  const { disk: name, manager, takeOver, keys: ownKeys } = parseStreamBackend(text);
+  const { disk: name, manager, takeOver, keys: ownKeys, transport } = parseStreamBackend(text);
   const { host, text: address } = await managerAddress(manager);
   const secure = await secureOf(Object.keys(ownKeys).length > 0 ? ownKeys : keys);
-  const device = await openDevice({ address: (await localAddressTowards(host)).text, udpPort: 0, ...secure });
+  const own = (await localAddressTowards(host)).text;
+  const device = await openDevice({ address: own, udpPort: 0, io: 'auto', ...secure });
   let client: ExtentsClient | undefined;
   try {
-    client = await openExtents({ device, manager: address });
+    client = await openExtents({ device, manager: address, transport });
     const disk = await openWhenFree(client, name, takeOver, output);
     const opened = client;
     return {

@@ -2,7 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { parseCount } from '../../core/units.js';
-import { type ExtentsClient, openExtents } from '../../extents/index.js';
+import { type ExtentsClient, type ExtentTransport, openExtents } from '../../extents/index.js';
 import { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
@@ -35,6 +35,8 @@ export interface ClusterOptions extends NicOptions, SecureFlags {
   readonly manager: ManagerPlace;
   /** IP address of this side; default: from the routing table. */
   readonly bind?: IpAddress;
+  /** What connections are made of. */
+  readonly transport: ExtentTransport;
 }
 
 /** `HOST:PORT` with the address of the host. Rejects with ERR_ROCE_CONNECT if the name has none. */
@@ -48,11 +50,11 @@ export async function withCluster<T>(
   options: ClusterOptions,
   work: (client: ExtentsClient, manager: string) => Promise<T>,
 ): Promise<T> {
-  const { manager, bind, io, engine, spin } = options;
+  const { manager, bind, transport, io, engine, spin } = options;
   const secure = await secureOf(options);
   const { host, text } = await managerAddress(manager);
   const address = (bind ?? (await localAddressTowards(host))).text;
   await using device = await openDevice({ address, udpPort: 0, io, engine, spin, ...secure });
-  await using client = await openExtents({ device, manager: text });
+  await using client = await openExtents({ device, manager: text, transport });
   return await work(client, text);
 }

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/index.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -21,8 +22,9 @@ const service = {
       extentBytes: z.number(),
       code: z.enum(CODE_NAMES).optional(),
       codeAfterMs: z.number(),
+      transport: z.enum(EXTENT_TRANSPORTS),
     },
-    async ({ bind, folder, port, extentBytes, code, codeAfterMs, secure, ...nic }) => {
+    async ({ bind, folder, port, extentBytes, code, codeAfterMs, transport, secure, ...nic }) => {
       const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
       manager = await serveManager({
         device,
@@ -30,6 +32,7 @@ const service = {
         port,
         extentBytes,
         codeAfterMs,
+        transport,
         ...(code !== undefined && { code }),
       });
       return { address: manager.address, cluster: (await manager.status()).cluster };

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { type NodeServer, serveNode } from '../../extents/index.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -12,10 +13,17 @@ let node: NodeServer | undefined;
 
 const service = {
   start: method(
-    { ...nicOptionsShape, secure: z.custom<SecureFlags>(), bind: z.string(), folder: z.string(), manager: z.string() },
-    async ({ bind, folder, manager, secure, ...nic }) => {
+    {
+      ...nicOptionsShape,
+      secure: z.custom<SecureFlags>(),
+      bind: z.string(),
+      folder: z.string(),
+      manager: z.string(),
+      transport: z.enum(EXTENT_TRANSPORTS),
+    },
+    async ({ bind, folder, manager, transport, secure, ...nic }) => {
       const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
-      node = await serveNode({ device, folder, manager });
+      node = await serveNode({ device, folder, manager, transport });
       return { address: node.address, node: node.node };
     },
   ),

@@ -2,7 +2,7 @@
 
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { type NodeCounters, serveManager, serveNode } from '../../extents/index.js';
+import { type ExtentTransport, type NodeCounters, serveManager, serveNode } from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { orInterrupted, untilInterrupted } from '../interruption.js';
@@ -22,6 +22,8 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly bind: IpAddress;
   /** Bytes after which another extent begins. */
   readonly extentSize: number;
+  /** What its connections to nodes are made of. */
+  readonly transport: ExtentTransport;
 }
 
 /** Options of `rocev2 extents node`. */
@@ -36,6 +38,8 @@ export interface NodeOptions extends NicOptions, SecureFlags {
   readonly port: number;
   /** IP address of this side. */
   readonly bind: IpAddress;
+  /** What its connections to others are made of. */
+  readonly transport: ExtentTransport;
 }
 
 /** The fields of `extents manager --json`. */
@@ -66,10 +70,10 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 /** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
-  const { dir: folder, port, bind, extentSize: extentBytes, io, engine, spin } = options;
+  const { dir: folder, port, bind, extentSize: extentBytes, transport, io, engine, spin } = options;
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
-  await using manager = await serveManager({ device, folder, port, extentBytes, ...codingOf(options) });
+  await using manager = await serveManager({ device, folder, port, extentBytes, transport, ...codingOf(options) });
   const { cluster, nodes } = await manager.status();
   output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
   output.note(`listening on ${manager.address}`);
@@ -82,12 +86,12 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
 
 /** Runs a node until Ctrl-C, which is its normal end. */
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
-  const { dir: folder, join, port, bind, domain, io, engine, spin } = options;
+  const { dir: folder, join, port, bind, domain, transport, io, engine, spin } = options;
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
   const manager = (await managerAddress(join)).text;
   output.note(`joining the cluster of ${manager}`);
-  const joining = serveNode({ device, folder, manager, port, ...(domain !== undefined && { domain }) });
+  const joining = serveNode({ device, folder, manager, port, transport, ...(domain !== undefined && { domain }) });
   const node = await orInterrupted(joining, output.io.interrupted);
   if (node === undefined) return;
   await using _ = node;

@@ -8,6 +8,7 @@ import { whyUnwritable } from '../../core/file-errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
+import type { ExtentTransport } from '../../extents/index.js';
 import { ChildService } from '../../processes/child-service.js';
 import { untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
@@ -37,6 +38,8 @@ export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly bind: IpAddress;
   /** Bytes after which another extent begins. */
   readonly extentSize: number;
+  /** What connections between them are made of. */
+  readonly transport: ExtentTransport;
   /** Starts processes anew that die. */
   readonly restart?: boolean;
 }
@@ -132,11 +135,11 @@ class Family {
 
 /** Runs until Ctrl-C, which is the normal end. */
 export async function runUp(options: UpOptions, output: Output): Promise<void> {
-  const { dir, port, bind, extentSize: extentBytes, restart = false, io, engine, spin } = options;
+  const { dir, port, bind, extentSize: extentBytes, restart = false, transport, io, engine, spin } = options;
   const nodes = numberOfNodes(options);
   await checkFolder(dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
-  const common = { bind: bind.text, io, engine, spin, secure: secureFlagsOf(options) };
+  const common = { bind: bind.text, transport, io, engine, spin, secure: secureFlagsOf(options) };
   const family = new Family(output, restart);
   let managerPort = port;
   try {

@@ -11,7 +11,7 @@ import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
 import { openCoder } from './coder.js';
-import { askManager, EXTENT_TRANSPORTS, type ExtentTransport, Peers } from './peers.js';
+import { askManager, checkTransport, type ExtentTransport, Peers } from './peers.js';
 import { CLIENT_TIMING } from './timing.js';
 
 /** What {@link openExtents} takes. */
@@ -192,8 +192,7 @@ export class ExtentsClient implements AsyncDisposable {
 export async function openExtents(options: OpenExtentsOptions): Promise<ExtentsClient> {
   checkOptions('openExtents', options, OPTIONS);
   checkKind('manager', options.manager, typeof options.manager === 'string', 'HOST:PORT');
-  const { transport = 'auto' } = options;
-  checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
+  checkTransport(options.transport);
   const client = new ExtentsClient(options);
   try {
     await client.status();

@@ -10,7 +10,7 @@ import { StreamManager } from '../stream-manager.js';
 import { Upkeep } from '../upkeep.js';
 import { Closing } from './closing.js';
 import { FolderFiles } from './folder-files.js';
-import { Peers, placeText } from './peers.js';
+import { checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
 import { ServiceDoor } from './service-door.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
 import { MANAGER_TIMING } from './timing.js';
@@ -36,6 +36,8 @@ export interface ServeManagerOptions {
   readonly code?: CodeName;
   /** That time, milliseconds. Default 60,000. */
   readonly codeAfterMs?: number;
+  /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
+  readonly transport?: ExtentTransport;
 }
 
 const OPTIONS: OptionNames<ServeManagerOptions> = {
@@ -46,6 +48,7 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   extentBytes: true,
   code: true,
   codeAfterMs: true,
+  transport: true,
 };
 
 /** A manager at work; made by {@link serveManager}. */
@@ -85,11 +88,12 @@ export class ManagerServer implements AsyncDisposable {
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
   const { device, folder, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
-  const { codeAfterMs = MANAGER_TIMING.codeAfterMs } = options;
+  const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
   if (code !== undefined) checkKind('code', code, CODE_NAMES.includes(code), CODE_NAMES.join(' or '));
   checkWhole('codeAfterMs', codeAfterMs, 0, CODE_AFTER_MS_MAX);
+  checkTransport(transport);
   const { clock } = device;
   const timing = { ...MANAGER_TIMING, codeAfterMs };
   const closing = new Closing();
@@ -97,7 +101,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     const files = closing.use(await FolderFiles.open(folder));
     const metadata = await LogMetadata.open(files, clock);
     closing.defer(() => metadata.close());
-    const peers = closing.use(new Peers(device));
+    const peers = closing.use(new Peers(device, transport));
     const parts = { metadata, nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
     const manager = new StreamManager(parts);
     await manager.start();

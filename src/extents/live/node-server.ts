@@ -8,7 +8,7 @@ import { ExtentStore } from '../extent-store.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
 import { FolderFiles } from './folder-files.js';
-import { askManager, type ExtentTransport, Peers, placeText } from './peers.js';
+import { askManager, checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
 import { ServiceDoor } from './service-door.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
@@ -104,6 +104,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
   const { transport } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
+  checkTransport(transport);
   const { clock } = device;
   const timing = NODE_TIMING;
   const closing = new Closing();

@@ -6,6 +6,7 @@
 import { connectSocket } from '../../cm/connect-socket.js';
 import { connect } from '../../cm/listen-connect.js';
 import { channelSecurity, secureAsClient } from '../../cm/secure-channel.js';
+import { checkKind } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { connectRpc, type RpcClient, rpcOverStream, type Service } from '../../rpc/index.js';
@@ -21,6 +22,11 @@ export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64 } as const;
 export const EXTENT_TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
 /** One of {@link EXTENT_TRANSPORTS}. */
 export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for what is none. */
+export function checkTransport(transport: ExtentTransport = 'auto'): void {
+  checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
+}
 
 /** After RDMA has failed with a peer, TCP is used for so long. */
 const TCP_NS = 60 * NS_PER_S;
