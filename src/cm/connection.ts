@@ -219,12 +219,12 @@ export class Connection extends Resource {
   }
 
   /** Sends a message for whoever has claimed the messages. @internal */
-  sendClaimed(data: Uint8Array): Promise<void> {
+  sendClaimed(data: Memory): Promise<void> {
     return this.#transfers.run(data, undefined, (sges) => ({ opcode: 'SEND', sges }));
   }
 
-  /** Reads any memory of the peer that it has told of; `into` is memory of the scratch. @internal */
-  readClaimed(into: Uint8Array, remoteAddr: bigint, rkey: number): Promise<void> {
+  /** Reads any memory of the peer that it has told of; `into` is memory of the scratch, or a region of it. @internal */
+  readClaimed(into: Memory, remoteAddr: bigint, rkey: number): Promise<void> {
     return this.#transfers.run(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
   }
 

@@ -92,6 +92,9 @@ export class ExtentNode {
       fetch: async ({ extent, offset, bytesMax }) => ({
         records: await store.replica(extent).fetch(offset, Math.min(bytesMax, COPY_BYTES)),
       }),
+      fetchPlain: async ({ extent, offset, bytes }) => ({
+        data: await store.replica(extent).readPlain(offset, Math.min(bytes, COPY_BYTES)),
+      }),
       copy: async (request) => {
         await this.#copyOnce(request);
         return {};

@@ -12,10 +12,11 @@ import { type CodedExtent, CodedReader, codedExtent } from './coding/coded-reade
 import { codedBlocks, codedRecords } from './coding/coded-records.js';
 import type { Combiner } from './coding/combiner.js';
 import { codeOf, type ExtentPlace, type Manager, type NodePlace, type Nodes } from './messages.js';
-import { areBlocksIntact, recordsIn, type WholeRecord } from './record.js';
+import { ReadAhead } from './read-ahead.js';
+import { areBlocksIntact, HEADER_BYTES, intactRecordsIn, recordsIn, type WholeRecord, wholeBytesIn } from './record.js';
 import type { Blocks } from './replica.js';
 
-/** Bytes asked for at once when a stream is read from its beginning. */
+/** Bytes asked for at once when a stream is read from its beginning, if nobody says. */
 const FETCH_BYTES = 1 << 20;
 
 /** What a reader is made of. */
@@ -30,6 +31,8 @@ export interface ReaderParts {
   readonly combiner: Combiner;
   /** Says which replica is asked first. */
   readonly random: RandomSource;
+  /** Bytes asked for at once when records are read in order; default 1 MiB. */
+  readonly readBytes?: number;
   /** Times. */
   readonly timing: ReaderTiming;
 }
@@ -54,18 +57,30 @@ export interface ReaderCounters {
   reconstructed: number;
 }
 
+/** How something of an extent is read. */
+interface Ways<T> {
+  /** Of one that is coded. */
+  readonly fromFragments: (coded: CodedExtent) => Promise<T>;
+  /** Of one replica. `sealed`: bytes of the extent, once it is sealed. */
+  readonly ask: (place: NodePlace, sealed?: number) => Promise<T>;
+  /** Nodes that are asked before others. */
+  readonly first?: readonly number[];
+}
+
 /** Reads extents that the manager knows. */
 export class ExtentReader {
   /** Since it began. */
   readonly counters: ReaderCounters = { hedges: 0, damaged: 0, failures: 0, reconstructed: 0 };
   readonly #parts: ReaderParts;
   readonly #coded: CodedReader;
+  readonly #readBytes: number;
   readonly #places = new Map<number, ExtentPlace>();
   readonly #learnedNs = new Map<number, number>();
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;
     this.#coded = new CodedReader(parts);
+    this.#readBytes = parts.readBytes ?? FETCH_BYTES;
   }
 
   /** What is known of an extent, without asking. */
@@ -86,14 +101,15 @@ export class ExtentReader {
    */
   read(extent: number, offset: number, first: number, count: number): Promise<Blocks> {
     const fromFragments = (coded: CodedExtent) => codedBlocks(this.#coded, coded, { offset, first, count });
-    return this.#fromAny(extent, offset, fromFragments, async (place) => {
+    const ask = async (place: NodePlace) => {
       const { nodes, timing } = this.#parts;
       const answer = await nodes.call(place, 'read', { extent, offset, first, count }, timing.callMs);
       const blocks = { data: asBuffer(answer.data), crcs: Uint32Array.from(answer.crcs) };
       if (blocks.crcs.length !== count || !areBlocksIntact(blocks.data, blocks.crcs))
         throw new RpcError('DAMAGED', `node ${place.node} sent damaged blocks`);
       return blocks;
-    });
+    };
+    return this.#fromAny(extent, offset, { fromFragments, ask });
   }
 
   /**
@@ -102,23 +118,76 @@ export class ExtentReader {
    */
   async *records(extent: number, from = 0): AsyncGenerator<WholeRecord, void, undefined> {
     const { sealed } = await this.#place(extent);
-    for (let offset = from; sealed === undefined || offset < sealed; ) {
-      const fromFragments = (coded: CodedExtent) => codedRecords(this.#coded, coded, offset, FETCH_BYTES);
-      const records = await this.#fromAny(extent, offset, fromFragments, async (place) => {
-        const { nodes, timing } = this.#parts;
-        const request = { extent, offset, bytesMax: FETCH_BYTES };
-        const bytes = asBuffer((await nodes.call(place, 'fetch', request, timing.callMs)).records);
-        const found = [...recordsIn(bytes, extent, offset)];
-        if (found.length === 0 && sealed !== undefined)
-          throw new RpcError('MISSING', `node ${place.node} has nothing at ${offset}`);
-        return found;
-      });
-      if (records.length === 0) return;
-      for (const record of records) {
-        yield record;
-        offset = record.head.offset + record.bytes.length;
-      }
+    if (sealed !== undefined) {
+      yield* this.#sealedRecords(extent, from, sealed);
+      return;
     }
+    for (let offset = from; ; ) {
+      const records = await this.#recordsAt(extent, offset, this.#readBytes);
+      if (records.length === 0) return;
+      yield* records;
+      offset = endOf(records);
+    }
+  }
+
+  /** Pieces are read ahead, from different replicas. A record that is not intact in them is asked for by itself: first of those that gave the pieces, who find out that it is damaged. */
+  async *#sealedRecords(extent: number, from: number, sealed: number): AsyncGenerator<WholeRecord, void, undefined> {
+    const ahead = new ReadAhead({ from, end: sealed, pieceBytes: this.#readBytes }, (at, to) =>
+      this.#plain(extent, at, to),
+    );
+    let bytes: Buffer = Buffer.alloc(0);
+    let givers: number[] = [];
+    const more = async () => {
+      const piece = await ahead.take();
+      givers = piece.node === undefined ? givers : [...(bytes.length === 0 ? [] : givers), piece.node];
+      bytes = bytes.length === 0 ? piece.data : Buffer.concat([bytes, piece.data]);
+    };
+    for (let offset = from; offset < sealed; ) {
+      while (bytes.length < (wholeBytesIn(bytes) ?? HEADER_BYTES) && !ahead.isOver) await more();
+      let records = [...intactRecordsIn(bytes, extent, offset)];
+      if (records.length === 0) {
+        records = (await this.#recordsAt(extent, offset, 1, givers)).slice(0, 1);
+        if (records.length === 0) throw new RpcError('MISSING', `extent ${extent} has nothing at ${offset}`);
+      }
+      const end = endOf(records);
+      while (bytes.length < end - offset && !ahead.isOver) await more();
+      yield* records;
+      bytes = bytes.subarray(end - offset);
+      offset = end;
+    }
+  }
+
+  /** Whole records from `offset` on; none at the end of what may be read of an open extent. */
+  #recordsAt(
+    extent: number,
+    offset: number,
+    bytesMax: number,
+    first: readonly number[] = [],
+  ): Promise<readonly WholeRecord[]> {
+    const fromFragments = (coded: CodedExtent) => codedRecords(this.#coded, coded, offset, bytesMax);
+    const ask = async (place: NodePlace, sealed?: number) => {
+      const { nodes, timing } = this.#parts;
+      const bytes = asBuffer((await nodes.call(place, 'fetch', { extent, offset, bytesMax }, timing.callMs)).records);
+      const found = [...recordsIn(bytes, extent, offset)];
+      if (found.length === 0 && sealed !== undefined)
+        throw new RpcError('MISSING', `node ${place.node} has nothing at ${offset}`);
+      return found;
+    };
+    return this.#fromAny(extent, offset, { fromFragments, ask, first });
+  }
+
+  /** Bytes of a sealed extent, and who gave them: they may be damaged, unless they are from fragments. */
+  #plain(extent: number, from: number, to: number): Promise<{ readonly data: Buffer; readonly node?: number }> {
+    const fromFragments = async (coded: CodedExtent) => ({ data: await this.#coded.bytes(coded, from, to) });
+    const ask = async (place: NodePlace) => {
+      const { nodes, timing } = this.#parts;
+      const request = { extent, offset: from, bytes: to - from };
+      const data = asBuffer((await nodes.call(place, 'fetchPlain', request, timing.callMs)).data);
+      if (data.length !== to - from)
+        throw new RpcError('MISSING', `node ${place.node} has ${data.length} of ${to - from} bytes at ${from}`);
+      return { data, node: place.node };
+    };
+    return this.#fromAny<{ readonly data: Buffer; readonly node?: number }>(extent, from, { fromFragments, ask });
   }
 
   /**
@@ -154,17 +223,12 @@ export class ExtentReader {
     if (clock.nowNs() - learnedNs > timing.callMs * NS_PER_MS) this.forget(extent);
   }
 
-  async #fromAny<T>(
-    extent: number,
-    offset: number,
-    fromFragments: (coded: CodedExtent) => Promise<T>,
-    ask: (place: NodePlace) => Promise<T>,
-  ): Promise<T> {
+  async #fromAny<T>(extent: number, offset: number, ways: Ways<T>): Promise<T> {
     const from = async (place: ExtentPlace) => {
       const coded = codedExtent(place);
-      if (coded === undefined || place.replicas.length > 0) return this.#askReplicas(place, offset, ask);
+      if (coded === undefined || place.replicas.length > 0) return this.#askReplicas(place, offset, ways);
       const before = this.#coded.counters.reconstructed;
-      const value = await fromFragments(coded);
+      const value = await ways.fromFragments(coded);
       const more = this.#coded.counters.reconstructed - before;
       this.counters.reconstructed += more;
       if (more > 0) this.#forgetOld(extent); // Fragments may be elsewhere by now.
@@ -178,14 +242,12 @@ export class ExtentReader {
     }
   }
 
-  #askReplicas<T>(
-    { extent, replicas }: ExtentPlace,
-    offset: number,
-    ask: (place: NodePlace) => Promise<T>,
-  ): Promise<T> {
+  #askReplicas<T>({ extent, replicas, sealed }: ExtentPlace, offset: number, { ask, first = [] }: Ways<T>): Promise<T> {
     const { clock, random, timing } = this.#parts;
     const start = replicas.length > 1 ? randomInt(random, 0, replicas.length - 1) : 0;
-    const order = replicas.map((_, k) => replicas[(start + k) % replicas.length]);
+    const any = replicas.map((_, k) => replicas[(start + k) % replicas.length]);
+    const isFirst = ({ node }: NodePlace) => first.includes(node);
+    const order = [...any.filter(isFirst), ...any.filter((place) => !isFirst(place))];
     const damaged: NodePlace[] = [];
     return new Promise<T>((resolve, reject) => {
       let waiting = 0;
@@ -205,7 +267,7 @@ export class ExtentReader {
           this.counters.hedges++;
           next();
         });
-        ask(place).then(
+        ask(place, sealed).then(
           (value) => {
             waiting--;
             if (isDone) return;
@@ -232,6 +294,12 @@ export class ExtentReader {
     const { nodes, timing } = this.#parts;
     nodes.call(place, 'repair', { extent, offset, from }, timing.callMs).catch(() => {}); // The scrubber of the node will find it, too.
   }
+}
+
+/** Where the last of them ends. */
+function endOf(records: readonly WholeRecord[]): number {
+  const { head, bytes } = records[records.length - 1];
+  return head.offset + bytes.length;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

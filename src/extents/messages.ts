@@ -97,6 +97,8 @@ export interface NodeMethods {
   ];
   /** Whole records; none at the end. */
   fetch: [{ extent: number; offset: number; bytesMax: number }, { records: Uint8Array }];
+  /** Bytes of a sealed extent as they are on the disk, which may be damaged. */
+  fetchPlain: [{ extent: number; offset: number; bytes: number }, { data: Uint8Array }];
   /** Makes this node have a sealed extent, from other nodes. Answered when it is complete and durable. */
   copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
   /** Puts an intact record in the place of a damaged one. */

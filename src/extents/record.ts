@@ -97,12 +97,16 @@ export function headBytesIn(bytes: Buffer): number | undefined {
   return dataAt(length);
 }
 
+/** Bytes of the whole record that these begin with, as it says itself. Undefined: this is no record, or too little of it. */
+export function wholeBytesIn(bytes: Buffer): number | undefined {
+  return headBytesIn(bytes) === undefined ? undefined : recordBytes(bytes.readUInt32LE(LENGTH_AT));
+}
+
 /** What `read` gives of the bytes from the start of a record on: `bytesMax` of them, or the whole record if that is longer. */
 export async function readRecords(read: (bytes: number) => Promise<Buffer>, bytesMax: number): Promise<Buffer> {
   const bytes = await read(bytesMax);
-  if (headBytesIn(bytes) === undefined) return bytes;
-  const whole = recordBytes(bytes.readUInt32LE(LENGTH_AT));
-  return whole > bytes.length ? read(whole) : bytes;
+  const whole = wholeBytesIn(bytes);
+  return whole !== undefined && whole > bytes.length ? read(whole) : bytes;
 }
 
 /** The head of the record in `bytes`, which has the list of CRCs, too. Undefined unless it is intact, and the one at this place. */

@@ -9,6 +9,7 @@ import { Permits } from '../core/permits.js';
 import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
+import { RegisteredPool } from './registered-pool.js';
 import type { RpcStream } from './rpc-stream.js';
 
 /** What carries an RPC: a connection, or a byte stream ({@link rpcOverStream}). */
@@ -39,18 +40,35 @@ export interface LinkEvents {
   onEnd(error: Error): void;
 }
 
+/** The registered memory of a link over a connection, by what it is for. */
+interface Pools {
+  readonly messages: RegisteredPool;
+  /** Long bodies on their way to the peer, who reads them. */
+  readonly lent: RegisteredPool;
+  /** Long bodies on their way from the peer. */
+  readonly read: RegisteredPool;
+}
+
+/** Bytes of the shortest regions for messages, and for long bodies. */
+const MESSAGE_REGION_BYTES = 1024;
+const BULK_REGION_BYTES = 65_536;
+
 /** One connection or byte stream that carries frames. */
 export class RpcLink {
   /** What carries them; the link owns it. */
   readonly carrier: RpcCarrier;
   /** Whose memory long bodies stay in; undefined over a byte stream. */
   readonly #lender: Connection | undefined;
+  readonly #pools: Pools | undefined;
+  /** Messages that wait for memory, in order: behind them everybody waits. */
+  #order: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
   readonly #limits: Limits;
   readonly #events: LinkEvents;
   readonly #sendBulk: Permits;
   readonly #readBulk: Permits;
   /** Bodies that the peer has not read yet, by number. */
-  readonly #lent = new Map<number, MemoryRegion>();
+  readonly #lent = new Map<number, { readonly region: MemoryRegion; readonly length: number }>();
   #nextBulk = 1;
   #peer: Limits | undefined;
   #end: Error | undefined;
@@ -59,8 +77,14 @@ export class RpcLink {
   constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents) {
     carrier.claim('an RPC');
     this.carrier = carrier;
-    if ('qp' in carrier) this.#lender = carrier;
-    else carrier.bodyBytesMax = limits.valueBytesMax;
+    if ('qp' in carrier) {
+      this.#lender = carrier;
+      this.#pools = {
+        messages: new RegisteredPool(carrier, 0, MESSAGE_REGION_BYTES),
+        lent: new RegisteredPool(carrier, Access.REMOTE_READ, BULK_REGION_BYTES),
+        read: new RegisteredPool(carrier, Access.LOCAL_WRITE, BULK_REGION_BYTES),
+      };
+    } else carrier.bodyBytesMax = limits.valueBytesMax;
     this.#limits = limits;
     this.#events = events;
     this.#sendBulk = new Permits(limits.bulkBytesMax);
@@ -83,10 +107,33 @@ export class RpcLink {
   /** Sends a frame without a body. Resolves when the peer has it. */
   async #send(frame: Partial<Frame>, parts: readonly Uint8Array[] = []): Promise<void> {
     const length = lengthOf(parts);
-    const message = Buffer.allocUnsafe(HEADER_BYTES + length);
-    writeFrame(message, { length, ...frame });
-    place(parts, message, HEADER_BYTES);
+    const bytes = HEADER_BYTES + length;
+    const fill = (message: Buffer) => {
+      writeFrame(message, { length, ...frame });
+      place(parts, message, HEADER_BYTES);
+    };
+    if (this.#pools !== undefined) return this.#sendRegistered(this.#pools.messages, bytes, fill);
+    const message = Buffer.allocUnsafe(bytes);
+    fill(message);
     await this.carrier.sendClaimed(message);
+  }
+
+  /** Sends a message from registered memory, behind all that were sent before. */
+  async #sendRegistered(pool: RegisteredPool, bytes: number, fill: (message: Buffer) => void): Promise<void> {
+    const post = async (region: MemoryRegion) => {
+      fill(region.bytes);
+      await this.#lender!.sendClaimed(region.slice(0, bytes));
+      pool.give(region);
+    };
+    const free = this.#waiting === 0 ? pool.takeFree(bytes) : undefined;
+    if (free !== undefined) return post(free);
+    this.#waiting++;
+    const posted = this.#order.then(async () => ({ sent: post(await pool.take(bytes)) }));
+    const goOn = () => {
+      this.#waiting--;
+    };
+    this.#order = posted.then(goOn, goOn);
+    return (await posted).sent;
   }
 
   /**
@@ -108,11 +155,11 @@ export class RpcLink {
       return this.#send(frame, parts);
     await this.#sendBulk.take(length);
     if (this.#end !== undefined) throw this.#end;
-    const region = await this.#lender.registerScratch(length, Access.REMOTE_READ);
+    const region = await this.#pools!.lent.take(length);
     place(parts, region.bytes, 0);
     const number = this.#nextBulk;
     this.#nextBulk = (number % 0xffff_ffff) + 1;
-    this.#lent.set(number, region);
+    this.#lent.set(number, { region, length });
     const { rkey, addr } = region;
     return this.#send({ ...frame, flags: BULK, b: number, length, rkey, addr });
   }
@@ -142,7 +189,7 @@ export class RpcLink {
       return;
     }
     if (frame.kind === RELEASE) {
-      void this.#onRelease(frame.a);
+      this.#onRelease(frame.a);
       return;
     }
     if (frame.length > this.#limits.valueBytesMax)
@@ -152,34 +199,34 @@ export class RpcLink {
     else throw broken('it lends memory over a byte stream');
   }
 
-  async #onRelease(number: number): Promise<void> {
-    const region = this.#lent.get(number);
+  #onRelease(number: number): void {
+    const lent = this.#lent.get(number);
+    if (lent === undefined) throw broken('it released a body that is not in use');
     this.#lent.delete(number);
-    if (region === undefined) {
-      this.fail(broken('it released a body that is not in use'));
-      return;
-    }
-    const { bytes } = region;
-    await region.close().catch(() => {}); // Otherwise it is freed with the connection.
-    this.#lender!.device.scratch.give(bytes);
-    this.#sendBulk.give(bytes.length);
+    this.#pools!.lent.give(lent.region);
+    this.#sendBulk.give(lent.length);
   }
 
   /** Reads a large body from the peer's memory. */
   async #read({ addr, rkey, length, b }: Frame): Promise<Buffer> {
+    const { read } = this.#pools!;
     await this.#readBulk.take(length);
+    const done = () => this.#readBulk.give(length);
     try {
       if (this.#end !== undefined) throw this.#end;
-      const lender = this.#lender!;
-      const { scratch } = lender.device;
-      const memory = scratch.take(length);
-      await lender.readClaimed(memory, addr, rkey);
-      const body = Buffer.from(memory);
-      scratch.give(memory);
-      await this.#send({ kind: RELEASE, a: b }); // Without room for messages at the peer, no more bodies are read.
+      const region = await read.take(length);
+      await this.#lender!.readClaimed(region.slice(0, length), addr, rkey);
+      const body = Buffer.from(region.bytes.subarray(0, length));
+      read.give(region);
+      // Without room for messages at the peer, no more bodies are read; this one is here.
+      this.#send({ kind: RELEASE, a: b }).then(done, (error: Error) => {
+        done();
+        this.fail(error);
+      });
       return body;
-    } finally {
-      this.#readBulk.give(length);
+    } catch (error) {
+      done();
+      throw error;
     }
   }
 
@@ -197,7 +244,7 @@ export class RpcLink {
   async close(): Promise<void> {
     await this.carrier.close().catch(() => {}); // Otherwise the device closes it.
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
-    for (const { bytes } of this.#lent.values()) this.#lender?.device.scratch.give(bytes);
+    if (this.#pools !== undefined) for (const pool of Object.values(this.#pools) as RegisteredPool[]) pool.dispose();
     this.#lent.clear();
   }
 }

@@ -20,6 +20,8 @@ import { SimDisk } from './sim-disk.js';
 /** Nodes of a cluster that codes nothing. */
 const NODES = 5;
 export const EXTENT_BYTES = 48 * 1024;
+/** Shorter than many records, so that they are put together of several pieces. */
+export const READ_BYTES = 6000;
 const MANAGER = 'manager';
 const CLUSTER = 'simulated';
 export const COMBINER = combinerOf(portableCombine);
@@ -293,6 +295,7 @@ export class Cluster {
       clock: this.clock,
       random,
       timing: TIMING,
+      readBytes: READ_BYTES,
     });
   }
 

@@ -1,9 +1,11 @@
 /**
  * Reads a coded extent. A byte is in one data fragment, which is asked for its blocks; if that one is gone, slow or damaged, the same blocks of others are read side by
- * side, and combined. Such a read is an incast of up to twelve flows, each of which is bounded by {@link PIECE_BLOCKS} and pulled by who reads.
+ * side, and combined. Such a read is an incast of up to twelve flows, which are pulled by who reads: {@link PIECES_MAX} pieces of {@link PIECE_BLOCKS} blocks are under way to one
+ * reader at most, whatever it reads.
  */
 
 import type { Clock } from '../../core/clock.js';
+import { Permits } from '../../core/permits.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import { type CodedPlace, codeOf, type FragmentPlace, type Nodes } from '../messages.js';
@@ -12,8 +14,10 @@ import type { Combiner } from './combiner.js';
 import { erasureCode } from './erasure-code.js';
 import { type FragmentShape, piecesOf, rangesOf } from './layout.js';
 
-/** Blocks of one fragment under way to one reader. */
+/** Blocks of one fragment that are read at once. */
 const PIECE_BLOCKS = 64;
+/** Pieces under way to one reader: as many as one has to be made of. */
+const PIECES_MAX = 12;
 
 /** An extent whose bytes are in fragments. */
 export interface CodedExtent extends FragmentShape {
@@ -62,6 +66,7 @@ export class CodedReader {
   /** Since it began. */
   readonly counters: CodedReaderCounters = { reconstructed: 0, sources: 0 };
   readonly #parts: CodedReaderParts;
+  readonly #underWay = new Permits(PIECES_MAX);
   /** Nodes that did not answer in time, and until when others are asked in their place. */
   readonly #avoided = new Map<number, number>();
 
@@ -78,18 +83,14 @@ export class CodedReader {
 
   /** Blocks `[first, first + count)` of one fragment, from itself or from others. */
   async blocks(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (const piece of piecesOf(first, count, PIECE_BLOCKS))
-      pieces.push(await this.#piece(coded, fragment, piece.first, piece.count));
-    return Buffer.concat(pieces);
+    const pieces = [...piecesOf(first, count, PIECE_BLOCKS)];
+    return joined(pieces.map((piece) => this.#piece(coded, fragment, piece.first, piece.count)));
   }
 
   /** The same without asking for the fragment itself. */
   async reconstruct(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (const piece of piecesOf(first, count, PIECE_BLOCKS))
-      pieces.push(await this.#made(coded, fragment, piece.first, piece.count));
-    return Buffer.concat(pieces);
+    const pieces = [...piecesOf(first, count, PIECE_BLOCKS)];
+    return joined(pieces.map((piece) => this.#made(coded, fragment, piece.first, piece.count)));
   }
 
   async #piece(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
@@ -104,8 +105,10 @@ export class CodedReader {
         });
       }
     }
+    await this.#underWay.take(1);
     const direct = this.#ask(coded, place, first, count);
     const bytes = await this.#inTime(direct.catch(() => undefined));
+    this.#underWay.give(1); // One that is late is not waited for.
     if (bytes !== undefined) return bytes;
     try {
       return await Promise.any([this.#made(coded, fragment, first, count), direct]);
@@ -114,8 +117,19 @@ export class CodedReader {
     }
   }
 
-  /** Blocks as the sum of those of other fragments. Who fails is left out, and so is who is slow, if there is a way. */
+  /** Blocks as the sum of those of other fragments, when their pieces may be under way. */
   async #made(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
+    const { sources } = erasureCode(coded.code).plan([fragment], indexesBut(coded, fragment)) ?? { sources: [] };
+    await this.#underWay.take(sources.length);
+    try {
+      return await this.#sum(coded, fragment, first, count);
+    } finally {
+      this.#underWay.give(sources.length);
+    }
+  }
+
+  /** Who fails is left out, and so is who is slow, if there is a way. */
+  async #sum(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
     const code = erasureCode(coded.code);
     const others = coded.fragments.filter((one) => one.fragment !== fragment);
     const there = new Map<number, Buffer>();
@@ -189,4 +203,15 @@ export class CodedReader {
       value.then(done(resolve), done(reject));
     });
   }
+}
+
+/** Those that are left to make a fragment of. */
+function indexesBut(coded: CodedExtent, fragment: number): number[] {
+  return coded.fragments.map((one) => one.fragment).filter((one) => one !== fragment);
+}
+
+/** All pieces, one after another. A single one is not copied. */
+async function joined(pieces: ReadonlyArray<Promise<Buffer>>): Promise<Buffer> {
+  const bytes = await Promise.all(pieces);
+  return bytes.length === 1 ? bytes[0] : Buffer.concat(bytes);
 }

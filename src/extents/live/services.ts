@@ -46,6 +46,7 @@ const NODE: Checks<NodeMethods> = {
   seal: { extent: isCount, epoch: isCount, length: isCount },
   read: { extent: isCount, offset: isCount, first: isCount, count: isCount },
   fetch: { extent: isCount, offset: isCount, bytesMax: isCount },
+  fetchPlain: { extent: isCount, offset: isCount, bytes: isCount },
   copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
   repair: { extent: isCount, offset: isCount, from: listOf(isPlace) },
   remove: { extent: isCount },

@@ -12,7 +12,7 @@ import { ExtentReader } from '../../../src/extents/extent-reader.js';
 import type { Manager, Nodes } from '../../../src/extents/messages.js';
 import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
 import { settle } from '../../support/virtual-time.js';
-import { Cluster, COMBINER, EXTENT_BYTES, TIMING } from '../cluster.js';
+import { Cluster, COMBINER, EXTENT_BYTES, READ_BYTES, TIMING } from '../cluster.js';
 import { FAULT_KINDS, Faults } from '../faults.js';
 import { bytesOf, ModelDisk, type Moment, SECTOR, valueIn } from './model-disk.js';
 
@@ -169,7 +169,9 @@ class DiskCourse {
     const manager: Manager = { call: (...args) => whileAlive(() => inner.manager.call(...args)) };
     const random = this.#cluster.seeds.stream(name);
     const common = { nodes, manager, clock: this.#cluster.clock, random, timing: TIMING };
-    return Object.assign(owner, { parts: { ...common, reader: new ExtentReader({ ...common, combiner: COMBINER }) } });
+    return Object.assign(owner, {
+      parts: { ...common, reader: new ExtentReader({ ...common, combiner: COMBINER, readBytes: READ_BYTES }) },
+    });
   }
 
   /** Another owner: the last one is dead, or does not know that it has lost the disk. */

@@ -1,0 +1,74 @@
+/**
+ * Registered memory of one connection, used again and again. A registration is a command of the NIC: to one in another thread it costs two wake-ups, which is more than most messages
+ * cost.
+ */
+
+import type { Connection } from '../cm/connection.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+
+/** Regions kept for their next use, and bytes of them; more are closed. */
+const KEPT_MAX = 16;
+const KEPT_BYTES_MAX = 4 << 20;
+
+/** Regions of one kind of access. */
+export class RegisteredPool {
+  readonly #connection: Connection;
+  readonly #access: number;
+  readonly #lowest: number;
+  readonly #free: MemoryRegion[] = [];
+  /** Those in use as well, until the connection is closed. */
+  readonly #all = new Set<MemoryRegion>();
+  #freeBytes = 0;
+
+  /** `lowest`: bytes of the shortest regions, so that messages of all lengths share them. */
+  constructor(connection: Connection, access: number, lowest: number) {
+    this.#connection = connection;
+    this.#access = access;
+    this.#lowest = lowest;
+  }
+
+  /** A region of at least so many bytes, with anything in it, that is there already. */
+  takeFree(bytes: number): MemoryRegion | undefined {
+    let best = -1;
+    for (const [k, { length }] of this.#free.entries())
+      if (length >= bytes && (best < 0 || length < this.#free[best].length)) best = k;
+    if (best < 0) return undefined;
+    const [region] = this.#free.splice(best, 1);
+    this.#freeBytes -= region.length;
+    return region;
+  }
+
+  /** The same, or a new one. Rejects with ERR_ROCE_CLOSED once the connection is closed. */
+  async take(bytes: number): Promise<MemoryRegion> {
+    const free = this.takeFree(bytes);
+    if (free !== undefined) return free;
+    const length = Math.max(this.#lowest, 2 ** Math.ceil(Math.log2(Math.max(bytes, 1))));
+    const region = await this.#connection.registerScratch(length, this.#access);
+    this.#all.add(region);
+    return region;
+  }
+
+  /** Takes a region back, which the NIC has no work on. */
+  give(region: MemoryRegion): void {
+    if (!this.#all.has(region)) return; // The connection is closed.
+    if (this.#free.length < KEPT_MAX && this.#freeBytes + region.length <= KEPT_BYTES_MAX) {
+      this.#free.push(region);
+      this.#freeBytes += region.length;
+      return;
+    }
+    this.#all.delete(region);
+    const { bytes } = region;
+    const { scratch } = this.#connection.device;
+    region.close().then(
+      () => scratch.give(bytes),
+      () => {}, // It is freed with the connection.
+    );
+  }
+
+  /** The connection is closed: the NIC has forgotten all of them. */
+  dispose(): void {
+    for (const { bytes } of this.#all) this.#connection.device.scratch.give(bytes);
+    this.#all.clear();
+    this.#free.length = 0;
+  }
+}
