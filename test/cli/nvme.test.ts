@@ -84,8 +84,9 @@ test('a namespace has a URI of its own', () => {
   expect(() => parseNvmeUri('nvme+tcp://192.0.2.7/x?nsdi=2')).toThrow(/nsdi/);
 });
 
-test('a disk in a cluster may have keys of its own, and fence its owner', () => {
-  const plain = { disk: 'vol', manager: { host: '192.0.2.8', port: 18_528 }, takeOver: false, keys: {} };
+test('a disk in a cluster may have keys and a transport of its own, and fence its owner', () => {
+  const place = { disk: 'vol', manager: { host: '192.0.2.8', port: 18_528 } };
+  const plain = { ...place, takeOver: false, keys: {}, transport: 'auto' };
   expect(parseStreamBackend('stream:vol@192.0.2.8')).toEqual(plain);
   expect(parseStreamBackend('stream:vol@192.0.2.8?take-over')).toEqual({ ...plain, takeOver: true });
   expect(parseStreamBackend('stream:vol@192.0.2.8?psk=/etc/a%26b&take-over')).toEqual({
@@ -93,6 +94,12 @@ test('a disk in a cluster may have keys of its own, and fence its owner', () => 
     takeOver: true,
     keys: { psk: '/etc/a&b' },
   });
+  expect(parseStreamBackend('stream:vol@192.0.2.8?take-over&transport=tcp')).toEqual({
+    ...plain,
+    takeOver: true,
+    transport: 'tcp',
+  });
+  expect(() => parseStreamBackend('stream:vol?transport=udp')).toThrow(/transport=auto\|rdma\|tcp/);
   const certificate = { cert: 'c.pem', key: 'k.pem', ca: 'ca.pem' };
   expect(parseStreamBackend('stream:vol?cert=c.pem&key=k.pem&ca=ca.pem').keys).toEqual(certificate);
 });

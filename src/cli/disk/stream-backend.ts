@@ -45,9 +45,8 @@ export function isStreamBackend(text: string): boolean {
 }
 
 /**
- * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this machine, and without a
- * transport it is `auto`. Throws
- * ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
+ * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this
+ * machine, and without a transport it is `auto`. Throws ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
  */
 export function parseStreamBackend(text: string): StreamPlace {
   const match = /^stream:([^@?]+)(?:@([^?]+))?(?:\?(.*))?$/.exec(text);
