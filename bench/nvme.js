@@ -6,7 +6,7 @@
  *     npm run bench:nvme [-- --rounds 3 --seconds 5 --part guests|loopback|all --ops randread,randwrite --blocks 4k,1m]
  *
  * Between guests also `--transports rdma,tcp`, `--warm SECONDS` before the first measurement, `--limit SECONDS` after which a measurement is given
- * up, and `--write`: the rows go into docs/nvme.md.
+ * up, `--target '--engine inline'`, options of our target, and `--write`: the rows go into docs/nvme.md.
  */
 
 import { cpus } from 'node:os';
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     transports: { type: 'string', default: TRANSPORTS.join() },
     warm: { type: 'string', default: '10' },
     limit: { type: 'string', default: '60' },
+    target: { type: 'string', default: '' },
     write: { type: 'boolean', default: false },
   },
 });
@@ -47,6 +48,7 @@ const plan = {
   limitSeconds: Number(values.limit),
   cells: cellsOf(listOf('ops', OPS), listOf('blocks', BLOCKS)),
   transports: listOf('transports', TRANSPORTS),
+  targetOptions: values.target,
   isWritten: values.write,
 };
 console.log(

@@ -114,13 +114,13 @@ const startNvmet = () => {
 const nvmetPort = (transport) => `${NVMET}/ports/${transport === 'rdma' ? 1 : 2}/subsystems`;
 
 /** Both targets use UDP port 4791 and TCP port 4420, so that only one of them may listen. */
-const ours = {
+const ours = (/** @type {string} */ options) => ({
   nqn: OUR_NQN,
   start: async () => {
     // Soft-RoCE of this guest has the UDP port as long as its module is loaded.
     await inGuest(2, 'if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi', 'modprobe -r rdma_rxe');
     const node = 'cd /rocev2 && exec env LD_LIBRARY_PATH=/rocev2/lib ./node dist/cli/main.js';
-    const disk = `--disk memory --size ${DISK_MIB}MiB --bind ${TARGET}`;
+    const disk = `--disk memory --size ${DISK_MIB}MiB --bind ${TARGET} ${options}`;
     await rig('bg', '-g', '2', 'target', `${node} nvme target ${disk}`);
     for (;;) {
       const { stdout, stderr } = await rig('log', '-g', '2', 'target');
@@ -131,7 +131,7 @@ const ours = {
     }
   },
   stop: () => rig('kill', '-g', '2', 'target'),
-};
+});
 
 /** @param {string} transport */
 const nvmet = (transport) => ({
@@ -151,9 +151,6 @@ async function emulatorOfTarget() {
   return guests.find((/** @type {{number: number}} */ { number }) => number === 2).process.pid;
 }
 
-/** @param {'nvmet' | 'rocev2'} side @param {string} transport */
-const targetOf = (side, transport) => (side === 'nvmet' ? nvmet(transport) : ours);
-
 /** Runs fio on the disk of the first guest; undefined: it took longer than the limit. @param {string[]} options @param {number} limitS */
 async function fio(options, limitS) {
   try {
@@ -171,8 +168,8 @@ async function fio(options, limitS) {
  * @param {{side: 'nvmet' | 'rocev2', transport: string}} contender @param {Plan} plan @param {number} emulator
  * @returns {Promise<(import('../fio/fio.js').Sample | undefined)[]>} undefined: it did not end within the limit
  */
-async function measureAll({ side, transport }, { cells, seconds, warmSeconds, limitSeconds }, emulator) {
-  const target = targetOf(side, transport);
+async function measureAll({ side, transport }, { cells, seconds, warmSeconds, limitSeconds, targetOptions }, emulator) {
+  const target = side === 'nvmet' ? nvmet(transport) : ours(targetOptions);
   await target.start();
   const connect = `nvme connect -t ${transport} -a ${TARGET} -s 4420 -n ${target.nqn}`;
   await inGuest(1, connect, 'until [ -b /dev/nvme0n1 ]; do usleep 50000; done');
@@ -224,7 +221,7 @@ async function rowsOf(transport, plan, emulator) {
 }
 
 /**
- * @typedef {{rounds: number, seconds: number, warmSeconds: number, limitSeconds: number, transports: string[], isWritten: boolean,
+ * @typedef {{rounds: number, seconds: number, warmSeconds: number, limitSeconds: number, targetOptions: string, transports: string[], isWritten: boolean,
  *   cells: import('../fio/fio.js').Cell[]}} Plan
  * @param {Plan} plan
  */

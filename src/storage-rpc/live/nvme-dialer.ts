@@ -80,7 +80,7 @@ export class NvmeDialer implements AsyncDisposable {
     } catch (cause) {
       socket.destroySoon(); // What was refused is still said.
       const text = `${address}:${port} does not answer as an NVMe/TCP target: ${(cause as Error).message}`;
-      throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of the target, and does the target run?', {
+      throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of a target that runs, and one without TLS?', {
         cause,
       });
     }
@@ -137,16 +137,19 @@ export class NvmeDialer implements AsyncDisposable {
       return connection;
     } catch (error) {
       await connection.close();
-      throw connectError(error as Error);
+      throw connectError(error as Error, this.#target);
     }
   }
 }
 
 /** What the target says in its rejection, and a time limit, belong to ERR_ROCE_CONNECT. */
-function connectError(error: Error): Error {
+function connectError(error: Error, { address, port }: NvmeAddress): Error {
   const why = error instanceof ConnectionRejected ? rejectionText(error.privateData) : undefined;
   const isLate = error instanceof RoceError && error.code === 'ERR_ROCE_TIMEOUT';
   if (why === undefined && !isLate) return error;
-  const text = why === undefined ? error.message : `${error.message}: ${why}`;
-  return new RoceError('ERR_ROCE_CONNECT', text, undefined, { cause: error });
+  if (why === undefined) {
+    const text = `nothing answers over RDMA at ${address} port ${port}: ${error.message}`;
+    return new RoceError('ERR_ROCE_CONNECT', text, 'does a target run there, with RDMA?', { cause: error });
+  }
+  return new RoceError('ERR_ROCE_CONNECT', `${error.message}: ${why}`, undefined, { cause: error });
 }

@@ -67,7 +67,8 @@ export class NvmeTlsDoor {
 /** The connection of a host as it goes on over TLS. Rejects when the target does not prove that it has the key. */
 export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const onError = (error: Error) => reject(noTls(error.message));
+    // Of an error of OpenSSL that is the part in words.
+    const onError = (error: Error & { readonly reason?: string }) => reject(noTls(error.reason ?? error.message));
     const onClose = () => reject(noTls('the target closed the connection'));
     const pskCallback = () => ({ identity, psk });
     const secure = connect({ ...SUITE, socket, pskCallback, checkServerIdentity: refuseCertificate }, () => {
