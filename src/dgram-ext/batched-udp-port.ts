@@ -62,8 +62,8 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
 export interface BatchedUdpPort extends Port {
   /** Delivers the datagrams that have arrived, and returns their number. Never waits. */
   receive(): number;
-  /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over. */
-  wait(timeoutNs: number): void;
+  /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over: then false. */
+  wait(timeoutNs: number): boolean;
   /** An eventfd. Known once open. */
   readonly wakeFd: number;
 }
@@ -275,8 +275,8 @@ class MmsgPort implements BatchedUdpPort {
     return datagrams;
   }
 
-  wait(timeoutNs: number): void {
-    this.#readiness?.block(timeoutNs);
+  wait(timeoutNs: number): boolean {
+    return this.#readiness?.block(timeoutNs) ?? true;
   }
 
   /** Never reads in the loop's callback: what reading resolves has to run behind it, as behind every callback of Node. */

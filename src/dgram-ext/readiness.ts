@@ -32,13 +32,14 @@ export class Readiness {
     });
   }
 
-  /** Blocks this thread for `timeoutNs` at most. */
-  block(timeoutNs: number): void {
+  /** Blocks this thread for `timeoutNs` at most. False: the time is over. */
+  block(timeoutNs: number): boolean {
     const seconds = Math.floor(timeoutNs / NS_PER_S);
     this.#view.setUint32(TIMESPEC_OFFSET, seconds, true);
     this.#view.setUint32(TIMESPEC_OFFSET + 8, timeoutNs - seconds * NS_PER_S, true);
-    this.#lib.ppoll(this.#address, 2, this.#address + TIMESPEC_OFFSET, 0);
+    const ready = this.#lib.ppoll(this.#address, 2, this.#address + TIMESPEC_OFFSET, 0);
     this.#clear();
+    return ready !== 0;
   }
 
   /** Gives the eventfd back. */

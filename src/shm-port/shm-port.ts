@@ -305,12 +305,13 @@ class ShmPort implements SharedMemoryPort {
     if (!this.#isClosed) this.onDatagram(datagram);
   };
 
-  wait(timeoutNs: number): void {
-    if (this.#isClosed) return;
-    if (this.#incoming.sleep()) {
+  wait(timeoutNs: number): boolean {
+    if (this.#isClosed) return true;
+    const woken =
+      !this.#incoming.sleep() ||
       this.#base.wait(this.#waiting.length > 0 ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
-    }
     this.#incoming.wake();
+    return woken;
   }
 
   readonly #turnSoon = (): void => {
