@@ -10,7 +10,6 @@ import { SilentPeers } from '../../cm/silent-peers.js';
 import { tcpAddress } from '../../cm/tcp-address.js';
 import { TcpListener } from '../../cm/tcp-listener.js';
 import { NS_PER_MS } from '../../core/units.js';
-import type { IpAddress } from '../../packet/address.js';
 import { HEADER_BYTES } from '../../rpc/frame.js';
 import { type RpcServer, rpcOverStream, type Service, serveRpc } from '../../rpc/index.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -21,6 +20,8 @@ const LIMITS: PlaceLimits = { total: 1024, perAddress: 128 };
 const FIRST_FRAME_MS = 10_000;
 /** A host that has died says nothing: its kernel is asked after so long. */
 const KEEPALIVE_IDLE_MS = 10_000;
+
+type IpAddress = RdmaDevice['address'];
 
 /** Answers by the names of methods. */
 export type Handlers = Record<string, (request: unknown) => Promise<object>>;
