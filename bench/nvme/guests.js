@@ -166,58 +166,55 @@ async function fio(options, limitS) {
  * Measures all cells of one target over one transport. It is started once, its disk is written once, and then it is warm: code of JavaScript is
  * compiled when it has run often, and that takes an emulated processor seconds.
  * @param {{side: 'nvmet' | 'rocev2', transport: string}} contender @param {Plan} plan @param {number} emulator
- * @returns {Promise<(import('../fio/fio.js').Sample | undefined)[]>} undefined: it did not end within the limit
+ * @param {(place: number, sample: import('../fio/fio.js').Sample | undefined) => void} onSample undefined: it did not end within the limit
  */
-async function measureAll({ side, transport }, { cells, seconds, warmSeconds, limitSeconds, targetOptions }, emulator) {
+async function measureAll({ side, transport }, plan, emulator, onSample) {
+  const { cells, seconds, warmSeconds, limitSeconds, targetOptions } = plan;
   const target = side === 'nvmet' ? nvmet(transport) : ours(targetOptions);
   await target.start();
   const connect = `nvme connect -t ${transport} -a ${TARGET} -s 4420 -n ${target.nqn}`;
   await inGuest(1, connect, 'until [ -b /dev/nvme0n1 ]; do usleep 50000; done');
   // A hole is read without data. Random bytes would cost the guest more time than the disk.
-  await inGuest(
-    1,
-    `tr '\\0' x < /dev/zero | dd of=/dev/nvme0n1 bs=1M count=${DISK_MIB} iflag=fullblock oflag=direct 2> /dev/null`,
-  );
+  const fill = `tr '\\0' x < /dev/zero | dd of=/dev/nvme0n1 bs=1M count=${DISK_MIB} iflag=fullblock oflag=direct 2> /dev/null`;
+  if (cells.some(({ op }) => op === 'randread')) await inGuest(1, fill);
   for (const op of new Set(cells.map((cell) => cell.op))) {
     await fio(fioOptions({ op, block: '4k', depth: 8 }, DISK_MIB, warmSeconds), limitSeconds);
   }
-  const samples = [];
-  for (const cell of cells) {
+  for (const [place, cell] of cells.entries()) {
     const before = cpuNs(emulator);
     const printed = await fio(fioOptions(cell, DISK_MIB, seconds), limitSeconds);
-    samples.push(printed === undefined ? undefined : sampleOf(printed, cell, cpuNs(emulator) - before));
-    console.log(`${side}, ${transport}: ${lineOf(cell, samples.at(-1))}; load ${loadavg()[0].toFixed(1)}`);
+    const sample = printed === undefined ? undefined : sampleOf(printed, cell, cpuNs(emulator) - before);
+    console.log(`${side}, ${transport}: ${lineOf(cell, sample)}; load ${loadavg()[0].toFixed(1)}`);
+    onSample(place, sample);
   }
   await inGuest(1, 'nvme disconnect-all');
   await target.stop();
-  return samples;
 }
 
 /** @param {import('../fio/fio.js').Cell} cell @param {import('../fio/fio.js').Sample | undefined} sample */
 const lineOf = ({ op, block, depth }, sample) =>
   `${op} ${block} depth ${depth}: ${sample === undefined ? 'did not end in time' : `${sample.iops.toFixed(1)} IOPS, p50 ${sample.p50Us.toFixed(0)} us`}`;
 
-/** The rows of all cells over one transport, both targets in turn. @param {string} transport @param {Plan} plan @param {number} emulator */
-async function rowsOf(transport, plan, emulator) {
+/** Measures all cells over one transport, both targets in turn. `onRow` gets each row again when it has new numbers. @param {string} transport @param {Plan} plan @param {number} emulator @param {(row: string) => void} onRow */
+async function measureTransport(transport, plan, emulator, onRow) {
   const { rounds, cells } = plan;
   /** By target and cell. @type {import('../fio/fio.js').Sample[][][]} */
   const samples = SIDES.map(() => cells.map(() => []));
-  const load = [];
+  const load = [loadavg()[0]];
   for (let round = 0; round < rounds; round++) {
     for (const [i, side] of SIDES.entries()) {
-      load.push(loadavg()[0]);
-      (await measureAll({ side, transport }, plan, emulator)).forEach((sample, cell) => {
-        if (sample !== undefined) samples[i][cell].push(sample);
+      await measureAll({ side, transport }, plan, emulator, (place, sample) => {
+        load.push(loadavg()[0]);
+        if (sample !== undefined) samples[i][place].push(sample);
+        if (side !== SIDES.at(-1)) return;
+        const [nvmet, rocev2] = samples.map((of) => medianSample(of[place]));
+        // The two guests alone make a load of 2 to 4.
+        const span = `${Math.min(...load).toFixed(0)} to ${Math.max(...load).toFixed(0)}`;
+        const when = `${new Date().toISOString().slice(0, 10)}, ${span}`;
+        onRow(guestRow({ cell: cells[place], transport, nvmet, rocev2 }, when));
       });
-      load.push(loadavg()[0]);
     }
   }
-  // The two guests alone make a load of 2 to 4.
-  const when = `${new Date().toISOString().slice(0, 10)}, ${Math.min(...load).toFixed(0)} to ${Math.max(...load).toFixed(0)}`;
-  return cells.map((cell, c) => {
-    const [nvmet, rocev2] = samples.map((of) => medianSample(of[c]));
-    return guestRow({ cell, transport, nvmet, rocev2 }, when);
-  });
 }
 
 /**
@@ -238,12 +235,13 @@ export async function benchGuests(plan) {
     await startNvmet();
     await inGuest(1, 'modprobe nvme-rdma', 'modprobe nvme-tcp');
     const emulator = await emulatorOfTarget();
-    for (const transport of transports) {
-      const lines = await rowsOf(transport, plan, emulator);
-      console.log([...GUEST_HEAD, ...lines].join('\n'));
+    console.log(GUEST_HEAD.join('\n'));
+    const onRow = (/** @type {string} */ row) => {
+      console.log(row);
       // At once: what has been measured stays, whatever becomes of the rest.
-      if (plan.isWritten) writeFileSync(GUIDE, withGuestRows(readFileSync(GUIDE, 'utf8'), lines));
-    }
+      if (plan.isWritten) writeFileSync(GUIDE, withGuestRows(readFileSync(GUIDE, 'utf8'), [row]));
+    };
+    for (const transport of transports) await measureTransport(transport, plan, emulator, onRow);
   } finally {
     const [guests, server] = processes;
     server?.kill();
