@@ -36,6 +36,7 @@ const RECOVERIES = [
   ['irn', { name: 'irn', lowTimeoutNs: '100us', highTimeoutNs: '320us' }],
   ['rack', 'rack'],
   ['multipath', 'multipath'],
+  ['melo', 'melo'],
 ];
 /** @type {readonly (readonly [string, string | undefined])[]} */
 const MISHAPS = [

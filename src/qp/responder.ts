@@ -56,7 +56,10 @@ export class Responder {
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
     const { attributes } = this.#qp;
-    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
+    this.#recovery = createReceiver(
+      unpackRecovery(attributes.recovery, attributes.recoveryParameters),
+      this.#qp.host.counters,
+    );
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
     this.#reset(this.#qp.budget.limitPackets);

@@ -237,8 +237,11 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
   efficiency?(loss: LossModel, messagePackets: number, pipelineDepth: number): number | undefined;
   /** Makes the sender's half of one queue pair. May throw ERR_ROCE_CONFLICT for parameters that contradict each other. */
   sender(parameters: ParametersOf<T>): SenderRecovery;
-  /** Makes the receiver's half of one queue pair. May throw like `sender`. */
-  receiver(parameters: ParametersOf<T>): ReceiverRecovery;
+  /**
+   * Makes the receiver's half of one queue pair. May throw like `sender`. `nic` is the same object for all queue pairs of a NIC, and another one for another NIC: a key for what they share, and
+   * nothing else.
+   */
+  receiver(parameters: ParametersOf<T>, nic: object): ReceiverRecovery;
 }
 
 /** Gives a definition its exact type. */

@@ -6,12 +6,13 @@ import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
+import { melo } from './melo.js';
 import { multipath } from './multipath.js';
 import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
 
-const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack, multipath] as const;
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack, multipath, melo] as const;
 
 type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
 type Tables = BuiltInTables & RegisteredRecoveries;
@@ -88,9 +89,9 @@ export function createSender({ name, ...parameters }: RecoverySettings): SenderR
   return recoverySchemes.get(name).sender(parameters);
 }
 
-/** The receiver's half for one queue pair. Throws like {@link createSender}. */
-export function createReceiver({ name, ...parameters }: RecoverySettings): ReceiverRecovery {
-  return recoverySchemes.get(name).receiver(parameters);
+/** The receiver's half for one queue pair of `nic`, any object that is the NIC's alone; left out: a NIC with no other queue pair. Throws like {@link createSender}. */
+export function createReceiver({ name, ...parameters }: RecoverySettings, nic: object = {}): ReceiverRecovery {
+  return recoverySchemes.get(name).receiver(parameters, nic);
 }
 
 /** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */

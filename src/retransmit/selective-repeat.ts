@@ -84,6 +84,11 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
   #count = 0;
   #span = SELECTIVE_SPAN;
 
+  /** Nothing is kept. */
+  protected get keepsNothing(): boolean {
+    return this.#count === 0;
+  }
+
   override reset(windowPackets: number): void {
     for (const slot of this.#slots) {
       slot.present = false;

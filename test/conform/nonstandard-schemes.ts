@@ -5,7 +5,7 @@ const GAPS = ['gap/nak', 'gap/nothing-executed', 'gap/one-nak', 'gap/second-nak'
 const REST_OF_READ = ['requester/read-rest', 'requester/read-rest-middle'];
 
 /** The schemes. */
-export const NONSTANDARD_SCHEMES = ['go-back-0', 'selective-repeat', 'irn', 'rack', 'multipath'] as const;
+export const NONSTANDARD_SCHEMES = ['go-back-0', 'selective-repeat', 'irn', 'rack', 'multipath', 'melo'] as const;
 
 /** Cases that fail or differ, by the scheme of the target. */
 export const SCHEME_DEVIATIONS: Readonly<Record<(typeof NONSTANDARD_SCHEMES)[number], readonly string[]>> = {
@@ -17,4 +17,5 @@ export const SCHEME_DEVIATIONS: Readonly<Record<(typeof NONSTANDARD_SCHEMES)[num
   irn: [...COMBINED, ...GAPS, ...REST_OF_READ, 'requester/timer'],
   rack: [...COMBINED, ...GAPS, ...REST_OF_READ],
   multipath: [...COMBINED, ...GAPS, ...REST_OF_READ],
+  melo: [...COMBINED, ...GAPS, ...REST_OF_READ],
 };

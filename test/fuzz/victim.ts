@@ -63,6 +63,7 @@ const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
   irn: { name: 'hpcc' },
   rack: { name: 'swift' },
   multipath: { name: 'theta-powertcp' },
+  melo: { name: 'dctcp' },
 };
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */
