@@ -1,0 +1,99 @@
+// @ts-check
+/**
+ * The simulator by the size of its network: packet events a second of processor time, and memory, from 2 to 1,024 hosts at 100 Gb/s with web-search flows at load 0.5. Each size is a process of
+ * its own, so that the largest resident set is that of this size.
+ *
+ *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--json]
+ */
+
+import { execFileSync } from 'node:child_process';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runScenario } from '../dist/sim/scenario/run.js';
+import { parseScenario } from '../dist/sim/scenario/schema.js';
+
+const HOSTS_PER_LEAF = 16;
+/** Virtual time, so that every size has about a million packet events. */
+const HOST_MICROSECONDS = 51_200;
+
+const { values } = parseArgs({
+  options: {
+    hosts: { type: 'string', default: '2,8,32,128,320,1024' },
+    only: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+/** @param {number} hosts */
+function topologyOf(hosts) {
+  const link = { rate: '100Gbps', delay: '1us' };
+  if (hosts <= 2 * HOSTS_PER_LEAF) return { kind: 'star', hosts, ...link };
+  const leaves = Math.ceil(hosts / HOSTS_PER_LEAF);
+  return { kind: 'leaf-spine', leaves, spines: Math.ceil(leaves / 4) * 2, hostsPerLeaf: HOSTS_PER_LEAF, ...link };
+}
+
+const processorNs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) * 1e3;
+};
+
+/** @param {number} hosts */
+async function measure(hosts) {
+  const begunNs = processorNs();
+  const result = await runScenario(
+    parseScenario({
+      name: 'scale',
+      duration: `${Math.max(50, Math.round(HOST_MICROSECONDS / hosts))}us`,
+      topology: topologyOf(hosts),
+      nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
+      switch: {
+        pfc: { priorities: [0] },
+        buffer: { totalBytes: 32_000_000 },
+        ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
+      },
+      flows: [{ kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: 0.5 }],
+    }),
+    { realNowNs: processorNs },
+  );
+  return {
+    hosts,
+    flows: result.flows.length,
+    packetEvents: result.packetEvents,
+    virtualUs: result.virtualSeconds * 1e6,
+    setUpSeconds: (processorNs() - begunNs) / 1e9 - result.wallSeconds,
+    seconds: result.wallSeconds,
+    eventsPerSecond: result.eventsPerSecond,
+    memoryBytes: process.resourceUsage().maxRSS * 1024,
+  };
+}
+
+if (values.only !== undefined) process.stdout.write(JSON.stringify(await measure(Number(values.only))));
+else {
+  const rows = values.hosts.split(',').map((hosts) => {
+    const text = execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--only', hosts], {
+      encoding: 'utf8',
+    });
+    return /** @type {Awaited<ReturnType<typeof measure>>} */ (JSON.parse(text));
+  });
+  if (values.json) process.stdout.write(`${JSON.stringify({ rows })}\n`);
+  else {
+    process.stdout.write(
+      '| hosts | virtual time | flows | packet events | set-up | run | million a second | memory |\n',
+    );
+    process.stdout.write('|---|---|---|---|---|---|---|---|\n');
+    for (const row of rows) {
+      const cells = [
+        row.hosts,
+        `${row.virtualUs.toFixed(0)} us`,
+        row.flows,
+        row.packetEvents,
+        `${row.setUpSeconds.toFixed(1)} s`,
+        `${row.seconds.toFixed(1)} s`,
+        (row.eventsPerSecond / 1e6).toFixed(2),
+        `${(row.memoryBytes / 1e6).toFixed(0)} MB`,
+      ];
+      process.stdout.write(`| ${cells.join(' | ')} |\n`);
+    }
+  }
+}
