@@ -104,6 +104,11 @@ export class Catalogue {
     return nodes.map((record) => ({ ...record, node: Number(record.key.slice('node/'.length)) }));
   }
 
+  /** The name of the cluster. Undefined: there has been no manager. */
+  async clusterName(): Promise<string | undefined> {
+    return (await this.#find<string>(CLUSTER))?.value;
+  }
+
   /** The name of the cluster. `newName`: what it is if there has been no manager before. */
   async cluster(newName: () => string): Promise<string> {
     for (;;) {
@@ -137,14 +142,14 @@ export class Catalogue {
   }
 
   /** Writes records that still have the versions here, and removes those without a value. False: another change came first, and nothing has been written. */
-  commit(changes: ReadonlyArray<{ key: string; version: number; value?: unknown }>): Promise<boolean> {
+  async commit(changes: ReadonlyArray<{ key: string; version: number; value?: unknown }>): Promise<boolean> {
     const put = changes.filter(({ value }) => value !== undefined);
     const transaction: Transaction = {
       compare: changes.map(({ key, version }) => ({ key, version })),
       put: put.map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
       remove: changes.filter(({ value }) => value === undefined).map(({ key }) => key),
     };
-    return this.#metadata.commit(transaction);
+    return (await this.#metadata.commit(transaction)) > 0;
   }
 
   async #find<T>(key: string): Promise<Versioned<T> | undefined> {

@@ -16,11 +16,12 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
   return {
     cluster,
+    managers: await parts.managers(),
     nodes: [...live.all()].map(({ node, address, domain, report }) => ({
       node,
       address,
       domain,
-      state: !live.isUp(node) ? 'down' : live.isWritable(node) ? 'up' : 'read-only',
+      state: !live.isUp(node) ? 'down' : report?.readOnly === undefined ? 'up' : 'read-only',
       replicas: report?.replicas.length ?? 0,
       fragments: report?.fragments.length ?? 0,
       usedBytes: report?.usedBytes ?? 0,
@@ -59,5 +60,7 @@ function isWhole({ replicas, coded }: ExtentRecord, live: LiveNodes): boolean {
 }
 
 function isAvailable({ replicas, coded }: ExtentRecord, live: LiveNodes): boolean {
-  return replicas.some((node) => live.isUp(node)) || (coded !== undefined && isDecodable(coded, live));
+  return (
+    replicas.some((node) => live.isUp(node)) || (coded !== undefined && isDecodable(coded, (node) => live.isUp(node)))
+  );
 }

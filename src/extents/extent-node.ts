@@ -10,6 +10,8 @@ import type { ExtentStore } from './extent-store.js';
 import { codeOf, type Manager, type NodeMethods, type NodePlace, type Nodes } from './messages.js';
 import { recordsIn } from './record.js';
 
+/** Requests after which a replica is one that somebody counts on. */
+const KEEPING: ReadonlySet<keyof NodeMethods> = new Set(['create', 'copy', 'append', 'seal']);
 /** Bytes asked for at once when an extent is copied. */
 const COPY_BYTES = 1 << 20;
 
@@ -70,6 +72,8 @@ export class ExtentNode {
   readonly #handlers: { readonly [M in keyof NodeMethods]: (request: NodeMethods[M][0]) => Promise<NodeMethods[M][1]> };
   /** Extents being copied to here. */
   readonly #copies = new Map<number, Promise<void>>();
+  /** Extents that a manager or an owner has asked for since the last report was made: an answer to it that deletes them is older than that. */
+  readonly #wanted = new Set<number>();
   #isStopped = false;
   #stopTimers: Array<() => void> = [];
   #scrubbed = 0;
@@ -114,6 +118,7 @@ export class ExtentNode {
 
   /** Answers a request. Rejects with an `RpcError`. */
   handle<M extends keyof NodeMethods>(method: M, request: NodeMethods[M][0]): Promise<NodeMethods[M][1]> {
+    if (KEEPING.has(method)) this.#wanted.add((request as { readonly extent: number }).extent);
     return this.#handlers[method](request);
   }
 
@@ -130,9 +135,9 @@ export class ExtentNode {
         await this.#sleep(timing.reportMs);
       }
     }
+    await this.#report().catch(() => {});
     this.#repeat(timing.reportMs, () => this.#report());
     this.#repeat(timing.scrubMs, () => this.#scrub());
-    await this.#report().catch(() => {});
   }
 
   /** Ends the work in the background. */
@@ -252,9 +257,10 @@ export class ExtentNode {
     const space = { freeBytes, usedBytes: store.usedBytes() };
     const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }) };
     const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
+    this.#wanted.clear();
     const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };
     const { remove, removeFragments } = await manager.call('report', report, timing.callMs);
-    for (const extent of remove) if (!this.#copies.has(extent)) await store.remove(extent);
+    for (const extent of remove) if (!this.#copies.has(extent) && !this.#wanted.has(extent)) await store.remove(extent);
     for (const id of removeFragments) await store.fragments.remove(id);
     await store.fragments.removeIdle();
   }

@@ -33,6 +33,8 @@ export class ExtentStore {
   readonly fragments: FragmentStore;
   readonly #files: ExtentFiles;
   readonly #replicas = new Map<number, Replica>();
+  /** Files that are being deleted: another one of the same name waits. */
+  readonly #removing = new Map<number, Promise<void>>();
   #readOnly: string | undefined;
 
   private constructor(files: ExtentFiles, identity: DiskIdentity) {
@@ -112,6 +114,7 @@ export class ExtentStore {
   /** Makes an empty replica, or finds the one that is there. */
   async create(extent: number, epoch: number): Promise<void> {
     if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
+    await this.#removing.get(extent);
     await this.#writing(async () => {
       const file = await this.#files.create(fileName(extent));
       this.#replicas.set(extent, await Replica.create(file, { extent, epoch }));
@@ -152,10 +155,14 @@ export class ExtentStore {
   /** Deletes a replica, if there is one. */
   async remove(extent: number): Promise<void> {
     const replica = this.#replicas.get(extent);
-    if (replica === undefined) return;
+    if (replica === undefined) return this.#removing.get(extent);
     this.#replicas.delete(extent);
-    await replica.close();
-    await this.#files.remove(fileName(extent));
+    const removing = replica
+      .close()
+      .then(() => this.#files.remove(fileName(extent)))
+      .finally(() => this.#removing.delete(extent));
+    this.#removing.set(extent, removing);
+    await removing;
   }
 
   /**

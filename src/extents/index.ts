@@ -33,6 +33,7 @@ export {
   type ExtentPlace,
   type FragmentPlace,
   type ManagerCounters,
+  type ManagerPlace,
   type NodePlace,
 } from './messages.js';
 export { type Location, StreamWriter, type WriterCounters } from './stream-writer.js';

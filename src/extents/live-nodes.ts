@@ -56,10 +56,20 @@ export class LiveNodes {
     return live !== undefined && this.#clock.nowNs() - live.heardNs < this.#downMs * NS_PER_MS;
   }
 
+  /** Whether the node has said to this manager that it has a sealed extent whole. What was only heard of by other managers is no reason to give anything up. */
+  hasReported(node: number, extent: number, sealed: number): boolean {
+    const report = this.isUp(node) ? this.#nodes.get(node)!.report : undefined;
+    return report?.replicas.some((replica) => replica.extent === extent && replica.sealed === sealed) === true;
+  }
+
+  /** Whether the node has reported to this manager, and in time. */
+  isHeard(node: number): boolean {
+    return this.isUp(node) && this.#nodes.get(node)!.report !== undefined;
+  }
+
   /** Whether the node takes new data. */
   isWritable(node: number): boolean {
-    const live = this.#nodes.get(node);
-    return this.isUp(node) && live?.report !== undefined && live.report.readOnly === undefined;
+    return this.isHeard(node) && this.#nodes.get(node)!.report!.readOnly === undefined;
   }
 
   /** Where these nodes are; those that are up first. */

@@ -126,11 +126,12 @@ export class LogMetadata implements Metadata {
     return this.#table.list(prefix);
   }
 
-  commit({ compare, put = [], remove = [] }: Transaction): Promise<boolean> {
+  commit({ compare, put = [], remove = [] }: Transaction): Promise<number> {
     return this.#inTurn(async () => {
-      if (!this.#table.holds(compare)) return false;
-      await this.#log({ version: this.#table.version + 1, put, remove });
-      return true;
+      if (!this.#table.holds(compare)) return 0;
+      const version = this.#table.version + 1;
+      await this.#log({ version, put, remove });
+      return version;
     });
   }
 

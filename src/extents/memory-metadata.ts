@@ -22,10 +22,11 @@ export class MemoryMetadata implements Metadata {
     return this.#table.list(prefix);
   }
 
-  async commit({ compare, put = [], remove = [] }: Transaction): Promise<boolean> {
-    if (!this.#table.holds(compare)) return false;
-    this.#table.apply({ version: this.#table.version + 1, put, remove });
-    return true;
+  async commit({ compare, put = [], remove = [] }: Transaction): Promise<number> {
+    if (!this.#table.holds(compare)) return 0;
+    const version = this.#table.version + 1;
+    this.#table.apply({ version, put, remove });
+    return version;
   }
 
   async renew(key: string, version: number, ttlMs: number): Promise<boolean> {

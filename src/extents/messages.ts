@@ -28,6 +28,8 @@ export const EXTENT_CODES = [
   'BUSY',
   /** The request makes no sense. */
   'INVALID',
+  /** Another manager leads, or none does yet. */
+  'NOT_LEADER',
 ] as const;
 
 /** One of {@link EXTENT_CODES}. */
@@ -180,10 +182,22 @@ export interface NewNode {
   readonly cluster: string;
 }
 
+/** A manager and what it does. */
+export interface ManagerPlace {
+  /** `HOST:PORT`. */
+  readonly address: string;
+  /** Whether it answers; the others wait for their turn. */
+  readonly leads: boolean;
+  /** Since when it leads, or is there: ISO 8601, UTC. */
+  readonly since: string;
+}
+
 /** The cluster as the manager knows it. */
 export interface ClusterStatus {
   /** Its name: 32 hexadecimal digits, made with its first manager. */
   readonly cluster: string;
+  /** Managers that are there, the one that leads first. */
+  readonly managers: readonly ManagerPlace[];
   /** Nodes that have ever joined. */
   readonly nodes: ReadonlyArray<{
     /** Its number. */

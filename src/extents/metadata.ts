@@ -23,15 +23,18 @@ export interface Transaction {
   readonly remove?: readonly string[];
 }
 
-/** The store of a manager. Everything rejects if the store cannot be reached. */
+/**
+ * The store of a manager. Everything rejects if the store cannot be reached. Where several managers share a store, a commit that rejects may or may not have happened, or
+ * happen yet: `LeaderMetadata` finds out.
+ */
 export interface Metadata {
   /** One value. Undefined: there is none. */
   get(key: string): Promise<MetadataEntry | undefined>;
   /** All values whose keys begin so, by key. */
   list(prefix: string): Promise<readonly MetadataEntry[]>;
-  /** Resolves when the transaction is durable, to false if a version did not hold, and nothing has changed. */
-  commit(transaction: Transaction): Promise<boolean>;
-  /** Lets a key with a time to live live for that long from now on. False: it has another version, or has vanished. */
+  /** Resolves when the transaction is durable, to the version of all that it wrote; to 0 if a version did not hold, and nothing has changed. */
+  commit(transaction: Transaction): Promise<number>;
+  /** Lets a key with a time to live live for that long from now on; it is the time that it was written with. False: it has another version, or has vanished. */
   renew(key: string, version: number, ttlMs: number): Promise<boolean>;
   /** Calls back after changes of keys that begin so, those that vanish included. The result ends it. */
   watch(prefix: string, onChange: (key: string) => void): () => void;

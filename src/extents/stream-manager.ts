@@ -12,11 +12,21 @@ import { statusOf } from './cluster-status.js';
 import { codedPlace, isDecodable } from './coding/coded-place.js';
 import { fragmentKey } from './coding/layout.js';
 import { LiveNodes } from './live-nodes.js';
-import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace, Nodes } from './messages.js';
+import type {
+  ClusterStatus,
+  ExtentPlace,
+  ManagerCounters,
+  ManagerMethods,
+  ManagerPlace,
+  NodePlace,
+  Nodes,
+} from './messages.js';
 import type { Metadata } from './metadata.js';
 import type { ReplicaLength } from './replica.js';
 
 const OPEN_ATTEMPTS = 4;
+/** Extents that one transaction takes into a stream; etcd does 128 operations in one, unless it is told otherwise. */
+const ADOPT_MAX = 100;
 
 /** What a manager is made of. */
 export interface ManagerParts {
@@ -32,6 +42,10 @@ export interface ManagerParts {
   readonly timing: ManagerTiming;
   /** Bytes at which owners begin another extent: what a node must have room for. */
   readonly extentBytes: number;
+  /** Rejects if another manager may have led when it was called. */
+  confirmLead(): Promise<void>;
+  /** All managers that are there, for people. */
+  managers(): Promise<readonly ManagerPlace[]>;
 }
 
 /** Times of a manager, milliseconds. */
@@ -112,13 +126,7 @@ export class StreamManager {
       renew: (request) => this.#renew(request),
       release: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#release(request)),
       advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
-      adopt: ({ stream, epoch, extents }) =>
-        this.#changeExtents(
-          stream,
-          epoch,
-          (old) => [...extents.filter((extent) => !old.includes(extent)), ...old],
-          extents,
-        ),
+      adopt: (request) => this.#adopt(request),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
       locate: ({ stream }) => this.#locate(stream),
@@ -204,6 +212,8 @@ export class StreamManager {
     }
     for (const extent of reported.keys()) if (!this.busy.has(extent)) remove.push(extent);
     const removeFragments = [...fragments.values()].filter(({ extent }) => !this.busy.has(extent));
+    // The records were read after the report was made. If no other manager led then, what is in none of them, and not under way here, will never be in one.
+    await this.parts.confirmLead();
     live.report = report;
     live.missing = missing;
     live.missingFragments = missingFragments;
@@ -243,11 +253,14 @@ export class StreamManager {
 
   /** Whether a replica that nobody counted on is of use. */
   async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
-    const { key, version, value } = record;
+    const { extent, key, version, value } = record;
     if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
-    if (value.coded !== undefined && isDecodable(value.coded, this.live)) return false;
-    const isEnough = value.replicas.filter((node) => this.live.isUp(node)).length >= REPLICAS;
-    if (isEnough) return false;
+    if (value.coded !== undefined && isDecodable(value.coded, (node) => this.live.isUp(node)))
+      return !isDecodable(value.coded, (node) => this.live.isHeard(node));
+    const { sealed: length } = value;
+    const there = value.replicas.filter((node) => this.live.isUp(node));
+    if (there.length >= REPLICAS)
+      return there.filter((node) => this.live.hasReported(node, extent, length)).length < REPLICAS;
     if ((await this.#sealThere(record, place, sealed)) !== true) return false;
     await this.catalogue.commit([{ key, version, value: { ...value, replicas: [...value.replicas, place.node] } }]);
     return true;
@@ -294,7 +307,7 @@ export class StreamManager {
     if (last !== undefined && last.value !== owner && !takeOver)
       throw new RpcError('BUSY', `the stream '${stream}' belongs to ${last.value}`);
     const value = { ...record.value, epoch: record.value.epoch + 1 };
-    const isMine = await this.parts.metadata.commit({
+    const version = await this.parts.metadata.commit({
       compare: [
         { key: record.key, version: record.version },
         { key: `owner/${stream}`, version: last?.version ?? 0 },
@@ -304,7 +317,7 @@ export class StreamManager {
         { key: `owner/${stream}`, value: owner, ttlMs: leaseMs },
       ],
     });
-    if (!isMine) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
+    if (version === 0) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
     const extent = value.extents.at(-1);
     if (extent !== undefined) await this.seal(extent, 0);
     const extents = await this.#places(value.extents);
@@ -441,6 +454,17 @@ export class StreamManager {
     const last = extents.at(-1);
     if (last !== undefined) await this.seal(last, 0);
     return { extents: await this.#places(extents) };
+  }
+
+  /** Each transaction takes some of them, the last ones first: a store bounds how much one may do. */
+  async #adopt({ stream, epoch, extents }: ManagerMethods['adopt'][0]): Promise<object> {
+    const unique = [...new Set(extents)];
+    do {
+      const some = unique.splice(-ADOPT_MAX);
+      const before = (old: readonly number[]) => [...some.filter((extent) => !old.includes(extent)), ...old];
+      await this.#changeExtents(stream, epoch, before, some);
+    } while (unique.length > 0);
+    return {};
   }
 
   async #changeExtents(

@@ -69,7 +69,8 @@ export class Upkeep {
     const { extent, key, version, value } = record;
     const there = value.replicas.filter((node) => live.isUp(node));
     if (there.length >= REPLICAS && value.replicas.length > REPLICAS) {
-      await catalogue.commit([{ key, version, value: { ...value, replicas: there.slice(0, REPLICAS) } }]);
+      const told = there.filter((node) => live.hasReported(node, extent, value.sealed!)).slice(0, REPLICAS);
+      if (told.length === REPLICAS) await catalogue.commit([{ key, version, value: { ...value, replicas: told } }]);
     }
     if (there.length === 0 || there.length >= REPLICAS || this.#manager.copying >= COPIES_MAX) return;
     const [target] = live.choose(1, { taken: value.replicas, avoided: new Set(), bytes: value.sealed! });
@@ -92,7 +93,7 @@ export class Upkeep {
     const request = { extent, epoch, length: sealed!, from: live.places(replicas) };
     await parts.nodes.call(target, 'copy', request, parts.timing.copyMs);
     const { key, version, value } = await catalogue.extent(extent);
-    const there = value.replicas.filter((node) => live.isUp(node));
+    const there = value.replicas.filter((node) => live.isHeard(node));
     // Who is down is left out once there are enough without it.
     const kept = there.length + 1 >= REPLICAS ? there : value.replicas;
     const isAdded = await catalogue.commit([

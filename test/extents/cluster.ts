@@ -1,13 +1,17 @@
 /** A cluster in virtual time: nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
 
+import type { Clock } from '../../src/core/clock.js';
 import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
+import { Candidate } from '../../src/extents/candidate.js';
 import { combinerOf, portableCombine } from '../../src/extents/coding/combiner.js';
 import type { CodeName } from '../../src/extents/coding/erasure-code.js';
 import { ExtentNode } from '../../src/extents/extent-node.js';
 import { ExtentReader } from '../../src/extents/extent-reader.js';
 import { ExtentStore } from '../../src/extents/extent-store.js';
+import { FollowingManager } from '../../src/extents/following-manager.js';
+import { LEADER_KEY, type LeaderMetadata } from '../../src/extents/leader-metadata.js';
 import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import type { Manager, NodePlace, Nodes } from '../../src/extents/messages.js';
+import type { Manager, ManagerMethods, NodePlace, Nodes } from '../../src/extents/messages.js';
 import type { Metadata } from '../../src/extents/metadata.js';
 import type { ReplicaLength } from '../../src/extents/replica.js';
 import { StreamManager } from '../../src/extents/stream-manager.js';
@@ -15,6 +19,7 @@ import { StreamWriter } from '../../src/extents/stream-writer.js';
 import { Upkeep } from '../../src/extents/upkeep.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
+import { SharedStore } from './shared-store.js';
 import { SimDisk } from './sim-disk.js';
 
 /** Nodes of a cluster that codes nothing. */
@@ -39,6 +44,8 @@ export const TIMING = {
   retryMs: 15,
   leaseMs: 300,
   codeAfterMs: 60,
+  leaderMs: 160,
+  storeMs: 60,
 };
 
 /** What a cluster has. */
@@ -46,6 +53,17 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** Sealed extents are coded with it. */
   readonly code?: CodeName;
+  /** Managers that share a store; default: one that has it alone. */
+  readonly managers?: number;
+}
+
+/** One of several managers. */
+export interface ManagerProcess {
+  readonly name: string;
+  /** What it knows of time; it can stand still. */
+  readonly clock: StoppableClock;
+  candidate: Candidate | undefined;
+  life: number;
 }
 
 /** One machine with a disk; the node on it lives and dies. */
@@ -58,8 +76,46 @@ export interface Machine {
   life: number;
 }
 
+/** A clock that is slower than that of others. */
+class StoppableClock implements Clock {
+  readonly #events: EventQueue;
+  #lagNs = 0;
+  #stoppedNs: number | undefined;
+
+  constructor(events: EventQueue) {
+    this.#events = events;
+  }
+
+  nowNs(): number {
+    return this.#stoppedNs ?? this.#events.nowNs - this.#lagNs;
+  }
+
+  wakeAt(timeNs: number, wake: () => void): () => void {
+    let isCancelled = false;
+    const look = () => {
+      if (isCancelled) return;
+      if (this.nowNs() >= timeNs) wake();
+      else this.#events.after(this.#stoppedNs === undefined ? Math.max(1, timeNs - this.nowNs()) : MS, look);
+    };
+    this.#events.after(Math.max(0, timeNs - this.nowNs()), look);
+    return () => {
+      isCancelled = true;
+    };
+  }
+
+  stop(): void {
+    this.#stoppedNs ??= this.nowNs();
+  }
+
+  goOn(): void {
+    if (this.#stoppedNs === undefined) return;
+    this.#lagNs = this.#events.nowNs - this.#stoppedNs;
+    this.#stoppedNs = undefined;
+  }
+}
+
 /** Messages from one to the other: in order, or not at all. */
-class Network {
+export class Network {
   lossRate = 0;
   readonly #cut = new Set<string>();
   readonly #last = new Map<string, number>();
@@ -73,6 +129,10 @@ class Network {
 
   cut(from: string, to: string): void {
     this.#cut.add(`${from}>${to}`);
+  }
+
+  chance(rate: number): boolean {
+    return rate > 0 && randomUnit(this.#random) < rate;
   }
 
   heal(): void {
@@ -96,25 +156,39 @@ export class Cluster {
   readonly network: Network;
   readonly machines: Machine[] = [];
   readonly #metadata: MemoryMetadata;
+  /** The only manager, or what leads at one of several. */
   manager: StreamManager | undefined;
+  /** Several managers; empty: there is one. */
+  readonly managers: ManagerProcess[] = [];
+  /** A manager goes on to answer when its lease has ended by its own clock, and asks nobody whether it leads. */
+  believesItLeads = false;
+  readonly store: SharedStore;
+  terms = 0;
   /** The primary believes that the last secondary has the record: acknowledged after two of three. */
   believesLastSecondary = false;
-  /** Lengths that replicas which had lost nothing gave when they were fenced, by extent: the last answers to a manager. */
-  readonly fencedLengths = new Map<number, number[]>();
+  /** Lengths that replicas which had lost nothing gave when they were fenced, by extent and epoch. */
+  readonly fencedLengths = new Map<string, number[]>();
   /** Who makes fragments believes that one is durable which is not. */
   believesFragments = false;
   readonly code: CodeName | undefined;
   #upkeep: Upkeep | undefined;
-  readonly #fencedEpochs = new Map<number, number>();
   #managerLife = 0;
   #lastNode = 0;
   #readers = 0;
 
-  constructor(seed: number, { nodes = NODES, code }: ClusterOptions = {}) {
+  constructor(seed: number, { nodes = NODES, code, managers = 1 }: ClusterOptions = {}) {
     this.code = code;
     this.seeds = new SeededRandom(seed);
     this.network = new Network(this.events, this.seeds.stream('network'));
     this.#metadata = new MemoryMetadata(this.clock);
+    this.store = new SharedStore(this.#metadata, this.clock, this.network, TIMING.storeMs);
+    for (let k = 0; managers > 1 && k < managers; k++)
+      this.managers.push({
+        name: `${MANAGER}${k}`,
+        clock: new StoppableClock(this.events),
+        candidate: undefined,
+        life: 0,
+      });
     for (let k = 0; k < nodes; k++) {
       const name = `machine${k}`;
       const disk = new SimDisk(this.events, this.seeds.stream(name));
@@ -124,7 +198,8 @@ export class Cluster {
 
   async start(): Promise<void> {
     await this.#metadata.commit({ compare: [], put: [{ key: 'cluster', value: JSON.stringify(CLUSTER) }] });
-    await this.startManager();
+    if (this.managers.length === 0) await this.startManager();
+    for (const process of this.managers) this.startCandidate(process);
     await Promise.all(this.machines.map((machine) => this.startNode(machine)));
   }
 
@@ -142,6 +217,8 @@ export class Cluster {
       random: this.seeds.stream(`manager${life}`),
       timing: TIMING,
       extentBytes: EXTENT_BYTES,
+      confirmLead: async () => {},
+      managers: async () => [],
     });
     await manager.start();
     if (life !== this.#managerLife) return;
@@ -154,6 +231,66 @@ export class Cluster {
     this.#managerLife++;
     this.manager = undefined;
     this.#upkeep?.stop();
+  }
+
+  /** Starts one of several managers. */
+  startCandidate(process: ManagerProcess): void {
+    const life = ++process.life;
+    const { name } = process;
+    const random = this.seeds.stream(`${name} ${life}`);
+    const candidate: Candidate = new Candidate({
+      store: this.store.from(name, () => process.life === life),
+      clock: process.clock,
+      address: name,
+      life: `${name} ${life}`,
+      timing: { leaderMs: TIMING.leaderMs, retryMs: TIMING.retryMs },
+      wallMs: () => this.events.nowNs / MS,
+      lead: (metadata) => this.#leaderOf(name, metadata, { random, candidate }),
+    });
+    process.candidate = candidate;
+    candidate.start();
+  }
+
+  #leaderOf(
+    name: string,
+    metadata: LeaderMetadata,
+    { random, candidate }: { readonly random: RandomSource; readonly candidate: Candidate },
+  ) {
+    const nodes = this.nodesFrom(name);
+    const isAlive = () => this.managers.some((one) => one.candidate === candidate);
+    const manager = new StreamManager({
+      metadata,
+      nodes: { call: (...request) => (isAlive() ? nodes.call(...request) : new Promise<never>(() => {})) },
+      clock: this.clock,
+      random,
+      timing: TIMING,
+      extentBytes: EXTENT_BYTES,
+      confirmLead: () => (this.believesItLeads ? Promise.resolve() : metadata.confirm()),
+      managers: () => candidate.managers(),
+    });
+    const upkeep = new Upkeep(manager, this.code);
+    this.terms++;
+    return {
+      start: async () => {
+        await manager.start();
+        if (!metadata.isOver) upkeep.start();
+        this.manager = manager;
+      },
+      handle: manager.handle.bind(manager),
+      stop: () => upkeep.stop(),
+    };
+  }
+
+  /** The process of a manager ends at once; what it has sent is on its way. */
+  killCandidate(process: ManagerProcess): void {
+    process.life++;
+    void process.candidate?.stop();
+    process.candidate = undefined;
+  }
+
+  /** The one that leads, by its own clock. */
+  get leading(): ManagerProcess | undefined {
+    return this.managers.find(({ candidate }) => candidate?.isLeading === true);
   }
 
   /** A manager that was killed changes nothing any more. */
@@ -236,16 +373,43 @@ export class Cluster {
   #noteLength(answer: Promise<ReplicaLength>, { extent, epoch }: { extent: number; epoch: number }): void {
     answer.then(
       ({ length, isRecovered }) => {
-        if (isRecovered) return;
-        if (this.#fencedEpochs.get(extent) !== epoch) this.fencedLengths.set(extent, []);
-        this.#fencedEpochs.set(extent, epoch);
-        this.fencedLengths.get(extent)!.push(length);
+        const key = `${extent} ${epoch}`;
+        if (!isRecovered) this.fencedLengths.set(key, [...(this.fencedLengths.get(key) ?? []), length]);
       },
       () => {},
     );
   }
 
   managerFrom(from: string): Manager {
+    if (this.managers.length === 0) return this.#onlyManager(from);
+    return new FollowingManager({
+      addresses: this.managers.map(({ name }) => name),
+      clock: this.clock,
+      retryMs: TIMING.retryMs,
+      at: (address) => ({
+        call: (method, request, timeoutMs) =>
+          this.#call(from, address, timeoutMs, () => {
+            const process = this.managers.find(({ name }) => name === address)!;
+            const { candidate, life } = process;
+            if (candidate === undefined) return undefined;
+            const work = candidate.handle(method, request);
+            if (method === 'report') void this.#checkReport(process, work as Promise<ManagerMethods['report'][1]>);
+            return { work, isAlive: () => process.life === life };
+          }),
+      }),
+    });
+  }
+
+  /** Only who leads when a report arrives answers it: others do not know what is under way, and would have it deleted. */
+  async #checkReport({ name }: ManagerProcess, work: Promise<ManagerMethods['report'][1]>): Promise<void> {
+    const leader = await this.#metadata.get(LEADER_KEY);
+    const answer = await work.catch(() => undefined);
+    const isOfLeader = leader !== undefined && JSON.parse(leader.value).address === name;
+    if (!isOfLeader && answer !== undefined)
+      this.store.problems.push(`${name} did not lead, and answered a report: delete ${answer.remove}`);
+  }
+
+  #onlyManager(from: string): Manager {
     return {
       call: (method, request, timeoutMs) =>
         this.#call(from, MANAGER, timeoutMs, () => {

@@ -5,16 +5,18 @@ import { SeededRandom } from '../../src/core/random.js';
 import { LogMetadata } from '../../src/extents/log-metadata.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { metadataContract } from '../contracts/metadata-contract.js';
+import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
 import { pass, until } from '../support/virtual-time.js';
 import { SimDisk } from './sim-disk.js';
 
 const SMALL = { compactBytes: 400 };
 
-metadataContract('metadata in files', (events) => {
-  const disk = new SimDisk(events, new SeededRandom(1).stream('disk'));
-  return LogMetadata.open(disk.open(), virtualClock(events), SMALL);
-});
+metadataContract('metadata in files', () =>
+  inVirtualTime((events) => {
+    const disk = new SimDisk(events, new SeededRandom(1).stream('disk'));
+    return LogMetadata.open(disk.open(), virtualClock(events), SMALL);
+  }),
+);
 
 describe('metadata in files', () => {
   let events: EventQueue;

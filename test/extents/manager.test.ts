@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
 import { sealedLength } from '../../src/extents/stream-manager.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { metadataContract } from '../contracts/metadata-contract.js';
+import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
 
 const replica = (node: number, length: number, isRecovered = false) => ({ node, length, isRecovered });
 
@@ -28,4 +28,4 @@ describe('the length of a seal', () => {
   });
 });
 
-metadataContract('metadata in memory', async (events) => new MemoryMetadata(virtualClock(events)));
+metadataContract('metadata in memory', () => inVirtualTime(async (events) => new MemoryMetadata(virtualClock(events))));

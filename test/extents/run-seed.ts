@@ -10,7 +10,7 @@ import type { ExtentPlace } from '../../src/extents/messages.js';
 import { dataIn } from '../../src/extents/record.js';
 import type { Location, StreamWriter } from '../../src/extents/stream-writer.js';
 import { settle } from '../support/virtual-time.js';
-import { Cluster, type ClusterOptions, type Machine } from './cluster.js';
+import { Cluster, type ClusterOptions, type Machine, type ManagerProcess } from './cluster.js';
 import { filesOf, isWholeExtent, stopSome } from './coded-checks.js';
 
 const STREAM = 'disk';
@@ -31,6 +31,9 @@ export interface Verdict {
   readonly failovers: number;
   readonly refusedDisks: number;
   readonly hedges: number;
+  /** Terms of leading managers, and transactions whose senders did not hear of them. */
+  readonly terms: number;
+  readonly unknown: number;
   readonly faults: readonly string[];
 }
 
@@ -99,7 +102,7 @@ class Course {
       refusedDisks = 0,
     } = this.#cluster.manager?.counters ?? {};
     return {
-      problems: [...this.#problems, ...more],
+      problems: [...this.#problems, ...this.#cluster.store.problems, ...more],
       acked: this.#attempts.filter(({ location }) => location !== undefined).length,
       seals,
       copies,
@@ -110,6 +113,8 @@ class Course {
       repaired: nodes.reduce((sum, { counters }) => sum + counters.repaired, 0),
       failovers: this.#failovers,
       hedges: this.#hedges,
+      terms: this.#cluster.terms,
+      unknown: this.#cluster.store.unknown,
       faults: this.#faults,
     };
   }
@@ -136,14 +141,14 @@ class Course {
   async #checkLength(key: string): Promise<void> {
     const entry = await this.#cluster.metadata.get(key);
     if (entry === undefined) return;
-    const { sealed } = JSON.parse(entry.value) as ExtentRecord;
+    const { sealed, epoch } = JSON.parse(entry.value) as ExtentRecord;
     const before = this.#lengths.get(key);
     if (before !== undefined && sealed !== before)
       this.#problems.push(`${key} was sealed at ${before} and at ${sealed}`);
     if (sealed === undefined || before !== undefined) return;
     this.#lengths.set(key, sealed);
     // Otherwise the only whole copy may be lost, and with it what the stream is said to have.
-    const fenced = this.#cluster.fencedLengths.get(Number(key.slice('extent/'.length))) ?? [];
+    const fenced = this.#cluster.fencedLengths.get(`${Number(key.slice('extent/'.length))} ${epoch}`) ?? [];
     if (fenced.some((length) => length < sealed))
       this.#problems.push(`${key} is sealed at ${sealed}; its replicas had ${fenced}`);
   }
@@ -204,16 +209,18 @@ class Course {
   }
 
   async #fault(machine: Machine): Promise<void> {
-    const { network, machines } = this.#cluster;
+    const { network, machines, managers, store } = this.#cluster;
     const of = {
       power: ['power', 'power', 'kill', 'old', 'empty', 'blackout'],
       lies: ['rot', 'rot', 'liar'],
       space: ['full', 'sync', 'slow'],
     };
-    const names = [...of[this.#kind], 'cut', 'one way', 'manager', 'isolate'];
+    const several = managers.length === 0 ? [] : ['leader', 'leader cut', 'leader deaf', 'late', 'clock', 'clock'];
+    const names = [...of[this.#kind], 'cut', 'one way', 'manager', 'isolate', ...several];
     const name = names[randomInt(this.#random, 0, names.length - 1)];
     this.#faults.push(`${Math.round(this.#cluster.events.nowNs / 1e6)} ms ${name} ${machine.name}`);
-    const others = ['client', 'manager', ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
+    const servers = managers.length === 0 ? ['manager'] : managers.map((one) => one.name);
+    const others = ['client', ...servers, ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
     const other = others[randomInt(this.#random, 0, others.length - 1)];
     const forMs = randomInt(this.#random, 5, 250);
     if (name === 'power' || name === 'kill') await this.#restart(machine, name === 'power', forMs);
@@ -229,7 +236,34 @@ class Course {
     else if (name === 'full') machine.disk.capacityBytes = machine.disk.usedBytes + randomInt(this.#random, 0, 20_000);
     else if (name === 'sync') machine.disk.isSyncFailing = true;
     else if (name === 'slow') machine.disk.slowness = randomInt(this.#random, 20, 400);
-    else if (name === 'manager') {
+    else if (name === 'leader') await this.#restartManager(this.#cluster.leading ?? managers[0], forMs);
+    else if (name === 'manager' && managers.length > 0)
+      await this.#restartManager(managers[randomInt(this.#random, 0, managers.length - 1)], forMs);
+    else if (name === 'late') {
+      store.late = { rate: 0.3, ms: randomInt(this.#random, 20, 120) };
+      await this.#cluster.sleep(forMs);
+      store.late = { rate: 0, ms: 0 };
+    } else if (name === 'clock') {
+      // Its lease ends, and it does not know; those who ask it, or the others, find out who leads now, while transactions are under way.
+      const leader = this.#cluster.leading ?? managers[0];
+      leader.clock.stop();
+      store.isSilent = true;
+      await this.#cluster.sleep(randomInt(this.#random, 100, 160));
+      store.late = { rate: 0.8, ms: randomInt(this.#random, 10, 80) };
+      const moving = [['client'], machines.map((one) => one.name)][randomInt(this.#random, 0, 1)];
+      for (const one of moving) network.cut(one, leader.name);
+      await this.#cluster.sleep(200 + forMs);
+      network.heal();
+      store.late = { rate: 0, ms: 0 };
+      store.isSilent = false;
+      leader.clock.goOn();
+    } else if (name === 'leader cut' || name === 'leader deaf') {
+      const leader = (this.#cluster.leading ?? managers[0]).name;
+      network.cut('store', leader);
+      if (name === 'leader cut') network.cut(leader, 'store');
+      await this.#cluster.sleep(forMs);
+      network.heal();
+    } else if (name === 'manager') {
       this.#cluster.killManager();
       await this.#cluster.sleep(forMs);
       await this.#cluster.startManager();
@@ -242,6 +276,12 @@ class Course {
       await this.#cluster.sleep(forMs);
       network.heal();
     }
+  }
+
+  async #restartManager(process: ManagerProcess, downMs: number): Promise<void> {
+    this.#cluster.killCandidate(process);
+    await this.#cluster.sleep(downMs);
+    this.#cluster.startCandidate(process);
   }
 
   async #restart(machine: Machine, isPowerLost: boolean, downMs: number): Promise<void> {
@@ -272,7 +312,9 @@ class Course {
     const { network, machines } = this.#cluster;
     network.heal();
     network.lossRate = 0;
-    if (this.#cluster.manager === undefined) await this.#cluster.startManager();
+    if (this.#cluster.managers.length === 0 && this.#cluster.manager === undefined) await this.#cluster.startManager();
+    for (const process of this.#cluster.managers)
+      if (process.candidate === undefined) this.#cluster.startCandidate(process);
     for (const machine of machines) {
       const { disk } = machine;
       disk.lies = { lost: 0, misdirected: 0 };

@@ -5,7 +5,7 @@ import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
-import { type ClusterOptions, MANAGER_PORT, parseManager } from '../extents/cluster.js';
+import { type ClusterOptions, MANAGER_PORT, parseManagers } from '../extents/cluster.js';
 import {
   type CreateDiskOptions,
   runDiskClone,
@@ -38,7 +38,17 @@ const NODES_MAX = 32;
 const DOMAIN_MAX = 128;
 const CODE_CHOICES = ['none', ...CODE_NAMES] as const;
 
-const managerOption = textOption(parseManager);
+const managerOption = textOption(parseManagers);
+
+const etcdOption = textOption((text) => {
+  const endpoints = text.replace(/^etcd:/, '').split(',');
+  if (text.startsWith('etcd:') && endpoints.every((one) => /^https?:\/\/[^\s/]+\/?$/.test(one))) return endpoints;
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `'${text}' is no store of metadata`,
+    'write etcd:http://HOST:PORT[,http://HOST:PORT...]',
+  );
+});
 
 const recordOption = textOption((text) => {
   const bytes = parseSizeBytes(text);
@@ -94,7 +104,14 @@ function addTransportOption(command: Command): Command {
 /** Options of commands that ask the manager. */
 function addClusterOptions(command: Command): Command {
   command
-    .addOption(optionWithDefault('--manager <host:port>', 'the manager', managerOption, `127.0.0.1:${MANAGER_PORT}`))
+    .addOption(
+      optionWithDefault(
+        '--manager <host:port>',
+        'the manager, or several with commas',
+        managerOption,
+        `127.0.0.1:${MANAGER_PORT}`,
+      ),
+    )
     .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
   return addSecureOptions(addNicOptions(addTransportOption(command))).option('--json', 'print one JSON document');
 }
@@ -154,10 +171,21 @@ function registerManager(extents: Command, io: CliIo): void {
   const command = extents
     .command('manager')
     .description('Run the manager of a cluster: it knows where everything is. It runs until Ctrl-C.')
-    .requiredOption('--dir <path>', 'folder of what it knows; an empty one begins a new cluster');
+    .option('--dir <path>', 'folder of what it knows; an empty one begins a new cluster')
+    .option(
+      '--metadata <etcd:url>',
+      'etcd has what it knows; managers with the same one take turns to lead',
+      etcdOption,
+    );
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
-    .addHelpText('after', '\nExamples:\n  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1
+  rocev2 extents manager --metadata etcd:http://10.0.0.7:2379,http://10.0.0.8:2379 --bind 10.0.0.1`,
+    )
     .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
 }
 
@@ -166,7 +194,7 @@ function registerNode(extents: Command, io: CliIo): void {
     .command('node')
     .description('Run a node, which has extents in a folder. It runs until Ctrl-C.')
     .requiredOption('--dir <path>', 'folder of its extents; an empty one becomes a new node')
-    .requiredOption('--join <host:port>', 'the manager', managerOption)
+    .requiredOption('--join <host:port>', 'the manager, or several with commas', managerOption)
     .option(
       '--domain <name>',
       'nodes of one fault domain may fail together (default: a domain of its own)',

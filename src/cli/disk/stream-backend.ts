@@ -10,7 +10,7 @@ import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk 
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import { openDevice } from '../../verbs/open-device.js';
-import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManager } from '../extents/cluster.js';
+import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from '../extents/cluster.js';
 import { localAddressTowards } from '../local-address.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
@@ -26,7 +26,7 @@ export interface StreamPlace {
   /** Its name. */
   readonly disk: string;
   /** Who knows where it is. */
-  readonly manager: ManagerPlace;
+  readonly manager: readonly ManagerPlace[];
   /** Fences an owner whose lease has not ended. */
   readonly takeOver: boolean;
   /** Credentials for this cluster alone. */
@@ -45,7 +45,7 @@ export function isStreamBackend(text: string): boolean {
 }
 
 /**
- * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this
+ * Reads `stream:NAME[@HOST[:PORT][,...]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this
  * machine, and without a transport it is `auto`. Throws ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
  */
 export function parseStreamBackend(text: string): StreamPlace {
@@ -60,7 +60,7 @@ export function parseStreamBackend(text: string): StreamPlace {
   }
   checkOptions('a disk in a cluster', given, PARAMETERS);
   const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`] = match;
-  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined, keys, transport };
+  return { disk, manager: parseManagers(manager), takeOver: takeOver !== undefined, keys, transport };
 }
 
 /**

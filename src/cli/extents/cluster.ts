@@ -22,27 +22,33 @@ export interface ManagerPlace {
 }
 
 /** Reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`. Throws ERR_ROCE_MALFORMED. */
-export function parseManager(text: string): ManagerPlace {
+function parseManager(text: string): ManagerPlace {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no address`, 'write HOST:PORT');
   return { host, port: port === undefined ? MANAGER_PORT : parseCount(port, 1, 65_535) };
 }
 
+/** Reads the managers of a cluster, with commas between them. Throws ERR_ROCE_MALFORMED. */
+export function parseManagers(text: string): readonly ManagerPlace[] {
+  return text.split(',').map(parseManager);
+}
+
 /** Options of commands that ask a manager. */
 export interface ClusterOptions extends NicOptions, SecureFlags {
-  /** Where the manager is. */
-  readonly manager: ManagerPlace;
+  /** Where the manager is, or several of which one leads. */
+  readonly manager: readonly ManagerPlace[];
   /** IP address of this side; default: from the routing table. */
   readonly bind?: IpAddress;
   /** What connections are made of. */
   readonly transport: ExtentTransport;
 }
 
-/** `HOST:PORT` with the address of the host. Rejects with ERR_ROCE_CONNECT if the name has none. */
-export async function managerAddress({ host, port }: ManagerPlace): Promise<{ host: IpAddress; text: string }> {
-  const address = IpAddress.parse(await resolveHost(host));
-  return { host: address, text: `${address.family === 6 ? `[${address}]` : address}:${port}` };
+/** `HOST:PORT` with the addresses of the hosts, and commas between them; `host` is the first. Rejects with ERR_ROCE_CONNECT if a name has none. */
+export async function managerAddress(places: readonly ManagerPlace[]): Promise<{ host: IpAddress; text: string }> {
+  const hosts = await Promise.all(places.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
+  const texts = hosts.map((host, k) => `${host.family === 6 ? `[${host}]` : host}:${places[k].port}`);
+  return { host: hosts[0], text: texts.join() };
 }
 
 /** Opens the streams of a cluster, does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no manager. */

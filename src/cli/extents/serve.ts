@@ -1,5 +1,6 @@
 /** `rocev2 extents manager` and `node`: servers until Ctrl-C. */
 
+import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import { type ExtentTransport, type NodeCounters, serveManager, serveNode } from '../../extents/index.js';
@@ -14,8 +15,10 @@ import { type CodeOptions, codingOf } from './code-options.js';
 
 /** Options of `rocev2 extents manager`. */
 export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
-  /** Folder of the metadata. */
-  readonly dir: string;
+  /** Folder of the metadata, unless etcd has it. */
+  readonly dir?: string;
+  /** Members of etcd. */
+  readonly metadata?: readonly string[];
   /** TCP port. */
   readonly port: number;
   /** IP address of this side. */
@@ -30,8 +33,8 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
 export interface NodeOptions extends NicOptions, SecureFlags {
   /** Folder of the extents. */
   readonly dir: string;
-  /** Where the manager is. */
-  readonly join: ManagerPlace;
+  /** Where the manager is, or several of which one leads. */
+  readonly join: readonly ManagerPlace[];
   /** Its fault domain; default: one of its own. */
   readonly domain?: string;
   /** TCP port; 0: the system chooses. */
@@ -46,8 +49,10 @@ export interface NodeOptions extends NicOptions, SecureFlags {
 export interface ExtentsManagerResult {
   /** `HOST:PORT`. */
   readonly address: string;
-  /** Name of the cluster: 32 hexadecimal digits. */
-  readonly cluster: string;
+  /** Name of the cluster: 32 hexadecimal digits; missing if no manager has led so far. */
+  readonly cluster?: string;
+  /** Whether this manager led in the end. */
+  readonly leads: boolean;
   /** Time until Ctrl-C. */
   readonly seconds: number;
 }
@@ -70,18 +75,34 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 /** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
-  const { dir: folder, port, bind, extentSize: extentBytes, transport, io, engine, spin } = options;
+  const { port, bind, extentSize: extentBytes, transport, io, engine, spin } = options;
+  const place = metadataPlace(options);
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
-  await using manager = await serveManager({ device, folder, port, extentBytes, transport, ...codingOf(options) });
-  const { cluster, nodes } = await manager.status();
-  output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
+  await using manager = await serveManager({ device, ...place, port, extentBytes, transport, ...codingOf(options) });
+  if (manager.isLeading) {
+    const { cluster, nodes } = await manager.status();
+    output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
+  } else output.note(`one of the managers over ${place.etcd!.join(', ')}; the first one leads`);
   output.note(`listening on ${manager.address}`);
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
-  output.document('extents-manager', { address: manager.address, cluster, seconds });
+  const cluster = await manager.clusterName().catch(() => undefined); // etcd may be away by now.
+  const { address, isLeading: leads } = manager;
+  output.document('extents-manager', { address, ...(cluster !== undefined && { cluster }), leads, seconds });
+}
+
+/** Where the metadata is. Throws ERR_ROCE_MISMATCH unless there is one place. */
+function metadataPlace({ dir, metadata }: ManagerOptions): { folder?: string; etcd?: readonly string[] } {
+  if ((dir === undefined) === (metadata === undefined))
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      'the metadata is in one place',
+      'write --dir PATH, or --metadata etcd:URL',
+    );
+  return { ...(dir !== undefined && { folder: dir }), ...(metadata !== undefined && { etcd: metadata }) };
 }
 
 /** Runs a node until Ctrl-C, which is its normal end. */

@@ -18,7 +18,7 @@ export interface StatusOptions extends ClusterOptions {
 
 /** The fields of `extents status --json`. */
 export interface ExtentsStatusResult extends ClusterStatus {
-  /** The manager, `HOST:PORT`. */
+  /** The managers that were asked, `HOST:PORT` with commas between them. */
   readonly manager: string;
 }
 
@@ -38,8 +38,15 @@ export async function runStatus({ watch, ...options }: StatusOptions, output: Ou
   });
 }
 
-function print({ cluster, nodes, streams, extents, counters }: ClusterStatus, manager: string, output: Output): void {
+function print(
+  { cluster, managers, nodes, streams, extents, counters }: ClusterStatus,
+  manager: string,
+  output: Output,
+): void {
   output.line(`cluster ${cluster}, manager ${manager}`);
+  const several = managers.length > 1 ? managers : [];
+  for (const { address, leads, since } of several)
+    output.line(`${address} ${leads ? 'leads' : 'waits'} since ${since}`);
   output.line();
   output.table(
     [

@@ -13,7 +13,8 @@ export function codedPlace({ code, fragments }: CodedRecord, live: LiveNodes): C
   return { code, fragments: places };
 }
 
-/** Whether everything comes back from the fragments on nodes that are up. */
-export function isDecodable(coded: CodedRecord, live: LiveNodes): boolean {
-  return erasureCode(coded.code).isDecodable(codedPlace(coded, live).fragments.map(({ fragment }) => fragment));
+/** Whether everything comes back from the fragments on nodes that are there. */
+export function isDecodable({ code, fragments }: CodedRecord, isThere: (node: number) => boolean): boolean {
+  const there = fragments.flatMap(({ node }, fragment) => (node !== NOBODY && isThere(node) ? fragment : []));
+  return erasureCode(code).isDecodable(there);
 }

@@ -78,7 +78,8 @@ export class CodingUpkeep {
     if (value.replicas.length > 0) {
       // A replica that came back while too many fragments were away: one of both is enough.
       const { coded: _gone, ...replicated } = value;
-      const isEnough = isDecodable(coded, live);
+      const isEnough = isDecodable(coded, (node) => live.isHeard(node));
+      if (!isEnough && isDecodable(coded, (node) => live.isUp(node))) return; // Reports will tell.
       await catalogue.commit([{ key, version, value: isEnough ? { ...value, replicas: [] } : replicated }]);
       return;
     }

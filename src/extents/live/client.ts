@@ -18,7 +18,7 @@ import { CLIENT_TIMING } from './timing.js';
 export interface OpenExtentsOptions {
   /** Device of the program. */
   readonly device: RdmaDevice;
-  /** The manager, `HOST:PORT`. */
+  /** The manager, `HOST:PORT`; of several managers one or more, with commas between them. */
   readonly manager: string;
   /** Default `auto`: RDMA connections, and TCP with a peer where they fail, for a minute. */
   readonly transport?: ExtentTransport;

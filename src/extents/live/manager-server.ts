@@ -1,19 +1,26 @@
-/** A stream manager on sockets, with its metadata in a folder. */
+/** A stream manager on sockets, with its metadata in a folder; or one of several, with their metadata in etcd. */
 
+import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { wallMs } from '../../driver/system-clock.js';
 import { systemRandom } from '../../driver/system-random.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { Candidate } from '../candidate.js';
+import { Catalogue } from '../catalogue.js';
 import { CODE_NAMES, type CodeName } from '../coding/erasure-code.js';
+import { type Leader, leaderOf } from '../leader.js';
+import { LEADER_KEY } from '../leader-metadata.js';
 import { LogMetadata } from '../log-metadata.js';
-import type { ClusterStatus } from '../messages.js';
-import { StreamManager } from '../stream-manager.js';
-import { Upkeep } from '../upkeep.js';
+import type { ClusterStatus, ManagerPlace } from '../messages.js';
+import type { Metadata } from '../metadata.js';
+import type { ManagerParts } from '../stream-manager.js';
 import { Closing } from './closing.js';
+import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
 import { checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
 import { ServiceDoor } from './service-door.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
-import { MANAGER_TIMING } from './timing.js';
+import { CANDIDATE_TIMING, MANAGER_TIMING } from './timing.js';
 
 const EXTENT_BYTES = 64 << 20;
 const EXTENT_BYTES_MIN = 1 << 20;
@@ -24,8 +31,10 @@ const CODE_AFTER_MS_MAX = 2 ** 40;
 export interface ServeManagerOptions {
   /** Nodes and clients reach the manager at the address of this device. */
   readonly device: RdmaDevice;
-  /** Folder of its metadata; made if it is not there. */
-  readonly folder: string;
+  /** Folder of its metadata; made if it is not there. This or `etcd`. */
+  readonly folder?: string;
+  /** Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them leads. */
+  readonly etcd?: readonly string[];
   /** TCP port; 0 lets the system choose. Nodes and clients find the manager by it, also after it has been started anew. */
   readonly port: number;
   /** TCP address to listen on, default the device's. */
@@ -43,6 +52,7 @@ export interface ServeManagerOptions {
 const OPTIONS: OptionNames<ServeManagerOptions> = {
   device: true,
   folder: true,
+  etcd: true,
   port: true,
   host: true,
   extentBytes: true,
@@ -55,17 +65,29 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
 export class ManagerServer implements AsyncDisposable {
   /** Where others reach it, `HOST:PORT`. */
   readonly address: string;
-  readonly #manager: StreamManager;
+  readonly #manager: Answering;
+  readonly #store: Metadata;
   readonly #closing: Closing;
 
   /** @internal */
-  constructor(address: string, manager: StreamManager, closing: Closing) {
+  constructor(address: string, { manager, store }: { manager: Answering; store: Metadata }, closing: Closing) {
     this.address = address;
     this.#manager = manager;
+    this.#store = store;
     this.#closing = closing;
   }
 
-  /** The cluster as the manager knows it. */
+  /** Whether it answers; of several managers one does. */
+  get isLeading(): boolean {
+    return this.#manager.isLeading;
+  }
+
+  /** Name of the cluster. Undefined: no manager has led so far. */
+  clusterName(): Promise<string | undefined> {
+    return new Catalogue(this.#store).clusterName();
+  }
+
+  /** The cluster as the manager knows it. Rejects with ERR_ROCE_REMOTE (`NOT_LEADER`) if another one leads, or none does yet. */
   status(): Promise<ClusterStatus> {
     return this.#manager.handle('status', {});
   }
@@ -81,15 +103,23 @@ export class ManagerServer implements AsyncDisposable {
   }
 }
 
+/** A manager that has its store alone, or a candidate. */
+type Answering = Pick<Leader, 'handle'> & { readonly isLeading: boolean };
+
+/** What a manager is made of beside its store. */
+type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
+
 /**
- * Serves the manager of a cluster, a new one in an empty folder. Rejects as `listen` does, with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
- * ERR_ROCE_MISMATCH if the folder has something else, and ERR_ROCE_MALFORMED if its metadata is damaged.
+ * Serves the manager of a cluster, a new one in an empty folder; or one of several over an etcd, which resolves before it leads. Rejects as `listen` does, with
+ * ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if the folder has something else, ERR_ROCE_MALFORMED if its metadata is damaged,
+ * and ERR_ROCE_CONNECT if no member of etcd answers.
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
-  const { device, folder, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
+  const { device, folder, etcd, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
   const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport } = options;
-  checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
+  checkKind('folder', folder, etcd !== undefined || (typeof folder === 'string' && folder !== ''), 'a path');
+  if (etcd !== undefined) checkEndpoints(etcd, folder);
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
   if (code !== undefined) checkKind('code', code, CODE_NAMES.includes(code), CODE_NAMES.join(' or '));
   checkWhole('codeAfterMs', codeAfterMs, 0, CODE_AFTER_MS_MAX);
@@ -98,19 +128,62 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   const timing = { ...MANAGER_TIMING, codeAfterMs };
   const closing = new Closing();
   return closing.unlessFailed(async () => {
-    const files = closing.use(await FolderFiles.open(folder));
-    const metadata = await LogMetadata.open(files, clock);
-    closing.defer(() => metadata.close());
+    const files = folder === undefined ? undefined : closing.use(await FolderFiles.open(folder));
+    const store =
+      files === undefined ? new EtcdMetadata(clock, { endpoints: etcd! }) : await LogMetadata.open(files, clock);
+    closing.defer(() => store.close());
+    if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(new Peers(device, transport));
-    const parts = { metadata, nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
-    const manager = new StreamManager(parts);
-    await manager.start();
+    const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
     const door = closing.use(await ServiceDoor.open(device, { host, port }));
+    const address = placeText(host, door.port);
+    const begin = files === undefined ? campaign : leadAlone;
+    const manager = await begin({ store, address, common, code, closing });
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);
     door.serve(MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle));
-    const upkeep = new Upkeep(manager, code);
-    upkeep.start();
-    closing.defer(() => upkeep.stop());
-    return new ManagerServer(placeText(host, door.port), manager, closing);
+    return new ManagerServer(address, { manager, store }, closing);
   });
+}
+
+interface Beginning {
+  readonly store: Metadata;
+  readonly address: string;
+  readonly common: Common;
+  readonly code: CodeName | undefined;
+  readonly closing: Closing;
+}
+
+/** The folder has a lock: there is no other manager. */
+async function leadAlone({ store, address, common, code, closing }: Beginning): Promise<Answering> {
+  const only: ManagerPlace = { address, leads: true, since: new Date(wallMs()).toISOString() };
+  const parts = { ...common, metadata: store, confirmLead: async () => {}, managers: async () => [only] };
+  const leader = leaderOf(parts, code);
+  closing.defer(() => leader.stop());
+  await leader.start();
+  return { isLeading: true, handle: leader.handle };
+}
+
+async function campaign({ store, address, common, code, closing }: Beginning): Promise<Answering> {
+  const { clock } = common;
+  const candidate: Candidate = new Candidate({
+    store,
+    clock,
+    address,
+    life: randomUUID(),
+    timing: CANDIDATE_TIMING,
+    wallMs,
+    lead: (metadata) => {
+      const confirmLead = () => metadata.confirm();
+      return leaderOf({ ...common, metadata, confirmLead, managers: () => candidate.managers() }, code);
+    },
+  });
+  closing.defer(() => candidate.stop());
+  candidate.start();
+  return candidate;
+}
+
+function checkEndpoints(etcd: readonly string[], folder: string | undefined): void {
+  const isList = Array.isArray(etcd) && etcd.length > 0 && etcd.every((one) => /^https?:\/\/[^\s/]+\/?$/.test(one));
+  checkKind('etcd', etcd, isList, 'a list of http://HOST:PORT');
+  checkKind('folder', folder, folder === undefined, 'undefined where there is etcd: it has the metadata');
 }

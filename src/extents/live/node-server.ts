@@ -19,7 +19,7 @@ export interface ServeNodeOptions {
   readonly device: RdmaDevice;
   /** Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that cluster from then on. */
   readonly folder: string;
-  /** The manager, `HOST:PORT`. */
+  /** The manager, `HOST:PORT`; of several managers one or more, with commas between them. */
   readonly manager: string;
   /** TCP port; 0 lets the system choose. Default 0: the manager knows it. */
   readonly port?: number;

@@ -12,8 +12,10 @@ import { NS_PER_S } from '../../core/units.js';
 import { connectRpc, type RpcClient, rpcOverStream, type Service } from '../../rpc/index.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { FollowingManager } from '../following-manager.js';
 import type { Manager, Nodes } from '../messages.js';
 import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
+import { FOLLOW_MS } from './timing.js';
 
 /** Frames are small; records are read. */
 export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64 } as const;
@@ -54,12 +56,13 @@ export class Peers implements AsyncDisposable {
       this.#call(place.address, NODE_SERVICE, method, { ...request, to: place.node }, timeoutMs) as Promise<never>,
   };
 
-  /** The manager at `HOST:PORT`. */
-  manager(address: string): Manager {
-    return {
+  /** The manager at `HOST:PORT`, or the one that leads of several, with commas between their addresses. */
+  manager(addresses: string): Manager {
+    const at = (address: string): Manager => ({
       call: (method, request, timeoutMs) =>
         this.#call(address, MANAGER_SERVICE, method, request, timeoutMs) as Promise<never>,
-    };
+    });
+    return new FollowingManager({ addresses: addresses.split(','), clock: this.#device.clock, retryMs: FOLLOW_MS, at });
   }
 
   async #call(address: string, service: Service, method: string, request: object, timeoutMs: number): Promise<object> {

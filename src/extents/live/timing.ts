@@ -1,5 +1,6 @@
 /** Times of a cluster on sockets. A peer whose process ends is noticed at once by its connection; these are for those that are silent. */
 
+import type { CandidateTiming } from '../candidate.js';
 import type { NodeTiming } from '../extent-node.js';
 import type { ReaderTiming } from '../extent-reader.js';
 import type { ManagerTiming } from '../stream-manager.js';
@@ -13,6 +14,8 @@ export const MANAGER_TIMING: ManagerTiming = {
   upkeepMs: 500,
   codeAfterMs: 60_000,
 };
+/** Times of managers that share a store. The lease is of whole seconds, because those of etcd are. */
+export const CANDIDATE_TIMING: CandidateTiming = { leaderMs: 5_000, retryMs: 500 };
 /** Times of a node. */
 export const NODE_TIMING: NodeTiming = { callMs: 5_000, hedgeMs: 500, reportMs: 500, scrubMs: 10_000 };
 /** Times of clients. They wait longer for a primary than it waits for its secondaries: its answer says which of them is silent. */
@@ -22,3 +25,5 @@ export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   leaseMs: 30_000,
   hedgeMs: 200,
 };
+/** Between two rounds in which none of several managers led, milliseconds. */
+export const FOLLOW_MS = 250;

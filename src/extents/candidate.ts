@@ -1,0 +1,236 @@
+/**
+ * One of several managers that share a store. Whoever writes the leader's key leads, until its time to live passes without a renewal. A term has a manager of its
+ * own, with nothing in its memory from terms before. The others refuse, and say who leads. Nobody decides by clocks: a manager whose lease has ended by its own clock
+ * stops at once, and one whose clock is wrong is stopped by the store, because each of its transactions compares the leader's key (`leader-metadata`).
+ */
+
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import type { Leader } from './leader.js';
+import { LEADER_KEY, LeaderMetadata } from './leader-metadata.js';
+import type { ManagerMethods, ManagerPlace } from './messages.js';
+import type { Metadata } from './metadata.js';
+import { notLeader } from './not-leader.js';
+
+const PRESENT_PREFIX = 'manager/';
+
+/** What a candidate is made of. */
+export interface CandidateParts {
+  /** The store that the managers share. */
+  readonly store: Metadata;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Where others reach it, `HOST:PORT`. */
+  readonly address: string;
+  /** A name that no other start of any manager has. */
+  readonly life: string;
+  /** Times. */
+  readonly timing: CandidateTiming;
+  /** The time of day, milliseconds since 1970: for people. */
+  wallMs(): number;
+  /** Makes what leads during a term, over the store of that term. */
+  lead(metadata: LeaderMetadata): Leader;
+}
+
+/** Times of a candidate, milliseconds. */
+export interface CandidateTiming {
+  /** A leader that has not renewed its key for so long leads no more. */
+  readonly leaderMs: number;
+  /** Between two attempts of anything. */
+  readonly retryMs: number;
+}
+
+/** Who leads, or a manager that is there. */
+interface Presence {
+  readonly address: string;
+  readonly life: string;
+  readonly campaign?: number;
+  readonly sinceMs: number;
+}
+
+interface Term {
+  readonly version: number;
+  readonly metadata: LeaderMetadata;
+  readonly leader: Leader;
+  /** By the clock of this manager, from before it asked. */
+  heldNs: number;
+  isReady: boolean;
+}
+
+/** A manager that leads, or waits for its turn. */
+export class Candidate {
+  readonly #parts: CandidateParts;
+  #term: Term | undefined;
+  /** Version of the last term that this one had: it is never taken up again. */
+  #lastTerm = 0;
+  #campaigns = 0;
+  /** Where the leader was seen last. */
+  #seen: string | undefined;
+  /** Version of the key that says that this manager is there. */
+  #present = 0;
+  /** When it is renewed. */
+  #presentNs = 0;
+  readonly #sinceMs: number;
+  #isStopped = false;
+  #wake: () => void = () => {};
+  #stopWatch: () => void = () => {};
+
+  constructor(parts: CandidateParts) {
+    this.#parts = parts;
+    this.#sinceMs = parts.wallMs();
+  }
+
+  /** Whether this one leads now, by its own clock. */
+  get isLeading(): boolean {
+    return this.#term?.isReady === true && !this.#term.metadata.isOver;
+  }
+
+  /** Begins to campaign. */
+  start(): void {
+    this.#stopWatch = this.#parts.store.watch(LEADER_KEY, () => this.#wake());
+    void this.#run();
+  }
+
+  /** Ends, and gives the lead to whoever comes next. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopWatch();
+    this.#wake();
+    const version = this.#term?.version;
+    this.#lose();
+    const remove = async (key: string, of: number) => {
+      await this.#parts.store.commit({ compare: [{ key, version: of }], remove: [key] }).catch(() => {}); // It vanishes by itself.
+    };
+    if (version !== undefined) await remove(LEADER_KEY, version);
+    if (this.#present > 0) await remove(this.#presentKey, this.#present);
+  }
+
+  /** Answers a request if this one leads. Rejects with NOT_LEADER, or as the manager does. */
+  async handle<M extends keyof ManagerMethods>(
+    method: M,
+    request: ManagerMethods[M][0],
+  ): Promise<ManagerMethods[M][1]> {
+    if (!this.isLeading) throw this.#refusal();
+    return this.#term!.leader.handle(method, request);
+  }
+
+  /** All managers that are there, the leader first. */
+  async managers(): Promise<ManagerPlace[]> {
+    const { store } = this.#parts;
+    const found = await store.get(LEADER_KEY);
+    const leader = found && (JSON.parse(found.value) as Presence);
+    const present = (await store.list(PRESENT_PREFIX)).map(({ value }) => JSON.parse(value) as Presence);
+    const place = ({ address, sinceMs }: Presence, leads: boolean) => ({
+      address,
+      leads,
+      since: new Date(sinceMs).toISOString(),
+    });
+    const others = present.filter(({ address }) => address !== leader?.address);
+    return [...(leader === undefined ? [] : [place(leader, true)]), ...others.map((other) => place(other, false))];
+  }
+
+  get #presentKey(): string {
+    return PRESENT_PREFIX + this.#parts.address;
+  }
+
+  #refusal(): Error {
+    return notLeader(this.#parts.address, this.#seen);
+  }
+
+  async #run(): Promise<void> {
+    const { leaderMs, retryMs } = this.#parts.timing;
+    while (!this.#isStopped) {
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      try {
+        await (this.#term === undefined ? this.#campaign() : this.#keep(this.#term));
+        if (!this.#isStopped) await this.#tellPresence();
+      } catch {
+        // The store cannot be reached: a leader finds out in time, because its lease ends by its own clock.
+      }
+      if (this.#term?.metadata.isOver === true) this.#lose();
+      const pauseMs = this.#term === undefined ? retryMs : Math.min(retryMs, leaderMs / 4);
+      await Promise.race([woken, this.#sleep(pauseMs)]);
+    }
+  }
+
+  async #campaign(): Promise<void> {
+    const { store, clock, address, life, timing } = this.#parts;
+    const found = await store.get(LEADER_KEY);
+    const leader = found && (JSON.parse(found.value) as Presence);
+    this.#seen = leader?.address;
+    const askedNs = clock.nowNs();
+    if (found === undefined) {
+      const presence: Presence = { address, life, campaign: ++this.#campaigns, sinceMs: this.#parts.wallMs() };
+      const put = [{ key: LEADER_KEY, value: JSON.stringify(presence), ttlMs: timing.leaderMs }];
+      const version = await store.commit({ compare: [{ key: LEADER_KEY, version: 0 }], put });
+      if (version > 0) this.#lead(version, askedNs);
+      return;
+    }
+    if (leader?.life !== life) return;
+    // Either the answer to a campaign of ours was lost, or it is a term that has ended here: transactions of it may be on their way, so it cannot be gone on with.
+    if (found.version > this.#lastTerm) {
+      if (await store.renew(LEADER_KEY, found.version, timing.leaderMs)) this.#lead(found.version, askedNs);
+    } else await store.commit({ compare: [{ key: LEADER_KEY, version: found.version }], remove: [LEADER_KEY] });
+  }
+
+  #lead(version: number, askedNs: number): void {
+    const { store, clock, timing } = this.#parts;
+    if (this.#isStopped) return;
+    this.#lastTerm = version;
+    const metadata = new LeaderMetadata({
+      store,
+      clock,
+      term: version,
+      retryMs: timing.retryMs,
+      isHeld: () => clock.nowNs() < term.heldNs,
+      refusal: () => this.#refusal(),
+    });
+    const leader = this.#parts.lead(metadata);
+    const term: Term = { version, metadata, leader, heldNs: askedNs + timing.leaderMs * NS_PER_MS, isReady: false };
+    this.#term = term;
+    this.#seen = this.#parts.address;
+    leader.start().then(
+      () => {
+        term.isReady = true;
+      },
+      () => {
+        metadata.end();
+        this.#wake();
+      },
+    );
+  }
+
+  async #keep(term: Term): Promise<void> {
+    const { store, clock, timing } = this.#parts;
+    const askedNs = clock.nowNs();
+    if (term.metadata.isOver) return;
+    const isKept = await store.renew(LEADER_KEY, term.version, timing.leaderMs);
+    if (isKept) term.heldNs = Math.max(term.heldNs, askedNs + timing.leaderMs * NS_PER_MS);
+    else term.metadata.end();
+  }
+
+  #lose(): void {
+    this.#term?.metadata.end();
+    this.#term?.leader.stop();
+    this.#term = undefined;
+    this.#seen = undefined;
+  }
+
+  async #tellPresence(): Promise<void> {
+    const { store, clock, address, life, timing } = this.#parts;
+    if (clock.nowNs() < this.#presentNs) return;
+    const ttlMs = timing.leaderMs;
+    this.#presentNs = clock.nowNs() + (ttlMs / 4) * NS_PER_MS;
+    const key = this.#presentKey;
+    if (this.#present > 0 && (await store.renew(key, this.#present, ttlMs))) return;
+    const value = JSON.stringify({ address, life, sinceMs: this.#sinceMs } satisfies Presence);
+    this.#present = await store.commit({ compare: [], put: [{ key, value, ttlMs }] });
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { clock } = this.#parts;
+    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve));
+  }
+}

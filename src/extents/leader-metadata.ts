@@ -1,0 +1,176 @@
+/**
+ * The store as a leading manager uses it. Each transaction compares the version of the leader's key, so that those of a manager which leads no more change nothing,
+ * however late they arrive. And each has an outcome: one whose answer is lost is neither taken for done nor for not done. Every transaction writes its own mark, and
+ * compares the version of the mark before it. After a lost answer the leader reads the mark; if it is another one, the leader replaces the mark, after which the
+ * transaction can never happen. A leader that does not get that far before its lease ends leads no more: the next one sees what has happened, and by then it has or
+ * never will.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
+
+/** Key of who leads; it has a time to live. */
+export const LEADER_KEY = 'leader';
+const MARK_KEY = 'last-change';
+
+/** What the store of a leader is made of. */
+export interface LeaderMetadataParts {
+  /** The store that several managers share. */
+  readonly store: Metadata;
+  /** Measures the time between two attempts to reach the store. */
+  readonly clock: Clock;
+  /** Version of the leader's key: names the term, and is never that of another one. */
+  readonly term: number;
+  /** That time, milliseconds. */
+  readonly retryMs: number;
+  /** Whether the lease lasts, by the clock of this manager. */
+  isHeld(): boolean;
+  /** Makes the error of a manager that does not lead. */
+  refusal(): Error;
+}
+
+/** The store of one term. After the term every call rejects. */
+export class LeaderMetadata implements Metadata {
+  readonly #parts: LeaderMetadataParts;
+  /** Version of the mark; undefined before it has been read. */
+  #marked: number | undefined;
+  #marks = 0;
+  #isOver = false;
+  /** The last transaction: one after another. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: LeaderMetadataParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the term lasts. Once it does not, it never does again. */
+  get isOver(): boolean {
+    this.#isOver ||= !this.#parts.isHeld();
+    return this.#isOver;
+  }
+
+  /** Ends the term. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  async get(key: string): Promise<MetadataEntry | undefined> {
+    this.#check();
+    return this.#parts.store.get(key);
+  }
+
+  async list(prefix: string): Promise<readonly MetadataEntry[]> {
+    this.#check();
+    return this.#parts.store.list(prefix);
+  }
+
+  commit(transaction: Transaction): Promise<number> {
+    const turn = this.#turn.then(() => this.#commit(transaction));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async renew(key: string, version: number, ttlMs: number): Promise<boolean> {
+    this.#check();
+    return this.#parts.store.renew(key, version, ttlMs);
+  }
+
+  watch(prefix: string, onChange: (key: string) => void): () => void {
+    return this.#parts.store.watch(prefix, onChange);
+  }
+
+  async close(): Promise<void> {
+    this.end();
+  }
+
+  /** Resolves if this manager led when it was called, by the store; rejects, and ends the term, if another one may have led. */
+  async confirm(): Promise<void> {
+    this.#check();
+    await this.checkTerm();
+    this.#check();
+  }
+
+  /** Asks the store whose term it is. @internal */
+  async checkTerm(): Promise<void> {
+    const { store, term } = this.#parts;
+    const leader = await store.get(LEADER_KEY);
+    if (leader?.version === term) return;
+    this.end();
+    this.#check();
+  }
+
+  /** What each transaction compares beside its own versions. @internal */
+  fences(): Transaction['compare'] {
+    return [
+      { key: LEADER_KEY, version: this.#parts.term },
+      { key: MARK_KEY, version: this.#marked! },
+    ];
+  }
+
+  #check(): void {
+    if (this.isOver) throw this.#parts.refusal();
+  }
+
+  async #commit(transaction: Transaction): Promise<number> {
+    const { store } = this.#parts;
+    for (;;) {
+      this.#check();
+      this.#marked ??= (await store.get(MARK_KEY))?.version ?? 0;
+      const mark = `${this.#parts.term}.${++this.#marks}`;
+      const version = await this.#outcome(this.#marking(transaction, mark), mark);
+      if (version === undefined) continue; // It has not happened, and never will.
+      if (version > 0) {
+        this.#marked = version;
+        return version;
+      }
+      await this.checkTerm(); // Otherwise one of its own versions did not hold.
+      return 0;
+    }
+  }
+
+  #marking(transaction: Transaction, mark: string): Transaction {
+    return {
+      ...transaction,
+      compare: [...transaction.compare, ...this.fences()],
+      put: [...(transaction.put ?? []), { key: MARK_KEY, value: mark }],
+    };
+  }
+
+  /** As `commit` of a store, and undefined if it was not heard of and cannot happen any more. */
+  async #outcome(marked: Transaction, mark: string): Promise<number | undefined> {
+    try {
+      return await this.#parts.store.commit(marked);
+    } catch {
+      return this.resolve(mark);
+    }
+  }
+
+  /** Finds out what became of the transaction with this mark. Rejects when the term ends before that. @internal */
+  async resolve(mark: string): Promise<number | undefined> {
+    const { store } = this.#parts;
+    const instead = `not ${mark}`;
+    for (;;) {
+      this.#check();
+      try {
+        const last = await store.get(MARK_KEY);
+        if (last?.value === mark) return last.version;
+        const isReplaced = last?.value === instead;
+        const fence = { compare: this.fences(), put: [{ key: MARK_KEY, value: instead }] };
+        const version = isReplaced ? last.version : await store.commit(fence);
+        if (version > 0) {
+          this.#marked = version;
+          return undefined;
+        }
+        await this.checkTerm();
+      } catch {
+        await this.#pause();
+      }
+    }
+  }
+
+  #pause(): Promise<void> {
+    const { clock, retryMs } = this.#parts;
+    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + retryMs * NS_PER_MS, resolve));
+  }
+}

@@ -1,0 +1,34 @@
+/** What leads: a stream manager and its upkeep. */
+
+import type { CodeName } from './coding/erasure-code.js';
+import type { ManagerMethods } from './messages.js';
+import { type ManagerParts, StreamManager } from './stream-manager.js';
+import { Upkeep } from './upkeep.js';
+
+/** What leads, for the whole life of a manager that has its store alone, or for a term. */
+export interface Leader {
+  /** Learns what there is. It answers nothing before that. */
+  start(): Promise<void>;
+  /** Answers a request. Rejects with an `RpcError`. */
+  handle<M extends keyof ManagerMethods>(method: M, request: ManagerMethods[M][0]): Promise<ManagerMethods[M][1]>;
+  /** Ends its work in the background. */
+  stop(): void;
+}
+
+/** `code`: what sealed extents are coded with; undefined: they stay in replicas. */
+export function leaderOf(parts: ManagerParts, code: CodeName | undefined): Leader {
+  const manager = new StreamManager(parts);
+  const upkeep = new Upkeep(manager, code);
+  let isStopped = false;
+  return {
+    start: async () => {
+      await manager.start();
+      if (!isStopped) upkeep.start();
+    },
+    handle: (method, request) => manager.handle(method, request),
+    stop: () => {
+      isStopped = true;
+      upkeep.stop();
+    },
+  };
+}

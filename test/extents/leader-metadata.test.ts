@@ -1,0 +1,152 @@
+/** Transactions of a leader: their outcome where answers are lost, and that they end with its term. Who asks follows the lead. */
+
+import { describe, expect, it } from 'vitest';
+import { FollowingManager } from '../../src/extents/following-manager.js';
+import { LEADER_KEY, LeaderMetadata } from '../../src/extents/leader-metadata.js';
+import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
+import type { Metadata, Transaction } from '../../src/extents/metadata.js';
+import { notLeader } from '../../src/extents/not-leader.js';
+import { RpcError } from '../../src/rpc/rpc-error.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { virtualClock } from '../../src/sim/virtual-clock.js';
+import { until } from '../support/virtual-time.js';
+
+/** What becomes of the next transaction: done without an answer, or held back, also without one, and perhaps until the lease is over. */
+type Fate = 'unheard' | 'held' | 'held too long' | undefined;
+
+async function leading() {
+  const events = new EventQueue();
+  const clock = virtualClock(events);
+  const store = new MemoryMetadata(clock);
+  const term = await store.commit({ compare: [], put: [{ key: LEADER_KEY, value: 'me' }] });
+  let fate: Fate;
+  const held: Transaction[] = [];
+  const unsure: Metadata = {
+    get: (key) => store.get(key),
+    list: (prefix) => store.list(prefix),
+    renew: (...of) => store.renew(...of),
+    watch: (...of) => store.watch(...of),
+    close: () => store.close(),
+    commit: async (transaction) => {
+      const now = fate;
+      fate = undefined;
+      if (now === undefined) return store.commit(transaction);
+      if (now === 'unheard') await store.commit(transaction);
+      else held.push(transaction);
+      isHeld = now !== 'held too long';
+      throw new Error('no answer');
+    },
+  };
+  let isHeld = true;
+  const refusal = () => notLeader('me', undefined);
+  const metadata = new LeaderMetadata({ store: unsure, clock, term, retryMs: 1, isHeld: () => isHeld, refusal });
+  return {
+    events,
+    store,
+    metadata,
+    held,
+    put: (value: string, version: number) =>
+      until(events, metadata.commit({ compare: [{ key: 'a', version }], put: [{ key: 'a', value }] })),
+    next: (of: Fate) => {
+      fate = of;
+    },
+  };
+}
+
+describe('a transaction of a leader', () => {
+  it('that was done and not heard of is found done', async () => {
+    const { put, next, store } = await leading();
+    next('unheard');
+    const version = await put('1', 0);
+    expect(version).toBeGreaterThan(0);
+    expect((await store.get('a'))!.version).toBe(version);
+  });
+
+  it('that did not arrive is repeated, and does nothing when it arrives later', async () => {
+    const { put, next, store, held } = await leading();
+    next('held');
+    const version = await put('1', 0);
+    expect(version).toBeGreaterThan(0);
+    expect(await put('2', version)).toBeGreaterThan(version);
+    expect(await store.commit(held[0])).toBe(0);
+    expect((await store.get('a'))!.value).toBe('2');
+  });
+
+  it('that was done and not heard of is not done again, although its versions would not hold', async () => {
+    const { put, next, store } = await leading();
+    const first = await put('1', 0);
+    next('unheard');
+    expect(await put('2', first)).toBeGreaterThan(first);
+    expect((await store.get('a'))!.value).toBe('2');
+  });
+
+  it('says which version did not hold by 0, and goes on', async () => {
+    const { put } = await leading();
+    const version = await put('1', 0);
+    expect(await put('2', 0)).toBe(0);
+    expect(await put('2', version)).toBeGreaterThan(0);
+  });
+
+  it('changes nothing once another manager leads, and says so for ever', async () => {
+    const { put, store } = await leading();
+    await store.commit({ compare: [], put: [{ key: LEADER_KEY, value: 'other' }] });
+    await expect(put('1', 0)).rejects.toMatchObject({ remoteCode: 'NOT_LEADER' });
+    expect(await store.get('a')).toBeUndefined();
+    await expect(put('1', 0)).rejects.toMatchObject({ remoteCode: 'NOT_LEADER' });
+  });
+
+  it('is neither done nor not done if the lease ends before that is known', async () => {
+    const { put, next, store, held, metadata } = await leading();
+    next('held too long');
+    await expect(put('1', 0)).rejects.toMatchObject({ remoteCode: 'NOT_LEADER' });
+    expect(metadata.isOver).toBe(true);
+    // By the time of the next leader it has happened, or never will.
+    await store.commit({ compare: [], put: [{ key: LEADER_KEY, value: 'other' }] });
+    expect(await store.commit(held[0])).toBe(0);
+  });
+});
+
+describe('a manager of several', () => {
+  /** What each of them says, by address. */
+  function following(answers: Record<string, () => Promise<unknown>>, addresses = Object.keys(answers)) {
+    const events = new EventQueue();
+    const asked: string[] = [];
+    const manager = new FollowingManager({
+      addresses,
+      clock: virtualClock(events),
+      retryMs: 5,
+      at: (address) => ({
+        call: (() => {
+          asked.push(address);
+          return answers[address]();
+        }) as never,
+      }),
+    });
+    return { asked, manager, ask: () => until(events, manager.call('status', {}, 100)) };
+  }
+
+  const refuses = (address: string, leader?: string) => () => Promise.reject(notLeader(address, leader));
+
+  it('is found where another one says that it is, also where nobody has named it', async () => {
+    const { asked, ask } = following({ A: refuses('A', 'C'), B: refuses('B'), C: async () => 'it' }, ['A', 'B']);
+    expect(await ask()).toBe('it');
+    expect(await ask()).toBe('it');
+    expect(asked).toEqual(['A', 'C', 'C']);
+  });
+
+  it('is asked for again while none leads, until the time is over', async () => {
+    let rounds = 0;
+    const { ask } = following({ A: refuses('A'), B: () => (++rounds < 4 ? refuses('B')() : Promise.resolve('it')) });
+    expect(await ask()).toBe('it');
+    const { ask: askNone, asked } = following({ A: refuses('A'), B: refuses('B') });
+    await expect(askNone()).rejects.toMatchObject({ remoteCode: 'NOT_LEADER' });
+    expect(asked.length).toBeGreaterThan(20);
+  });
+
+  it('is another one when it is away; its own refusals are answers', async () => {
+    const { ask } = following({ A: () => Promise.reject(new Error('away')), B: async () => 'it' });
+    expect(await ask()).toBe('it');
+    const missing = following({ A: () => Promise.reject(new RpcError('MISSING', 'no')), B: async () => 'it' });
+    await expect(missing.ask()).rejects.toMatchObject({ remoteCode: 'MISSING' });
+  });
+});

@@ -1,0 +1,73 @@
+/** Three managers over a store that they share, in virtual time: they die, are cut off from the store, and do not hear of their transactions. `EXTENT_SEED=7` replays one seed. */
+
+import process from 'node:process';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { LeaderMetadata } from '../../src/extents/leader-metadata.js';
+import type { Cluster } from './cluster.js';
+import { runManagersSeed } from './run-managers-seed.js';
+
+const SEED = process.env['EXTENT_SEED'];
+const SEEDS = 24;
+const HUNT = 60;
+
+describe.runIf(SEED !== undefined)('one seed with three managers', () => {
+  it(`${SEED} keeps what was promised`, async () => {
+    const { problems, ...met } = await runManagersSeed(Number(SEED));
+    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a cluster with three managers', () => {
+  const sum = { acked: 0, seals: 0, copies: 0, failovers: 0, unknown: 0 };
+  let terms = 0;
+
+  it('keeps every acknowledged record, its order and its redundancy', async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const verdict = await runManagersSeed(seed);
+      expect(verdict.problems, `EXTENT_SEED=${seed}`).toEqual([]);
+      for (const name of Object.keys(sum) as Array<keyof typeof sum>) sum[name] += verdict[name];
+      terms += verdict.terms;
+    }
+  });
+
+  it('meets changes of the leader, and transactions of which it does not hear', () => {
+    for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
+    expect(terms).toBeGreaterThan(SEEDS + SEEDS / 2);
+  });
+
+  it('runs the same again with the same seed', async () => {
+    expect(await runManagersSeed(4)).toEqual(await runManagersSeed(4));
+  });
+});
+
+describe('a planted bug is found', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  /** The first seed that finds something. */
+  async function firstFind(twist?: (cluster: Cluster) => void): Promise<number | undefined> {
+    for (let seed = 1; seed <= HUNT; seed++) if ((await runManagersSeed(seed, twist)).problems.length > 0) return seed;
+    return undefined;
+  }
+
+  it('transactions that do not compare the leader', async () => {
+    vi.spyOn(LeaderMetadata.prototype, 'fences').mockReturnValue([]);
+    vi.spyOn(LeaderMetadata.prototype, 'checkTerm').mockResolvedValue();
+    const found = await firstFind();
+    expect(found).toBeDefined();
+  });
+
+  it('a lease that nobody checks', async () => {
+    const twist = (cluster: Cluster) => {
+      cluster.believesItLeads = true;
+    };
+    const found = await firstFind(twist);
+    expect(found).toBeDefined();
+  });
+
+  it('a transaction that is taken for not done because its answer was lost', async () => {
+    vi.spyOn(LeaderMetadata.prototype, 'resolve').mockResolvedValue(0);
+    const found = await firstFind();
+    expect(found).toBeDefined();
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * A store that several managers reach over the network of a cluster, as etcd is: requests and answers are lost and cut off, and a transaction may happen after its
+ * sender has given up waiting.
+ */
+
+import type { Clock } from '../../src/core/clock.js';
+import { LEADER_KEY } from '../../src/extents/leader-metadata.js';
+import type { MemoryMetadata } from '../../src/extents/memory-metadata.js';
+import type { Metadata, Transaction } from '../../src/extents/metadata.js';
+import type { Network } from './cluster.js';
+
+export const STORE = 'store';
+const MS = 1e6;
+
+/** The store and the ways to it. */
+export class SharedStore {
+  /** A share of transactions happens so much later. */
+  late = { rate: 0, ms: 0 };
+  /** Who watches hears nothing. */
+  isSilent = false;
+  /** Transactions of one term that happened in another one. */
+  readonly problems: string[] = [];
+  /** How often a sender did not hear of its transaction. */
+  unknown = 0;
+  readonly #inner: MemoryMetadata;
+  readonly #clock: Clock;
+  readonly #network: Network;
+  readonly #timeoutMs: number;
+
+  constructor(inner: MemoryMetadata, clock: Clock, network: Network, timeoutMs: number) {
+    this.#inner = inner;
+    this.#clock = clock;
+    this.#network = network;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** As a manager reaches it. A manager that has ended hears nothing more, and asks nothing. */
+  from(name: string, isAlive: () => boolean): Metadata {
+    const call = <T>(work: () => Promise<T>, isCommit = false) => this.#call(name, isAlive, work, isCommit);
+    const inner = this.#inner;
+    return {
+      get: (key) => call(() => inner.get(key)),
+      list: (prefix) => call(() => inner.list(prefix)),
+      commit: (transaction) => call(() => this.#commit(transaction), true),
+      renew: (key, version, ttlMs) => call(() => inner.renew(key, version, ttlMs)),
+      watch: (prefix, onChange) =>
+        inner.watch(prefix, (key) => {
+          if (!this.isSilent) this.#network.send(STORE, name, () => isAlive() && onChange(key));
+        }),
+      close: async () => {},
+    };
+  }
+
+  /** A leader's transaction has its term in its mark. */
+  async #commit(transaction: Transaction): Promise<number> {
+    const leader = await this.#inner.get(LEADER_KEY);
+    const version = await this.#inner.commit(transaction);
+    const [, term] = /^(\d+)\.\d+$/.exec(transaction.put?.at(-1)?.value ?? '') ?? [];
+    if (version > 0 && term !== undefined && Number(term) !== leader?.version)
+      this.problems.push(`a transaction of term ${term} happened in term ${leader?.version}`);
+    return version;
+  }
+
+  #call<T>(name: string, isAlive: () => boolean, work: () => Promise<T>, isCommit: boolean): Promise<T> {
+    if (!isAlive()) return new Promise<never>(() => {});
+    return new Promise<T>((resolve, reject) => {
+      const wait = (ms: number, then: () => void) => this.#clock.wakeAt(this.#clock.nowNs() + ms * MS, then);
+      const cancel = wait(this.#timeoutMs, () => {
+        if (isCommit) this.unknown++;
+        if (isAlive()) reject(new Error('the store does not answer'));
+      });
+      const answer = (tell: () => void) =>
+        this.#network.send(STORE, name, () => {
+          cancel();
+          if (isAlive()) tell();
+        });
+      const begin = () =>
+        work().then(
+          (value) => answer(() => resolve(value)),
+          (error: Error) => answer(() => reject(error)),
+        );
+      this.#network.send(name, STORE, () => {
+        const isLate = isCommit && this.#network.chance(this.late.rate);
+        if (isLate) wait(this.late.ms, begin);
+        else void begin();
+      });
+    });
+  }
+}
