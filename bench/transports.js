@@ -119,8 +119,9 @@ function registerSprayed(name, Sender, Receiver) {
     summary: 'sprayed',
     parameters: {},
     usesSack: Sender !== /** @type {unknown} */ (GoBackNSender),
-    sender: () => Object.assign(new Sender(), { ways: WAYS, nextWay: () => turn.next() }),
-    receiver: () => Object.assign(new Receiver(), { ways: WAYS }),
+    ways: () => WAYS,
+    sender: () => Object.assign(new Sender(), { nextWay: () => turn.next() }),
+    receiver: () => new Receiver(),
   });
 }
 registerSprayed('sprayed-go-back-n', GoBackNSender, GoBackNReceiver);
