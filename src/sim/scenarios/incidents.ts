@@ -148,6 +148,30 @@ function clos(): ScenarioFile {
   };
 }
 
+/**
+ * A host whose loopback traffic takes half of the lanes between NIC and memory: what comes from the network is taken in at half of its rate. The NIC has no marks of its own:
+ * it asks for pauses, and only what waits in the switch meanwhile is marked. No pause is long enough for the watchdog.
+ */
+function loopback(name: string, title: string, perPacket: string, assertions: Assertion[]): ScenarioFile {
+  return {
+    name,
+    title,
+    source: "NSDI'23: loopback and remote traffic at once are 2:1 for the lanes of the NIC",
+    duration: '40ms',
+    warmup: '20ms',
+    topology: { kind: 'star', hosts: 3, ...LINK },
+    nic: { timeout: 14, cc: 'dcqcn' },
+    switch: {
+      ecn: RED,
+      pfc: { priorities: [0], watchdog: WATCHDOG },
+      buffer: { totalBytes: 4_194_304, losslessAlpha: 1 / 16 },
+    },
+    pipelines: [{ hosts: 'h2', contexts: 64, hit: perPacket, miss: perPacket }],
+    flows: [{ kind: 'flows', from: 'h0', to: 'h2' }],
+    assertions: [...assertions, { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 }],
+  };
+}
+
 /** Web-search flows and incasts on a leaf-spine network. */
 function completionTimes(
   name: string,
@@ -214,6 +238,20 @@ export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
     min: 800,
   }),
   clos(),
+  // A packet of 1106 bytes takes 221 ns at 40 Gb/s.
+  loopback(
+    'loopback',
+    'Loopback takes half of the lanes of a NIC: pauses come and go, and DCQCN does not end them',
+    '442ns',
+    [
+      { name: 'the switch is paused', value: 'queues[s0>h2].receivedPauseFrames', min: 10 },
+      { name: 'half of the link is used', value: 'summary.efficiency', min: 0.47, max: 0.53 },
+    ],
+  ),
+  loopback('loopback-off', 'The same without loopback', '50ns', [
+    { name: 'nobody is paused', value: 'summary.pauseFrames', max: 0 },
+    { name: 'the link is used', value: 'summary.efficiency', min: 0.97 },
+  ]),
   completionTimes('p99-pfc', 'pauses alone', { cc: 'none' }, undefined),
   completionTimes('p99-dcqcn', 'DCQCN', { cc: 'dcqcn' }, RED),
   completionTimes(

@@ -202,5 +202,27 @@ const tuning: Figure = {
   },
 };
 
+const loopback: Figure = {
+  name: 'nsdi23-loopback',
+  title: 'Loopback and remote traffic share the lanes of a NIC: pauses that the watchdog does not end',
+  source: "NSDI'23, loopback RDMA: 2:1",
+  by: 'packets',
+  note: 'Loopback is no traffic here: it is the half of the time that the NIC of the receiver does not have for packets of the network.',
+  async run(lab) {
+    const shared = await lab.packets('loopback');
+    const alone = await lab.packets('loopback-off');
+    const part = shared.summary.goodputBps / alone.summary.goodputBps;
+    return {
+      values: [
+        { what: 'goodput beside that without loopback', unit: '', published: 0.5, ours: part },
+        claim('the NIC pauses its switch', pausesAt(shared, 's0>h2') > 0),
+        { what: 'dropped by the watchdog', unit: 'packets', published: 0, ours: shared.summary.droppedPackets },
+        { what: 'pauses without loopback', unit: 'frames', published: 0, ours: pausesAt(alone, 's0>h2') },
+      ],
+      chart: goodputs(this, { 'with loopback': shared, 'without it': alone }),
+    };
+  },
+};
+
 /** SIGCOMM'16, then NSDI'23. */
-export const INCIDENT_FIGURES: readonly Figure[] = [deadlock, slowReceiver, alpha, closFigure, tuning];
+export const INCIDENT_FIGURES: readonly Figure[] = [deadlock, slowReceiver, alpha, closFigure, tuning, loopback];
