@@ -7,6 +7,7 @@ import type { CapturedPacket } from '../capture/capture-reader.js';
 import { isPspOfRoce, PSP_HEADER_BYTES } from '../packet/psp.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import { UDP_BYTES } from '../packet/udp.js';
+import { CaptureClock } from './capture-clock.js';
 import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';
 import { FITTED_CNPS_MIN, fitDcqcn } from './dcqcn-fit.js';
@@ -88,7 +89,7 @@ export class Audit {
   readonly #judgesPort: boolean;
   /** What is left to be done once, for the report. */
   #fitsRates: boolean;
-  #firstNs: bigint | undefined;
+  readonly #clock = new CaptureClock();
   #total = 0;
   #roce = 0;
   #unsound = 0;
@@ -108,10 +109,9 @@ export class Audit {
   /** Takes the next packet of the file; its bytes are not kept. */
   take(captured: CapturedPacket): void {
     this.#total++;
-    this.#firstNs ??= captured.timestampNs;
+    if (this.#total === 1) this.#clock.begin(captured.timestampNs);
     const seen = this.#seen;
-    // Of 64 bits, so that the difference takes no memory.
-    const timeNs = Number(BigInt.asIntN(64, captured.timestampNs - this.#firstNs));
+    const timeNs = this.#clock.sinceBegin(captured.timestampNs);
     const kind = seen.read(captured, this.#total, timeNs);
     if (kind !== SEEN_UDP) {
       this.#others[kind]++;
