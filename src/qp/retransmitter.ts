@@ -246,7 +246,7 @@ export class Retransmitter {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
       if (!this.#mayRetry(cause)) {
         this.#qp.host.counters[COUNTER.retry_exceeded_err]++;
-        this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, 0);
+        this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
         return;
       }
       this.#retrying = true;

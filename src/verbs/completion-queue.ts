@@ -41,7 +41,7 @@ export interface WorkCompletion {
   readonly invalidatedRkey?: number;
   /** UD: the sender's QPN. */
   readonly sourceQpn: number;
-  /** For failed requests: the AETH syndrome of the NAK, 0 when there was none. */
+  /** For failed requests: the AETH syndrome of the NAK; of RETRY_EXC_ERR the oldest PSN that was not acknowledged; else 0. */
   readonly vendorError: number;
 }
 

@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { RNR_TIMER_NS } from '../../src/packet/aeth.js';
+import { psnAdd } from '../../src/packet/psn.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
-import { LoneNic, MTU, pattern } from '../support/lone-nic.js';
+import { LoneNic, MTU, pattern, SQ_START } from '../support/lone-nic.js';
 import { runToRest } from '../support/virtual-time.js';
 
 const MS = 1e6;
@@ -162,9 +163,16 @@ describe('retry_cnt', () => {
     let retries = 0;
     for (let n = 0; n < 10; n++) retries += nic.advance(ACK_TIMEOUT_NS).length;
     expect(retries).toBe(retryCnt);
-    expect(nic.done()).toMatchObject([{ wrId: 0, status: 12, statusName: 'RETRY_EXC_ERR' }]);
+    expect(nic.done()).toMatchObject([{ wrId: 0, status: 12, statusName: 'RETRY_EXC_ERR', vendorError: SQ_START }]);
     expect(await nic.state()).toBe('ERR');
     expect(nic.device.counters()).toMatchObject({ local_ack_timeout_err: retryCnt + 1, retry_exceeded_err: 1 });
+  });
+
+  it('the completion names the oldest PSN that was not acknowledged', async () => {
+    const nic = await withSends(3, { retryCnt: 0 });
+    nic.ack(1);
+    nic.advance(10 * ACK_TIMEOUT_NS);
+    expect(nic.done().at(2)).toMatchObject({ wrId: 2, status: 12, vendorError: psnAdd(SQ_START, 2) });
   });
 
   it('is used up by sequence NAKs without progress in between, one by one through timeouts', async () => {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
+import { STATUS_RETRY_EXC_ERR } from '../../ring/enums.js';
 import { completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import { fillPattern } from '../pattern.js';
@@ -63,7 +64,21 @@ export interface Tally {
 /** Throws an error that says what failed, and whether the peer is gone. */
 export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
-  throw completionError(wc, !endpoint.channel.isOpen);
+  const error = completionError(wc, !endpoint.channel.isOpen);
+  const lane = endpoint.lanes.find(({ qp }) => qp.qpn === wc.qpn);
+  if (wc.status !== STATUS_RETRY_EXC_ERR || lane === undefined) throw error;
+  const { code, message, hint } = error;
+  const what = hint === undefined ? message : message.slice(0, -` (${hint})`.length);
+  throw new RoceError(code, `${what}; ${silenceOf(wc, lane, endpoint)}`, hint, { cause: error });
+}
+
+/** Who has not acknowledged what, and what was heard. */
+function silenceOf({ vendorError }: WorkCompletion, { agreement }: Lane, { device }: TrafficEndpoint): string {
+  const { peer, remoteQpn } = agreement;
+  const { rx_accepted: heard, tx_retransmitted: again } = device.counters();
+  const hex = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
+  const last = heard === 0 ? 'nothing was ever heard from it' : `${heard} packets were heard from it before`;
+  return `${peer} QP ${hex(remoteQpn)} has not acknowledged PSN ${hex(vendorError)}; ${again} packets were sent again, ${last}`;
 }
 
 /**
