@@ -12,36 +12,44 @@ const AUDIT = { judged: 'yes', measured: 'measured', active: 'no' };
 const cell = (text) => text.replaceAll('|', '\\|');
 
 const casesOf = (id) => CASES.filter(({ rules }) => rules.includes(id)).map(({ name }) => `\`${name}\``);
-/** What a rule without a case waits for. */
-const PLANNED = new Map([
-  [4, 'a target with two addresses; today one run is made over each'],
-  [9, 'a port that can set the UDP checksum'],
-  [17, 'a way to tell a wrong pad count from a wrong length, which the target refuses as well'],
-  [39, 'a target that posts more than fits its window'],
-  [41, 'a SEND queue of the target and credits that are given later'],
-  [79, 'a target that binds a memory window for each connection'],
-  [83, 'a target whose congestion control is known to be on'],
-  [85, 'several queue pairs at a time'],
-  [86, 'the configured interval of the target'],
-  [88, 'a target that sends for seconds'],
-  [98, 'a UD queue pair of the target, whose completions are told'],
-  [99, 'a UD queue pair of the target, whose receives can be read'],
-  [100, 'a UD queue pair of the target, whose completions are told'],
-  [101, 'R_Keys of 64 connections'],
-  [102, 'a second source address'],
-  [103, 'a second source address'],
-  [104, 'two queue pairs at a time'],
-  [105, 'leave to load the target with 10,000 REQs'],
-  [106, 'leave to send 100,000 packets, and two queue pairs at a time'],
-  [109, 'two queue pairs at a time, under load'],
-  [110, 'counters of the target'],
-  [111, 'two queue pairs at a time, in two classes'],
+/** Why a rule has no case. */
+const WHY_NOT = new Map([
+  [4, 'a run has one address; make one over each family, and `rocev2 conform matrix` puts them side by side'],
+  [9, 'the tester sends through UDP sockets, which make the checksum themselves'],
+  [17, 'the target refuses a wrong length as well, and its answer does not say which of the two it minds'],
+  [
+    41,
+    'a target posts at most 16 SENDs at once, which the smallest credit code above 0 already covers; needs credits that are given later',
+  ],
+  [
+    83,
+    'a peer may have congestion control off, and nothing in a connection says so; `rocev2 doctor --port` sends marked packets and counts CNPs',
+  ],
+  [85, 'the tester has one queue pair at a time; a capture of traffic on several shows it'],
+  [86, 'what was configured is known on the target alone'],
+  [88, 'a case lasts a second, and a rate recovers in many; a capture of a long transfer shows it'],
+  [
+    98,
+    'nothing answers a datagram, so that taken and dropped look the same on the wire; needs a program on the target that tells of its receives',
+  ],
+  [99, 'the 40 bytes never leave the memory of the target; needs a program there that shows them'],
+  [100, 'as rule 98'],
+  [101, 'R_Keys and PSNs of 64 connections are needed; audit judges QPNs and PSNs where RDMA CM makes them'],
+  [
+    102,
+    'a packet from off the path is, byte for byte, one of the peer: a target cannot treat it in another way. What it takes to forge one is in docs/security.md',
+  ],
+  [105, '10,000 REQs load a host that may serve others; no case sends more than some dozen packets'],
+  [106, '100,000 packets do so, too, and it takes a second queue pair to see that it is untouched'],
+  [109, 'two queue pairs at a time, with rates that are compared: a benchmark, which another load on the host spoils'],
+  [110, 'counters are read on the target, by tools of its maker, and packets do not name them'],
+  [111, 'it takes two classes that fill the link together; a tester in software does not fill the link of a NIC'],
 ]);
 const active = (id, conform) => {
   if (!conform) return 'none';
   const cases = casesOf(id).join(', ');
-  if ((cases === '') !== PLANNED.has(id)) throw new Error(`rule ${id} needs either a case or what it waits for`);
-  return cases || `planned; needs ${PLANNED.get(id)}`;
+  if ((cases === '') !== WHY_NOT.has(id)) throw new Error(`rule ${id} needs either a case or why it has none`);
+  return cases || `not tested: ${WHY_NOT.get(id)}`;
 };
 
 const sections = RULE_SECTIONS.map(({ title, rules }) =>
@@ -63,7 +71,7 @@ const musts = JUDGED_RULES.filter(({ severity }) => severity === 'must').length;
 const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). For ${count(RULES, ({ audit }) => audit === 'measured')} more it
 tells what it saw. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
 
-\`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases; for ${count(RULES, ({ id, conform }) => conform && !TESTED_RULES.includes(id))} more cases are planned.
+\`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases; for ${count(RULES, ({ id, conform }) => conform && !TESTED_RULES.includes(id))} more the tables say why it does not.
 `;
 
 const before = readFileSync(page, 'utf8').split(MARK)[0];

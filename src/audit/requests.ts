@@ -9,6 +9,7 @@ import {
   OP_ATOMIC,
   OP_READ_REQUEST,
   OP_READ_RESPONSE,
+  OP_SEND,
   OP_WRITE,
   PLACE_ONLY,
 } from '../packet/opcode.js';
@@ -33,6 +34,8 @@ const ID_RUN = 4;
 /** Captures may put packets of two directions in the wrong order, when they are this close. */
 export const MISORDER_NS = 20_000;
 const MTU_MAX = 4096;
+/** Rule 39. */
+const UNASKED = 'a message ends without asking for an acknowledgement';
 const MTU_MIN = 256;
 
 /** An answer for a PSN that no request has had. */
@@ -274,7 +277,10 @@ export class Requests {
     let last = position;
     if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, judge);
     this.next = Math.max(position, last) + 1;
-    if (this.order.take(packet, judge)) this.messages.add(this.next - 1);
+    if (this.order.take(packet, judge)) {
+      this.messages.add(this.next - 1);
+      if (!packet.ackReq && (kind === OP_SEND || kind === OP_WRITE)) judge.choose(39, UNASKED);
+    }
     if (this.order.isBroken) this.refusals.misordered(position, judge);
     if ((packet.info.headers & HDR_RETH) !== 0) this.refusals.begun(packet, position, judge);
     const outstanding = this.next - this.acked - 1;

@@ -17,6 +17,7 @@ import {
 } from '../packet/opcode.js';
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
+import type { Offer } from './offer.js';
 import { TESTER_MEMORY } from './order.js';
 import type { ConnectionTerms, Connector, PeerConnection } from './peer.js';
 import { buildAnswer, buildRequest } from './request.js';
@@ -33,6 +34,7 @@ const DONE = Symbol('done');
 /** One connection, or one after another, of a case. */
 export class Attempt {
   #connection: PeerConnection;
+  readonly #firstOffer: Offer | undefined;
   readonly #wire: TestWire;
   readonly #connector: Connector;
   readonly #terms: ConnectionTerms;
@@ -52,6 +54,7 @@ export class Attempt {
     this.#connector = connector;
     this.#terms = terms;
     this.#connection = connection;
+    this.#firstOffer = connection.offer;
     this.#limits = limits;
     this.#requestNs = wire.clock.nowNs();
   }
@@ -106,7 +109,8 @@ export class Attempt {
   }
 
   #send({ packet }: Step & { do: 'send' }): void {
-    this.#wire.send(buildRequest(packet, this.#connection), packet);
+    const { qpn, startPsn, offer } = this.#connection;
+    this.#wire.send(buildRequest(packet, { qpn, startPsn, offer, firstOffer: this.#firstOffer }), packet);
     this.#after = `the packet with PSN ${packet.at}`;
   }
 

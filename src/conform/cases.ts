@@ -6,6 +6,7 @@ import { CONGESTION_CASES } from './cases/congestion.js';
 import { CONNECTION_CASES } from './cases/connections.js';
 import { ERROR_CASES } from './cases/errors.js';
 import { FORMAT_CASES } from './cases/format.js';
+import { KEY_CASES } from './cases/keys.js';
 import { READ_CASES } from './cases/reads-and-atomics.js';
 import { REQUESTER_CASES } from './cases/requester.js';
 import { SEQUENCE_CASES } from './cases/sequences.js';
@@ -21,6 +22,7 @@ export const CASES: readonly TestCase[] = [
   ...READ_CASES,
   ...COMBINED_CASES,
   ...ERROR_CASES,
+  ...KEY_CASES,
   ...CONGESTION_CASES,
   ...CONNECTION_CASES,
   ...REQUESTER_CASES,

@@ -9,12 +9,14 @@
  *    16 16  open memory: address (8), key (4), bytes (4); every remote right
  *    32 12  memory that can only be read: address (8), key (4)
  *    44 12  memory of another protection domain: address (8), key (4)
+ *    56 12  a window of this connection on the open memory, which a SEND can invalidate: address (8), key (4); older targets end before it
  */
 
 const MAGIC = Uint8Array.of(0x72, 0x6f, 0x63, 0x65, 0x76, 0x32, 0x63, 0x66);
 /** Of the private data of both sides. */
 export const OFFER_VERSION = 1;
-const OFFER_BYTES = 56;
+const OFFER_BYTES_MIN = 56;
+const OFFER_BYTES = 68;
 
 /** Memory that a target names. */
 export interface OfferedMemory {
@@ -41,6 +43,8 @@ export interface Offer {
   readonly readOnly: OfferedMemory;
   /** Memory with every remote right in a protection domain that is not the connection's. */
   readonly foreign: OfferedMemory;
+  /** A window on the open memory that this queue pair alone may write to, until a SEND invalidates its key; it is bound a moment after the RTU. */
+  readonly window?: OfferedMemory;
   /** True: the open memory can only be written, its size is not known, and there is no other memory. */
   readonly isWriteOnly?: boolean;
 }
@@ -57,8 +61,16 @@ export function hasMagic(data: Uint8Array): boolean {
 }
 
 /** The private data of a REP. */
-export function encodeOffer({ minRnrTimer, receives, receiveBytes, open, readOnly, foreign }: Offer): Uint8Array {
-  const data = new Uint8Array(OFFER_BYTES);
+export function encodeOffer({
+  minRnrTimer,
+  receives,
+  receiveBytes,
+  open,
+  readOnly,
+  foreign,
+  window,
+}: Offer): Uint8Array {
+  const data = new Uint8Array(window === undefined ? OFFER_BYTES_MIN : OFFER_BYTES);
   const view = new DataView(data.buffer);
   putMagic(data);
   data[9] = minRnrTimer;
@@ -71,12 +83,16 @@ export function encodeOffer({ minRnrTimer, receives, receiveBytes, open, readOnl
   view.setUint32(40, readOnly.key);
   view.setBigUint64(44, foreign.address);
   view.setUint32(52, foreign.key);
+  if (window !== undefined) {
+    view.setBigUint64(56, window.address);
+    view.setUint32(64, window.key);
+  }
   return data;
 }
 
 /** Undefined for the private data of a service that is no target of ours. */
 export function parseOffer(data: Uint8Array): Offer | undefined {
-  if (data.length < OFFER_BYTES || !hasMagic(data) || data[8] !== OFFER_VERSION) return undefined;
+  if (data.length < OFFER_BYTES_MIN || !hasMagic(data) || data[8] !== OFFER_VERSION) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   return {
     minRnrTimer: data[9] & 0x1f,
@@ -85,5 +101,6 @@ export function parseOffer(data: Uint8Array): Offer | undefined {
     open: { address: view.getBigUint64(16), key: view.getUint32(24), bytes: view.getUint32(28) },
     readOnly: { address: view.getBigUint64(32), key: view.getUint32(40) },
     foreign: { address: view.getBigUint64(44), key: view.getUint32(52) },
+    ...(data.length >= OFFER_BYTES && { window: { address: view.getBigUint64(56), key: view.getUint32(64) } }),
   };
 }

@@ -9,6 +9,7 @@ import { type AnswerPacket, pattern, type RequestPacket } from './step.js';
 
 /** The other half of all keys. */
 const WRONG_KEY_BITS = 0xa5a5_0000;
+const NO_MEMORY = { address: 0n, key: 0 };
 
 /** Where a packet goes: a queue pair of the target, whose first PSN was `startPsn`. */
 export interface RequestTarget {
@@ -18,12 +19,14 @@ export interface RequestTarget {
   readonly startPsn: number;
   /** Undefined: addresses and keys are 0. */
   readonly offer: Offer | undefined;
+  /** That of the first connection of the case; default: of this one. */
+  readonly firstOffer?: Offer | undefined;
 }
 
 /** Makes the packet; `mishaps` of the packet are the wire's business. */
-export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer }: RequestTarget): Uint8Array {
+export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer, firstOffer }: RequestTarget): Uint8Array {
   const { opcode, at, bytes = 0, seed = 1, from = 0, length = bytes, operand = 0n, compare = 0n } = packet;
-  const { address, key } = memoryOf(packet, offer);
+  const { address, key } = memoryOf(packet, offer, firstOffer);
   const va = address + BigInt(packet.place ?? 0);
   return emitRoce(
     {
@@ -56,8 +59,10 @@ export function buildAnswer(
   return emitRoce({ opcode, destQpn: to.qpn, migReq: true, psn, syndrome, msn }, pattern(bytes, 1));
 }
 
-function memoryOf({ memory = 'open' }: RequestPacket, offer: Offer | undefined) {
-  if (offer === undefined) return { address: 0n, key: 0 };
+function memoryOf({ memory = 'open' }: RequestPacket, offer: Offer | undefined, firstOffer = offer) {
+  if (offer === undefined || firstOffer === undefined) return NO_MEMORY;
+  if (memory === 'of the first connection') return firstOffer.open;
+  if (memory === 'window') return offer.window ?? NO_MEMORY;
   if (memory !== 'wrong key') return offer[memory];
   return { address: offer.open.address, key: (offer.open.key ^ WRONG_KEY_BITS) >>> 0 };
 }

@@ -51,6 +51,7 @@ export function lackOf(
   if (unmet !== undefined) return unmet;
   const asksTarget = needs.some((need) => need !== 'traffic class' && need !== 'RDMA CM');
   if (offer === undefined && asksTarget) return 'the service names no memory and no receives';
+  if (needs.includes('window') && offer?.window === undefined) return 'the target binds no memory window';
   if (needs.includes('receives') && offer?.receives === 0) return 'the service names no receives';
   if (needs.includes('atomics') && depth === 0) return 'the target answers no READs and atomics';
   if (offer?.isWriteOnly === true && testCase.steps(known).some(needsMore)) {

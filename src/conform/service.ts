@@ -30,6 +30,9 @@ const DEPTH = 4;
 const ORDERS_MAX = 16;
 /** Connections at a time: one in use, and ones whose end is on its way. */
 const CONNECTIONS_MAX = 8;
+/** The part of the open memory that a window of each connection gives access to, from here on. */
+const WINDOW_OFFSET = 32 * 1024;
+const WINDOW_BYTES = 4096;
 /** A tester that is gone does not keep others out for longer. */
 const LIFE_NS = 60 * NS_PER_S;
 
@@ -73,7 +76,7 @@ export class ConformService {
     const memory = {
       pd,
       foreignPd,
-      open: await pd.regMr(OPEN_BYTES, Access.REMOTE_ALL),
+      open: await pd.regMr(OPEN_BYTES, Access.REMOTE_ALL | Access.MW_BIND),
       readOnly: await pd.regMr(OTHER_BYTES, Access.LOCAL_WRITE | Access.REMOTE_READ),
       foreign: await foreignPd.regMr(OTHER_BYTES, Access.REMOTE_ALL),
       receives: await pd.regMr(RECEIVE_PACKETS * PATH_MTU_MAX, Access.LOCAL_WRITE),
@@ -103,8 +106,10 @@ export class ConformService {
     const { pd, open, readOnly, foreign, receives } = this.#memory;
     const receiveBytes = RECEIVE_PACKETS * request.pathMtu;
     const wish = parseWish(request.privateData);
-    const cq = await this.#device.createCq(RECEIVES + ORDERS_MAX);
-    const qp = await pd.createQp({ sendCq: cq, maxSendWr: ORDERS_MAX, maxRecvWr: RECEIVES });
+    const cq = await this.#device.createCq(RECEIVES + ORDERS_MAX + 1);
+    const qp = await pd.createQp({ sendCq: cq, maxSendWr: ORDERS_MAX + 1, maxRecvWr: RECEIVES });
+    const window = await pd.allocMw(2);
+    const windowKey = window.nextRkey();
     try {
       await qp.modify({
         state: 'INIT',
@@ -125,13 +130,26 @@ export class ConformService {
           open: { address: open.addr, key: open.rkey, bytes: open.length },
           readOnly: { address: readOnly.addr, key: readOnly.rkey },
           foreign: { address: foreign.addr, key: foreign.rkey },
+          window: { address: open.addr + BigInt(WINDOW_OFFSET), key: windowKey },
         }),
       });
       this.counts.connections++;
-      if (wish !== undefined && qp.state === 'RTS') post(qp, open, wish);
+      if (qp.state === 'RTS') {
+        qp.postSend({
+          opcode: 'BIND_MW',
+          mw: window,
+          rkey: windowKey,
+          mr: open,
+          offset: WINDOW_OFFSET,
+          length: WINDOW_BYTES,
+          access: Access.REMOTE_WRITE,
+        });
+        if (wish !== undefined) post(qp, open, wish);
+      }
       await this.#untilEnd(connection);
     } finally {
       await qp.close();
+      await window.close();
       await cq.close();
     }
   }

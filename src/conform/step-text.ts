@@ -91,7 +91,13 @@ function sentText(packet: RequestPacket): string {
     place !== undefined && `at byte ${place}`,
     memory !== undefined &&
       memory !== 'open' &&
-      { readOnly: 'of read-only memory', foreign: 'of a foreign domain', 'wrong key': 'with a wrong key' }[memory],
+      {
+        readOnly: 'of read-only memory',
+        foreign: 'of a foreign domain',
+        window: 'in the window',
+        'wrong key': 'with a wrong key',
+        'of the first connection': 'with the key of the first connection',
+      }[memory],
     cut !== undefined && `cut by ${cut} bytes`,
     flip !== undefined && (flip < 0 ? 'a bit of the ICRC flipped' : `a bit of byte ${flip} flipped`),
     ...(forge ?? []).map(([offset, value]) => `byte ${offset} replaced by 0x${value.toString(16)}`),

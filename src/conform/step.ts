@@ -22,7 +22,7 @@ export interface RequestPacket extends Mishaps {
   /** Offset in the memory; default 0. */
   readonly place?: number;
   /** Whose address and key the packet names; default `open`. */
-  readonly memory?: 'open' | 'readOnly' | 'foreign' | 'wrong key';
+  readonly memory?: 'open' | 'readOnly' | 'foreign' | 'window' | 'wrong key' | 'of the first connection';
   /** Bytes that the RETH names; default: those of the payload. */
   readonly length?: number;
   /** Operand of FETCH_ADD, or the new value of COMPARE_SWAP. */
@@ -117,7 +117,7 @@ export interface CaseTerms {
  * What a case needs beyond a connection: of the target; of the tester's port, which has to set DSCP and ECN (`traffic class`); or of the way to the
  * target (`RDMA CM`).
  */
-export type Need = 'memory' | 'receives' | 'atomics' | 'traffic class' | 'RDMA CM';
+export type Need = 'memory' | 'window' | 'receives' | 'atomics' | 'traffic class' | 'RDMA CM';
 
 /** What a connection of a case has that others do not. */
 export type CaseConnection = Omit<ConnectionTerms, 'mtu' | 'answerMs' | 'toNobody'>;

@@ -270,6 +270,11 @@ export const MUTANTS: readonly Mutant[] = [
     'if (distance < 0) {',
     'if (distance < 0 && (packet.info.headers & op.HDR_IMM) !== 0 && this.#reassembler.place(packet, bytes) === PLACED_LAST) this.#reassembler.complete(packet);\n    if (distance < 0) {',
   ]),
+  mutant(79, 'leaves a key alive that a SEND invalidates', [
+    REASSEMBLER,
+    '!host.keys.invalidate(packet.invalidateRkey, pd, qpn)',
+    'packet.invalidateRkey < 0',
+  ]),
   mutant(80, 'goes on after a fatal NAK', [
     RESPONDER,
     'this.#reassembler.receives.fail(receiveStatus);\n    this.#qp.enterError(true);',
@@ -311,6 +316,16 @@ export const MUTANTS: readonly Mutant[] = [
     CM,
     'if (this.#teardown.replaceStale(source, fields)) return REJ_STALE_CONNECTION;',
     '',
+  ]),
+  mutant(103, 'drops in silence what is out of order', [
+    RESPONDER,
+    'if (!this.#reassembler.isInSequence(packet)) this.#fail(',
+    'if (!this.#reassembler.isInSequence(packet)) return;\n    if (packet.psn < 0) this.#fail(',
+  ]),
+  mutant(104, 'gives a key to the first queue pair that uses it', [
+    KEYS,
+    'if (entry.pd !== pd) return MEMORY_WRONG_PD;',
+    'if (entry.pd !== pd) return MEMORY_WRONG_PD;\n    const used = entry as unknown as { by?: number };\n    if (qpn >= 0 && (used.by ??= qpn) !== qpn) return MEMORY_WRONG_PD;',
   ]),
   mutant(107, 'takes packets in the order of arrival', [RESPONDER, 'if (distance > 0) {', 'if (distance > 1) {']),
   mutant(108, 'forgets a message when its FIRST comes twice', [

@@ -43,7 +43,9 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       39,
       'A requester that never asks still makes progress.',
       '9.7.6',
-      active('somebody has to answer late'),
+      measured(
+        'messages whose last packet does not ask; that the requester goes on shows in the PSNs per acknowledgement',
+      ),
     ),
     must(
       40,

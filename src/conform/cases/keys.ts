@@ -1,0 +1,49 @@
+/** Cases about the life of keys, and about what a stranger can do who knows the numbers of a connection. */
+
+import { RC_SEND_ONLY_INV } from '../../packet/opcode.js';
+import { ack, data, denied, reconnect, refused, send, silence, type TestCase } from '../step.js';
+import { ping, read, write, writeMiddle } from './requests.js';
+
+/** A target binds the window when the RTU has come. */
+const UNTIL_BOUND_MS = 20;
+
+/** In the order of their rules. */
+export const KEY_CASES: readonly TestCase[] = [
+  {
+    name: 'invalidate/window',
+    rules: [79],
+    about: 'A SEND invalidates the key of a window. It worked before, and is refused from then on.',
+    needs: ['memory', 'window', 'receives'],
+    steps: ({ offer }) => [
+      { do: 'pause', milliseconds: UNTIL_BOUND_MS },
+      write(0, 8, { memory: 'window' }),
+      ack(0, 1),
+      send(RC_SEND_ONLY_INV, 1, { bytes: 8, fields: { invalidateRkey: offer!.window!.key } }),
+      ack(1, 2),
+      write(2, 8, { memory: 'window', seed: 2 }),
+      denied(2),
+    ],
+  },
+  {
+    name: 'stranger/one-packet',
+    rules: [103],
+    about:
+      'One packet with the right address, queue pair and PSN, and an opcode that is wrong there, ends the connection. A forged one would look the same.',
+    steps: ({ mtu }) => [ping(0), ack(0, 1), writeMiddle(1, mtu), refused(1), ping(1), silence],
+  },
+  {
+    name: 'stranger/key',
+    rules: [104],
+    about: 'A key that one connection was told works on the next one: keys are of the protection domain.',
+    needs: ['memory'],
+    steps: () => [
+      write(0, 8),
+      ack(0, 1),
+      reconnect,
+      write(0, 8, { memory: 'of the first connection', seed: 2 }),
+      ack(0, 1),
+      read(1, 8),
+      data(1, 8, 2),
+    ],
+  },
+];
