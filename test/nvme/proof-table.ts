@@ -19,6 +19,8 @@ export type ProofTable = Map<string, Partial<Record<Kernel, string>>>;
 const BEGIN = '<!-- From here on: written by `npm run nvme:table` -->';
 const END = '<!-- Up to here -->';
 const COLUMNS = 2;
+/** The cell of a test that is for the other kernel alone. */
+const NOT_ASKED = '-';
 
 /** The kernel of a release; undefined for one that has no column. */
 export function kernelOf(release: string): Kernel | undefined {
@@ -74,7 +76,7 @@ export function withShown(document: string, shown: readonly Shown[], proofs: rea
       row([
         `${number}`,
         test,
-        ...KERNELS.map((kernel) => (kernels.includes(kernel) ? (table.get(test)?.[kernel] ?? '') : '')),
+        ...KERNELS.map((kernel) => (kernels.includes(kernel) ? (table.get(test)?.[kernel] ?? '') : NOT_ASKED)),
       ]),
     ),
   ];
