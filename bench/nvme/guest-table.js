@@ -13,6 +13,9 @@ const cellsOf = (/** @type {string} */ row) =>
 const rowOf = (/** @type {readonly string[]} */ cells) => `| ${cells.join(' | ')} |`;
 const keyOf = (/** @type {string} */ row) => cellsOf(row).slice(0, KEY_COLUMNS).join(' ');
 
+/** Small figures have a decimal. @param {number} value */
+const figureOf = (value) => value.toFixed(value < 100 ? 1 : 0);
+
 const TITLES = [
   ...['I/O', 'block', 'depth', 'over'],
   ...['IOPS: nvmet', 'rocev2', 'ratio'],
@@ -32,7 +35,7 @@ export const GUEST_HEAD = [rowOf(TITLES), `|${'---|'.repeat(TITLES.length)}`];
 export function guestRow({ cell, transport, nvmet, rocev2 }, when) {
   const both = [nvmet, rocev2];
   const numbers = (/** @type {keyof import('../fio/fio.js').Sample} */ field, /** @type {number} */ unit) =>
-    both.map((sample) => (sample === undefined ? 'none in time' : (sample[field] / unit).toFixed(unit === 1 ? 0 : 1)));
+    both.map((sample) => (sample === undefined ? 'none in time' : figureOf(sample[field] / unit)));
   const ratio = (/** @type {keyof import('../fio/fio.js').Sample} */ field) =>
     nvmet === undefined || rocev2 === undefined ? '' : (rocev2[field] / nvmet[field]).toFixed(2);
   return rowOf([
