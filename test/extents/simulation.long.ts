@@ -1,9 +1,10 @@
-/** 2,000 seeds of the simulated cluster and a tenth as many of one with codes, or a fifth of them with ROUND. EXTENT_SEEDS=100000 runs so many. */
+/** 2,000 seeds of the simulated cluster, a fifth as many with three managers, and a tenth as many with codes, or a fifth of them with ROUND. EXTENT_SEEDS=100000 runs so many. */
 
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { ROUND, ROUNDS } from '../support/rounds.js';
 import { runCodingSeed } from './run-coding-seed.js';
+import { runManagersSeed } from './run-managers-seed.js';
 import { runSeed } from './run-seed.js';
 
 const PER_ROUND = 400;
@@ -13,6 +14,8 @@ const CHUNK = 50;
 /** A seed with codes has two to three times as many nodes, and takes as much longer. */
 const CODING_SHARE = 10;
 const CODING_CHUNK = CHUNK / CODING_SHARE;
+const MANAGERS_SHARE = 5;
+const MANAGERS_CHUNK = CHUNK / MANAGERS_SHARE;
 
 describe('a simulated cluster of extent nodes', () => {
   it.each(Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => FIRST + k * CHUNK))(
@@ -28,5 +31,12 @@ describe('a simulated cluster of extent nodes', () => {
   )('keeps it with codes, from seed %i on', async (first) => {
     for (let seed = first; seed < first + CODING_CHUNK; seed++)
       expect((await runCodingSeed(seed)).problems, `EXTENT_SEED=${seed} of coding-simulation.test.ts`).toEqual([]);
+  });
+
+  it.each(
+    Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => Math.ceil(FIRST / MANAGERS_SHARE) + k * MANAGERS_CHUNK),
+  )('keeps it with three managers, from seed %i on', async (first) => {
+    for (let seed = first; seed < first + MANAGERS_CHUNK; seed++)
+      expect((await runManagersSeed(seed)).problems, `EXTENT_SEED=${seed} of managers-simulation.test.ts`).toEqual([]);
   });
 });
