@@ -155,7 +155,10 @@ describe('rocev2 conform', () => {
     expect(refused).toMatchObject({ exitCode: 3 });
     expect(refused.stderr).toContain('the agent refuses: ibv_create_qp: no memory');
     agent.close();
-    expect(await conform(NOBODY, '--via', 'agent', '--port', `${port}`)).toMatchObject({ exitCode: 3 });
+    expect(await conform(NOBODY, '--via', 'agent', '--port', `${port}`)).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('there: rocev2 conform agent > agent.c'),
+    });
     expect((await run(['conform', 'agent'])).stdout).toContain('#include <infiniband/verbs.h>');
   });
 

@@ -83,7 +83,15 @@ class AgentSocket implements AgentLink {
   }
 
   static async open(host: string, port: number): Promise<AgentSocket> {
-    return new AgentSocket(await connectSocket(host, port));
+    const socket = await connectSocket(host, port).catch((cause: Error) => {
+      throw new RoceError(
+        'ERR_ROCE_CONNECT',
+        `no agent listens on TCP port ${port} of ${host}`,
+        'there: rocev2 conform agent > agent.c; cc -o agent agent.c -libverbs; ./agent',
+        { cause },
+      );
+    });
+    return new AgentSocket(socket);
   }
 
   async ask(line: string): Promise<string> {
