@@ -73,6 +73,7 @@ async function measure(transport) {
     await Promise.all(Array.from({ length: DEPTH }, lane));
     row.appendMBs.push((appends * bytes) / (performance.now() - startMs) / 1000);
     await writer.close();
+    for await (const _ of client.read(stream)); // Connections to the other replicas are made.
     const readMs = performance.now();
     let read = 0;
     for await (const record of client.read(stream)) read += record.data.length;

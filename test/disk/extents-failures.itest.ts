@@ -1,0 +1,135 @@
+/**
+ * Programs on a file system on a disk over a cluster of extent nodes, all of them processes, while nodes are killed, one stands still, one loses its folder, and the manager is killed: nothing
+ * of it reaches them, and redundancy comes back by itself. A short run here, in one round of five; ten minutes, with PostgreSQL, by `npm run test:disk-cluster`.
+ */
+
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { afterAll, expect, test } from 'vitest';
+import { openExtents } from '../../src/extents/index.js';
+import { openDevice } from '../../src/verbs/open-device.js';
+import { Program } from '../e2e/executable.js';
+import { eventually } from '../support/eventually.js';
+import { isTurn, ROUNDS } from '../support/rounds.js';
+import { MOUNTED_PROGRAMS } from './support/mounted-programs.js';
+import { describeStack, type StackPlan } from './support/stack.js';
+import { mountRefusal } from './support/tools.js';
+
+const SECONDS = Number(process.env['OUTAGE_SECONDS'] ?? 40);
+const HAS_DATABASE = process.env['OUTAGE_DATABASE'] !== undefined;
+const IS_LONG = SECONDS >= 300;
+const KILL_MS = IS_LONG ? 20_000 : 6_000;
+const STOP_MS = IS_LONG ? 60_000 : 8_000;
+const NODES = 5;
+/** Setting up a database and checking it takes its time on a busy machine. */
+const LIMIT_MS = (SECONDS + 900) * 1000;
+
+let cluster: Program | undefined;
+
+const overCluster: StackPlan = async (folder, listen, launch) => {
+  const up = ['--dir', `${folder}/cluster`, '--nodes', `${NODES}`, '-p', '0', '--extent-size', '16MiB', '--restart'];
+  cluster = Program.rocev2('extents', 'up', ...up);
+  await cluster.writes('stderr', /Ctrl-C ends it/);
+  const create = Program.rocev2('extents', 'disk', 'create', 'vol', '--size', '1GiB', '--manager', manager());
+  if ((await create.ended()) !== 0) throw new Error(create.stderr);
+  await launch('nbd', '--listen', listen, '--backend', `stream:vol@${manager()}?take-over`, '--json');
+};
+
+function manager(): string {
+  return /the manager is at (\S+),/.exec(cluster!.stderr)![1];
+}
+
+/** Process of the manager, or of the node in a folder, as it runs now. */
+function processOf(what: string): number {
+  const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
+  return Number([...cluster!.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
+}
+
+/** Kills a process of the cluster; resolves when another one is in its place. */
+async function kill(what: string, meanwhile = () => {}): Promise<void> {
+  const before = processOf(what);
+  process.kill(before, 'SIGKILL');
+  meanwhile();
+  await eventually(() => processOf(what) !== before, { limitMs: LIMIT_MS, everyMs: 100 });
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)); // timer: how long something lasts
+
+/** Resident memory and open files of the owner of the disk. */
+function sizesOf(pid: number): { residentMiB: number; files: number } {
+  const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))!;
+  return { residentMiB: Math.round(Number(resident[1]) / 1024), files: readdirSync(`/proc/${pid}/fd`).length };
+}
+
+const refusal = mountRefusal();
+if (refusal !== undefined) console.warn(`skipped: failures of a cluster under a mounted file system: ${refusal}`);
+
+describeStack('failures of a cluster', overCluster, (stack) => {
+  afterAll(async () => {
+    cluster?.kill('SIGINT');
+    await cluster?.ended();
+    cluster = undefined;
+  });
+
+  test.skipIf(refusal !== undefined || !isTurn(1, ROUNDS))(
+    `${SECONDS} s with a node killed every ${KILL_MS / 1000} s, one stopped for ${STOP_MS / 1000} s, one emptied, and the manager killed: no error, all checks clean, redundancy is back`,
+    async () => {
+      await using device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+      await using client = await openExtents({ device, manager: manager() });
+      const redundancy = async () => {
+        const { nodes, extents } = await client.status();
+        const up = nodes.filter(({ state }) => state === 'up').length;
+        return up >= NODES && extents.underReplicated === 0 && extents.copying === 0;
+      };
+      const whole = () => eventually(() => redundancy().catch(() => false), { limitMs: LIMIT_MS, everyMs: 200 });
+      const done = { kills: 0, stops: 0, emptied: 0, managers: 0 };
+      const owner = stack().gateway.process.pid!;
+      const before = sizesOf(owner);
+      let isOver = false;
+      const stopOne = async () => {
+        const pid = processOf('node5');
+        process.kill(pid, 'SIGSTOP');
+        await pause(STOP_MS);
+        process.kill(pid, 'SIGCONT');
+        done.stops++;
+      };
+      const emptyOne = async () => {
+        await whole(); // What it has is elsewhere, too.
+        await kill('node4', () => rmSync(`${stack().folder}/cluster/node4`, { recursive: true }));
+        done.emptied++;
+        await whole();
+      };
+      const killManager = async () => {
+        await kill('manager');
+        done.managers++;
+      };
+      const failing = (async () => {
+        const others = [stopOne, emptyOne, killManager];
+        for (let round = 0; !isOver; round++) {
+          const other = others.shift()?.();
+          await pause(KILL_MS);
+          await kill(`node${1 + (round % 3)}`);
+          done.kills++;
+          await other; // One thing at a time besides: three nodes are left.
+        }
+        for (const rest of others) await rest();
+      })();
+      const flags = `export RUN_SECONDS=${SECONDS} OUTAGE_DATABASE=${HAS_DATABASE ? 1 : ''}`;
+      let output: string;
+      try {
+        output = await stack().succeeds(`${flags}\n${MOUNTED_PROGRAMS}`, LIMIT_MS);
+      } finally {
+        isOver = true;
+      }
+      await failing;
+      const startMs = performance.now();
+      await whole();
+      const wholeMs = Math.round(performance.now() - startMs);
+      console.log(output.split('\n').slice(-40).join('\n'));
+      const { counters } = await client.status();
+      console.log({ ...done, wholeMs, before, after: sizesOf(owner), ...counters });
+      expect(done).toMatchObject({ stops: 1, emptied: 1, managers: 1 });
+      expect(done.kills).toBeGreaterThan(1);
+    },
+    LIMIT_MS,
+  );
+});

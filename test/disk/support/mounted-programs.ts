@@ -1,0 +1,44 @@
+/** Programs on a file system on the disk under test: fio with verification, and PostgreSQL. No error may reach them, and all checks have to be clean in the end. */
+
+/** Size of the file system: it leaves a place behind it where the disk itself is watched. */
+export const FILES_MIB = 1000;
+
+/** Runs beside the file system; leaves the longest wait for one transaction, in ms, in `stall-database`. */
+const DATABASE = `
+  bin=$(echo /usr/lib/postgresql/*/bin); as="runuser -u postgres --"
+  chmod 711 "$PWD"; mkdir -p fs/pg sock log; chown postgres fs/pg sock log
+  $as $bin/initdb --data-checksums -D fs/pg > initdb.log
+  $as $bin/pg_ctl -w -D fs/pg -o "-k $PWD/sock -c listen_addresses=" -l "$PWD/log/server" start > /dev/null
+  trap '$as $bin/pg_ctl -D fs/pg -m immediate stop || true' EXIT
+  cd log
+  $as $bin/pgbench -h "$PWD/../sock" -i -s 5 -q postgres 2> /dev/null
+  $as $bin/pgbench -h "$PWD/../sock" -c 4 -T $RUN_SECONDS -l --log-prefix=transactions postgres > pgbench.out
+  cat pgbench.out; grep -q 'failed transactions: 0 ' pgbench.out
+  cat transactions* | awk '{ if ($3 > max) max = $3 } END { printf "%d", max / 1000 }' > ../stall-database
+  cd ..; $as $bin/pg_amcheck --install-missing --heapallindexed -h "$PWD/sock" postgres
+  $as $bin/pg_ctl -w -D fs/pg stop > /dev/null; trap - EXIT
+  $as $bin/pg_checksums --check -D fs/pg`;
+
+/**
+ * Everything in a mount namespace of its own, for `RUN_SECONDS`, with the database if `OUTAGE_DATABASE` is not empty; leaves the longest wait for one request of fio, in ms, in `stall-files`. The file `mounted`
+ * says when it begins.
+ */
+export const MOUNTED_PROGRAMS = `unshare --mount --propagation private bash -eu -o pipefail <<'MOUNTED'
+  mkdir -p m fs
+  nbdfuse m/nbd "$U" & fuse=$!
+  loop=
+  trap '[ -z "$loop" ] || losetup -d $loop' EXIT
+  for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done # timer: asks again
+  loop=$(losetup -f --show m/nbd)
+  mkfs.ext4 -q -F $loop ${FILES_MIB}M; mount $loop fs
+  touch mounted
+  if [ -n "$OUTAGE_DATABASE" ]; then (${DATABASE.replaceAll('\n', '\n    ')}
+  ) & database=$!; fi
+  fio --name=f --directory=fs --rw=randrw --bs=4k --size=32m --ioengine=psync --direct=1 --fsync=32 --rate_iops=200 --verify=crc32c \
+    --verify_fatal=1 --verify_backlog=256 --time_based --runtime=$RUN_SECONDS --output-format=json --output=fio.json
+  python3 -c 'import json; j = json.load(open("fio.json"))["jobs"][0]; print(int(max(j[k]["lat_ns"]["max"] for k in ("read", "write", "sync")) / 1e6), end="")' > stall-files
+  if [ -n "$OUTAGE_DATABASE" ]; then wait $database; fi
+  sync; umount fs; e2fsck -fn $loop; losetup -d $loop; loop=
+  for i in $(seq 300); do umount m 2>/dev/null && break; sleep 0.1; done # timer: asks again
+  wait $fuse
+  for file in stall-*; do echo "longest wait, $file: $(cat $file) ms"; done\nMOUNTED`;
