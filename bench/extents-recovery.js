@@ -87,6 +87,7 @@ for (let rep = 0; rep < Number(values.reps); rep++) {
   const around = await readMBs(coded.client);
   await coded.close();
   const replicated = await cluster(5, undefined);
+  await delay(2000); // Nodes have told.
   const stored = await replicated.stored();
   const { usedBytes: lost } = (await replicated.client.status()).nodes[0];
   await replicated.nodes.splice(0, 1)[0].close();
