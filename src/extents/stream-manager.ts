@@ -25,6 +25,8 @@ import type { Metadata } from './metadata.js';
 import type { ReplicaLength } from './replica.js';
 
 const OPEN_ATTEMPTS = 4;
+/** Epoch of an extent until somebody begins to seal it. */
+const OPEN_EPOCH = 1;
 /** Extents that one transaction takes into a stream; etcd does 128 operations in one, unless it is told otherwise. */
 const ADOPT_MAX = 100;
 
@@ -359,7 +361,9 @@ export class StreamManager {
     if (last !== undefined) {
       const { value } = await this.catalogue.extent(last);
       // The answer to the same request was lost.
-      if (last !== extent && value.sealed === undefined && !value.replicas.some((node) => avoided.has(node)))
+      const isFenced = value.epoch !== OPEN_EPOCH; // Whoever got its new epoch now would append behind the back of who seals it.
+      const isOpen = value.sealed === undefined && !isFenced;
+      if (last !== extent && isOpen && !value.replicas.some((node) => avoided.has(node)))
         return this.#place(last, value);
       await this.seal(last, last === extent ? acked : 0);
     }
@@ -379,7 +383,7 @@ export class StreamManager {
         if (chosen.length < REPLICAS - replicas.length) break;
         const create = async (place: NodePlace) => {
           try {
-            await nodes.call(place, 'create', { extent, epoch: 1 }, timing.callMs);
+            await nodes.call(place, 'create', { extent, epoch: OPEN_EPOCH }, timing.callMs);
             replicas.push(place);
           } catch {
             avoided.add(place.node);
@@ -388,7 +392,7 @@ export class StreamManager {
         await Promise.all(chosen.map(create));
       }
       if (replicas.length < REPLICAS) throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
-      const value: ExtentRecord = { epoch: 1, replicas: replicas.map(({ node }) => node) };
+      const value: ExtentRecord = { epoch: OPEN_EPOCH, replicas: replicas.map(({ node }) => node) };
       const record = await this.#owned(stream, epoch);
       const extents = [...record.value.extents, extent];
       const isThere = await this.catalogue.commit([
@@ -396,7 +400,7 @@ export class StreamManager {
         { key: extentKey(extent), version: 0, value },
       ]);
       if (!isThere) throw new RpcError('BUSY', `the stream '${stream}' is changing`);
-      return { extent, epoch: 1, replicas };
+      return { extent, epoch: OPEN_EPOCH, replicas };
     } finally {
       this.busy.delete(extent);
     }

@@ -31,6 +31,11 @@ describe('a cluster with three managers', () => {
     }
   });
 
+  /** An extent that was being sealed was handed to its owner again, whose records were acknowledged and then cut off. */
+  it.each([1209, 1332])('keeps them where an extent is asked for while it is sealed, seed %i', async (seed) => {
+    expect((await runManagersSeed(seed)).problems).toEqual([]);
+  });
+
   it('meets changes of the leader, and transactions of which it does not hear', () => {
     for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
     expect(terms).toBeGreaterThan(SEEDS + SEEDS / 2);
