@@ -4,6 +4,7 @@
  */
 
 import type { Connection } from '../cm/connection.js';
+import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 
 /** Regions kept for their next use, and bytes of them; more are closed. */
@@ -44,6 +45,8 @@ export class RegisteredPool {
     if (free !== undefined) return free;
     const length = Math.max(this.#lowest, 2 ** Math.ceil(Math.log2(Math.max(bytes, 1))));
     const region = await this.#connection.registerScratch(length, this.#access);
+    // The peer may read all of it, at any time: what other connections left there is not for it. Later it has what this peer was sent.
+    if ((this.#access & Access.REMOTE_READ) !== 0) region.bytes.fill(0);
     this.#all.add(region);
     return region;
   }
