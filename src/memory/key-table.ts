@@ -26,7 +26,7 @@ export const MEMORY_OK = 0;
 export const MEMORY_BAD_KEY = 1;
 /** The key belongs to another protection domain. */
 export const MEMORY_WRONG_PD = 2;
-/** The region or window is free: deregistered, invalidated or not bound yet. */
+/** The region or window is free: deregistered, invalidated or not bound yet. Or its memory is gone: the program gave it to another thread. */
 export const MEMORY_NOT_VALID = 3;
 /** The entry does not grant all rights that are asked for. */
 export const MEMORY_NO_ACCESS = 4;
@@ -175,14 +175,9 @@ export class KeyTable {
     if ((entry.access & required) !== required) return MEMORY_NO_ACCESS;
     const offset = distance(vaHigh, vaLow, entry.baseHigh, entry.baseLow);
     if (!fits(offset, lengthBytes, entry.lengthBytes)) return MEMORY_OUT_OF_RANGE;
-    if (entry.kind === 'MR') {
-      out.set(entry, entry.bytes, offset, entry.views);
-      return MEMORY_OK;
-    }
+    if (entry.kind === 'MR') return place(entry, entry, offset, lengthBytes, out);
     if (qpn < 0 || (entry.type === 2 && entry.qpn !== qpn)) return MEMORY_BAD_KEY;
-    const region = entry.region!;
-    out.set(entry, region.bytes, entry.regionOffset + offset, region.views);
-    return MEMORY_OK;
+    return place(entry, entry.region!, entry.regionOffset + offset, lengthBytes, out);
   }
 
   /**
@@ -295,4 +290,16 @@ function checkAccessFlags(access: number): void {
       'add LOCAL_WRITE (IBTA 10.6.2.1)',
     );
   }
+}
+
+function place(
+  owner: MemoryRegion | MemoryWindow,
+  { bytes, views }: MemoryRegion,
+  offset: number,
+  lengthBytes: number,
+  out: MemoryRange,
+): number {
+  if (offset + lengthBytes > bytes.length) return MEMORY_NOT_VALID;
+  out.set(owner, bytes, offset, views);
+  return MEMORY_OK;
 }

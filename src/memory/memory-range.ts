@@ -21,6 +21,8 @@ export class MemoryRange {
   #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
   #generation = 0;
+  /** Bytes of the array when it was checked. */
+  #arrayBytes = 0;
 
   /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
   set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
@@ -29,6 +31,7 @@ export class MemoryRange {
     this.#generation = owner.generation;
     this.bytes = bytes;
     this.offset = offset;
+    this.#arrayBytes = bytes.length;
   }
 
   /** Bytes that no key protects and that never go away. */
@@ -38,6 +41,7 @@ export class MemoryRange {
     this.#generation = ALWAYS_VALID.generation;
     this.bytes = bytes;
     this.offset = offset;
+    this.#arrayBytes = bytes.length;
   }
 
   /** Makes it the same range as `other`, of the same generation. */
@@ -47,6 +51,7 @@ export class MemoryRange {
     this.#generation = other.#generation;
     this.bytes = other.bytes;
     this.offset = other.offset;
+    this.#arrayBytes = other.#arrayBytes;
   }
 
   /** Registered memory that no other thread can change: between two calls of this one it stays as it is. */
@@ -61,8 +66,12 @@ export class MemoryRange {
     else to.set(this.#views.view(start, length), toOffset);
   }
 
-  /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
+  /**
+   * False once the region or window was deregistered, invalidated or bound anew, or the program gave its memory to another thread, which leaves an empty
+   * array: messages of many packets ask before each one.
+   */
   get stillValid(): boolean {
-    return this.#owner.valid && this.#owner.generation === this.#generation;
+    const owner = this.#owner;
+    return owner.valid && owner.generation === this.#generation && this.bytes.length >= this.#arrayBytes;
   }
 }
