@@ -85,7 +85,7 @@ test('a namespace has a URI of its own', () => {
 });
 
 test('a disk in a cluster may have keys and a transport of its own, and fence its owner', () => {
-  const place = { disk: 'vol', manager: { host: '192.0.2.8', port: 18_528 } };
+  const place = { disk: 'vol', manager: [{ host: '192.0.2.8', port: 18_528 }] };
   const plain = { ...place, takeOver: false, keys: {}, transport: 'auto' };
   expect(parseStreamBackend('stream:vol@192.0.2.8')).toEqual(plain);
   expect(parseStreamBackend('stream:vol@192.0.2.8?take-over')).toEqual({ ...plain, takeOver: true });

@@ -1,9 +1,10 @@
 /**
  * The live lab behind the dashboard: endpoint A, endpoint B and the switch between them, each a process, and traffic from A to B that goes on
- * until the lab is closed. Its state is sampled a few times a second; recovery scheme, operation and loss can be changed meanwhile. It is the
- * experiment of `rocev2 livelock` without an end.
+ * until the lab is closed, or rests because nobody looks. Its state is sampled a few times a second; recovery scheme, operation and loss can be changed meanwhile.
+ * It is the experiment of `rocev2 livelock` without an end.
  */
 
+import { nowNs } from '../../driver/system-clock.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import type { SwitchService } from '../../processes/switch-process.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
@@ -21,6 +22,8 @@ const ADDRESS_B = '198.18.0.2';
 const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 const SAMPLE_INTERVAL_MS = 250;
+/** Nobody has looked for so long: traffic ends until somebody does. A page that is loaded again is away for less. */
+const REST_AFTER_NS = 30e9;
 
 /** 1 MiB in packets of 1 KiB: four times as long as the distance between the losses of `ip-id-lsb=0xff`. */
 const MESSAGE_BYTES = 1024 * 1024;
@@ -42,6 +45,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
   readonly #a = new ChildService<LabEndpointService>('endpoint a', ENDPOINT_PROGRAM);
   readonly #b = new ChildService<LabEndpointService>('endpoint b', ENDPOINT_PROGRAM);
   readonly #queuePairs: number;
+  readonly #restAfterNs: number;
   readonly #history: LabHistory;
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
   #targets: { a: Target; b: Target } | undefined;
@@ -51,19 +55,28 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
+  #lookedNs = nowNs();
+  #isResting = false;
 
   readonly documents = {
-    state: (): LabState => this.#history.state,
-    packets: (): Promise<LabPackets> => this.#inTurn(() => this.#packets()),
+    state: (): LabState => {
+      this.#looked();
+      return this.#history.state;
+    },
+    packets: (): Promise<LabPackets> => {
+      this.#looked();
+      return this.#inTurn(() => this.#packets());
+    },
   };
 
   /** Rejects when one of the processes dies, or the lab cannot be set up again. */
   readonly died: Promise<never>;
   #fail: (error: Error) => void = () => {};
 
-  /** With this many queue pairs from A to B. */
-  constructor(queuePairs: number) {
+  /** With this many queue pairs from A to B. `restAfterNs`: traffic ends when nobody has looked for so long, and goes on when somebody does. */
+  constructor(queuePairs: number, restAfterNs: number = REST_AFTER_NS) {
     this.#queuePairs = queuePairs;
+    this.#restAfterNs = restAfterNs;
     this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs, choices: choices() });
     const failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
@@ -79,12 +92,17 @@ export class Lab implements DashboardSource, AsyncDisposable {
 
   subscribe(send: (name: string, data: unknown) => void): () => void {
     this.#subscribers.add(send);
-    return () => this.#subscribers.delete(send);
+    this.#looked();
+    return () => {
+      this.#subscribers.delete(send);
+      this.#looked();
+    };
   }
 
   /** Changes some or all settings. Rejects with ERR_ROCE_MALFORMED. */
   readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = parseSettings(change);
+    this.#looked();
     await this.#inTurn(() => this.#change({ ...this.#settings, ...wanted })).catch((error: Error) => {
       this.#fail(error); // Half of it is changed.
       throw error;
@@ -168,11 +186,31 @@ export class Lab implements DashboardSource, AsyncDisposable {
   }
 
   async #sample(): Promise<void> {
-    if (this.#isSampling) return;
+    if (this.#isSampling || this.#isResting) return;
     this.#isSampling = true;
+    const isWatched = this.#subscribers.size > 0 || nowNs() - this.#lookedNs < this.#restAfterNs;
     // When a process is gone, `died` says which.
-    await this.#inTurn(() => this.#read()).catch(() => {});
+    await this.#inTurn(() => (isWatched ? this.#read() : this.#rest())).catch(() => {});
     this.#isSampling = false;
+  }
+
+  /** Fresh queue pairs that are not connected: retransmissions end, too. */
+  async #rest(): Promise<void> {
+    this.#isResting = true;
+    await Promise.all([this.#a, this.#b].map((end) => end.call('renew', { count: this.#queuePairs })));
+  }
+
+  /** Somebody looks: traffic goes on, if it has ended. */
+  #looked(): void {
+    this.#lookedNs = nowNs();
+    if (!this.#isResting) return;
+    this.#isResting = false;
+    const goOn = async () => {
+      this.#history.restarted();
+      await this.#connect(this.#settings);
+      this.#send('event', this.#history.note('settings', 'traffic goes on: it had ended while nobody looked'));
+    };
+    void this.#inTurn(goOn).catch(() => {}); // As with samples.
   }
 
   async #read(): Promise<void> {
