@@ -63,7 +63,7 @@ describe('NVMe/TCP over TLS', () => {
 
   it.each([
     ['no key', { tlsKey: undefined }, /does not answer as an NVMe.TCP target.*one without TLS\?\)$/],
-    ['another key', { tlsKey: OTHER_KEY }, /^no TLS: [a-z0-9 ]+ \(does the target have TLS/],
+    ['another key', { tlsKey: OTHER_KEY }, /^no TLS: [a-z0-9 /]+ \(does the target have TLS/],
     ['a name that the target does not know', { tlsKey: KEY, hostNqn: 'nqn.2026-11.example:nobody' }, /^no TLS: /],
   ])('lets in no host with %s, and says in words why', async (_, { tlsKey, ...options }, words) => {
     const connecting = open({ ...options, ...(tlsKey !== undefined && { tlsKey }) });
