@@ -90,7 +90,17 @@ export function testNvmet(guest: KernelGuest): void {
       const ask = (...words: string[]) => startRocev2(guest.rig(), ['nvme', ...words]).wait();
       for (const transport of ['rdma', 'tcp']) {
         expect((await ask('discover', address(), '--transport', transport)).stdout).toContain(KERNEL_NQN);
+        const identity = await ask('id-ctrl', address(), '--nqn', KERNEL_NQN, '--transport', transport);
+        expect(identity.stdout).toMatch(/model +Linux/);
       }
+      const plan = ['-D', '100ms', '--reps', '1', '--blocks', '4KiB', '--depths', '2', '--ops', 'randwrite', '--json'];
+      const { exitCode, stdout, stderr } = await ask('bench', address(), '--nqn', KERNEL_NQN, ...plan);
+      expect(exitCode, stderr).toBe(0);
+      const rows = JSON.parse(stdout).rows as Array<{ transport: string; iops: number }>;
+      expect(rows.map(({ transport, iops }) => [transport, iops > 0])).toEqual([
+        ['rdma', true],
+        ['tcp', true],
+      ]);
       const list = ['list', address(), '--nqn', KERNEL_NQN];
       expect((await ask(...list)).stdout).toContain('16 MiB');
       await guest.run(`echo 0 > ${SUBSYSTEM}/attr_allow_any_host`);
