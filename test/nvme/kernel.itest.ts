@@ -59,6 +59,17 @@ await describeWithRig('rocev2 nvme target', {}, (rig) => {
         expect(await guest.kernelLog()).not.toMatch(COMPLAINTS);
         await inGuest('nvme disconnect-all');
         expect((await target.stop('SIGINT')).exitCode).toBe(0);
+
+        await guest.startTarget(['--disk', 'memory', '--size', '64MiB', '--bind', guest.host6]);
+        expect(await inGuest(`nvme discover -t ${transport} -a ${guest.host6} -s 4420`)).toContain(`subnqn:  ${NQN}`);
+        const over6 = [
+          connect(transport, guest.host6),
+          'nvme list',
+          'nvme id-ctrl /dev/nvme0',
+          'nvme smart-log /dev/nvme0',
+        ];
+        expect(await inGuest(...over6)).toMatch(/nvme0n1 .*rocev2/);
+        await inGuest('nvme disconnect-all');
       });
 
       test('makes, mounts, trims and checks ext4', async () => {
