@@ -188,10 +188,13 @@ export class Lab implements DashboardSource, AsyncDisposable {
   async #sample(): Promise<void> {
     if (this.#isSampling || this.#isResting) return;
     this.#isSampling = true;
-    const isWatched = this.#subscribers.size > 0 || nowNs() - this.#lookedNs < this.#restAfterNs;
     // When a process is gone, `died` says which.
-    await this.#inTurn(() => (isWatched ? this.#read() : this.#rest())).catch(() => {});
+    await this.#inTurn(() => (this.#isWatched ? this.#read() : this.#rest())).catch(() => {});
     this.#isSampling = false;
+  }
+
+  get #isWatched(): boolean {
+    return this.#subscribers.size > 0 || nowNs() - this.#lookedNs < this.#restAfterNs;
   }
 
   /** Fresh queue pairs that are not connected: retransmissions end, too. */
