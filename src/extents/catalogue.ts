@@ -58,6 +58,9 @@ export interface Versioned<T> {
   readonly value: T;
 }
 
+/** A record of an extent with its number. */
+export type KnownExtent = Versioned<ExtentRecord> & { readonly extent: number };
+
 const CLUSTER = 'cluster';
 const NEXT_EXTENT = 'next-extent';
 const NEXT_NODE = 'next-node';
@@ -93,7 +96,7 @@ export class Catalogue {
   }
 
   /** All extents, with their numbers. */
-  async extents(): Promise<ReadonlyArray<Versioned<ExtentRecord> & { readonly extent: number }>> {
+  async extents(): Promise<readonly KnownExtent[]> {
     const extents = await this.#list<ExtentRecord>('extent/');
     return extents.map((record) => ({ ...record, extent: Number(record.key.slice('extent/'.length)) }));
   }

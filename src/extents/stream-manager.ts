@@ -1,16 +1,15 @@
 /**
  * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and seals them: it fences all replicas that it can reach,
  * takes the smallest of their lengths, and writes that down once, for ever. What is on all replicas is in every one of them, so no acknowledged record is cut off.
- * `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
+ * `NodeReports` takes in what nodes say that they have, `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
  */
 
 import type { Clock } from '../core/clock.js';
 import type { RandomSource } from '../core/random.js';
 import { RpcError } from '../rpc/rpc-error.js';
-import { Catalogue, type ExtentRecord, extentKey, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
+import { Catalogue, type ExtentRecord, extentKey, REPLICAS } from './catalogue.js';
 import { statusOf } from './cluster-status.js';
-import { codedPlace, isDecodable } from './coding/coded-place.js';
-import { fragmentKey } from './coding/layout.js';
+import { codedPlace } from './coding/coded-place.js';
 import { LiveNodes } from './live-nodes.js';
 import type {
   ClusterStatus,
@@ -22,6 +21,7 @@ import type {
   Nodes,
 } from './messages.js';
 import type { Metadata } from './metadata.js';
+import { NodeReports } from './node-reports.js';
 import type { ReplicaLength } from './replica.js';
 
 const OPEN_ATTEMPTS = 4;
@@ -81,7 +81,6 @@ export function sealedLength(replicas: readonly FencedReplica[], acked: number):
   return asked.length === 0 ? undefined : Math.min(...asked.map(({ length }) => length));
 }
 
-type KnownExtent = Versioned<ExtentRecord> & { readonly extent: number };
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
 };
@@ -111,6 +110,7 @@ export class StreamManager {
   coding = 0;
   #cluster = '';
   readonly #handlers: Handlers;
+  readonly #reports = new NodeReports(this);
   /** The last request of each stream, and of each extent that is sealed: one after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -121,7 +121,7 @@ export class StreamManager {
     this.#handlers = {
       introduce: async () => ({ node: await this.catalogue.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
-      report: (request) => this.#report(request),
+      report: (request) => this.#reports.take(request),
       createStream: ({ stream }) => this.#createStream(stream),
       deleteStream: ({ stream }) => this.#deleteStream(stream),
       openStream: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#openStream(request)),
@@ -182,98 +182,6 @@ export class StreamManager {
       throw new RpcError('BUSY', `another node ${node} is joining`);
     this.live.add({ node, address, domain });
     return {};
-  }
-
-  async #report(report: ManagerMethods['report'][0]): Promise<ManagerMethods['report'][1]> {
-    const { node } = report;
-    const live = this.live.get(node);
-    const known = live && (await this.catalogue.node(node));
-    if (live === undefined || known?.value.lives !== report.lives)
-      throw new RpcError('CONFLICT', `node ${node} has to join`);
-    const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
-    const fragments = new Map(report.fragments.map((id) => [fragmentKey(id), id]));
-    const remove: number[] = [];
-    const missing = new Set<number>();
-    const missingFragments = new Set<string>();
-    for (const record of await this.catalogue.extents()) {
-      const { extent, value } = record;
-      const isHere = reported.has(extent);
-      const sealed = reported.get(extent);
-      reported.delete(extent);
-      if (this.busy.has(extent)) continue;
-      for (const key of this.#fragmentsAt(record, node)) {
-        if (fragments.delete(key)) continue;
-        if (live.missingFragments.has(key)) await this.#lostFragments(record, node);
-        else missingFragments.add(key);
-      }
-      if (value.replicas.includes(node)) {
-        if (isHere) void this.#checkReplica(record, live, sealed);
-        else if (live.missing.has(extent)) await this.#lost(record, node);
-        else missing.add(extent); // The report may be older than the replica: the next one decides.
-      } else if (isHere && !(await this.#isTakenIn(record, live, sealed))) remove.push(extent);
-    }
-    for (const extent of reported.keys()) if (!this.busy.has(extent)) remove.push(extent);
-    const removeFragments = [...fragments.values()].filter(({ extent }) => !this.busy.has(extent));
-    // The records were read after the report was made. If no other manager led then, what is in none of them, and not under way here, will never be in one.
-    await this.parts.confirmLead();
-    live.report = report;
-    live.missing = missing;
-    live.missingFragments = missingFragments;
-    live.heardNs = this.parts.clock.nowNs();
-    return { remove, removeFragments };
-  }
-
-  /** Keys of the fragments of an extent that a node should have. */
-  #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {
-    const ids = value.coded?.fragments.map((one, fragment) => ({ extent, fragment, ...one })) ?? [];
-    return ids.filter((id) => id.node === node).map(fragmentKey);
-  }
-
-  /** A node does not have its fragment any more. */
-  async #lostFragments({ key, version, value }: KnownExtent, node: number): Promise<void> {
-    const fragments = value.coded!.fragments.map((one) => (one.node === node ? { node: NOBODY, making: 0 } : one));
-    await this.catalogue.commit([{ key, version, value: { ...value, coded: { ...value.coded!, fragments } } }]);
-  }
-
-  /** A replica that was whole and is not comes from an old copy of its disk, or has lost what it had synced. */
-  async #checkReplica(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<void> {
-    if ((await this.#sealThere(record, place, sealed)) === false) await this.#lost(record, place.node);
-  }
-
-  /** Seals a replica that was out of reach when its extent was sealed. Undefined: it is not known whether it is now; false: it cannot be. */
-  async #sealThere(
-    { extent, value }: KnownExtent,
-    place: NodePlace,
-    sealed: number | undefined,
-  ): Promise<boolean | undefined> {
-    if (value.sealed === undefined) return undefined;
-    if (sealed !== undefined) return sealed === value.sealed;
-    const request = { extent, epoch: value.epoch, length: value.sealed };
-    const answer = await this.parts.nodes.call(place, 'seal', request, this.parts.timing.callMs).catch(() => undefined);
-    return answer?.isSealed;
-  }
-
-  /** Whether a replica that nobody counted on is of use. */
-  async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
-    const { extent, key, version, value } = record;
-    if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
-    if (value.coded !== undefined && isDecodable(value.coded, (node) => this.live.isUp(node)))
-      return !isDecodable(value.coded, (node) => this.live.isHeard(node));
-    const { sealed: length } = value;
-    const there = value.replicas.filter((node) => this.live.isUp(node));
-    if (there.length >= REPLICAS)
-      return there.filter((node) => this.live.hasReported(node, extent, length)).length < REPLICAS;
-    if ((await this.#sealThere(record, place, sealed)) !== true) return false;
-    await this.catalogue.commit([{ key, version, value: { ...value, replicas: [...value.replicas, place.node] } }]);
-    return true;
-  }
-
-  /** A node does not have a replica any more. An open extent is sealed by `Upkeep`. */
-  async #lost({ key, version, value }: Versioned<ExtentRecord>, node: number): Promise<void> {
-    if (value.sealed === undefined) return;
-    await this.catalogue.commit([
-      { key, version, value: { ...value, replicas: value.replicas.filter((one) => one !== node) } },
-    ]);
   }
 
   async #createStream(stream: string): Promise<object> {

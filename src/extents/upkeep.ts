@@ -1,7 +1,7 @@
 /** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, has sealed extents coded, and deletes extents that no stream has any more. */
 
 import { NS_PER_MS } from '../core/units.js';
-import { type ExtentRecord, REPLICAS, type Versioned } from './catalogue.js';
+import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './catalogue.js';
 import { CodingUpkeep } from './coding/coding-upkeep.js';
 import type { CodeName } from './coding/erasure-code.js';
 import type { StreamManager } from './stream-manager.js';
@@ -64,7 +64,7 @@ export class Upkeep {
     if (await this.#manager.catalogue.commit([{ key, version }])) this.#manager.counters.deleted++;
   }
 
-  async #restore(record: Versioned<ExtentRecord> & { readonly extent: number }): Promise<void> {
+  async #restore(record: KnownExtent): Promise<void> {
     const { live, busy, catalogue } = this.#manager;
     const { extent, key, version, value } = record;
     const there = value.replicas.filter((node) => live.isUp(node));

@@ -4,7 +4,7 @@
  */
 
 import { NS_PER_MS } from '../../core/units.js';
-import { type CodedRecord, type ExtentRecord, REPLICAS, type Versioned } from '../catalogue.js';
+import { type CodedRecord, type KnownExtent, REPLICAS } from '../catalogue.js';
 import type { StreamManager } from '../stream-manager.js';
 import { codedPlace, isDecodable } from './coded-place.js';
 import { type CodeName, erasureCode } from './erasure-code.js';
@@ -14,8 +14,6 @@ import { fragmentBytes } from './layout.js';
 const CODINGS_MAX = 2;
 /** Fragments made anew at a time: each is an incast at its target. */
 const REBUILDS_MAX = 4;
-
-type Known = Versioned<ExtentRecord> & { readonly extent: number };
 
 /** The codes of a cluster. */
 export class CodingUpkeep {
@@ -31,7 +29,7 @@ export class CodingUpkeep {
   }
 
   /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
-  async consider({ extent, value }: Known): Promise<void> {
+  async consider({ extent, value }: KnownExtent): Promise<void> {
     const { live, busy, catalogue, parts } = this.#manager;
     if (this.#code === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
     const { clock, timing, random } = parts;
@@ -71,7 +69,7 @@ export class CodingUpkeep {
   }
 
   /** Looks at an extent that is coded, and begins to make a fragment anew if one is lost. */
-  async tend({ extent, key, version, value }: Known): Promise<void> {
+  async tend({ extent, key, version, value }: KnownExtent): Promise<void> {
     const { live, busy, catalogue } = this.#manager;
     const coded = value.coded!;
     const code = erasureCode(coded.code);

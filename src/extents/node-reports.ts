@@ -1,0 +1,120 @@
+/**
+ * What nodes report to the manager: which replicas and fragments each one has. What a record says and a node has no more is taken out of the record, what a node has and nobody needs is
+ * deleted there, and what turns up again is counted on again if it is of use.
+ */
+
+import { RpcError } from '../rpc/rpc-error.js';
+import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
+import { isDecodable } from './coding/coded-place.js';
+import { fragmentKey } from './coding/layout.js';
+import type { ManagerMethods, NodePlace } from './messages.js';
+import type { StreamManager } from './stream-manager.js';
+
+/** The reports to one manager. */
+export class NodeReports {
+  readonly #manager: StreamManager;
+
+  /** Changes the records and the live nodes of `manager`. */
+  constructor(manager: StreamManager) {
+    this.#manager = manager;
+  }
+
+  /** Takes the report of one node, and answers what that node is to delete. Rejects with CONFLICT if it has to join first. */
+  async take(report: ManagerMethods['report'][0]): Promise<ManagerMethods['report'][1]> {
+    const { node } = report;
+    const live = this.#manager.live.get(node);
+    const known = live && (await this.#manager.catalogue.node(node));
+    if (live === undefined || known?.value.lives !== report.lives)
+      throw new RpcError('CONFLICT', `node ${node} has to join`);
+    const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
+    const fragments = new Map(report.fragments.map((id) => [fragmentKey(id), id]));
+    const remove: number[] = [];
+    const missing = new Set<number>();
+    const missingFragments = new Set<string>();
+    for (const record of await this.#manager.catalogue.extents()) {
+      const { extent, value } = record;
+      const isHere = reported.has(extent);
+      const sealed = reported.get(extent);
+      reported.delete(extent);
+      if (this.#manager.busy.has(extent)) continue;
+      for (const key of this.#fragmentsAt(record, node)) {
+        if (fragments.delete(key)) continue;
+        if (live.missingFragments.has(key)) await this.#lostFragments(record, node);
+        else missingFragments.add(key);
+      }
+      if (value.replicas.includes(node)) {
+        if (isHere) void this.#checkReplica(record, live, sealed);
+        else if (live.missing.has(extent)) await this.#lost(record, node);
+        else missing.add(extent); // The report may be older than the replica: the next one decides.
+      } else if (isHere && !(await this.#isTakenIn(record, live, sealed))) remove.push(extent);
+    }
+    for (const extent of reported.keys()) if (!this.#manager.busy.has(extent)) remove.push(extent);
+    const removeFragments = [...fragments.values()].filter(({ extent }) => !this.#manager.busy.has(extent));
+    // The records were read after the report was made. If no other manager led then, what is in none of them, and not under way here, will never be in one.
+    await this.#manager.parts.confirmLead();
+    live.report = report;
+    live.missing = missing;
+    live.missingFragments = missingFragments;
+    live.heardNs = this.#manager.parts.clock.nowNs();
+    return { remove, removeFragments };
+  }
+
+  /** Keys of the fragments of an extent that a node should have. */
+  #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {
+    const ids = value.coded?.fragments.map((one, fragment) => ({ extent, fragment, ...one })) ?? [];
+    return ids.filter((id) => id.node === node).map(fragmentKey);
+  }
+
+  /** A node does not have its fragment any more. */
+  async #lostFragments({ key, version, value }: KnownExtent, node: number): Promise<void> {
+    const fragments = value.coded!.fragments.map((one) => (one.node === node ? { node: NOBODY, making: 0 } : one));
+    await this.#manager.catalogue.commit([
+      { key, version, value: { ...value, coded: { ...value.coded!, fragments } } },
+    ]);
+  }
+
+  /** A replica that was whole and is not comes from an old copy of its disk, or has lost what it had synced. */
+  async #checkReplica(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<void> {
+    if ((await this.#sealThere(record, place, sealed)) === false) await this.#lost(record, place.node);
+  }
+
+  /** Seals a replica that was out of reach when its extent was sealed. Undefined: it is not known whether it is now; false: it cannot be. */
+  async #sealThere(
+    { extent, value }: KnownExtent,
+    place: NodePlace,
+    sealed: number | undefined,
+  ): Promise<boolean | undefined> {
+    if (value.sealed === undefined) return undefined;
+    if (sealed !== undefined) return sealed === value.sealed;
+    const request = { extent, epoch: value.epoch, length: value.sealed };
+    const answer = await this.#manager.parts.nodes
+      .call(place, 'seal', request, this.#manager.parts.timing.callMs)
+      .catch(() => undefined);
+    return answer?.isSealed;
+  }
+
+  /** Whether a replica that nobody counted on is of use. */
+  async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
+    const { extent, key, version, value } = record;
+    if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
+    if (value.coded !== undefined && isDecodable(value.coded, (node) => this.#manager.live.isUp(node)))
+      return !isDecodable(value.coded, (node) => this.#manager.live.isHeard(node));
+    const { sealed: length } = value;
+    const there = value.replicas.filter((node) => this.#manager.live.isUp(node));
+    if (there.length >= REPLICAS)
+      return there.filter((node) => this.#manager.live.hasReported(node, extent, length)).length < REPLICAS;
+    if ((await this.#sealThere(record, place, sealed)) !== true) return false;
+    await this.#manager.catalogue.commit([
+      { key, version, value: { ...value, replicas: [...value.replicas, place.node] } },
+    ]);
+    return true;
+  }
+
+  /** A node does not have a replica any more. An open extent is sealed by `Upkeep`. */
+  async #lost({ key, version, value }: Versioned<ExtentRecord>, node: number): Promise<void> {
+    if (value.sealed === undefined) return;
+    await this.#manager.catalogue.commit([
+      { key, version, value: { ...value, replicas: value.replicas.filter((one) => one !== node) } },
+    ]);
+  }
+}
