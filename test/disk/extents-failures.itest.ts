@@ -7,9 +7,9 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { openExtents } from '../../src/extents/index.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { Program } from '../e2e/executable.js';
 import { eventually } from '../support/eventually.js';
 import { isTurn, ROUNDS } from '../support/rounds.js';
+import { DiskCluster } from './support/cluster.js';
 import { MOUNTED_PROGRAMS } from './support/mounted-programs.js';
 import { describeStack, type StackPlan } from './support/stack.js';
 import { mountRefusal } from './support/tools.js';
@@ -23,34 +23,13 @@ const NODES = 5;
 /** Setting up a database and checking it takes its time on a busy machine. */
 const LIMIT_MS = (SECONDS + 900) * 1000;
 
-let cluster: Program | undefined;
+let cluster: DiskCluster | undefined;
 
 const overCluster: StackPlan = async (folder, listen, launch) => {
-  const up = ['--dir', `${folder}/cluster`, '--nodes', `${NODES}`, '-p', '0', '--extent-size', '16MiB', '--restart'];
-  cluster = Program.rocev2('extents', 'up', ...up);
-  await cluster.writes('stderr', /Ctrl-C ends it/);
-  const create = Program.rocev2('extents', 'disk', 'create', 'vol', '--size', '1GiB', '--manager', manager());
-  if ((await create.ended()) !== 0) throw new Error(create.stderr);
-  await launch('nbd', '--listen', listen, '--backend', `stream:vol@${manager()}?take-over`, '--json');
+  const upFlags = ['--nodes', `${NODES}`, '--extent-size', '16MiB'];
+  cluster = await DiskCluster.start(`${folder}/cluster`, { size: '1GiB', upFlags, restartLimitMs: LIMIT_MS });
+  await launch('nbd', '--listen', listen, '--backend', cluster.backend, '--json');
 };
-
-function manager(): string {
-  return /the manager is at (\S+),/.exec(cluster!.stderr)![1];
-}
-
-/** Process of the manager, or of the node in a folder, as it runs now. */
-function processOf(what: string): number {
-  const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
-  return Number([...cluster!.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
-}
-
-/** Kills a process of the cluster; resolves when another one is in its place. */
-async function kill(what: string, meanwhile = () => {}): Promise<void> {
-  const before = processOf(what);
-  process.kill(before, 'SIGKILL');
-  meanwhile();
-  await eventually(() => processOf(what) !== before, { limitMs: LIMIT_MS, everyMs: 100 });
-}
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)); // timer: how long something lasts
 
@@ -65,8 +44,7 @@ if (refusal !== undefined) console.warn(`skipped: failures of a cluster under a 
 
 describeStack('failures of a cluster', overCluster, (stack) => {
   afterAll(async () => {
-    cluster?.kill('SIGINT');
-    await cluster?.ended();
+    await cluster?.end();
     cluster = undefined;
   });
 
@@ -74,7 +52,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
     `${SECONDS} s with a node killed every ${KILL_MS / 1000} s, one stopped for ${STOP_MS / 1000} s, one emptied, and the manager killed: no error, all checks clean, redundancy is back`,
     async () => {
       await using device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
-      await using client = await openExtents({ device, manager: manager() });
+      await using client = await openExtents({ device, manager: cluster!.manager });
       const redundancy = async () => {
         const { nodes, extents } = await client.status();
         const up = nodes.filter(({ state }) => state === 'up').length;
@@ -86,7 +64,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
       const before = sizesOf(owner);
       let isOver = false;
       const stopOne = async () => {
-        const pid = processOf('node5');
+        const pid = cluster!.processOf('node5');
         process.kill(pid, 'SIGSTOP');
         await pause(STOP_MS);
         process.kill(pid, 'SIGCONT');
@@ -94,12 +72,12 @@ describeStack('failures of a cluster', overCluster, (stack) => {
       };
       const emptyOne = async () => {
         await whole(); // What it has is elsewhere, too.
-        await kill('node4', () => rmSync(`${stack().folder}/cluster/node4`, { recursive: true }));
+        await cluster!.kill('node4', () => rmSync(`${stack().folder}/cluster/node4`, { recursive: true }));
         done.emptied++;
         await whole();
       };
       const killManager = async () => {
-        await kill('manager');
+        await cluster!.kill('manager');
         done.managers++;
       };
       const failing = (async () => {
@@ -107,7 +85,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
         for (let round = 0; !isOver; round++) {
           const other = others.shift()?.();
           await pause(KILL_MS);
-          await kill(`node${1 + (round % 3)}`);
+          await cluster!.kill(`node${1 + (round % 3)}`);
           done.kills++;
           await other; // One thing at a time besides: three nodes are left.
         }

@@ -1,0 +1,58 @@
+/** A cluster of extent nodes, all of them processes, with one disk `vol`, for suites that kill parts of it. */
+
+import { Program } from '../../e2e/executable.js';
+import { eventually } from '../../support/eventually.js';
+
+/** One that runs until it is ended. */
+export class DiskCluster {
+  readonly #up: Program;
+  readonly #restartLimitMs: number;
+
+  private constructor(up: Program, restartLimitMs: number) {
+    this.#up = up;
+    this.#restartLimitMs = restartLimitMs;
+  }
+
+  /** Starts the processes in `folder`, and makes the disk. `upFlags`: of `extents up`; a process that dies is started anew within `restartLimitMs`. */
+  static async start(
+    folder: string,
+    { size, upFlags, restartLimitMs }: { size: string; upFlags: readonly string[]; restartLimitMs: number },
+  ): Promise<DiskCluster> {
+    const up = Program.rocev2('extents', 'up', '--dir', folder, '-p', '0', '--restart', ...upFlags);
+    await up.writes('stderr', /Ctrl-C ends it/);
+    const cluster = new DiskCluster(up, restartLimitMs);
+    const create = Program.rocev2('extents', 'disk', 'create', 'vol', '--size', size, '--manager', cluster.manager);
+    if ((await create.ended()) !== 0) throw new Error(create.stderr);
+    return cluster;
+  }
+
+  /** Where the manager is, `HOST:PORT`. */
+  get manager(): string {
+    return /the manager is at (\S+),/.exec(this.#up.stderr)![1];
+  }
+
+  /** The disk, for whoever takes it over. */
+  get backend(): string {
+    return `stream:vol@${this.manager}?take-over`;
+  }
+
+  /** Process of the manager, or of the node in a folder, as it runs now. */
+  processOf(what: string): number {
+    const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
+    return Number([...this.#up.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
+  }
+
+  /** Kills a process of the cluster; resolves when another one is in its place. */
+  async kill(what: string, meanwhile = () => {}): Promise<void> {
+    const before = this.processOf(what);
+    process.kill(before, 'SIGKILL');
+    meanwhile();
+    await eventually(() => this.processOf(what) !== before, { limitMs: this.#restartLimitMs, everyMs: 100 });
+  }
+
+  /** Ends all processes, as by Ctrl-C. */
+  async end(): Promise<void> {
+    this.#up.kill('SIGINT');
+    await this.#up.ended();
+  }
+}
