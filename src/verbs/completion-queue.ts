@@ -56,11 +56,12 @@ export function checkCompletion(wc: WorkCompletion): WorkCompletion {
   throw completionError(wc);
 }
 
-/** ERR_ROCE_COMPLETION for a work request that failed. @internal */
-export function completionError(wc: WorkCompletion, peerIsGone = false): RoceError {
-  const text = describeCompletion(wc);
-  if (peerIsGone) return new RoceError('ERR_ROCE_COMPLETION', `${text}; the peer process is gone`);
-  return new RoceError('ERR_ROCE_COMPLETION', text, HINTS[wc.statusName]);
+/** ERR_ROCE_COMPLETION for a work request that failed. `detail`: what the caller knows besides. @internal */
+export function completionError(wc: WorkCompletion, peerIsGone = false, detail?: string): RoceError {
+  const gone = peerIsGone ? '; the peer process is gone' : '';
+  const more = detail === undefined ? '' : `; ${detail}`;
+  const hint = peerIsGone ? undefined : HINTS[wc.statusName];
+  return new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc) + gone + more, hint);
 }
 
 /** What usually stands behind a failure. */

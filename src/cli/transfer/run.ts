@@ -64,12 +64,8 @@ export interface Tally {
 /** Throws an error that says what failed, and whether the peer is gone. */
 export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
-  const error = completionError(wc, !endpoint.channel.isOpen);
-  const lane = endpoint.lanes.find(({ qp }) => qp.qpn === wc.qpn);
-  if (wc.status !== STATUS_RETRY_EXC_ERR || lane === undefined) throw error;
-  const { code, message, hint } = error;
-  const what = hint === undefined ? message : message.slice(0, -` (${hint})`.length);
-  throw new RoceError(code, `${what}; ${silenceOf(wc, lane, endpoint)}`, hint, { cause: error });
+  const lane = wc.status === STATUS_RETRY_EXC_ERR ? endpoint.lanes.find(({ qp }) => qp.qpn === wc.qpn) : undefined;
+  throw completionError(wc, !endpoint.channel.isOpen, lane && silenceOf(wc, lane, endpoint));
 }
 
 /** Who has not acknowledged what, and what was heard. */
