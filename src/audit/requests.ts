@@ -34,9 +34,9 @@ const ID_RUN = 4;
 /** Captures may put packets of two directions in the wrong order, when they are this close. */
 export const MISORDER_NS = 20_000;
 const MTU_MAX = 4096;
+const MTU_MIN = 256;
 /** Rule 39. */
 const UNASKED = 'a message ends without asking for an acknowledgement';
-const MTU_MIN = 256;
 
 /** An answer for a PSN that no request has had. */
 interface GhostAnswer {

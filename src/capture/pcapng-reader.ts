@@ -3,6 +3,7 @@
  * resolution. Unknown blocks and options are skipped, as the draft asks.
  */
 
+import { LOW_HALF } from '../core/word-order.js';
 import type { CaptureDamage, CapturedPacket, CaptureParser } from './capture-reader.js';
 import {
   BLOCK_ENHANCED_PACKET,
@@ -25,8 +26,6 @@ const NS_PER_SECOND = 1_000_000_000n;
 /** Puts two halves of 32 bits together. */
 const TICKS = new BigUint64Array(1);
 const TICK_HALVES = new Uint32Array(TICKS.buffer);
-/** Where the low half stands on this machine. */
-const LOW_HALF = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 0 : 1;
 
 /** What the packets of an interface need to know about it. */
 interface InterfaceState {

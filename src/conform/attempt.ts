@@ -1,6 +1,7 @@
 /** Carries out the steps of one case on a connection of its own, and says what came that should not, or did not come. */
 
 import { REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
+import { pause } from '../core/clock.js';
 import { bigFromU64 } from '../core/u64.js';
 import { NS_PER_MS } from '../core/units.js';
 import { SYNDROME_KIND_ACK, SYNDROME_KIND_NAK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
@@ -91,7 +92,7 @@ export class Attempt {
         await this.#expectRequest(step.request);
         return undefined;
       case 'pause':
-        await this.#pause(step.milliseconds);
+        await pause(this.#wire.clock, step.milliseconds * NS_PER_MS);
         return undefined;
       case 'silence':
         return this.#listen(undefined, step.milliseconds);
@@ -112,11 +113,6 @@ export class Attempt {
     const { qpn, startPsn, offer } = this.#connection;
     this.#wire.send(buildRequest(packet, { qpn, startPsn, offer, firstOffer: this.#firstOffer }), packet);
     this.#after = `the packet with PSN ${packet.at}`;
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    const { clock } = this.#wire;
-    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + milliseconds * NS_PER_MS, resolve));
   }
 
   async #reconnect(): Promise<void> {

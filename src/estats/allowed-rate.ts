@@ -1,3 +1,5 @@
+import { finiteOrNull } from '../core/finite.js';
+
 /** What rate control allows a queue pair at a moment, as JSON can say it. */
 export interface AllowedRate {
   /** Bits/s of the link; null: not limited. */
@@ -14,9 +16,5 @@ export const UNLIMITED_RATE: AllowedRate = { rateBps: null, targetRateBps: null,
 /** From the numbers of the NIC, where Infinity is not limited and NaN is not there. */
 export function allowedRate(rate: Readonly<Record<keyof AllowedRate, number>>): AllowedRate {
   const { rateBps, targetRateBps, alpha } = rate;
-  return { rateBps: finite(rateBps), targetRateBps: finite(targetRateBps), alpha: finite(alpha) };
-}
-
-function finite(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
+  return { rateBps: finiteOrNull(rateBps), targetRateBps: finiteOrNull(targetRateBps), alpha: finiteOrNull(alpha) };
 }

@@ -4,7 +4,7 @@
  * stops at once, and one whose clock is wrong is stopped by the store, because each of its transactions compares the leader's key (`leader-metadata`).
  */
 
-import type { Clock } from '../core/clock.js';
+import { type Clock, pause } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
 import type { Leader } from './leader.js';
 import { LEADER_KEY, LeaderMetadata } from './leader-metadata.js';
@@ -151,7 +151,7 @@ export class Candidate {
       }
       if (this.#term?.metadata.isOver === true) this.#lose();
       const pauseMs = this.#term === undefined ? retryMs : Math.min(retryMs, leaderMs / 4);
-      await Promise.race([woken, this.#sleep(pauseMs)]);
+      await Promise.race([woken, pause(this.#parts.clock, pauseMs * NS_PER_MS)]);
     }
   }
 
@@ -227,10 +227,5 @@ export class Candidate {
     if (this.#present > 0 && (await store.renew(key, this.#present, ttlMs))) return;
     const value = JSON.stringify({ address, life, sinceMs: this.#sinceMs } satisfies Presence);
     this.#present = await store.commit({ compare: [], put: [{ key, value, ttlMs }] });
-  }
-
-  #sleep(ms: number): Promise<void> {
-    const { clock } = this.#parts;
-    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve));
   }
 }

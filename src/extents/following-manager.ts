@@ -1,6 +1,6 @@
 /** The manager that leads, for whoever knows the addresses of several: asks the one that answered last, and follows the lead when it moves. */
 
-import type { Clock } from '../core/clock.js';
+import { type Clock, pause } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
 import { RpcError } from '../rpc/rpc-error.js';
 import type { Manager, ManagerMethods } from './messages.js';
@@ -55,8 +55,7 @@ export class FollowingManager implements Manager {
         if (!isNotLeader(error) && (method === 'deleteStream' || addresses.length === 1)) throw error;
         const pauseMs = asked % addresses.length === 0 ? retryMs : 0;
         if (clock.nowNs() + (pauseMs + 1) * NS_PER_MS >= stopNs) throw error;
-        if (pauseMs > 0)
-          await new Promise<void>((resolve) => void clock.wakeAt(clock.nowNs() + pauseMs * NS_PER_MS, resolve));
+        if (pauseMs > 0) await pause(clock, pauseMs * NS_PER_MS);
       }
     }
   }

@@ -6,7 +6,7 @@
  * never will.
  */
 
-import type { Clock } from '../core/clock.js';
+import { type Clock, pause } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 
@@ -148,7 +148,7 @@ export class LeaderMetadata implements Metadata {
 
   /** Finds out what became of the transaction with this mark. Rejects when the term ends before that. @internal */
   async resolve(mark: string): Promise<number | undefined> {
-    const { store } = this.#parts;
+    const { store, clock, retryMs } = this.#parts;
     const instead = `not ${mark}`;
     for (;;) {
       this.#check();
@@ -164,13 +164,8 @@ export class LeaderMetadata implements Metadata {
         }
         await this.checkTerm();
       } catch {
-        await this.#pause();
+        await pause(clock, retryMs * NS_PER_MS);
       }
     }
-  }
-
-  #pause(): Promise<void> {
-    const { clock, retryMs } = this.#parts;
-    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + retryMs * NS_PER_MS, resolve));
   }
 }

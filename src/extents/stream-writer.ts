@@ -4,7 +4,7 @@
  * that has no answer, with the same identity.
  */
 
-import type { Clock } from '../core/clock.js';
+import { type Clock, pause } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { NS_PER_MS } from '../core/units.js';
 import { RpcError } from '../rpc/rpc-error.js';
@@ -217,7 +217,7 @@ export class StreamWriter {
   }
 
   async #moveOn(): Promise<void> {
-    const { manager, timing, onExtent } = this.#parts;
+    const { clock, manager, timing, onExtent } = this.#parts;
     const old = this.#extent;
     for (;;) {
       const where = old === undefined ? { acked: 0 } : { extent: old.extent, acked: this.#acked };
@@ -228,7 +228,7 @@ export class StreamWriter {
       } catch (error) {
         if (codeOf(error) === 'FENCED' || codeOf(error) === 'MISSING') throw error;
         if (codeOf(error) === 'NO_SPACE') this.#suspects = []; // Better one that has failed than none.
-        await this.#sleep(timing.retryMs);
+        await pause(clock, timing.retryMs * NS_PER_MS);
         if (this.#failure !== undefined) return;
       }
     }
@@ -264,11 +264,6 @@ export class StreamWriter {
       }
       if (this.#failure === undefined) this.#keepLease();
     });
-  }
-
-  #sleep(ms: number): Promise<void> {
-    const { clock } = this.#parts;
-    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve));
   }
 
   /** Waits for all appends, and gives the stream to whoever wants it next. */

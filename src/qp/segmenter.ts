@@ -158,6 +158,7 @@ export class Segmenter {
     }
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
   }
+
   #borrow(batch: TxBatch, offset: number, length: number, headerBytes: number): boolean {
     if (!batch.mayBorrow) return false;
     const range = this.#source.rangeOf(offset, length);

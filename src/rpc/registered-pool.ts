@@ -43,7 +43,7 @@ export class RegisteredPool {
   async take(bytes: number): Promise<MemoryRegion> {
     const free = this.takeFree(bytes);
     if (free !== undefined) return free;
-    const length = Math.max(this.#lowest, 2 ** Math.ceil(Math.log2(Math.max(bytes, 1))));
+    const length = Math.max(this.#lowest, this.#connection.device.scratch.lengthFor(bytes));
     const region = await this.#connection.registerScratch(length, this.#access);
     // The peer may read all of it, at any time: what other connections left there is not for it. Later it has what this peer was sent.
     if ((this.#access & Access.REMOTE_READ) !== 0) region.bytes.fill(0);

@@ -75,9 +75,9 @@ type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly 
 
 /** Longest code and message of an error that are sent, in characters. */
 const CODE_MAX = 64;
+const MESSAGE_MAX = 1024;
 /** One for all calls: an error costs more than the rest of ending a call. */
 const METHOD_ENDED = new RpcError('CANCELLED', 'the method has ended');
-const MESSAGE_MAX = 1024;
 
 class Server {
   readonly counters: RpcCounters = { calls: 0, done: 0, failed: 0, cancelled: 0, refused_peers: 0 };

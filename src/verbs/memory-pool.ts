@@ -22,6 +22,11 @@ export class MemoryPool {
     return this.#keptBytes;
   }
 
+  /** Bytes of the memory that {@link take} finds `bytes` in: what comes to the same shares it. */
+  lengthFor(bytes: number): number {
+    return sizeClass(bytes);
+  }
+
   /** `bytes` of memory, with anything in it. */
   take(bytes: number): Buffer {
     const length = sizeClass(bytes);

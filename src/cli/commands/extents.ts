@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
+import { isEtcdEndpoint } from '../../extents/live/etcd-gateway.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { type ClusterOptions, MANAGER_PORT, parseManagers } from '../extents/cluster.js';
 import {
@@ -42,7 +43,7 @@ const managerOption = textOption(parseManagers);
 
 const etcdOption = textOption((text) => {
   const endpoints = text.replace(/^etcd:/, '').split(',');
-  if (text.startsWith('etcd:') && endpoints.every((one) => /^https?:\/\/[^\s/]+\/?$/.test(one))) return endpoints;
+  if (text.startsWith('etcd:') && endpoints.every(isEtcdEndpoint)) return endpoints;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
     `'${text}' is no store of metadata`,

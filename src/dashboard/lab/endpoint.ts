@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto';
 import { ObservedPort } from '../../capture/observed-port.js';
 import { PacketRing, type RecordedPacket } from '../../capture/packet-ring.js';
+import { finiteOrNull } from '../../core/finite.js';
 import { InlineEngine } from '../../driver/inline-engine.js';
 import { openPort } from '../../driver/open-port.js';
 import { nowNs } from '../../driver/system-clock.js';
@@ -180,7 +181,7 @@ export class LabEndpoint {
       counters: this.#device.counters(),
       messagesCompleted: this.#messagesCompleted.slice(0, this.#lanes.length),
       latency: { count, p50Ns, p99Ns, maxNs },
-      rates: infos.map(({ rateBps, alpha }) => ({ rateBps: finite(rateBps), alpha: finite(alpha) })),
+      rates: infos.map(({ rateBps, alpha }) => ({ rateBps: finiteOrNull(rateBps), alpha: finiteOrNull(alpha) })),
       bars: this.#latency.bars(BUCKETS_PER_BAR),
       failures: this.#failures,
     };
@@ -217,8 +218,4 @@ export class LabEndpoint {
       this.#post(lane);
     }
   }
-}
-
-function finite(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
 }

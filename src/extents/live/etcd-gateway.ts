@@ -3,9 +3,14 @@
  * decimal strings. Requests go to one member, and to the next one when that fails.
  */
 
-import type { Clock } from '../../core/clock.js';
+import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
+
+/** Whether this says where a member is: `http://HOST:PORT`. */
+export function isEtcdEndpoint(text: string): boolean {
+  return /^https?:\/\/[^\s/]+\/?$/.test(text);
+}
 
 /** Errors of a connection that was never there: the member has not seen the request. */
 const UNSENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
@@ -89,15 +94,11 @@ export class EtcdGateway {
         } catch {
           if (!signal.aborted) this.#passOver(at);
         }
-        if (!signal.aborted) await this.#pause(WATCH_RETRY_MS);
+        if (!signal.aborted) await pause(this.#clock, WATCH_RETRY_MS * NS_PER_MS);
       }
     };
     void follow();
     return () => ends.abort();
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#clock.wakeAt(this.#clock.nowNs() + ms * NS_PER_MS, resolve));
   }
 
   /** Ends all requests and watches. */

@@ -15,6 +15,7 @@ import type { ClusterStatus, ManagerPlace } from '../messages.js';
 import type { Metadata } from '../metadata.js';
 import type { ManagerParts } from '../stream-manager.js';
 import { Closing } from './closing.js';
+import { isEtcdEndpoint } from './etcd-gateway.js';
 import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
 import { checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
@@ -183,7 +184,7 @@ async function campaign({ store, address, common, code, closing }: Beginning): P
 }
 
 function checkEndpoints(etcd: readonly string[], folder: string | undefined): void {
-  const isList = Array.isArray(etcd) && etcd.length > 0 && etcd.every((one) => /^https?:\/\/[^\s/]+\/?$/.test(one));
+  const isList = Array.isArray(etcd) && etcd.length > 0 && etcd.every(isEtcdEndpoint);
   checkKind('etcd', etcd, isList, 'a list of http://HOST:PORT');
   checkKind('folder', folder, folder === undefined, 'undefined where there is etcd: it has the metadata');
 }

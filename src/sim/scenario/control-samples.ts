@@ -1,5 +1,6 @@
 /** What the rate controls of flows allow over time: R_C, R_T, alpha and the window of each, as their own code sees them at that moment. */
 
+import { finiteOrNull } from '../../core/finite.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Flow } from './flow.js';
 
@@ -57,13 +58,9 @@ function sampleOf({ plan, source, sourceQp }: Flow, sentBps: number, timeNs: num
     from: plan.from,
     to: plan.to,
     sentBps,
-    rateBps: finite(control.rateBps(timeNs)),
-    targetRateBps: finite(control.targetRateBps(timeNs)),
-    alpha: finite(control.alpha(timeNs)),
-    windowBytes: finite(control.windowBytes(timeNs)),
+    rateBps: finiteOrNull(control.rateBps(timeNs)),
+    targetRateBps: finiteOrNull(control.targetRateBps(timeNs)),
+    alpha: finiteOrNull(control.alpha(timeNs)),
+    windowBytes: finiteOrNull(control.windowBytes(timeNs)),
   };
-}
-
-function finite(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
 }

@@ -1,6 +1,6 @@
 /** A queue of a target: takes capsules from one connection, executes them, and answers. */
 
-import type { Clock } from '../../core/clock.js';
+import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
@@ -174,11 +174,9 @@ export class TargetQueue {
       case 'disconnect':
         this.end(new RoceError('ERR_ROCE_CONNECT', 'a fault rule ended the queue'));
         throw refuse(STATUS.ABORTED);
-      case 'delay': {
-        const { clock } = this.#context;
-        await new Promise<void>((go) => clock.wakeAt(clock.nowNs() + fault.delayNs, go));
+      case 'delay':
+        await pause(this.#context.clock, fault.delayNs);
         if (this.#ended) throw refuse(STATUS.ABORTED);
-      }
     }
   }
 

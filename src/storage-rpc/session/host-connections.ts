@@ -1,5 +1,6 @@
 /** All sessions of disks to one storage host: they are for one disk, and share its lease, its identity and what is known of its durability. */
 
+import { pause } from '../../core/clock.js';
 import { NS_PER_S } from '../../core/units.js';
 import type { SkClientChannel } from '../sk/channel.js';
 import { ClientSession } from '../sk/client-session.js';
@@ -70,7 +71,7 @@ export class HostConnections extends HostSessions<SkClientChannel, ClientSession
           if (!isWaiting) onNotice(`${error.what}: ${until}`);
           isWaiting = true;
         } else if (!standby || !isWaiting) throw error; // Who stands by also waits for the server.
-        await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + STANDBY_NS, resolve));
+        await pause(clock, STANDBY_NS);
       }
     }
   }

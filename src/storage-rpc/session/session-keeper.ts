@@ -4,7 +4,7 @@
  * the old one is given up.
  */
 
-import type { Clock } from '../../core/clock.js';
+import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { TransportName } from '../sk/channel.js';
 
@@ -175,7 +175,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
       if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
         this.session.suspend(new RoceError('ERR_ROCE_CONNECT', `the storage server is gone: ${error.message}`));
       }
-      await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + pauseNs, resolve));
+      await pause(clock, pauseNs);
     }
   }
 

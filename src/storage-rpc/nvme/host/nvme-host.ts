@@ -1,6 +1,6 @@
 /** A host's association with one controller: its queues, what it says of itself, and its namespaces as disks. */
 
-import type { Clock } from '../../../core/clock.js';
+import { type Clock, pause } from '../../../core/clock.js';
 import { RoceError } from '../../../core/errors.js';
 import { NS_PER_MS } from '../../../core/units.js';
 import { authenticate, type HostAuthenticationInit } from '../auth/host-authentication.js';
@@ -320,8 +320,7 @@ export class NvmeHost {
       const status = await this.#getProperty(PROPERTY.CSTS);
       if ((status & CSTS_FATAL) !== 0) throw new RoceError('ERR_ROCE_CONNECT', 'the controller has failed (CSTS.CFS)');
       if ((status & CSTS_READY) !== 0) return;
-      const { clock } = this.#options;
-      await new Promise<void>((go) => clock.wakeAt(clock.nowNs() + READY_POLL_NS, go));
+      await pause(this.#options.clock, READY_POLL_NS);
     }
   }
 
