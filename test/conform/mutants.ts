@@ -228,11 +228,17 @@ export const MUTANTS: readonly Mutant[] = [
     'if ((entry.access & required) !== required) return MEMORY_NO_ACCESS;',
     '',
   ]),
-  mutant(74, 'takes accesses that end behind the memory', [
-    KEYS,
-    'if (!fits(offset, lengthBytes, entry.lengthBytes))',
-    'if (!fits(offset, Math.max(0, lengthBytes - 16), entry.lengthBytes))',
-  ]),
+  // Both guards: the second one, against memory that the program gave away, would stop what passes the first.
+  mutant(
+    74,
+    'takes accesses that end behind the memory',
+    [
+      KEYS,
+      'if (!fits(offset, lengthBytes, entry.lengthBytes))',
+      'if (!fits(offset, Math.max(0, lengthBytes - 16), entry.lengthBytes))',
+    ],
+    [KEYS, 'if (offset + lengthBytes > bytes.length)', 'if (offset + lengthBytes - 16 > bytes.length)'],
+  ),
   mutant(74, 'takes accesses that begin before the memory', [
     KEYS,
     'if (!fits(offset, lengthBytes, entry.lengthBytes))',
