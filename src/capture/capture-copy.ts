@@ -1,6 +1,6 @@
 /** A pcapng file that is made from another capture: the same packets and stamps, other comments or bytes. Waits for the disk, loses nothing. */
 
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 import type { CapturedPacket } from './capture-reader.js';
@@ -64,6 +64,13 @@ export class CaptureCopy {
     } finally {
       await this.#handle.close();
     }
+  }
+
+  /** Gives up: a file that lacks packets is no copy, and is removed. A device or pipe stays. */
+  async discard(): Promise<void> {
+    const isFile = (await this.#handle.stat()).isFile();
+    await this.#handle.close();
+    if (isFile) await rm(this.#path, { force: true });
   }
 
   async #append(block: Uint8Array): Promise<void> {

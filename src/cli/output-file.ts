@@ -1,12 +1,19 @@
 /** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, if it cannot be written. */
 
-import { open, stat, writeFile } from 'node:fs/promises';
+import { open, rm, stat, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 
-/** Checks before the work that its result can be written. The contents of the file do not change. */
+/** Checks before the work that its result can be written. A file that exists stays as it is, and none is left where there was none. */
 export async function checkWritable(path: string | undefined): Promise<void> {
-  if (path !== undefined) await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
+  if (path === undefined) return;
+  const created = await open(path, 'wx').catch((cause) => (cause.code === 'EEXIST' ? undefined : refuse(path, cause)));
+  if (created !== undefined) {
+    await created.close();
+    await rm(path);
+    return;
+  }
+  await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -179,6 +179,21 @@ describe('rocev2 audit', () => {
     interrupt.abort();
     expect((await run(['audit', SOUND], { interrupted: interrupt.signal })).exitCode).toBe(0); // shorter than a look
   });
+
+  it.each(['--fix-icrc', '--annotate'])(
+    'an interrupted %s leaves no part of a copy, nor an empty file',
+    async (option) => {
+      const few = golden(SEND);
+      const long = await capture(
+        'long.pcapng',
+        Array.from({ length: 5000 }, (_unused, i) => few[i % few.length]),
+      );
+      const interrupt = new AbortController();
+      interrupt.abort();
+      const { exitCode } = await run(['audit', long, option, file('copy.pcapng')], { interrupted: interrupt.signal });
+      expect({ exitCode, isLeft: existsSync(file('copy.pcapng')) }).toEqual({ exitCode: 130, isLeft: false });
+    },
+  );
 });
 
 describe('rocev2 icrc', () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -16,11 +16,13 @@ it.each([
   expect(stderr).not.toMatch(/virtual time/);
 });
 
-it('what a file holds stays while it is asked', async () => {
+it('what a file holds stays while it is asked, and no empty one is left', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'rocev2-output-'));
   const path = join(folder, 'report.html');
   await writeFile(path, 'kept');
   await checkWritable(path);
   expect(await readFile(path, 'utf8')).toBe('kept');
+  await checkWritable(join(folder, 'new.html'));
+  expect(await readdir(folder)).toEqual(['report.html']);
   await rm(folder, { recursive: true });
 });

@@ -185,31 +185,45 @@ async function readAll(path: string, output: Output, take: (captured: CapturedPa
   return stream.damage;
 }
 
+/** Returns what `fill` returns. If it fails, or the user interrupts it, no part of a copy is left. */
+async function writeCopy<T>(to: string, fill: (copy: CaptureCopy) => Promise<T>): Promise<T> {
+  const copy = await CaptureCopy.create(to);
+  let result: T;
+  try {
+    result = await fill(copy);
+  } catch (error) {
+    await copy.discard();
+    throw error;
+  }
+  await copy.close();
+  return result;
+}
+
 async function annotate(path: string, to: string, { findings }: AuditReport, output: Output): Promise<void> {
   const remarks = new Map<number, string[]>();
   for (const { rule, verdict, packets, text } of findings) {
     const number = packets.at(-1)!;
     remarks.set(number, [...(remarks.get(number) ?? []), `rule ${rule}, ${verdict}: ${text}`]);
   }
-  const copy = await CaptureCopy.create(to);
   let number = 0;
-  await readAll(path, output, (captured) => copy.add(captured, remarks.get(++number)?.join('\n')));
-  await copy.close();
+  await writeCopy(to, (copy) =>
+    readAll(path, output, (captured) => copy.add(captured, remarks.get(++number)?.join('\n'))),
+  );
   output.line(`${to} has the capture with ${counted(remarks.size, 'comment')}.`);
 }
 
 async function fixIcrc(path: string, to: string, options: AuditCommandOptions, output: Output): Promise<void> {
   const repair = new IcrcRepair(options.udpPort);
   const keys = await openKeys(options);
-  const copy = await CaptureCopy.create(to);
   let packets = 0;
-  const damage = await readAll(path, output, (captured) => {
-    packets++;
-    const packet = keys?.take(captured) ?? captured;
-    repair.take(packet);
-    return copy.add(packet);
-  });
-  await copy.close();
+  const damage = await writeCopy(to, (copy) =>
+    readAll(path, output, (captured) => {
+      packets++;
+      const packet = keys?.take(captured) ?? captured;
+      repair.take(packet);
+      return copy.add(packet);
+    }),
+  );
   output.line(`${to} has ${counted(packets, 'packet')}; ${counted(repair.repaired, 'ICRC')} repaired.`);
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
   if (damage !== undefined) {
