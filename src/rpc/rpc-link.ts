@@ -52,6 +52,11 @@ interface Pools {
 /** Bytes of the shortest regions for messages, and for long bodies. */
 const MESSAGE_REGION_BYTES = 1024;
 const BULK_REGION_BYTES = 65_536;
+/**
+ * Bytes of one READ. A connection has one under way: so what comes from many peers at once, as when a lost fragment is made of six others, fits into the port of a switch, and
+ * bodies of one connection take turns (Bai et al., NSDI'23, section 3).
+ */
+const CHUNK_BYTES = 65_536;
 
 /** One connection or byte stream that carries frames. */
 export class RpcLink {
@@ -67,6 +72,7 @@ export class RpcLink {
   readonly #events: LinkEvents;
   readonly #sendBulk: Permits;
   readonly #readBulk: Permits;
+  readonly #chunks = new Permits(1);
   /** Bodies that the peer has not read yet, by number. */
   readonly #lent = new Map<number, { readonly region: MemoryRegion; readonly length: number }>();
   #nextBulk = 1;
@@ -215,7 +221,11 @@ export class RpcLink {
     try {
       if (this.#end !== undefined) throw this.#end;
       const region = await read.take(length);
-      await this.#lender!.readClaimed(region.slice(0, length), addr, rkey);
+      for (let at = 0; at < length; at += CHUNK_BYTES) {
+        await this.#chunks.take(1);
+        const chunk = region.slice(at, Math.min(CHUNK_BYTES, length - at));
+        await this.#lender!.readClaimed(chunk, addr + BigInt(at), rkey).finally(() => this.#chunks.give(1));
+      }
       const body = Buffer.from(region.bytes.subarray(0, length));
       read.give(region);
       // Without room for messages at the peer, no more bodies are read; this one is here.
