@@ -46,7 +46,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
   afterAll(async () => {
     await cluster?.end();
     cluster = undefined;
-  });
+  }, LIMIT_MS);
 
   test.skipIf(refusal !== undefined || !isTurn(1, ROUNDS))(
     `${SECONDS} s with a node killed every ${KILL_MS / 1000} s, one stopped for ${STOP_MS / 1000} s, one emptied, and the manager killed: no error, all checks clean, redundancy is back`,

@@ -11,6 +11,9 @@ import { describeWithTools, TOOL_PATH } from './tools.js';
 const SERVER = '127.54.1.1';
 const GATEWAY = '127.54.1.2';
 
+/** A cluster is seven processes, which compile their code at the same time. */
+const START_LIMIT_MS = 240_000;
+
 /** Starts `rocev2 disk ARGS`; resolves when it serves. */
 export type Launch = (...args: string[]) => Promise<void>;
 
@@ -23,8 +26,8 @@ export function describeStack(title: string, plan: StackPlan, body: (stack: () =
     let stack: Stack;
     beforeAll(async () => {
       stack = await Stack.start(plan);
-    });
-    afterAll(() => stack?.stop());
+    }, START_LIMIT_MS);
+    afterAll(() => stack?.stop(), START_LIMIT_MS);
     body(() => stack);
   });
 }
