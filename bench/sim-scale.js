@@ -3,7 +3,7 @@
  * The simulator by the size of its network: packet events a second of processor time, and memory, from 2 to 1,024 hosts at 100 Gb/s with web-search flows at load 0.5. Each size is a process of
  * its own, so that the largest resident set is that of this size.
  *
- *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--json]
+ *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--json]
  */
 
 import { execFileSync } from 'node:child_process';
@@ -20,6 +20,7 @@ const HOST_MICROSECONDS = 51_200;
 const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '2,8,32,128,320,1024' },
+    payload: { type: 'string', default: 'real' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -46,6 +47,7 @@ async function measure(hosts) {
       name: 'scale',
       duration: `${Math.max(50, Math.round(HOST_MICROSECONDS / hosts))}us`,
       topology: topologyOf(hosts),
+      payload: values.payload,
       nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
       switch: {
         pfc: { priorities: [0] },
@@ -71,7 +73,8 @@ async function measure(hosts) {
 if (values.only !== undefined) process.stdout.write(JSON.stringify(await measure(Number(values.only))));
 else {
   const rows = values.hosts.split(',').map((hosts) => {
-    const text = execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--only', hosts], {
+    const file = fileURLToPath(import.meta.url);
+    const text = execFileSync(process.execPath, [file, '--only', hosts, '--payload', values.payload], {
       encoding: 'utf8',
     });
     return /** @type {Awaited<ReturnType<typeof measure>>} */ (JSON.parse(text));

@@ -49,6 +49,11 @@ export interface NicTuning {
   readonly pacingCatchUpNs?: number;
   /** The priority (0..7) of packets with this DSCP, for PFC. Default: its upper three bits. */
   readonly priorityOfDscp?: (dscp: number) => number;
+  /**
+   * False where packets have the length of their payload and none of its bytes: nothing is copied from and to memory, and the ICRC is neither made nor checked. For
+   * simulators that move headers alone. Default: true.
+   */
+  readonly carriesPayload?: boolean;
 }
 
 /** What a NIC is made of. */
@@ -77,6 +82,7 @@ export class Nic implements QpHost {
   readonly counters: Float64Array;
   readonly pathMtuMax: number;
   readonly pacingCatchUpNs: number;
+  readonly carriesPayload: boolean;
   readonly #options: NicOptions;
   readonly #qps = new Map<number, NicQueuePair>();
   readonly #paths: PeerPaths;
@@ -100,8 +106,9 @@ export class Nic implements QpHost {
     this.pacingCatchUpNs = tuning.pacingCatchUpNs ?? PACING_CATCH_UP_NS;
     this.#priorityOfDscp = tuning.priorityOfDscp ?? ((dscp) => dscp >> 3);
     this.#cnpPriority = this.#priorityOfDscp(CNP_DSCP);
-    this.#paths = new PeerPaths(port);
-    this.#receivePath = new ReceivePath(counters, this.#qps);
+    this.carriesPayload = tuning.carriesPayload ?? true;
+    this.#paths = new PeerPaths(port, this.carriesPayload);
+    this.#receivePath = new ReceivePath(counters, this.#qps, this.carriesPayload);
     this.#commands = new CommandTable({
       host: this,
       port,

@@ -22,11 +22,14 @@ export type AddressFields = Pick<QpAttributes, 'remoteGid' | 'remoteUdpPort' | '
 /** The peers of one NIC. */
 export class PeerPaths {
   readonly #port: PortFacts;
+  readonly #makesIcrc: boolean;
   readonly #sharers = new Map<string, Sharers>();
   readonly #datagramFlows = new Map<string, IcrcFlow>();
 
-  constructor(port: PortFacts) {
+  /** `makesIcrc`: as in {@link Path}. */
+  constructor(port: PortFacts, makesIcrc: boolean) {
     this.#port = port;
+    this.#makesIcrc = makesIcrc;
   }
 
   /** See {@link QpHost.connect}. */
@@ -77,6 +80,7 @@ export class PeerPaths {
       remoteUdpPort: remoteUdpPort === 0 ? ROCE_UDP_PORT : remoteUdpPort,
       dscp,
       ecn,
+      makesIcrc: this.#makesIcrc,
     });
   }
 

@@ -281,7 +281,7 @@ export class Completer {
       this.#badResponse(isNext);
       return false;
     }
-    this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
+    if (this.#qp.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
     return true;
   }
 }

@@ -62,6 +62,8 @@ export interface QpHost {
   readonly counters: Float64Array;
   /** How late a paced flow may be served and still catch up. */
   readonly pacingCatchUpNs: number;
+  /** False: packets have the length of their payload and none of its bytes. */
+  readonly carriesPayload: boolean;
   /** The largest path MTU that the port carries, in bytes; also the longest UD message. */
   readonly pathMtuMax: number;
   /** The identification the next datagram will carry. */

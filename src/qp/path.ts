@@ -69,6 +69,8 @@ export class Path {
   readonly ecn: number;
   /** Bytes that a packet takes on the link besides its UDP payload. */
   readonly overheadBytes: number;
+  /** False: what we send has no payload, and no ICRC over it. */
+  readonly #makesIcrc: boolean;
   readonly #txFlow: IcrcFlow;
   #ways = 1;
   #turn = 0;
@@ -92,6 +94,7 @@ export class Path {
     remoteUdpPort: number;
     dscp: number;
     ecn: number;
+    makesIcrc: boolean;
   }) {
     this.local = options.local;
     this.remote = options.remote;
@@ -101,6 +104,7 @@ export class Path {
     this.remoteUdpPort = options.remoteUdpPort;
     this.dscp = options.dscp;
     this.ecn = options.ecn;
+    this.#makesIcrc = options.makesIcrc;
     this.overheadBytes = linkOverheadBytes(this.remote.family);
     this.#txFlow = new IcrcFlow(this.local, this.remote, this.sourcePort, this.remoteUdpPort);
     this.#rxSourcePort = this.remoteUdpPort;
@@ -200,6 +204,7 @@ export class Path {
     batch.destinations[slot] = this.remote;
     const id = batch.trainMax > 1 ? batch.trainIndex(slot) : ipId;
     batch.ipIds[slot] = id;
+    if (!this.#makesIcrc) return;
     const { slab } = batch;
     const borrowed = batch.borrowedLengths[slot];
     if (borrowed > 0) {

@@ -271,7 +271,8 @@ export class ReadResponder {
     const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
     let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
-    if (bytes > 0 && !borrowPayload(batch, job.range, offset, bytes, o - start)) job.range.copyTo(offset, bytes, b, o);
+    const hasPayload = bytes > 0 && qp.host.carriesPayload;
+    if (hasPayload && !borrowPayload(batch, job.range, offset, bytes, o - start)) job.range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;

@@ -132,7 +132,9 @@ export class Reassembler {
     if (this.#receivedBytes + packet.payloadBytes > this.#sink.totalBytes) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_LOC_LEN_ERR);
     }
-    this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
+    if (this.#qp.host.carriesPayload) {
+      this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
+    }
     this.#receivedBytes += packet.payloadBytes;
     return place === op.PLACE_LAST || place === op.PLACE_ONLY ? PLACED_LAST : PLACED;
   }
@@ -163,7 +165,9 @@ export class Reassembler {
       this.#begin(op.OP_WRITE, packet.psn);
       this.#writeBytes = total;
     } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
-    copyBytes(bytes, packet.payloadOffset, range.bytes, range.offset + received, packet.payloadBytes);
+    if (this.#qp.host.carriesPayload) {
+      copyBytes(bytes, packet.payloadOffset, range.bytes, range.offset + received, packet.payloadBytes);
+    }
     this.#receivedBytes = received + packet.payloadBytes;
     return ends ? PLACED_LAST : PLACED;
   }

@@ -147,7 +147,10 @@ export class Segmenter {
       else if (wqe.opcode === WR_SEND_WITH_INV) o = writeIeth(b, o, wqe.immediate);
     }
     const { dataIntKind } = qp;
-    if (dataIntKind !== INT_NONE || !this.#borrow(batch, place * qp.mtuBytes, bytes, o - start)) {
+    if (
+      qp.host.carriesPayload &&
+      (dataIntKind !== INT_NONE || !this.#borrow(batch, place * qp.mtuBytes, bytes, o - start))
+    ) {
       this.#source.gather(place * qp.mtuBytes, bytes, b, o);
     }
     o += bytes;

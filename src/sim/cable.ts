@@ -3,8 +3,8 @@
  * Faults belong to switches; a cable only takes time.
  */
 
-import { copyToSlot } from '../core/bytes.js';
 import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
+import { type FrameStorage, keepFrame, newSlots } from '../switch/frame-pool.js';
 import type { EventQueue } from './event-queue.js';
 
 /** Takes a frame, valid during the call. */
@@ -17,6 +17,8 @@ interface CableOptions {
   readonly delayNs: number;
   /** The largest frame, without check sequence. */
   readonly frameBytesMax: number;
+  /** Default: frames are kept whole. */
+  readonly storage?: FrameStorage | undefined;
 }
 
 /** A cable's one direction: a sender asks when it is free, sends, and the frame arrives at `receive` of the other end. */
@@ -34,7 +36,8 @@ export class Cable {
   /** Frames lost because it was down. */
   lostFrames = 0;
   readonly #events: EventQueue;
-  readonly #frameBytesMax: number;
+  readonly #slotBytes: number;
+  readonly #storage: FrameStorage | undefined;
   readonly #nsPerByte: number;
   #sink: FrameSink = () => {};
   /** When the frame that is being sent has left. */
@@ -50,7 +53,9 @@ export class Cable {
     this.rateBps = options.rateBps;
     this.delayNs = options.delayNs;
     this.#events = options.events;
-    this.#frameBytesMax = options.frameBytesMax;
+    const { frameBytesMax, storage } = options;
+    this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
+    this.#storage = storage;
     this.#nsPerByte = 8e9 / options.rateBps;
   }
 
@@ -67,7 +72,7 @@ export class Cable {
     const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
     this.#freeNs = freeNs;
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
-    copyToSlot(bytes, offset, this.#slots[place], length);
+    keepFrame(bytes, offset, length, this.#slots[place], this.#storage);
     this.#lengths[place] = length;
     this.#arrivals[place] = freeNs + this.delayNs;
     this.#count++;
@@ -92,6 +97,6 @@ export class Cable {
     this.#lengths = inOrder(this.#lengths);
     this.#arrivals = inOrder(this.#arrivals);
     this.#head = 0;
-    while (this.#slots.length < size) this.#slots.push(new Uint8Array(this.#frameBytesMax));
+    this.#slots.push(...newSlots(size - this.#slots.length, this.#slotBytes));
   }
 }

@@ -6,6 +6,7 @@
 import { RoceError } from '../core/errors.js';
 import type { SeededRandom } from '../core/random.js';
 import type { FaultPlan } from '../faults/fault-plan.js';
+import type { FrameStorage } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
 import { Cable, type FrameSink } from './cable.js';
@@ -14,6 +15,7 @@ import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
 import { type LinkPlan, shortestPaths, type Topology } from './topology.js';
+import { HEADERS_ONLY } from './virtual-payload.js';
 
 interface NetworkOptions {
   readonly topology: Topology;
@@ -26,6 +28,14 @@ interface NetworkOptions {
   readonly pipelineOf?: (host: string) => ReceivePipelineOptions | undefined;
   /** A plan of its own for every switch. */
   readonly faultsOf?: (switchName: string) => FaultPlan | undefined;
+  /** Packets have no payload. Default: they have. */
+  readonly virtualPayload?: VirtualPayloadOptions | undefined;
+}
+
+/** How packets without payload travel. */
+interface VirtualPayloadOptions {
+  /** Packets have trailers behind the payload, so that frames have to be kept whole. */
+  readonly hasTrailers: boolean;
 }
 
 /** Ethernet, IP, UDP, BTH, the largest extension headers and the ICRC around a payload. */
@@ -43,11 +53,12 @@ export class Network {
   readonly #down = new Set<LinkPlan>();
 
   constructor(options: NetworkOptions) {
-    const { topology, events, random, pathMtu } = options;
+    const { topology, events, random, pathMtu, virtualPayload } = options;
     this.#topology = topology;
+    const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
     const cables = new Map<string, Cable>();
     for (const { a, b, rateBps, delayNs } of topology.links) {
-      const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX };
+      const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX, storage };
       cables.set(`${a}>${b}`, new Cable(cable));
       cables.set(`${b}>${a}`, new Cable(cable));
     }
@@ -63,11 +74,13 @@ export class Network {
           pathMtuMax: pathMtu,
           pipeline: options.pipelineOf?.(name),
           frameBytesMax: pathMtu + HEADER_BYTES_MAX,
+          carriesPayload: virtualPayload === undefined,
+          storage,
         };
         return [name, new SimStation(station)];
       }),
     );
-    this.switches = this.#buildSwitches(options);
+    this.switches = this.#buildSwitches(options, storage);
     for (const [key, cable] of cables) {
       const [from, to] = key.split('>');
       cable.connect(this.#sinkOf(from, to));
@@ -110,14 +123,10 @@ export class Network {
     return [...routes].map(([host, ports]) => ({ to: this.station(host).address.text, ports }));
   }
 
-  #buildSwitches({
-    topology,
-    events,
-    random,
-    pathMtu,
-    switchConfig,
-    faultsOf,
-  }: NetworkOptions): Map<string, SimSwitch> {
+  #buildSwitches(
+    { topology, events, random, pathMtu, switchConfig, faultsOf }: NetworkOptions,
+    storage: FrameStorage | undefined,
+  ): Map<string, SimSwitch> {
     const routes = shortestPaths(topology);
     return new Map(
       topology.switches.map((name, index) => {
@@ -147,6 +156,7 @@ export class Network {
           hashSeed: index,
           random: random.stream(name),
           ...(faults !== undefined && { faults }),
+          ...(storage !== undefined && { storage }),
         });
         return [name, new SimSwitch(engine, ports, events, cables)];
       }),

@@ -8,7 +8,7 @@
  * Invariant: bytes that wait <= bufferBytes; every packet is taken in, in order, or counted as lost.
  */
 
-import { FramePool } from '../switch/frame-pool.js';
+import { FramePool, type FrameStorage } from '../switch/frame-pool.js';
 import type { FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 
@@ -29,6 +29,8 @@ export interface ReceivePipelineOptions {
 interface ReceivePipelineDriver {
   readonly events: EventQueue;
   readonly frameBytesMax: number;
+  /** Default: frames are kept whole. */
+  readonly storage?: FrameStorage | undefined;
   /** Takes a packet whose turn has come. */
   readonly take: FrameSink;
   /** Asks the switch for a pause, or to end it. Returns how long the pause lasts. */
@@ -57,7 +59,7 @@ export class ReceivePipeline {
   constructor(options: ReceivePipelineOptions, driver: ReceivePipelineDriver) {
     this.#options = options;
     this.#driver = driver;
-    this.#pool = new FramePool(driver.frameBytesMax);
+    this.#pool = new FramePool(driver.frameBytesMax, driver.storage);
   }
 
   /** A packet for queue pair `qpn` has arrived. */

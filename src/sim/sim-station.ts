@@ -11,10 +11,12 @@ import { PFC_FRAME_BYTES, PFC_QUANTA_MAX, PfcFrame, PRIORITIES, parsePfc, pauseN
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
 import { SourceCache } from '../port/source-cache.js';
+import type { FrameStorage } from '../switch/frame-pool.js';
 import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimHost } from './sim-host.js';
+import { VirtualPayload } from './virtual-payload.js';
 
 /** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
 type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
@@ -39,6 +41,10 @@ interface SimStationOptions {
   readonly pipeline?: ReceivePipelineOptions | undefined;
   /** The largest frame, without check sequence. */
   readonly frameBytesMax: number;
+  /** Default: true; see {@link VirtualPayload}. */
+  readonly carriesPayload?: boolean;
+  /** How its pipeline keeps frames. */
+  readonly storage?: FrameStorage | undefined;
 }
 
 /** In the BTH. */
@@ -65,10 +71,23 @@ export class SimStation {
   readonly #sources = new SourceCache();
   readonly #destinationMac = macOf(IpAddress.parse('0.0.0.0'));
   readonly #pipeline: ReceivePipeline | undefined;
+  readonly #virtual: VirtualPayload | undefined;
 
-  constructor({ index, events, random, cable, pathMtuMax, pipeline, frameBytesMax }: SimStationOptions) {
+  constructor(options: SimStationOptions) {
+    const {
+      index,
+      events,
+      random,
+      cable,
+      pathMtuMax,
+      pipeline,
+      frameBytesMax,
+      carriesPayload = true,
+      storage,
+    } = options;
     const address = IpAddress.fromBytes(Uint8Array.of(10, 0, index >> 8, index & 0xff));
-    this.host = new SimHost({ address, events, random, pathMtuMax });
+    this.host = new SimHost({ address, events, random, pathMtuMax, carriesPayload });
+    if (!carriesPayload) this.#virtual = new VirtualPayload(frameBytesMax);
     this.mac = macOf(address);
     this.#events = events;
     this.#cable = cable;
@@ -76,7 +95,8 @@ export class SimStation {
     this.#rx = newRxDatagram(address);
     this.host.connect((batch) => this.#send(batch));
     const pause = (priority: number, isOn: boolean) => this.#ask(priority, isOn ? PFC_QUANTA_MAX : 0);
-    this.#pipeline = pipeline && new ReceivePipeline(pipeline, { events, frameBytesMax, take: this.#take, pause });
+    this.#pipeline =
+      pipeline && new ReceivePipeline(pipeline, { events, frameBytesMax, storage, take: this.#take, pause });
   }
 
   /** Packets that its pipeline had no room for. */
@@ -95,7 +115,7 @@ export class SimStation {
     this.onFrame?.(bytes, offset, length);
     if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
       if (parsePfc(bytes, offset, length, this.#pfc)) this.#obey(this.#pfc);
-    } else if (this.#pipeline === undefined) this.#handOver(bytes);
+    } else if (this.#pipeline === undefined) this.#handOver(bytes, offset, length);
     else this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), bytes, offset, length);
   };
 
@@ -122,15 +142,19 @@ export class SimStation {
   /** From the pipeline. */
   readonly #take: FrameSink = (bytes, offset, length) => {
     parseFrame(bytes, offset, length, this.#frame);
-    this.#handOver(bytes);
+    this.#handOver(bytes, offset, length);
   };
 
   /** `#frame` describes what stands in `bytes`. */
-  #handOver(bytes: Uint8Array): void {
+  #handOver(bytes: Uint8Array, offset: number, length: number): void {
     const rx = this.#rx;
     const frame = this.#frame;
     readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
-    this.onPacket?.(false, bytes, rx.offset, rx.length, rx.ecn);
+    if (this.#virtual !== undefined) {
+      rx.bytes = this.#virtual.read(bytes, offset, length);
+      rx.offset -= offset;
+    }
+    this.onPacket?.(false, rx.bytes, rx.offset, rx.length, rx.ecn);
     if (this.tap === undefined) this.host.receive(rx);
     else this.tap.received(rx, this.#takeIn);
   }

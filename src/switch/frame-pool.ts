@@ -8,6 +8,38 @@
 import { copyToSlot } from '../core/bytes.js';
 
 const INITIAL_SLOTS = 64;
+/** Divides {@link INITIAL_SLOTS}. */
+const GROWTH_SLOTS = 8;
+
+/** How frames are kept of which the first bytes alone mean something. */
+export interface FrameStorage {
+  /** Frames up to this length are kept whole. */
+  readonly wholeBytesMax: number;
+  /** What is kept of longer ones, not more than `wholeBytesMax`. The bytes behind it mean nothing, and may be those of other frames. */
+  readonly headBytes: number;
+}
+
+/** A frame copied to where frames are kept: whole, or its head. `slot` has room for what is kept. */
+export function keepFrame(
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  slot: Uint8Array,
+  storage: FrameStorage | undefined,
+): void {
+  if (storage === undefined || length <= storage.wholeBytesMax) {
+    copyToSlot(bytes, offset, slot, length);
+    return;
+  }
+  const { headBytes } = storage;
+  for (let i = 0; i < headBytes; i++) slot[i] = bytes[offset + i];
+}
+
+/** Slots for `count` further frames of `slotBytes` each, in one piece of memory: what is used together lies together. */
+export function newSlots(count: number, slotBytes: number): Uint8Array[] {
+  const memory = new ArrayBuffer(count * slotBytes);
+  return Array.from({ length: count }, (_, i) => new Uint8Array(memory, i * slotBytes, slotBytes));
+}
 
 /** Slots of one size, grown on demand and never given back. */
 export class FramePool {
@@ -23,13 +55,16 @@ export class FramePool {
   ipOffset: Uint8Array = new Uint8Array(INITIAL_SLOTS);
 
   readonly #slotBytes: number;
+  readonly #storage: FrameStorage | undefined;
   readonly #slots: Uint8Array[] = [];
   readonly #free: number[] = [];
   /** Cached, made anew only when a slot's length differs from its last use. */
   readonly #views: Uint8Array[] = [];
 
-  constructor(slotBytes: number) {
-    this.#slotBytes = slotBytes;
+  /** For frames of at most `frameBytesMax`, kept whole unless `storage` says otherwise. */
+  constructor(frameBytesMax: number, storage?: FrameStorage) {
+    this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
+    this.#storage = storage;
   }
 
   /** Slots that are not free. */
@@ -39,19 +74,20 @@ export class FramePool {
 
   /** A slot of unknown content and `length` bytes. */
   allocate(length: number): number {
-    const slot = this.#free.pop() ?? this.#grow();
+    if (this.#free.length === 0) this.#grow();
+    const slot = this.#free.pop()!;
     this.lengths[slot] = length;
     return slot;
   }
 
-  /** Copies a frame into a slot; at most the slot size. */
+  /** Copies a frame into a slot, or its head. */
   store(bytes: Uint8Array, offset: number, length: number): number {
     const slot = this.allocate(length);
-    copyToSlot(bytes, offset, this.#slots[slot], length);
+    keepFrame(bytes, offset, length, this.#slots[slot], this.#storage);
     return slot;
   }
 
-  /** The slot's whole memory; the frame begins at 0. */
+  /** The slot's whole memory; the frame begins at 0, or what is kept of it. */
   bytes(slot: number): Uint8Array {
     return this.#slots[slot];
   }
@@ -68,18 +104,20 @@ export class FramePool {
     this.#free.push(slot);
   }
 
-  #grow(): number {
-    const slot = this.#slots.length;
-    if (slot === this.lengths.length) {
-      this.lengths = enlarged(this.lengths, new Int32Array(2 * slot));
-      this.next = enlarged(this.next, new Int32Array(2 * slot));
-      this.ingress = enlarged(this.ingress, new Uint16Array(2 * slot));
-      this.priority = enlarged(this.priority, new Uint8Array(2 * slot));
-      this.ipOffset = enlarged(this.ipOffset, new Uint8Array(2 * slot));
+  #grow(): void {
+    const before = this.#slots.length;
+    if (before === this.lengths.length) {
+      this.lengths = enlarged(this.lengths, new Int32Array(2 * before));
+      this.next = enlarged(this.next, new Int32Array(2 * before));
+      this.ingress = enlarged(this.ingress, new Uint16Array(2 * before));
+      this.priority = enlarged(this.priority, new Uint8Array(2 * before));
+      this.ipOffset = enlarged(this.ipOffset, new Uint8Array(2 * before));
     }
-    this.#slots.push(new Uint8Array(this.#slotBytes));
-    this.#views.push(this.#slots[slot].subarray(0, 0));
-    return slot;
+    for (const slot of newSlots(GROWTH_SLOTS, this.#slotBytes)) {
+      this.#slots.push(slot);
+      this.#views.push(slot);
+    }
+    for (let slot = before + GROWTH_SLOTS - 1; slot >= before; slot--) this.#free.push(slot);
   }
 }
 

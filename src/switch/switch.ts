@@ -20,6 +20,7 @@ import { ROCE_UDP_PORT } from '../port/datagram.js';
 import { changeFrame } from './faulty-frame.js';
 import { ForwardingTable } from './forwarding-table.js';
 import { FrameClassifier } from './frame-classifier.js';
+import type { FrameStorage } from './frame-pool.js';
 import { MacTable, macNumber } from './mac-table.js';
 import type { RouteConfig, SwitchConfig, SwitchPortConfig } from './switch-config.js';
 import { newSwitchPortCounters, type SwitchPortCounters } from './switch-counters.js';
@@ -36,6 +37,12 @@ export interface SwitchOptions extends SwitchConfig {
   readonly onFault?: (verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void;
   /** For marking; required where there is any. */
   readonly random?: RandomSource;
+  /**
+   * For simulators whose frames have no payload. Then no rule may change bytes of a packet.
+   *
+   * @internal
+   */
+  readonly storage?: FrameStorage;
 }
 
 /** A jumbo frame of 9216 bytes payload with Ethernet header and one 802.1Q tag. */

@@ -15,7 +15,7 @@ import { ADMITTED, type BufferPolicy, DROP_COUNTERS, PacketLimit } from './buffe
 import { EgressMarking, KEEP, MARK } from './egress-marking.js';
 import { EgressQueues } from './egress-queues.js';
 import { FlowControl } from './flow-control.js';
-import { FramePool } from './frame-pool.js';
+import { FramePool, type FrameStorage } from './frame-pool.js';
 import { FrameTrimmer } from './frame-trimmer.js';
 import { type Departure, IntStamper } from './int-stamper.js';
 import { portMac } from './pause-sender.js';
@@ -56,7 +56,7 @@ export class TrafficManager {
 
   /** `ports` and `counters` by port number. Throws ERR_ROCE_CONFLICT for settings that contradict each other. */
   constructor(
-    config: SwitchConfig & { readonly random?: RandomSource },
+    config: SwitchConfig & { readonly random?: RandomSource; readonly storage?: FrameStorage },
     ports: readonly SwitchPortConfig[],
     counters: readonly SwitchPortCounters[],
     frameBytesMax: number,
@@ -65,7 +65,7 @@ export class TrafficManager {
     this.#counters = counters;
     this.#trimmer = new FrameTrimmer(config.trim);
     this.#slotsMax = config.bufferPackets ?? (buffer === undefined ? SLOTS_MAX : SLOTS_MAX_WITH_BUFFER);
-    this.pool = new FramePool(frameBytesMax);
+    this.pool = new FramePool(frameBytesMax, config.storage);
     this.queues = new EgressQueues(ports.length, this.pool);
     this.ready = new ReadyPorts(ports.length);
     this.#scheduler = new Scheduler(ports.length, this.queues, config.scheduling ?? {});

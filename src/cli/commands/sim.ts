@@ -113,6 +113,7 @@ Examples:
   rocev2 sim run dcqcn-n10-4us --set nic.cc=none --report none.html
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
   rocev2 sim run dcqcn-n2-4us --pcap h2.pcapng --at h2
+  rocev2 sim run dcqcn-n16-4us --set payload=virtual
   rocev2 sim run dcqcn-n2-4us --trace h0.ndjson --at h0 --series rates.csv --set sample=10us
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
 Fields of a scenario file: docs/lab.md.`,

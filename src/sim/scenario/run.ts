@@ -25,6 +25,7 @@ import { schedule } from './scheduled-actions.js';
 import type { Scenario } from './schema.js';
 import { topologyOf } from './topology-of.js';
 import { TraceHash } from './trace-hash.js';
+import { virtualPayloadOf } from './virtual-payload-of.js';
 
 /** Who looks at the cable of a host. */
 export interface FrameObserver {
@@ -85,6 +86,7 @@ export async function runScenario(scenario: Scenario, options: WatchedRunOptions
     switchConfig: scenario.switch,
     pipelineOf: pipelinesOf(scenario, topology.hosts),
     faultsOf,
+    virtualPayload: virtualPayloadOf(scenario, options),
   });
   if (options.observer !== undefined) observe(options.observer, network, events);
   if (options.station !== undefined) {

@@ -251,6 +251,8 @@ const fields = z.strictObject({
   /** Interval of the series. */
   sample: time.default(100_000),
   topology,
+  /** `virtual`: packets have the length of their payload and none of its bytes, as in ns-3; the run is the same, and faster. */
+  payload: z.enum(['real', 'virtual']).default('real'),
   nic: nic.prefault({}),
   /** Options of every switch: see docs/switch.md. */
   switch: switchConfigSchema.prefault({}),

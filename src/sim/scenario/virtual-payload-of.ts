@@ -1,0 +1,45 @@
+/** Whether packets of a scenario may go without payload, and what they need then. */
+
+import { RoceError } from '../../core/errors.js';
+import { needsEcho } from '../../dcqcn/schemes.js';
+import { FAULT_CHANGES } from '../../faults/actions.js';
+import { parseFaultRules } from '../../faults/grammar.js';
+import { createSender, recoverySettings } from '../../retransmit/schemes.js';
+import type { Scenario, Workload } from './schema.js';
+
+/** Who looks at the bytes of packets. */
+interface Watchers {
+  readonly observer?: unknown;
+  readonly station?: unknown;
+}
+
+const HINT = 'leave payload out, or set it to real: the run has the same packets';
+
+/**
+ * Undefined where packets have their payload. Throws ERR_ROCE_CONFLICT where somebody looks at bytes that are not there: a capture, a trace, a fault rule that changes
+ * bytes.
+ */
+export function virtualPayloadOf(scenario: Scenario, watchers: Watchers): { hasTrailers: boolean } | undefined {
+  if (scenario.payload === 'real') return undefined;
+  if (watchers.observer !== undefined || watchers.station !== undefined) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'payload virtual: there are no bytes and no ICRC to capture or trace',
+      HINT,
+    );
+  }
+  const rules = scenario.faults === undefined ? [] : parseFaultRules(scenario.faults);
+  if (rules.some(({ actions }) => (actions.bits & FAULT_CHANGES) !== 0)) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'payload virtual: a fault rule changes bytes of packets, and they have none',
+      HINT,
+    );
+  }
+  const controls = [scenario.nic.cc, ...scenario.flows.flatMap(controlsOf)];
+  return { hasTrailers: controls.some(needsEcho) || createSender(recoverySettings(scenario.nic.recovery)).wantsEcho };
+}
+
+function controlsOf(workload: Workload) {
+  return [workload.cc, workload.sinkCc].filter((options) => options !== undefined);
+}
