@@ -31,6 +31,11 @@ function changed(content: Buffer, { bytes, offset }: Change): Buffer {
   return grown;
 }
 
+function flip({ durable, cached }: Content, at: number, bit: number): void {
+  durable[at] ^= bit;
+  if (at < cached.length) cached[at] ^= bit;
+}
+
 /** Shares of what goes wrong silently. */
 export interface Lies {
   readonly lost: number;
@@ -112,9 +117,12 @@ export class SimDisk {
     const content = this.files.get(names[randomInt(this.#random, 0, names.length - 1)])!;
     if (content.durable.length === 0 || content.changes.length > 0) return;
     const at = randomInt(this.#random, 0, content.durable.length - 1);
-    const bit = 1 << randomInt(this.#random, 0, 7);
-    content.durable[at] ^= bit;
-    if (at < content.cached.length) content.cached[at] ^= bit;
+    flip(content, at, 1 << randomInt(this.#random, 0, 7));
+  }
+
+  /** A bit of this byte changes by itself. */
+  damage(name: string, at: number): void {
+    flip(this.files.get(name)!, at, 1);
   }
 
   /** The disk for one life of a node. */

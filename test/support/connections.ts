@@ -5,7 +5,16 @@ import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
 import type { Agreement } from '../../src/cm/exchange.js';
 import type { PeerPresence } from '../../src/cm/peer-presence.js';
 import { type RandomSource, randomInt } from '../../src/core/random.js';
-import { connectQp, type Pair, type Player } from './pair.js';
+import type { EventQueue } from '../../src/sim/event-queue.js';
+import type { RdmaDevice } from '../../src/verbs/device.js';
+import { connectQp } from './pair.js';
+
+/** Two hosts in one virtual time. */
+export interface TwoHosts {
+  readonly events: EventQueue;
+  readonly a: { readonly device: RdmaDevice };
+  readonly b: { readonly device: RdmaDevice };
+}
 
 export interface PlayersOptions {
   readonly random: RandomSource;
@@ -18,11 +27,11 @@ export interface PlayersOptions {
 
 /** The ends on sides a and b. */
 export async function connectPlayers(
-  pair: Pair,
+  pair: TwoHosts,
   { random, mtu, newsNs, ...options }: PlayersOptions,
 ): Promise<[Connection, Connection]> {
   const { a, b, events } = pair;
-  const end = async ({ device }: Player) => {
+  const end = async ({ device }: TwoHosts['a']) => {
     const [parts] = await makeParts(device, options);
     return { parts, device, psn: randomInt(random, 0, 0xffffff) };
   };

@@ -1,0 +1,250 @@
+/** A cluster on simulated NICs: manager, nodes and a client on hosts around one switch, whose calls are packets. What passes their cables is captured. */
+
+import { readFile } from 'node:fs/promises';
+import { type CapturedPacket, CaptureReader } from '../../../src/capture/capture-reader.js';
+import { LINKTYPE_ETHERNET } from '../../../src/capture/pcapng-blocks.js';
+import { PcapngFile } from '../../../src/capture/pcapng-file.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { NS_PER_MS } from '../../../src/core/units.js';
+import { ExtentNode } from '../../../src/extents/extent-node.js';
+import { ExtentReader } from '../../../src/extents/extent-reader.js';
+import { ExtentStore } from '../../../src/extents/extent-store.js';
+import { CONNECTION } from '../../../src/extents/live/peers.js';
+import { handlersOf, MANAGER_SERVICE, methodsOf, NODE_SERVICE } from '../../../src/extents/live/services.js';
+import { MemoryMetadata } from '../../../src/extents/memory-metadata.js';
+import type { Manager, Nodes } from '../../../src/extents/messages.js';
+import { StreamManager } from '../../../src/extents/stream-manager.js';
+import { StreamWriter } from '../../../src/extents/stream-writer.js';
+import { Upkeep } from '../../../src/extents/upkeep.js';
+import { connectRpc, type RpcClient, type Service, serveRpc } from '../../../src/rpc/index.js';
+import { RpcError } from '../../../src/rpc/rpc-error.js';
+import { EventQueue } from '../../../src/sim/event-queue.js';
+import { Network } from '../../../src/sim/network.js';
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
+import { RdmaDevice } from '../../../src/verbs/device.js';
+import { connectPlayers } from '../../support/connections.js';
+import { until } from '../../support/virtual-time.js';
+import { COMBINER } from '../cluster.js';
+import { SimDisk } from '../sim-disk.js';
+
+const NODES = 4;
+const LINK = { rateBps: 10e9, delayNs: 2_000 };
+const MTU = 4096;
+const SEED = 20;
+const CAPTURE_BYTES = 16 << 20;
+/** Once the cluster has begun, reports and scrubbers are out of the picture for so long. */
+const BACKGROUND_MS = 1_000;
+
+const TIMING = {
+  callMs: 5,
+  copyMs: 400,
+  reportMs: BACKGROUND_MS,
+  scrubMs: 10 * BACKGROUND_MS,
+  downMs: 2.5 * BACKGROUND_MS,
+  upkeepMs: BACKGROUND_MS,
+  hedgeMs: 4,
+  retryMs: 15,
+  leaseMs: 100 * BACKGROUND_MS,
+  codeAfterMs: 60,
+};
+
+/** A client waits longer for a primary than that one waits for its secondaries, as in `live/timing`. */
+const CLIENT_TIMING = { ...TIMING, callMs: 20 };
+
+/** The hosts from left to right, as pictures have them. */
+export const HOSTS: readonly string[] = [
+  'manager',
+  'client',
+  ...Array.from({ length: NODES }, (_, k) => `node${k + 1}`),
+];
+
+/** Who calls whom. */
+interface Link {
+  readonly from: string;
+  readonly to: string;
+  readonly service: Service;
+}
+
+/** One run, from `create` to `capture`. */
+export class PacketCluster {
+  readonly #events = new EventQueue();
+  readonly #clock = virtualClock(this.#events);
+  readonly #seeds = new SeededRandom(SEED);
+  readonly #network: Network;
+  readonly #file: PcapngFile;
+  readonly #path: string;
+  readonly #devices = new Map<string, Promise<RdmaDevice>>();
+  readonly #clients = new Map<string, Promise<RpcClient<Service>>>();
+  readonly #serve = new Map<string, (method: string, request: object) => Promise<object>>();
+  readonly #nodes = new Map<string, ExtentNode>();
+  readonly #disks = new Map<string, SimDisk>();
+
+  private constructor(path: string, file: PcapngFile) {
+    this.#path = path;
+    this.#file = file;
+    const links = HOSTS.map((host) => ({ a: host, b: 'switch', ...LINK }));
+    const topology = { hosts: HOSTS, switches: ['switch'], links };
+
+    this.#network = new Network({
+      topology,
+      events: this.#events,
+      random: this.#seeds,
+      pathMtu: MTU,
+      switchConfig: {},
+    });
+    for (const [k, host] of HOSTS.entries())
+      this.#network.station(host).onFrame = (bytes, offset, length) => {
+        file.writePacket(k, BigInt(Math.round(this.#events.nowNs)), bytes.subarray(offset, offset + length));
+      };
+  }
+
+  /** Begins to capture to `path`. */
+  static async create(path: string): Promise<PacketCluster> {
+    const interfaces = HOSTS.map((name) => ({ name, linkType: LINKTYPE_ETHERNET }));
+    const cluster = new PacketCluster(path, await PcapngFile.create(path, interfaces, CAPTURE_BYTES));
+    await cluster.until(cluster.#start());
+    return cluster;
+  }
+
+  /** Virtual time, nanoseconds. */
+  get nowNs(): number {
+    return this.#events.nowNs;
+  }
+
+  /** Lets virtual time pass until this has settled. */
+  until<T>(outcome: Promise<T>): Promise<T> {
+    return until(this.#events, outcome);
+  }
+
+  /** Lets so much virtual time pass. */
+  sleep(ms: number): Promise<void> {
+    return this.until(new Promise((resolve) => this.#events.after(ms * NS_PER_MS, resolve)));
+  }
+
+  /** What was captured, and the address of each host. */
+  async capture(): Promise<{ readonly packets: readonly CapturedPacket[]; readonly addresses: readonly string[] }> {
+    await this.#file.close();
+    const packets = [...new CaptureReader(await readFile(this.#path))];
+    return { packets, addresses: HOSTS.map((host) => this.#network.station(host).address.text) };
+  }
+
+  async #start(): Promise<void> {
+    const metadata = new MemoryMetadata(this.#clock);
+    await metadata.commit({ compare: [], put: [{ key: 'cluster', value: JSON.stringify('traced') }] });
+    const manager = new StreamManager({
+      metadata,
+      nodes: this.nodesFrom('manager'),
+      clock: this.#clock,
+      random: this.#seeds.stream('manager'),
+      timing: TIMING,
+      extentBytes: 1 << 20,
+      confirmLead: async () => {},
+      managers: async () => [],
+    });
+    await manager.start();
+    this.#serve.set('manager', (method, request) => manager.handle(method as never, request as never));
+    for (const host of HOSTS.slice(2)) await this.#startNode(host);
+    new Upkeep(manager).start();
+  }
+
+  async #startNode(host: string): Promise<void> {
+    const disk = new SimDisk(this.#events, this.#seeds.stream(host));
+    const manager = this.managerFrom(host);
+    const store = await ExtentStore.open(disk.open(), () => manager.call('introduce', {}, TIMING.callMs));
+    const node = new ExtentNode({
+      store,
+      nodes: this.nodesFrom(host),
+      manager,
+      combiner: COMBINER,
+      clock: this.#clock,
+      address: host,
+      domain: host,
+      timing: TIMING,
+    });
+    this.#disks.set(host, disk);
+    this.#nodes.set(host, node);
+    this.#serve.set(host, (method, request) => node.handle(method as never, request as never) as Promise<object>);
+    await node.start();
+  }
+
+  /** A host loses its power: nothing leaves it any more. */
+  powerOff(host: string): void {
+    this.#nodes.get(host)!.stop();
+    this.#disks.get(host)!.powerLoss();
+    this.#network.setLinks(this.#network.linksNamed(host), false);
+  }
+
+  /** A bit of the first record of an extent changes by itself on the disk of a host. */
+  damage(host: string, extent: number): void {
+    this.#disks.get(host)!.damage(`${extent}.extent`, 4096);
+  }
+
+  nodesFrom(from: string): Nodes {
+    return {
+      call: (place, method, request, timeoutMs) =>
+        this.#call(
+          { from, to: place.address, service: NODE_SERVICE },
+          method,
+          { ...request, to: place.node },
+          timeoutMs,
+        ),
+    };
+  }
+
+  managerFrom(from: string): Manager {
+    return {
+      call: (method, request, timeoutMs) =>
+        this.#call({ from, to: 'manager', service: MANAGER_SERVICE }, method, request, timeoutMs),
+    };
+  }
+
+  /** The client becomes the owner of a stream. */
+  async writer(stream: string): Promise<StreamWriter> {
+    const parts = { nodes: this.nodesFrom('client'), manager: this.managerFrom('client'), clock: this.#clock };
+    await parts.manager.call('createStream', { stream }, TIMING.callMs);
+    return (await StreamWriter.open({ stream, owner: 'client' }, { ...parts, timing: CLIENT_TIMING })).writer;
+  }
+
+  /** The client reads. */
+  reader(): ExtentReader {
+    return new ExtentReader({
+      nodes: this.nodesFrom('client'),
+      manager: this.managerFrom('client'),
+      combiner: COMBINER,
+      clock: this.#clock,
+      random: this.#seeds.stream('reader'),
+      timing: CLIENT_TIMING,
+    });
+  }
+
+  async #call<T>(link: Link, method: string, request: object, timeoutMs: number): Promise<T> {
+    const key = `${link.from}>${link.to}`;
+    const client = this.#clients.get(key) ?? this.#connect(link);
+    this.#clients.set(key, client);
+    try {
+      return (await methodsOf(await client)[method](request, { timeoutMs })) as T;
+    } catch (error) {
+      if (!(error instanceof RpcError)) this.#clients.delete(key);
+      throw error;
+    }
+  }
+
+  async #connect({ from, to, service }: Link): Promise<RpcClient<Service>> {
+    const [a, b] = await Promise.all([this.#device(from), this.#device(to)]);
+    const options = { random: this.#seeds.stream(`${from}>${to}`), mtu: MTU, newsNs: () => 0, ...CONNECTION };
+    const hosts = { events: this.#events, a: { device: a }, b: { device: b } };
+    const [mine, theirs] = await connectPlayers(hosts, options);
+    serveRpc(
+      theirs,
+      service,
+      handlersOf(service, (method, request) => this.#serve.get(to)!(method, request)),
+    );
+    return connectRpc(mine, service);
+  }
+
+  #device(host: string): Promise<RdmaDevice> {
+    const known = this.#devices.get(host) ?? RdmaDevice.over(this.#network.station(host).host);
+    this.#devices.set(host, known);
+    return known;
+  }
+}
