@@ -1,4 +1,7 @@
-/** The manager that leads, for whoever knows the addresses of several: asks the one that answered last, and follows the lead when it moves. */
+/**
+ * The manager that leads, for whoever knows the addresses of several: asks the one that answered last, and follows the lead when it moves. While that one is silent, the
+ * others are asked whether one of them leads by now: a manager that has stopped, or is cut off, then costs its lease, and not the whole time of a call.
+ */
 
 import { type Clock, pause } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
@@ -14,8 +17,23 @@ export interface FollowingParts {
   readonly clock: Clock;
   /** Between two rounds in which nobody led, milliseconds. */
   readonly retryMs: number;
+  /** A manager without an answer for so long has the others asked whether one of them leads, milliseconds, and again after as long. */
+  readonly searchMs: number;
   /** The manager at an address. */
   at(address: string): Manager;
+}
+
+/** Extents are counted from 1. */
+const NO_EXTENT = 0;
+
+/** A manager that was asked has not answered, and another one leads. */
+class Superseded extends Error {
+  readonly leader: string;
+
+  constructor(leader: string) {
+    super(`the manager at ${leader} leads now`);
+    this.leader = leader;
+  }
 }
 
 /** One manager of several. */
@@ -48,9 +66,15 @@ export class FollowingManager implements Manager {
       const address = this.#current;
       const leftMs = (stopNs - clock.nowNs()) / NS_PER_MS;
       try {
-        return await this.#parts.at(address).call(method, request, leftMs);
+        const answer = this.#parts.at(address).call(method, request, leftMs);
+        // A deletion that has happened must not be repeated.
+        return await (method === 'deleteStream' ? answer : this.#unlessAnotherLeads(address, answer, stopNs));
       } catch (error) {
         if (error instanceof RpcError && !isNotLeader(error)) throw error;
+        if (error instanceof Superseded) {
+          this.#current = error.leader;
+          continue;
+        }
         if (this.#current === address) this.#current = this.#after(address, leaderIn(error));
         if (!isNotLeader(error) && (method === 'deleteStream' || addresses.length === 1)) throw error;
         const pauseMs = asked % addresses.length === 0 ? retryMs : 0;
@@ -58,6 +82,49 @@ export class FollowingManager implements Manager {
         if (pauseMs > 0) await pause(clock, pauseMs * NS_PER_MS);
       }
     }
+  }
+
+  /** The answer of a manager. Rejects with `Superseded` if it is silent and another one leads: whatever it does then changes nothing any more. */
+  async #unlessAnotherLeads<T>(address: string, answer: Promise<T>, stopNs: number): Promise<T> {
+    const { clock, searchMs } = this.#parts;
+    const others = this.#parts.addresses.filter((one) => one !== address);
+    if (others.length === 0) return answer;
+    let isAnswered = false;
+    const mark = () => {
+      isAnswered = true;
+    };
+    answer.then(mark, mark);
+    let stopPause = () => {};
+    const search = async (): Promise<never> => {
+      while (!isAnswered) {
+        await new Promise<void>((resolve) => {
+          stopPause = clock.wakeAt(clock.nowNs() + searchMs * NS_PER_MS, resolve);
+        });
+        const leftMs = (stopNs - clock.nowNs()) / NS_PER_MS;
+        if (leftMs <= 1) break;
+        const leader = await this.#leading(others, Math.min(searchMs, leftMs));
+        if (leader !== undefined) throw new Superseded(leader);
+      }
+      return new Promise<never>(() => {});
+    };
+    try {
+      return await Promise.race([answer, search()]);
+    } finally {
+      stopPause();
+    }
+  }
+
+  /** Which of them leads: the others refuse every question. */
+  async #leading(addresses: readonly string[], timeoutMs: number): Promise<string | undefined> {
+    const ask = async (address: string): Promise<string> => {
+      try {
+        await this.#parts.at(address).call('locateExtent', { extent: NO_EXTENT }, timeoutMs);
+      } catch (error) {
+        if (!(error instanceof RpcError) || isNotLeader(error)) throw error;
+      }
+      return address;
+    };
+    return Promise.any(addresses.map(ask)).catch(() => undefined);
   }
 
   #after(address: string, leader: string | undefined): string {

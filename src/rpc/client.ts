@@ -17,6 +17,8 @@ export interface RpcClient<S extends Service> extends AsyncDisposable {
   readonly methods: Methods<S>;
   /** Number of calls that the server has not answered. */
   readonly openCalls: number;
+  /** False once the connection has ended, from either side: every further call rejects. */
+  readonly isOpen: boolean;
   /** Ends the connection; calls that are open reject with ERR_ROCE_CLOSED. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -39,6 +41,9 @@ export function connectRpc<S extends Service>(
     methods: Object.fromEntries(methods) as Methods<S>,
     get openCalls() {
       return caller.openCalls;
+    },
+    get isOpen() {
+      return caller.isOpen;
     },
     close: () => caller.close(),
     [Symbol.asyncDispose]: () => caller.close(),
@@ -81,6 +86,10 @@ class Caller {
 
   get openCalls(): number {
     return this.#open.size;
+  }
+
+  get isOpen(): boolean {
+    return this.#link.end === undefined;
   }
 
   close(): Promise<void> {

@@ -265,11 +265,13 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
       const { methods, caller, served, server, seen } = await rig();
       const calls = [methods.wait(null), methods.wait(null)].map((call) => call.catch((error: unknown) => error));
       await eventually(() => served.counters().calls === 2);
+      expect(caller.isOpen).toBe(true);
       await served.close();
       for (const error of await Promise.all(calls))
         expect(error).toMatchObject({ code: expect.stringMatching(/^ERR_ROCE_/) });
       expect(server.isClosed).toBe(true);
       expect(seen.aborted).toHaveLength(2);
+      expect(caller.isOpen).toBe(false);
       await expect(methods.add({ a: 1, b: 1 })).rejects.toBeInstanceOf(Error);
       await caller.close();
       expect([caller.openCalls, served.connections]).toEqual([0, 0]);

@@ -42,6 +42,7 @@ export const TIMING = {
   upkeepMs: 50,
   hedgeMs: 4,
   retryMs: 15,
+  searchMs: 10,
   leaseMs: 300,
   codeAfterMs: 60,
   leaderMs: 160,
@@ -55,6 +56,8 @@ export interface ClusterOptions {
   readonly code?: CodeName;
   /** Managers that share a store; default: one that has it alone. */
   readonly managers?: number;
+  /** After which silence of one of them the others are asked; infinite: never. */
+  readonly searchMs?: number;
 }
 
 /** One of several managers. */
@@ -171,12 +174,14 @@ export class Cluster {
   /** Who makes fragments believes that one is durable which is not. */
   believesFragments = false;
   readonly code: CodeName | undefined;
+  readonly #searchMs: number;
   #upkeep: Upkeep | undefined;
   #managerLife = 0;
   #lastNode = 0;
   #readers = 0;
 
-  constructor(seed: number, { nodes = NODES, code, managers = 1 }: ClusterOptions = {}) {
+  constructor(seed: number, { nodes = NODES, code, managers = 1, searchMs = TIMING.searchMs }: ClusterOptions = {}) {
+    this.#searchMs = searchMs;
     this.code = code;
     this.seeds = new SeededRandom(seed);
     this.network = new Network(this.events, this.seeds.stream('network'));
@@ -386,6 +391,7 @@ export class Cluster {
       addresses: this.managers.map(({ name }) => name),
       clock: this.clock,
       retryMs: TIMING.retryMs,
+      searchMs: this.#searchMs,
       at: (address) => ({
         call: (method, request, timeoutMs) =>
           this.#call(from, address, timeoutMs, () => {

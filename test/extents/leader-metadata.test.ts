@@ -106,6 +106,71 @@ describe('a transaction of a leader', () => {
   });
 });
 
+describe('a manager that does not answer', () => {
+  /** `afterMs`: when it answers as the leader; undefined: never. A manager that refuses does so at once. */
+  function cluster(managers: Record<string, { readonly afterMs?: number | undefined } | 'refuses'>, searchMs = 10) {
+    const events = new EventQueue();
+    const clock = virtualClock(events);
+    const asked: string[] = [];
+    const call = (address: string, method: string, timeoutMs: number) => {
+      asked.push(`${address} ${method}`);
+      const manager = managers[address];
+      if (manager === 'refuses') return Promise.reject(notLeader(address, undefined));
+      return new Promise((resolve, reject) => {
+        const { afterMs = Number.POSITIVE_INFINITY } = manager;
+        const late = () => reject(new Error('no answer in time'));
+        clock.wakeAt(clock.nowNs() + timeoutMs * 1e6, late);
+        if (afterMs < timeoutMs) clock.wakeAt(clock.nowNs() + afterMs * 1e6, () => resolve(address));
+      });
+    };
+    const manager = new FollowingManager({
+      addresses: Object.keys(managers),
+      clock,
+      retryMs: 5,
+      searchMs,
+      at: (address) => ({
+        call: ((...[method, , ms]: [string, object, number]) => call(address, method, ms)) as never,
+      }),
+    });
+    const ask = async (method: 'status' | 'deleteStream' = 'status') => {
+      const answer = await until(events, manager.call(method, { stream: 's' } as never, 1000));
+      return [answer, Math.round(events.nowNs / 1e6)];
+    };
+    return { ask, asked, managers, events };
+  }
+
+  it('is passed over as soon as another one says that it leads', async () => {
+    const { ask, asked } = cluster({ A: {}, B: 'refuses', C: { afterMs: 1 } });
+    expect(await ask()).toEqual(['C', 12]);
+    expect(asked).toEqual(['A status', 'B locateExtent', 'C locateExtent', 'C status']);
+    // Without the search it costs its whole time.
+    const without = cluster({ A: {}, B: 'refuses', C: { afterMs: 1 } }, Number.POSITIVE_INFINITY);
+    await expect(without.ask()).rejects.toThrow(/no answer in time/);
+  });
+
+  it('is passed over when the lead has moved at last', async () => {
+    const { ask, managers, events } = cluster({ A: {}, B: 'refuses', C: 'refuses' });
+    events.after(200e6, () => {
+      managers['B'] = { afterMs: 1 };
+    });
+    const [answer, ms] = await ask();
+    expect(answer).toBe('B');
+    expect(ms).toBeLessThan(215);
+  });
+
+  it('is waited for while no other one leads, and asked once', async () => {
+    const { ask, asked } = cluster({ A: { afterMs: 95 }, B: 'refuses', C: {} });
+    expect(await ask()).toEqual(['A', 95]);
+    expect(asked.filter((one) => one.startsWith('A'))).toEqual(['A status']);
+  });
+
+  it('may have deleted something: nobody else is asked to', async () => {
+    const { ask, asked } = cluster({ A: {}, B: { afterMs: 1 } });
+    await expect(ask('deleteStream')).rejects.toThrow(/no answer in time/);
+    expect(asked).toEqual(['A deleteStream']);
+  });
+});
+
 describe('a manager of several', () => {
   /** What each of them says, by address. */
   function following(answers: Record<string, () => Promise<unknown>>, addresses = Object.keys(answers)) {
@@ -115,6 +180,7 @@ describe('a manager of several', () => {
       addresses,
       clock: virtualClock(events),
       retryMs: 5,
+      searchMs: 10,
       at: (address) => ({
         call: (() => {
           asked.push(address);

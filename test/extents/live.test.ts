@@ -122,6 +122,23 @@ describe('a cluster on sockets', () => {
     expect((await readAll(again, 'log')).map(String)).toEqual(['kept']);
   });
 
+  it.each(['rdma', 'tcp'] as const)(
+    'answers the first call after a manager was started anew, over %s',
+    async (transport) => {
+      const client = await openExtents({ device, manager: manager.address, transport });
+      closing.push(() => client.close());
+      const { cluster } = await client.status();
+      const port = Number(manager.address.split(':')[1]);
+      await manager.close();
+      manager = await serveManager({ device, folder: join(folder, 'manager'), port });
+      closing.push(() => manager.close());
+      expect((await client.status()).cluster).toBe(cluster);
+      // Who is away altogether is still said to be.
+      await manager.close();
+      await expect(client.status()).rejects.toThrow(`no manager answers at ${manager.address}`);
+    },
+  );
+
   it('refuses folders that are in use, of another cluster, or somebody else’s, and managers that are not there', async () => {
     const node = await startNode('a');
     if (process.platform === 'linux') await expect(startNode('a')).rejects.toThrow('another process uses the folder');

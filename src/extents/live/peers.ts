@@ -15,7 +15,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import { FollowingManager } from '../following-manager.js';
 import type { Manager, Nodes } from '../messages.js';
 import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
-import { FOLLOW_MS } from './timing.js';
+import { FOLLOW_MS, SEARCH_MS } from './timing.js';
 
 /** Frames are small; records are read. */
 export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64 } as const;
@@ -62,11 +62,14 @@ export class Peers implements AsyncDisposable {
       call: (method, request, timeoutMs) =>
         this.#call(address, MANAGER_SERVICE, method, request, timeoutMs) as Promise<never>,
     });
-    return new FollowingManager({ addresses: addresses.split(','), clock: this.#device.clock, retryMs: FOLLOW_MS, at });
+    const { clock } = this.#device;
+    const times = { retryMs: FOLLOW_MS, searchMs: SEARCH_MS };
+    return new FollowingManager({ addresses: addresses.split(','), clock, ...times, at });
   }
 
   async #call(address: string, service: Service, method: string, request: object, timeoutMs: number): Promise<object> {
     const key = `${service === NODE_SERVICE ? 'node' : 'manager'} ${address}`;
+    await this.#dropEnded(key);
     let client = this.#clients.get(key);
     if (client === undefined) {
       client = this.#connect(address, service, timeoutMs);
@@ -83,6 +86,13 @@ export class Peers implements AsyncDisposable {
       }
       throw error;
     }
+  }
+
+  /** A connection that has ended meanwhile says nothing against its peer, which may have been started anew: the call gets another one. */
+  async #dropEnded(key: string): Promise<void> {
+    const client = this.#clients.get(key);
+    const isOpen = (await client?.catch(() => undefined))?.isOpen;
+    if (isOpen === false && this.#clients.get(key) === client) this.#clients.delete(key);
   }
 
   async #connect(address: string, service: Service, timeoutMs: number): Promise<RpcClient<Service>> {

@@ -27,3 +27,5 @@ export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
 };
 /** Between two rounds in which none of several managers led, milliseconds. */
 export const FOLLOW_MS = 250;
+/** A manager that is silent for so long has the others asked whether one of them leads, milliseconds. */
+export const SEARCH_MS = 1_000;
