@@ -140,7 +140,8 @@ async function change(
   streams: NewStreams,
   extents: { readonly log: readonly number[]; readonly map: readonly number[] },
 ): Promise<void> {
-  for (const which of ['log', 'map'] as const) {
+  // The log comes last: whoever reads the disk finds out whether all of that is there, and one whose map may vanish is not to be read.
+  for (const which of ['map', 'log'] as const) {
     const { stream, epoch } = streams[which];
     if (extents[which].length === 0) continue;
     await manager.call(method, { stream, epoch, extents: extents[which] }, timing.callMs);
@@ -178,7 +179,8 @@ async function fill(
 }
 
 function taken(name: string): RpcError {
-  return new RpcError('CONFLICT', `there is a disk '${name}' already`);
+  const rest = `if it was never finished, or deleted in part, 'rocev2 extents disk rm ${name}' deletes the rest`;
+  return new RpcError('CONFLICT', `there is a disk '${name}' already; ${rest}`);
 }
 
 async function exists({ manager, timing }: DiskParts, disk: string): Promise<boolean> {
@@ -220,8 +222,12 @@ export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): P
   const found: ListedStreamDisk[] = [];
   for (const { stream, extents, sealedBytes, owner } of streams) {
     const of = diskOf(stream);
-    if (of?.part !== 'log') continue;
+    if (of === undefined || (of.part === 'map' && streams.some((other) => other.stream === logOf(of.disk)))) continue;
     const { disk } = of;
+    if (of.part === 'map') {
+      found.push({ disk, isSnapshot: false, extents: 0, storedBytes: 0 }); // Half of it has been deleted, or it was never finished.
+      continue;
+    }
     const known = await describeDisk(parts, disk).catch(() => undefined); // It has been deleted meanwhile.
     const { sizeBytes, isSnapshot = false, parent } = known ?? {};
     found.push({

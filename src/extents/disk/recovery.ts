@@ -61,7 +61,10 @@ export async function recoverDisk(
   const known = new Set(logExtents.map(({ extent }) => extent));
   for (const extent of map.liveExtents())
     if (!known.has(extent))
-      throw new RpcError('MISSING', `the disk needs extent ${extent}, and its log has it no more`);
+      throw new RpcError(
+        'MISSING',
+        `the disk '${root.disk.name}' needs extent ${extent}, which its log does not have; if it is a copy that was never finished, 'rocev2 extents disk rm ${root.disk.name}' deletes it`,
+      );
   return { map, position };
 }
 
