@@ -66,13 +66,20 @@ export async function openHttp(handler: RequestListener, place: HttpPlace): Prom
   return { at: placeOf(server), close: () => close(server) };
 }
 
-/** The control socket of a program that answers `GET /estats.json` with this document, and nothing else. */
+/** The control socket of a program that answers `GET /estats.json` with this document, and nothing else. It is made when it is asked for; where that fails, the answer is 500. */
 export function serveDocument(document: () => unknown): Promise<ListeningServer> {
-  return openControlSocket((request, response) => {
+  return openControlSocket(async (request, response) => {
     request.resume();
     const path = request.url?.replace(/\?.*$/, '');
-    if (request.method === 'GET' && path === '/estats.json') sendJson(response, document());
-    else send(response, 404, 'text/plain', `there is no ${request.method} ${path} here\n`);
+    if (request.method !== 'GET' || path !== '/estats.json') {
+      send(response, 404, 'text/plain', `there is no ${request.method} ${path} here\n`);
+      return;
+    }
+    try {
+      sendJson(response, await document());
+    } catch (error) {
+      send(response, 500, 'text/plain', `${(error as Error).message}\n`);
+    }
   });
 }
 

@@ -1,14 +1,15 @@
 /** A watched program answers `GET /estats.json` with a document that says its kind; each kind has a schema and a version of its own. */
 
 import { z } from 'zod';
+import { type ClusterDocument, clusterSchema } from './cluster-document.js';
 import { type DiskDocument, diskSchema } from './disk-document.js';
 import { type EstatsSnapshot, endpointSchema } from './endpoint-document.js';
 import { type SwitchDocument, switchSchema } from './switch-document.js';
 
 /** A document of any kind; its `kind` tells which. */
-export type WatchedDocument = EstatsSnapshot | SwitchDocument | DiskDocument;
+export type WatchedDocument = EstatsSnapshot | SwitchDocument | DiskDocument | ClusterDocument;
 
-const watchedSchema = z.discriminatedUnion('kind', [endpointSchema, switchSchema, diskSchema]);
+const watchedSchema = z.discriminatedUnion('kind', [endpointSchema, switchSchema, diskSchema, clusterSchema]);
 
 /** Throws ZodError for anything else. */
 export function parseWatched(json: unknown): WatchedDocument {

@@ -22,6 +22,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
       address,
       domain,
       state: !live.isUp(node) ? 'down' : report?.readOnly === undefined ? 'up' : 'read-only',
+      silentMs: Math.round(live.silentMs(node)),
       replicas: report?.replicas.length ?? 0,
       fragments: report?.fragments.length ?? 0,
       usedBytes: report?.usedBytes ?? 0,

@@ -52,8 +52,13 @@ export class LiveNodes {
 
   /** Whether the node has reported in time. */
   isUp(node: number): boolean {
+    return this.silentMs(node) < this.#downMs;
+  }
+
+  /** Since the node was heard last, milliseconds; Infinity for one that has not joined. */
+  silentMs(node: number): number {
     const live = this.#nodes.get(node);
-    return live !== undefined && this.#clock.nowNs() - live.heardNs < this.#downMs * NS_PER_MS;
+    return live === undefined ? Number.POSITIVE_INFINITY : (this.#clock.nowNs() - live.heardNs) / NS_PER_MS;
   }
 
   /** Whether the node has said to this manager that it has a sealed extent whole. What was only heard of by other managers is no reason to give anything up. */

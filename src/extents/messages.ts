@@ -208,6 +208,8 @@ export interface ClusterStatus {
     readonly domain: string;
     /** Whether it reports, and takes data. */
     readonly state: 'up' | 'down' | 'read-only';
+    /** Since its last report, milliseconds; until it reports to this manager, since the manager knows of it. */
+    readonly silentMs: number;
     /** Replicas that it has. */
     readonly replicas: number;
     /** Fragments that it has. */

@@ -4,11 +4,12 @@ import {
   type ListeningServer,
   openControlSocket,
   openHttp,
+  send,
   sendJson,
   serveDocument,
 } from '../../src/estats/control-socket.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
-import { diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
+import { clusterDocument, diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
 
 const LIMIT = { timeout: 15_000 };
 
@@ -58,12 +59,14 @@ describe('dashboard --attach', { timeout: 30_000 }, () => {
     await expect.poll(kinds, LIMIT).toEqual(['endpoint']);
     await running(switchDocument(1, { a: {} }));
     await running(diskDocument(1, {}));
-    await expect.poll(kinds, LIMIT).toEqual(['disk', 'endpoint', 'switch']);
+    await running(clusterDocument(1));
+    await expect.poll(kinds, LIMIT).toEqual(['cluster', 'disk', 'endpoint', 'switch']);
     await expect.poll(() => attachment.documents.state().programs[0].samples.length, LIMIT).toBeGreaterThan(1);
     await endpoint.close();
-    await expect.poll(kinds, LIMIT).toEqual(['disk', 'switch']);
+    await expect.poll(kinds, LIMIT).toEqual(['cluster', 'disk', 'switch']);
     expect(new Set(told)).toEqual(new Set(['program', 'event', 'gone']));
     expect(attachment.documents.state().events.map(({ kind }) => kind)).toEqual([
+      'appeared',
       'appeared',
       'appeared',
       'appeared',
@@ -132,5 +135,57 @@ describe('dashboard --attach', { timeout: 30_000 }, () => {
     await expect.poll(kinds, LIMIT).toEqual(['disk']);
     await expect.poll(() => attachment.documents.state().programs[0].samples.length, LIMIT).toBeGreaterThan(0);
     expect(kinds()).toEqual(['disk']);
+  });
+
+  it('passes by managers that say what is no document, and follows them when they do', async () => {
+    const document = clusterDocument(1);
+    const { status } = document;
+    const text = JSON.stringify(document);
+    const bad: ReadonlyArray<readonly [string, string]> = [
+      ['of another shape', JSON.stringify({ ...document, status: { ...status, nodes: 'three' } })],
+      ['with a node without a number', text.replace('"node":1,', '')],
+      ['with a state that there is not', text.replace('"state":"up"', '"state":"<b>up</b>"')],
+      ['cut off', text.slice(0, -20)],
+      ['no JSON', '<html>'],
+      ['a number', '1'],
+    ];
+    let answer = text;
+    const startMs = performance.now();
+    await opened(
+      openControlSocket((_, response) => {
+        const uptime = `"uptimeSeconds":${secondsSince(startMs)}`;
+        send(response, 200, 'application/json', answer.replace(/"uptimeSeconds":1\b/, uptime));
+      }),
+    );
+    await running(diskDocument(1, {}));
+    const { attachment, kinds } = await attached();
+    await using _closing = attachment;
+    for (const [what, words] of bad) {
+      answer = text;
+      await expect.poll(kinds, { ...LIMIT, message: `before one ${what}` }).toEqual(['cluster', 'disk']);
+      answer = words;
+      await expect.poll(kinds, { ...LIMIT, message: what }).toEqual(['disk']);
+    }
+  });
+
+  it('keeps a manager whose answer breaks off on its way, as one that does not answer', async () => {
+    const startMs = performance.now();
+    let isBroken = false;
+    await opened(
+      openControlSocket((_, response) => {
+        const text = JSON.stringify(clusterDocument(secondsSince(startMs)));
+        if (!isBroken) return void send(response, 200, 'application/json', text);
+        response.writeHead(200, { 'content-length': text.length });
+        response.write(text.slice(0, 100), () => response.destroy());
+      }),
+    );
+    const { attachment } = await attached();
+    await using _closing = attachment;
+    const health = () => attachment.documents.state().programs.map((program) => program.health.text);
+    await expect.poll(health, LIMIT).toEqual(['good']);
+    isBroken = true;
+    await expect.poll(health, LIMIT).toEqual(['does not answer']);
+    isBroken = false;
+    await expect.poll(health, LIMIT).toEqual(['good']);
   });
 });

@@ -1,5 +1,6 @@
 /** Documents as watched programs answer them, checked against their schemas. */
 
+import type { ClusterDocument } from '../../src/estats/cluster-document.js';
 import type { DiskDocument, DiskOp } from '../../src/estats/disk-document.js';
 import { DISK_OPS } from '../../src/estats/disk-document.js';
 import type { EstatsSnapshot } from '../../src/estats/endpoint-document.js';
@@ -106,4 +107,59 @@ export function diskDocument(
     },
     ...rest,
   }) as DiskDocument;
+}
+
+type ClusterFacts = NonNullable<ClusterDocument['status']>;
+
+/** A cluster of three nodes that is well; `nodes` says what is otherwise, by number. */
+export function clusterDocument(
+  uptimeSeconds: number,
+  {
+    nodes = {},
+    extents,
+    counters,
+    ...status
+  }: Partial<Pick<ClusterFacts, 'streams' | 'managers'>> & {
+    readonly nodes?: Readonly<Record<number, Partial<ClusterFacts['nodes'][number]>>>;
+    readonly extents?: Partial<ClusterFacts['extents']>;
+    readonly counters?: Partial<ClusterFacts['counters']>;
+  } = {},
+  rest: Partial<ClusterDocument> = {},
+): ClusterDocument {
+  const address = '192.0.2.5:18528';
+  const numbers = [...new Set([1, 2, 3, ...Object.keys(nodes).map(Number)])];
+  return parseWatched({
+    kind: 'cluster',
+    version: 1,
+    pid: 10,
+    address,
+    time: new Date(0).toISOString(),
+    uptimeSeconds,
+    cluster: '0123456789abcdef0123456789abcdef',
+    leader: address,
+    trouble: null,
+    status: {
+      managers: [{ address, leads: true, since: new Date(0).toISOString() }],
+      nodes: numbers.map((node) => ({
+        node,
+        address: `192.0.2.6:${node}`,
+        domain: `node ${node}`,
+        state: 'up',
+        silentMs: 200,
+        replicas: 0,
+        fragments: 0,
+        usedBytes: 0,
+        freeBytes: 1e9,
+        damaged: 0,
+        repaired: 0,
+        readOnly: null,
+        ...nodes[node],
+      })),
+      streams: [],
+      extents: { open: 0, sealed: 0, coded: 0, underReplicated: 0, unavailable: 0, copying: 0, coding: 0, ...extents },
+      counters: { seals: 0, copies: 0, codings: 0, rebuilds: 0, deleted: 0, refusedDisks: 0, ...counters },
+      ...status,
+    },
+    ...rest,
+  }) as ClusterDocument;
 }

@@ -57,7 +57,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--udp-port <port>', 'UDP port of the RoCEv2 packets in a capture', portOption, ROCE_UDP_PORT)
     .option(
       '--attach [which...]',
-      'follow running programs with --estats: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
+      'follow running programs with --estats: endpoints, switches, disks, clusters; by process number, address, control socket or URL (default: all of this user on this host)',
     )
     .addOption(extensionOption())
     .option('--json', 'print one JSON document with the URL')

@@ -18,6 +18,7 @@ import {
 import { type ManagerOptions, type NodeOptions, runManager, runNode } from '../extents/serve.js';
 import { runStatus, type StatusOptions } from '../extents/status.js';
 import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from '../extents/streams.js';
+import { addTelemetryOption } from '../extents/telemetry.js';
 import { runUp, type UpOptions } from '../extents/up.js';
 import { addNicOptions } from '../nic-options.js';
 import {
@@ -154,6 +155,7 @@ function registerUp(extents: Command, io: CliIo): void {
       rangeOption(3, NODES_MAX),
     )
     .option('--restart', 'start processes anew that die');
+  addTelemetryOption(command, 'the cluster, and the RDMA devices of all processes,');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -162,6 +164,7 @@ function registerUp(extents: Command, io: CliIo): void {
 Examples:
   rocev2 extents up --dir /tmp/cluster
   rocev2 extents up --dir /tmp/cluster --nodes 7 --restart
+  rocev2 extents up --dir /tmp/cluster --estats       # 'rocev2 dashboard --attach' shows it
   rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
   rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
     )
@@ -178,13 +181,14 @@ function registerManager(extents: Command, io: CliIo): void {
       'etcd has what it knows; managers with the same one take turns to lead',
       etcdOption,
     );
+  addTelemetryOption(command, 'the cluster and the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
 Examples:
-  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1
+  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1 --estats
   rocev2 extents manager --metadata etcd:http://10.0.0.7:2379,http://10.0.0.8:2379 --bind 10.0.0.1`,
     )
     .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
@@ -203,6 +207,7 @@ function registerNode(extents: Command, io: CliIo): void {
     )
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'));
+  addTelemetryOption(command, 'the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(

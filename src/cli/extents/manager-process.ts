@@ -5,11 +5,15 @@ import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/inde
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
+import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
+import { serveClusterDocument } from './telemetry.js';
 
+let device: RdmaDevice | undefined;
 let manager: ManagerServer | undefined;
+let telemetry: AsyncDisposable | undefined;
 
 const service = {
   start: method(
@@ -23,9 +27,10 @@ const service = {
       code: z.enum(CODE_NAMES).optional(),
       codeAfterMs: z.number(),
       transport: z.enum(EXTENT_TRANSPORTS),
+      estats: z.boolean(),
     },
-    async ({ bind, folder, port, extentBytes, code, codeAfterMs, transport, secure, ...nic }) => {
-      const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
+    async ({ bind, folder, port, extentBytes, code, codeAfterMs, transport, estats, secure, ...nic }) => {
+      device = await openDevice({ address: bind, udpPort: 0, estats, ...nic, ...(await secureOf(secure)) });
       manager = await serveManager({
         device,
         folder,
@@ -35,11 +40,14 @@ const service = {
         transport,
         ...(code !== undefined && { code }),
       });
+      telemetry = await serveClusterDocument(manager, estats);
       return { address: manager.address, cluster: (await manager.status()).cluster };
     },
   ),
   close: method({}, async () => {
+    await telemetry?.[Symbol.asyncDispose]();
     await manager?.close();
+    await device?.close(); // Its control socket goes with it.
   }),
 };
 

@@ -5,10 +5,12 @@ import { type NodeServer, serveNode } from '../../extents/index.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
+import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
 
+let device: RdmaDevice | undefined;
 let node: NodeServer | undefined;
 
 const service = {
@@ -20,15 +22,17 @@ const service = {
       folder: z.string(),
       manager: z.string(),
       transport: z.enum(EXTENT_TRANSPORTS),
+      estats: z.boolean(),
     },
-    async ({ bind, folder, manager, transport, secure, ...nic }) => {
-      const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
+    async ({ bind, folder, manager, transport, estats, secure, ...nic }) => {
+      device = await openDevice({ address: bind, udpPort: 0, estats, ...nic, ...(await secureOf(secure)) });
       node = await serveNode({ device, folder, manager, transport });
       return { address: node.address, node: node.node };
     },
   ),
   close: method({}, async () => {
     await node?.close();
+    await device?.close(); // Its control socket goes with it.
   }),
 };
 

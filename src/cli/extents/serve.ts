@@ -12,6 +12,7 @@ import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
 import { type ManagerPlace, managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
+import { serveClusterDocument } from './telemetry.js';
 
 /** Options of `rocev2 extents manager`. */
 export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
@@ -27,6 +28,8 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly extentSize: number;
   /** What its connections to nodes are made of. */
   readonly transport: ExtentTransport;
+  /** Lets `rocev2 dashboard --attach` see the cluster, and its device. */
+  readonly estats?: boolean;
 }
 
 /** Options of `rocev2 extents node`. */
@@ -43,6 +46,8 @@ export interface NodeOptions extends NicOptions, SecureFlags {
   readonly bind: IpAddress;
   /** What its connections to others are made of. */
   readonly transport: ExtentTransport;
+  /** Lets `rocev2 dashboard --attach` see its device. */
+  readonly estats?: boolean;
 }
 
 /** The fields of `extents manager --json`. */
@@ -75,11 +80,12 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 /** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
-  const { port, bind, extentSize: extentBytes, transport, io, engine, spin } = options;
+  const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
   const place = metadataPlace(options);
   const secure = await secureOf(options);
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
   await using manager = await serveManager({ device, ...place, port, extentBytes, transport, ...codingOf(options) });
+  await using _telemetry = await serveClusterDocument(manager, estats);
   if (manager.isLeading) {
     const { cluster, nodes } = await manager.status();
     output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
@@ -107,9 +113,9 @@ function metadataPlace({ dir, metadata }: ManagerOptions): { folder?: string; et
 
 /** Runs a node until Ctrl-C, which is its normal end. */
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
-  const { dir: folder, join, port, bind, domain, transport, io, engine, spin } = options;
+  const { dir: folder, join, port, bind, domain, transport, io, engine, spin, estats = false } = options;
   const secure = await secureOf(options);
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
   const manager = (await managerAddress(join)).text;
   output.note(`joining the cluster of ${manager}`);
   const joining = serveNode({ device, folder, manager, port, transport, ...(domain !== undefined && { domain }) });

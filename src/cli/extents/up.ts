@@ -42,6 +42,8 @@ export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly transport: ExtentTransport;
   /** Starts processes anew that die. */
   readonly restart?: boolean;
+  /** Lets `rocev2 dashboard --attach` see the cluster, and the devices of all processes. */
+  readonly estats?: boolean;
 }
 
 /** The fields of `extents up --json`. */
@@ -135,11 +137,12 @@ class Family {
 
 /** Runs until Ctrl-C, which is the normal end. */
 export async function runUp(options: UpOptions, output: Output): Promise<void> {
-  const { dir, port, bind, extentSize: extentBytes, restart = false, transport, io, engine, spin } = options;
+  const { dir, port, bind, extentSize: extentBytes, restart = false, estats = false } = options;
+  const { transport, io, engine, spin } = options;
   const nodes = numberOfNodes(options);
   await checkFolder(dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
-  const common = { bind: bind.text, transport, io, engine, spin, secure: secureFlagsOf(options) };
+  const common = { bind: bind.text, transport, estats, io, engine, spin, secure: secureFlagsOf(options) };
   const family = new Family(output, restart);
   let managerPort = port;
   try {

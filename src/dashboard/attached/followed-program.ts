@@ -3,6 +3,7 @@
 import type { WatchedDocument } from '../../estats/watched.js';
 import { appendBounded } from '../bounded-list.js';
 import type { AttachedProgram } from '../messages/attached.js';
+import { CLUSTER } from './cluster.js';
 import { DISK } from './disk.js';
 import { ENDPOINT } from './endpoint.js';
 import type { DocumentOf, Kind, ProgramEvent, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
@@ -15,7 +16,12 @@ const READINGS_PER_EVENT = 2;
 /** How it does is judged over so many readings to twice as many: what happens now and then must not make it flicker. */
 const READINGS_PER_HEALTH = 5;
 
-const KINDS: { readonly [K in Kind]: ProgramKind<K> } = { endpoint: ENDPOINT, switch: SWITCH, disk: DISK };
+const KINDS: { readonly [K in Kind]: ProgramKind<K> } = {
+  endpoint: ENDPOINT,
+  switch: SWITCH,
+  disk: DISK,
+  cluster: CLUSTER,
+};
 
 interface Reading<D> {
   readonly document: D;

@@ -5,7 +5,7 @@ import { withCount } from '../bounded-list.js';
 import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../messages/attached.js';
 import type { Change, Interval } from './rates.js';
 
-/** `endpoint`, `switch` or `disk`. */
+/** `endpoint`, `switch`, `disk` or `cluster`. */
 export type Kind = WatchedDocument['kind'];
 /** What programs of a kind answer. */
 export type DocumentOf<K extends Kind> = Extract<WatchedDocument, { kind: K }>;

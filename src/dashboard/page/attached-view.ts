@@ -1,6 +1,7 @@
 /** The page over running programs: a list of what was found, the details of the one that is chosen, events. */
 
 import type {
+  AttachedCluster,
   AttachedDisk,
   AttachedEndpoint,
   AttachedMessages,
@@ -9,6 +10,7 @@ import type {
   AttachedSwitch,
 } from '../messages/attached.js';
 import { ChartGroup } from './chart-group.js';
+import { ClusterDetailView } from './cluster-detail.js';
 import { DiskDetailView } from './disk-detail.js';
 import { byId, element, panel } from './dom.js';
 import { EndpointDetailView } from './endpoint-detail.js';
@@ -36,6 +38,9 @@ export class AttachedView {
       this.#charts,
     ) satisfies ProgramDetail<AttachedSwitch> as ProgramDetail<AttachedProgram>,
     disk: new DiskDetailView(this.#charts) satisfies ProgramDetail<AttachedDisk> as ProgramDetail<AttachedProgram>,
+    cluster: new ClusterDetailView(
+      this.#charts,
+    ) satisfies ProgramDetail<AttachedCluster> as ProgramDetail<AttachedProgram>,
   };
   /** Panels of the program that is chosen. */
   readonly #detail = element('div', { class: 'detail' });

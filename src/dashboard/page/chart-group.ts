@@ -33,9 +33,9 @@ export class ChartGroup {
     this.panel = panel('Time: drag the window, pull its edges', 'wide', this.#range.element);
   }
 
-  /** A chart of the group; a stretch that is dragged out in it is for all. */
-  chart(format: (value: number) => string): SeriesChart {
-    const chart = new SeriesChart(format, (stretch) => this.#range.select(stretch));
+  /** A chart of the group; a stretch that is dragged out in it is for all. `colors`: of its series, where they say something. */
+  chart(format: (value: number) => string, colors?: readonly string[]): SeriesChart {
+    const chart = new SeriesChart(format, (stretch) => this.#range.select(stretch), colors);
     this.#charts.push(chart);
     return chart;
   }

@@ -9,12 +9,14 @@ const THROUGHPUT: Readonly<Record<AttachedProgram['kind'], (inBps: number, outBp
   endpoint: (inBps, outBps) => `receives ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
   switch: (inBps, outBps) => `takes ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
   disk: (inBps, outBps) => `is written ${formatByteRate(inBps)}, is read ${formatByteRate(outBps)}`,
+  cluster: (inBps, outBps) => `stores ${formatByteRate(inBps)}, frees ${formatByteRate(outBps)}`,
 };
 
 const HOW_TO_START = `rocev2 bw write --estats                 # an endpoint; the other in another terminal:
 rocev2 bw write 127.0.0.1 -D 3600s --estats
 rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002 --estats
 rocev2 disk serve --backend memory --size 1GiB --estats
+rocev2 extents up --dir /tmp/cluster --estats
 openDevice({ address, estats: true })    // in a program of yours`;
 
 /** A list box of programs; `onChoose` hears of what a person chooses. */

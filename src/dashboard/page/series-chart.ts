@@ -9,14 +9,20 @@ export class SeriesChart {
   readonly element = element('div');
   readonly #format: (value: number) => string;
   readonly #onSelect: (stretch: Stretch) => void;
+  readonly #colors: readonly string[] | undefined;
   #stretch: Stretch | undefined;
   #labels: readonly string[] = [];
   #chart: TimeChart | undefined;
 
-  /** `onSelect`: a stretch was dragged out with the mouse. */
-  constructor(format: (value: number) => string, onSelect: (stretch: Stretch) => void) {
+  /** `onSelect`: a stretch was dragged out with the mouse. `colors`: as of {@link TimeChart}. */
+  constructor(
+    format: (value: number) => string,
+    onSelect: (stretch: Stretch) => void,
+    colors: readonly string[] | undefined,
+  ) {
     this.#format = format;
     this.#onSelect = onSelect;
+    this.#colors = colors;
   }
 
   /** Draws no more than this stretch. Takes effect with the next `show` or `redraw`. */
@@ -39,7 +45,9 @@ export class SeriesChart {
     if (this.#chart === undefined || labels.join('\n') !== this.#labels.join('\n')) {
       this.#chart?.close();
       this.#labels = labels;
-      this.#chart = new TimeChart({ labels, format: this.#format, onSelect: this.#onSelect });
+      const colors = this.#colors;
+      const options = { labels, format: this.#format, onSelect: this.#onSelect };
+      this.#chart = new TimeChart({ ...options, ...(colors !== undefined && { colors }) });
       this.#chart.zoom(this.#stretch);
       this.element.replaceChildren(this.#chart.element);
     }

@@ -37,6 +37,8 @@ interface TimeChartOptions {
   readonly labels: readonly string[];
   /** The scale and the legend. */
   readonly format: (value: number) => string;
+  /** Colours of style.css by series, where they say something; default the hues in turn. */
+  readonly colors?: readonly string[];
   /** Unit of the values of x; default seconds. */
   readonly xLabel?: string;
   /** A stretch was dragged out with the mouse. */
@@ -115,7 +117,7 @@ export class TimeChart {
   }
 
   #newPlot(width: number): Plot {
-    const { labels, format, xLabel = 's', onSelect } = this.#options;
+    const { labels, format, xLabel = 's', onSelect, colors = [] } = this.#options;
     const axis = { stroke: () => themeColor('--muted'), grid: { stroke: () => themeColor('--grid') } };
     const options = {
       width,
@@ -139,7 +141,7 @@ export class TimeChart {
           label,
           width: 2,
           points: { show: false },
-          stroke: () => themeColor(`--hue${i % HUES}`),
+          stroke: () => themeColor(colors[i] ?? `--hue${i % HUES}`),
           value: (_: unknown, y: number | null | undefined) => (typeof y === 'number' ? format(y) : '–'),
         })),
       ],

@@ -1,0 +1,106 @@
+/** Telemetry of managers: the cluster as a document on the control socket, for `rocev2 dashboard --attach`. It is made when somebody asks, and otherwise costs nothing. */
+
+import type { Command } from 'commander';
+import type { Clock } from '../../core/clock.js';
+import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
+import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
+import type { ClusterDocument } from '../../estats/cluster-document.js';
+import { serveDocument } from '../../estats/control-socket.js';
+import type { ClusterStatus, ManagerServer } from '../../extents/index.js';
+import { MANAGER_TIMING } from '../../extents/live/timing.js';
+import { isNotLeader, leaderIn } from '../../extents/not-leader.js';
+
+/** A node that reports every half second has missed five reports then. */
+const SUSPECT_MS = MANAGER_TIMING.downMs / 2;
+/** The dashboard waits for two seconds; a store that does not answer must not make it say that the manager does not. */
+const PATIENCE_MS = 1000;
+
+type WatchedStatus = NonNullable<ClusterDocument['status']>;
+type State = Pick<ClusterDocument, 'leader' | 'status' | 'trouble'>;
+
+/** What is asked of a manager. */
+export type WatchedManager = Pick<ManagerServer, 'address' | 'status' | 'clusterName'>;
+
+/** `--estats` of managers and nodes. */
+export function addTelemetryOption(command: Command, what: string): Command {
+  return command.option('--estats', `publish ${what} for 'rocev2 dashboard --attach' (docs/dashboard.md)`);
+}
+
+/** Answers on the control socket until it is disposed of; nothing where telemetry is not wanted. Rejects with ERR_ROCE_IO if the socket cannot be made. */
+export async function serveClusterDocument(manager: WatchedManager, isWanted: boolean): Promise<AsyncDisposable> {
+  if (!isWanted) return { [Symbol.asyncDispose]: async () => {} };
+  const server = await serveDocument(clusterDocuments(manager));
+  return { [Symbol.asyncDispose]: () => server.close() };
+}
+
+/** What gives the document of a manager as it is at each call. Calls during one look at the cluster share it. */
+export function clusterDocuments(manager: WatchedManager, clock: Clock = SYSTEM_CLOCK): () => Promise<ClusterDocument> {
+  const startNs = clock.nowNs();
+  let cluster: string | undefined;
+  let looking: Promise<State> | undefined;
+  const look = () => {
+    looking ??= stateOf(manager).finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+  const silent: State = { leader: manager.address, status: null, trouble: 'its metadata does not answer' };
+  return async () => {
+    const state = await inTime(look(), silent, clock);
+    cluster ??= await inTime(
+      manager.clusterName().catch(() => undefined),
+      undefined,
+      clock,
+    );
+    return {
+      kind: 'cluster',
+      version: 1,
+      pid: process.pid,
+      address: manager.address,
+      time: new Date(wallMs()).toISOString(),
+      uptimeSeconds: (clock.nowNs() - startNs) / NS_PER_S,
+      cluster: cluster ?? null,
+      ...state,
+    };
+  };
+}
+
+/** Never rejects. */
+async function stateOf(manager: WatchedManager): Promise<State> {
+  try {
+    return { leader: manager.address, status: watched(await manager.status()), trouble: null };
+  } catch (error) {
+    if (isNotLeader(error)) return { leader: leaderIn(error) ?? null, status: null, trouble: null };
+    return { leader: manager.address, status: null, trouble: (error as Error).message };
+  }
+}
+
+function watched({ managers, nodes, streams, extents, counters }: ClusterStatus): WatchedStatus {
+  return {
+    managers: [...managers],
+    nodes: nodes.map((node) => ({ ...node, state: stateWithSilence(node), readOnly: node.readOnly ?? null })),
+    streams: streams.map((stream) => ({ ...stream, owner: stream.owner ?? null })),
+    extents,
+    counters,
+  };
+}
+
+function stateWithSilence({
+  state,
+  silentMs,
+}: ClusterStatus['nodes'][number]): WatchedStatus['nodes'][number]['state'] {
+  return state !== 'down' && silentMs >= SUSPECT_MS ? 'suspect' : state;
+}
+
+/** `value`, or `otherwise` if that takes too long. */
+async function inTime<T>(value: Promise<T>, otherwise: T, clock: Clock): Promise<T> {
+  let cancel = () => {};
+  const late = new Promise<T>((resolve) => {
+    cancel = clock.wakeAt(clock.nowNs() + PATIENCE_MS * NS_PER_MS, () => resolve(otherwise));
+  });
+  try {
+    return await Promise.race([value, late]);
+  } finally {
+    cancel();
+  }
+}

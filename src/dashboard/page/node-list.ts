@@ -1,0 +1,99 @@
+/** The nodes of a cluster, a line each: what each one has, how it does, and how it did over the time that is remembered. */
+
+import type { AttachedNodeState, ClusterNodeDetail, ClusterSample } from '../messages/attached.js';
+import { element, svgElement } from './dom.js';
+import { formatBytes, formatCount, formatNs } from './format.js';
+
+/** What a narrow window shows comes first. */
+const COLUMNS = [
+  'node',
+  'state',
+  'over time',
+  'heard',
+  'domain',
+  'stored',
+  'free',
+  'replicas',
+  'fragments',
+  'mended',
+  'at',
+];
+const STRIP_HEIGHT = 10;
+
+/** How it was from one sample to the next that differs; undefined: it is not known. */
+interface Stretch {
+  readonly state: AttachedNodeState | undefined;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A table that is written anew with every reading. */
+export class NodeList {
+  readonly #body = element('tbody');
+  /** To be put on the page. */
+  readonly element: HTMLElement;
+
+  constructor() {
+    const head = element('tr', {}, ...COLUMNS.map((column) => element('th', { scope: 'col' }, column)));
+    const table = element('table', { 'aria-label': 'nodes' }, element('thead', {}, head), this.#body);
+    this.element = element('div', { class: 'table nodes' }, table);
+  }
+
+  /** Shows these nodes; the samples are what is remembered, the newest last. */
+  show(nodes: readonly ClusterNodeDetail[], samples: readonly ClusterSample[]): void {
+    this.#body.replaceChildren(...nodes.map((node) => line(node, samples)));
+  }
+}
+
+function line(node: ClusterNodeDetail, samples: readonly ClusterSample[]): HTMLElement {
+  const words = node.readOnly === null ? node.state : `${node.state}: ${node.readOnly}`;
+  const cells = [
+    String(node.node),
+    element('span', { class: `state ${node.state}` }, words),
+    stripOf(node.node, samples),
+    `${formatNs(node.silentMs * 1e6)} ago`,
+    node.domain,
+    formatBytes(node.usedBytes),
+    formatBytes(node.freeBytes),
+    formatCount(node.replicas),
+    formatCount(node.fragments),
+    `${formatCount(node.repaired)} of ${formatCount(node.damaged)}`,
+    node.address,
+  ];
+  return element(
+    'tr',
+    { 'data-node': node.node, 'data-state': node.state },
+    ...cells.map((cell) => element('td', {}, cell)),
+  );
+}
+
+/** From the oldest sample, left, to the newest one. */
+function stripOf(node: number, samples: readonly ClusterSample[]): SVGElement {
+  const stretches = stretchesOf(node, samples);
+  const width = Math.max(1, samples.length);
+  const label = stretches.map(({ state }) => state ?? 'not known').join(', then ');
+  return svgElement(
+    'svg',
+    {
+      class: 'node-strip',
+      viewBox: `0 0 ${width} ${STRIP_HEIGHT}`,
+      preserveAspectRatio: 'none',
+      role: 'img',
+      'aria-label': label,
+    },
+    ...stretches.map(({ state = 'unknown', from, to }) =>
+      svgElement('rect', { class: state, x: from, y: 0, width: to - from, height: STRIP_HEIGHT }),
+    ),
+  );
+}
+
+function stretchesOf(node: number, samples: readonly ClusterSample[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  for (const [i, { reading }] of samples.entries()) {
+    const state = reading?.nodes.find((one) => one.node === node)?.state;
+    const last = stretches.at(-1);
+    if (last?.state === state && last !== undefined) stretches[stretches.length - 1] = { ...last, to: i + 1 };
+    else stretches.push({ state, from: i, to: i + 1 });
+  }
+  return stretches;
+}
