@@ -52,7 +52,8 @@ export class ForwardingTable {
 
   /** The port for the frame, -1 without a route. `destination` is its MAC address as a number, `ip` where its IP header is, or 0. */
   lookup(destination: number, bytes: Uint8Array, offset: number, length: number, ip: number): number {
-    const group = this.#byMac.get(destination) ?? (ip === 0 ? undefined : this.#match(bytes, offset + ip));
+    const byMac = this.#byMac.size === 0 ? undefined : this.#byMac.get(destination);
+    const group = byMac ?? (ip === 0 ? undefined : this.#match(bytes, offset + ip));
     if (group === undefined) return -1;
     return group.length === 1 ? group[0] : group[flowHash(bytes, offset, length, ip, this.#hashSeed) % group.length];
   }

@@ -8,9 +8,36 @@
 /** An entry is refreshed when this share of its life is over: often enough, and no work per frame. */
 const REFRESH_SHARE = 1 / 8;
 
+/** Places of {@link Recent}; a power of two. */
+const RECENT_PLACES = 1024;
+
 interface Entry {
   port: number;
   seenNs: number;
+}
+
+/** What was learnt last of addresses, by their last bits: most frames come from a station that was just heard of, on the same port, and teach nothing. */
+class Recent {
+  readonly #macs = new Float64Array(RECENT_PLACES).fill(-1);
+  readonly #ports = new Int32Array(RECENT_PLACES);
+  readonly #seenNs = new Float64Array(RECENT_PLACES);
+
+  /** The address was learnt on this port, not before `sinceNs`. */
+  has(mac: number, port: number, sinceNs: number): boolean {
+    const place = placeOf(mac);
+    return this.#macs[place] === mac && this.#ports[place] === port && this.#seenNs[place] > sinceNs;
+  }
+
+  set(mac: number, port: number, seenNs: number): void {
+    const place = placeOf(mac);
+    this.#macs[place] = mac;
+    this.#ports[place] = port;
+    this.#seenNs[place] = seenNs;
+  }
+}
+
+function placeOf(mac: number): number {
+  return mac & (RECENT_PLACES - 1); // Of the last 32 bits, which is quicker than a division.
 }
 
 /** MAC address to port, learnt from traffic. */
@@ -18,6 +45,7 @@ export class MacTable {
   readonly #entries = new Map<number, Entry>();
   readonly #entriesMax: number;
   readonly #ageNs: number;
+  readonly #recent = new Recent();
 
   constructor(entriesMax: number, ageNs: number) {
     this.#entriesMax = entriesMax;
@@ -31,18 +59,22 @@ export class MacTable {
 
   /** `mac` is the address as a 48-bit number (see {@link macNumber}). */
   learn(mac: number, port: number, nowNs: number): void {
+    if (this.#recent.has(mac, port, nowNs - this.#ageNs * REFRESH_SHARE)) return;
     const entry = this.#entries.get(mac);
     if (entry === undefined) {
       if (this.#entries.size < this.#entriesMax || this.#dropOldest(nowNs)) {
         this.#entries.set(mac, { port, seenNs: nowNs });
+        this.#recent.set(mac, port, nowNs);
       }
       return;
     }
     entry.port = port;
-    if (nowNs - entry.seenNs < this.#ageNs * REFRESH_SHARE) return;
-    entry.seenNs = nowNs;
-    this.#entries.delete(mac);
-    this.#entries.set(mac, entry);
+    if (nowNs - entry.seenNs >= this.#ageNs * REFRESH_SHARE) {
+      entry.seenNs = nowNs;
+      this.#entries.delete(mac);
+      this.#entries.set(mac, entry);
+    }
+    this.#recent.set(mac, port, entry.seenNs);
   }
 
   /** The port, or -1 when the address is unknown or has aged out. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
+import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { BROADCAST_MAC, parseMac } from '../../src/packet/ethernet.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
@@ -234,6 +234,35 @@ describe('MAC table', () => {
     table.learn(1, 0, 60);
     table.learn(3, 2, 101);
     expect([table.lookup(1, 101), table.lookup(2, 101), table.lookup(3, 101), table.size]).toEqual([0, -1, 2, 2]);
+  });
+
+  it('does as a table without a shortcut, whoever moves, ages and has the same last bits as another', () => {
+    const random = new SeededRandom(11).stream('macs');
+    const entriesMax = 6;
+    const ageNs = 100;
+    const table = new MacTable(entriesMax, ageNs);
+    /** The same rules, written down plainly: addresses in the order in which they were refreshed. */
+    let model: Array<{ mac: number; port: number; seenNs: number }> = [];
+    for (let now = 0; now < 3000; now += randomInt(random, 0, 12)) {
+      const mac = 2 ** 41 + randomInt(random, 0, 3) + 1024 * randomInt(random, 0, 2);
+      const port = randomInt(random, 0, 2);
+      const known = model.find((entry) => entry.mac === mac);
+      if (known !== undefined) {
+        known.port = port;
+        if (now - known.seenNs >= ageNs / 8) {
+          known.seenNs = now;
+          model = [...model.filter((entry) => entry !== known), known];
+        }
+      } else {
+        if (model.length === entriesMax && now - model[0].seenNs > ageNs) model.shift();
+        if (model.length < entriesMax) model.push({ mac, port, seenNs: now });
+      }
+      table.learn(mac, port, now);
+      expect(table.size).toBe(model.length);
+      for (const entry of model) {
+        expect(table.lookup(entry.mac, now)).toBe(now - entry.seenNs > ageNs ? -1 : entry.port);
+      }
+    }
   });
 
   it('tells all 48 bits apart', () => {
