@@ -5,7 +5,8 @@ import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
 import { type Connection, flowSourcePort, Path } from '../qp/path.js';
-import type { Sharers } from '../qp/peer-budget.js';
+import { PeerBudget, type Sharers } from '../qp/peer-budget.js';
+import { TurnPool } from '../qp/sending-turns.js';
 import type { QpAttributes } from '../ring/commands.js';
 import type { PortFacts } from './port-facts.js';
 
@@ -19,11 +20,17 @@ const DATAGRAM_FLOWS_MAX = 256;
 /** An address vector as commands carry it. */
 export type AddressFields = Pick<QpAttributes, 'remoteGid' | 'remoteUdpPort' | 'dscp' | 'ecn'>;
 
+/** Those that send to one socket. */
+interface SocketSharers extends Sharers {
+  /** By the number of packets that they were told. */
+  readonly pools: Map<number, TurnPool>;
+}
+
 /** The peers of one NIC. */
 export class PeerPaths {
   readonly #port: PortFacts;
   readonly #makesIcrc: boolean;
-  readonly #sharers = new Map<string, Sharers>();
+  readonly #sharers = new Map<string, SocketSharers>();
   readonly #datagramFlows = new Map<string, IcrcFlow>();
 
   /** `makesIcrc`: as in {@link Path}. */
@@ -38,23 +45,34 @@ export class PeerPaths {
     const key = socketKey(path);
     let sharers = this.#sharers.get(key);
     if (sharers === undefined) {
-      sharers = { count: 0 };
+      sharers = { count: 0, pools: new Map() };
       this.#sharers.set(key, sharers);
     }
     sharers.count++;
     const told = attributes.inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : attributes.inflightPackets;
     // READ responses come to us: our own buffer is a limit as well.
     const limitPackets = Math.max(INFLIGHT_MIN_PACKETS, Math.min(told, this.#port.receiveBudgetPackets));
-    return { path, budget: { limitPackets, sharers }, isSharing: true };
+    let pool = sharers.pools.get(limitPackets);
+    if (pool === undefined) {
+      pool = new TurnPool(limitPackets, sharers);
+      sharers.pools.set(limitPackets, pool);
+    }
+    return { path, budget: new PeerBudget(pool), isSharing: true };
   }
 
   /** See {@link QpHost.disconnect}. */
   disconnect(connection: Connection): void {
     if (!connection.isSharing) return;
     connection.isSharing = false;
-    const { sharers } = connection.budget;
+    const key = socketKey(connection.path);
+    const sharers = this.#sharers.get(key)!;
+    const { budget } = connection;
     sharers.count--;
-    if (sharers.count === 0) this.#sharers.delete(socketKey(connection.path));
+    budget.leave();
+    const pool = sharers.pools.get(budget.limitPackets)!;
+    if (pool.members === 0) sharers.pools.delete(budget.limitPackets);
+    if (sharers.count === 0) this.#sharers.delete(key);
+    else for (const other of sharers.pools.values()) other.grant(); // Their part is larger now.
   }
 
   /**

@@ -134,6 +134,7 @@ export class RcQueuePair extends ConnectedQueuePair {
       retransmitter.onAnswer(now);
       this.#completer.receive(packet, bytes, now);
       retransmitter.judge(now);
+      if (this.isConnected) this.#requester.settle();
       if (this.#sendSide.out.unacked !== unacked) this.peerPort.learn(datagram.sourcePort);
       return;
     }
@@ -171,6 +172,7 @@ export class RcQueuePair extends ConnectedQueuePair {
     this.probe.nowNs = now;
     this.notifyIfDue(now);
     retransmitter.onDeadline(now);
+    if (this.isConnected) this.#requester.settle();
     this.deadlineNs = this.#nextDeadlineNs;
     if (this.deadlineNs !== Number.POSITIVE_INFINITY) this.host.armDeadline(this);
   }

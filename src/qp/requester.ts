@@ -6,6 +6,7 @@
  * have had, so that responses never outrun our receive buffer.
  */
 
+import { UNPACED } from '../dcqcn/pacer.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { INT_NONE } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
@@ -31,7 +32,6 @@ import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_WINDOW } f
 import type { SendQueue } from '../ring/work-queue.js';
 import { executeLocal } from './local-operations.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, type Outstanding } from './outstanding.js';
-import { windowPackets } from './peer-budget.js';
 import { writeAtomicRequest, writeReadRequest } from './request-packets.js';
 import type { Retirement } from './retirement.js';
 import type { Retransmitter } from './retransmitter.js';
@@ -61,6 +61,7 @@ export class Requester {
   #packetsSinceAckReq = 0;
   /** The rate control, where it limits the bytes in flight. */
   #windowed: RateControl | undefined;
+  readonly #wake = () => this.#qp.schedule();
 
   constructor(qp: QpShared, side: SendSide) {
     this.#qp = qp;
@@ -104,7 +105,7 @@ export class Requester {
 
   /** Packets that peer and recovery scheme allow in flight. */
   get windowPacketsMax(): number {
-    return Math.min(windowPackets(this.#qp.budget), this.#retransmitter.recovery.inFlightMax);
+    return Math.min(this.#qp.budget.windowPackets, this.#retransmitter.recovery.inFlightMax);
   }
 
   /** Packets that may be in flight now: one at least, and no more than peer, recovery scheme and rate control allow. */
@@ -117,6 +118,21 @@ export class Requester {
 
   /** Sends at most one packet into the batch; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean {
+    const { budget } = this.#qp;
+    if (!budget.isCrowded) return this.#emitNext(batch, now);
+    const hasSent = this.#emitNext(batch, now);
+    if (!hasSent) budget.endTurn();
+    this.settle();
+    return hasSent;
+  }
+
+  /** Something was sent, acknowledged or given up: what is in flight counts against what the peer's socket can hold. Only while connected. */
+  settle(): void {
+    const { budget } = this.#qp;
+    if (budget.isCrowded) budget.settle(this.#out.inFlight, this.#retransmitter.isSilent);
+  }
+
+  #emitNext(batch: TxBatch, now: number): boolean {
     const retransmitter = this.#retransmitter;
     if (retransmitter.waitsForReceiver) return false;
     const out = this.#out;
@@ -216,8 +232,14 @@ export class Requester {
   #emitPacket(index: number, psn: number, batch: TxBatch, now: number): number {
     if (!this.#load(index)) return 0;
     const out = this.#out;
-    const window = this.#windowPackets(now);
+    let window = this.#windowPackets(now);
     const used = psnDiff(psn, out.unacked);
+    const { budget } = this.#qp;
+    const { takesTurns } = budget;
+    if (takesTurns && used < window) {
+      // The last packet of a turn asks for an answer, as that of a window does.
+      window = Math.min(window, used + budget.turnPackets(this.#wake));
+    }
     let psns = 1;
     let asksForAnswer = true;
     const kind = out.kindOf(index);
@@ -235,6 +257,7 @@ export class Requester {
       }
       writeAtomicRequest(this.#qp, batch, this.#segmenter.wqe, psn);
     }
+    if (takesTurns) budget.sent(psns);
     this.#qp.dataSent(batch, now);
     const { probe } = this.#qp;
     const isNew = psn === out.newPsn;
@@ -284,6 +307,7 @@ export class Requester {
       used + 1 >= window ||
       this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
       this.#windowed !== undefined ||
+      (this.#qp.budget.takesTurns && this.#qp.congestion.pacer !== UNPACED) ||
       this.#qp.dataIntKind !== INT_NONE ||
       rtt.isDue(bytes) ||
       (!isNew && !recovery.goesBack);

@@ -76,6 +76,11 @@ export class Retransmitter {
     return this.#rnrRetriesLeft;
   }
 
+  /** A timeout has passed, and nothing has been acknowledged since. */
+  get isSilent(): boolean {
+    return this.#silentNs > 0;
+  }
+
   /** While waiting for a receiver that was not ready nothing is sent. */
   get waitsForReceiver(): boolean {
     return this.#rnrDeadlineNs !== NEVER;

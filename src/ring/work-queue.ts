@@ -18,7 +18,6 @@
 
 import { copyBytes } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
-import { highOfBig, lowOfBig } from '../core/u64.js';
 import { SEND_INLINE } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
@@ -158,16 +157,11 @@ export class SgeList {
   }
 }
 
-function writeBig(view: DataView, offset: number, value: bigint): void {
-  view.setUint32(offset, lowOfBig(value), true);
-  view.setUint32(offset + 4, highOfBig(value), true);
-}
-
 function writeSges(view: DataView, offset: number, sges: readonly Sge[]): number {
   let total = 0;
   let o = offset;
   for (const sge of sges) {
-    writeBig(view, o, sge.addr);
+    view.setBigUint64(o, sge.addr, true);
     view.setUint32(o + 8, sge.length, true);
     view.setUint32(o + 12, sge.lkey, true);
     total += sge.length;
@@ -250,11 +244,11 @@ export class SendQueue extends Ring {
     view.setUint8(o, fields.opcode);
     view.setUint8(o + 1, inline === undefined ? fields.flags & ~SEND_INLINE : fields.flags | SEND_INLINE);
     view.setUint16(o + 2, fields.sges.length, true);
-    writeBig(view, o + 8, fields.remoteAddr);
+    view.setBigUint64(o + 8, fields.remoteAddr, true);
     view.setUint32(o + 16, fields.rkey, true);
     view.setUint32(o + 20, fields.immediate, true);
-    writeBig(view, o + 24, fields.compareAdd);
-    writeBig(view, o + 32, fields.swap);
+    view.setBigUint64(o + 24, fields.compareAdd, true);
+    view.setBigUint64(o + 32, fields.swap, true);
     view.setUint32(o + 40, fields.ah, true);
     view.setUint32(o + 44, fields.remoteQpn, true);
     view.setUint32(o + 48, fields.qkey, true);

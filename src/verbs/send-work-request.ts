@@ -188,8 +188,11 @@ const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
   'RDMA_WRITE_WITH_IMM',
 ]);
 
+/** Once: a shift of BigInts makes a new one each time. */
+const U64_END = 1n << 64n;
+
 function u64(name: string, value: bigint): bigint {
-  if (typeof value !== 'bigint' || value < 0n || value >= 1n << 64n) {
+  if (typeof value !== 'bigint' || value < 0n || value >= U64_END) {
     const hint = 'it must be a bigint that fits 64 bits without sign';
     throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${shown(value)}`, hint);
   }

@@ -1,0 +1,243 @@
+/** Where the socket of a peer is too small for all queue pairs that send to it, they take turns in bursts. */
+
+import { describe, expect, it } from 'vitest';
+import { RC_ACK, RC_WRITE_FIRST, RC_WRITE_ONLY } from '../../src/packet/opcode.js';
+import { psnDiff } from '../../src/packet/psn.js';
+import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
+import { PeerBudget } from '../../src/qp/peer-budget.js';
+import { TURN_PACKETS, TurnPool } from '../../src/qp/sending-turns.js';
+import type { QueuePair } from '../../src/verbs/queue-pair.js';
+import { connectToPeer, LoneNic, MTU } from '../support/lone-nic.js';
+import { connectQp, createPair, type PairOptions } from '../support/pair.js';
+
+const never = () => {};
+
+/** `count` queue pairs that were told `limit` packets, among `sharers` altogether. */
+function pool(limit: number, count: number, sharers = count) {
+  const all = { count: sharers };
+  const turns = new TurnPool(limit, all);
+  const leave = (budget: PeerBudget) => {
+    all.count--;
+    budget.leave();
+    turns.grant();
+  };
+  return { turns, leave, budgets: Array.from({ length: count }, () => new PeerBudget(turns)) };
+}
+
+describe('a pool of turns', () => {
+  it.each([
+    [496, 124, false],
+    [496, 125, true],
+    [32, 8, false],
+    [32, 9, true],
+    [31, 1000, false],
+  ])('of %i packets and %i queue pairs is needed: %s', (limit, count, needed) => {
+    const [budget] = pool(limit, count).budgets;
+    expect(budget.takesTurns).toBe(needed);
+    if (needed) expect(budget.windowPackets).toBe(TURN_PACKETS);
+  });
+
+  it('has as many turns at a time as there is room for, and wakes who waits in the order of asking', () => {
+    const { turns, leave, budgets } = pool(2 * TURN_PACKETS + 7, 20);
+    const woken: number[] = [];
+    const got = budgets.slice(0, 5).map((budget, i) => budget.turnPackets(() => woken.push(i)));
+    expect(got).toEqual([TURN_PACKETS, TURN_PACKETS, 0, 0, 0]);
+    expect(turns.taken).toBe(2 * TURN_PACKETS);
+    budgets[1].sent(3);
+    budgets[1].settle(3, false);
+    expect(woken).toEqual([]);
+    budgets[1].endTurn(); // Nothing more to send: three packets are in flight, and the rest is free.
+    budgets[1].settle(3, false);
+    expect(woken).toEqual([2]);
+    budgets[0].sent(TURN_PACKETS);
+    budgets[0].settle(TURN_PACKETS, false);
+    expect(woken).toEqual([2]);
+    budgets[0].settle(0, false);
+    expect(woken).toEqual([2, 3]);
+    expect(budgets[0].turnPackets(() => woken.push(0))).toBe(0); // Behind the one that waits.
+    leave(budgets[2]);
+    leave(budgets[3]);
+    expect(woken).toEqual([2, 3, 4, 0]);
+  });
+
+  it('forgets who leaves while it waits', () => {
+    const { turns, leave, budgets } = pool(TURN_PACKETS * 2, 20);
+    budgets[0].turnPackets(never);
+    budgets[1].turnPackets(never);
+    const woken: string[] = [];
+    budgets[2].turnPackets(() => woken.push('left'));
+    budgets[3].turnPackets(() => woken.push('stayed'));
+    leave(budgets[2]);
+    budgets[0].endTurn();
+    budgets[0].settle(0, false);
+    expect(woken).toEqual(['stayed']);
+    for (const budget of budgets) if (budget !== budgets[2]) leave(budget);
+    expect([turns.taken, turns.members]).toEqual([0, 0]);
+  });
+
+  it('does not count who hears nothing of its peer, and leaves it the window that it had', () => {
+    const { turns, budgets } = pool(TURN_PACKETS * 2, 20);
+    budgets[0].turnPackets(never);
+    budgets[0].sent(TURN_PACKETS);
+    budgets[0].settle(TURN_PACKETS, false);
+    expect(turns.taken).toBe(TURN_PACKETS);
+    budgets[0].settle(TURN_PACKETS, true);
+    expect([turns.taken, budgets[0].takesTurns, budgets[0].windowPackets]).toEqual([0, false, 2]);
+    budgets[0].settle(1, false);
+    expect([turns.taken, budgets[0].takesTurns]).toEqual([1, true]);
+  });
+
+  it('wakes who waits for a turn and needs none any more: its peer is silent', () => {
+    const { budgets } = pool(TURN_PACKETS * 2, 20);
+    budgets[0].turnPackets(never);
+    budgets[1].turnPackets(never);
+    const woken: string[] = [];
+    budgets[2].turnPackets(() => woken.push('silent'));
+    budgets[2].settle(0, true);
+    expect(woken).toEqual(['silent']);
+    expect(budgets[2].isCrowded).toBe(true); // Others still have turns.
+    budgets[0].endTurn();
+    budgets[0].settle(0, false);
+    expect(woken).toEqual(['silent']);
+  });
+
+  it('has its part of the socket, whatever others were told', () => {
+    const { budgets } = pool(1024, 512, 1024);
+    const got = budgets.map((budget) => budget.turnPackets(never)).filter((packets) => packets > 0);
+    expect(got).toHaveLength(512 / TURN_PACKETS);
+  });
+});
+
+/** Many queue pairs from a to b that all WRITE, and what is in flight at most. */
+async function crowd(qps: number, options: PairOptions & { budget: number; packets: number; messages: number }) {
+  const mtu = 1024;
+  const [sent, acked] = [new Map<number, number>(), new Map<number, number>()];
+  const partner = new Map<number, number>();
+  const packet = new RocePacket();
+  const start = 5000;
+  let inFlight = 0;
+  let inFlightMax = 0;
+  let acks = 0;
+  const pair = await createPair({
+    ...options,
+    mtu,
+    attrA: { inflightPackets: options.budget },
+    onPacket: (_, bytes) => {
+      expect(parseRoce(bytes, 0, bytes.length, packet)).toBe(PARSE_OK);
+      const { opcode, psn, destQpn } = packet;
+      if (opcode === RC_ACK && partner.has(destQpn)) {
+        const qpn = partner.get(destQpn) as number;
+        const behind = Math.max(psnDiff(psn, start - 1), acked.get(qpn) ?? 0);
+        inFlight -= behind - (acked.get(qpn) ?? 0);
+        acked.set(qpn, behind);
+        acks++;
+      } else if (opcode >= RC_WRITE_FIRST && opcode <= RC_WRITE_ONLY) {
+        const upTo = Math.max(psnDiff(psn, start - 1), sent.get(destQpn) ?? 0);
+        inFlight += upTo - (sent.get(destQpn) ?? 0);
+        sent.set(destQpn, upTo);
+        inFlightMax = Math.max(inFlightMax, inFlight);
+      }
+    },
+  });
+  const { a, b } = pair;
+  const senders: QueuePair[] = [];
+  for (let i = 0; i < qps; i++) {
+    const own = await a.pd.createQp({ sendCq: a.cq, recvCq: a.recvCq });
+    const peer = await b.pd.createQp({ sendCq: b.cq, recvCq: b.recvCq });
+    partner.set(own.qpn, peer.qpn);
+    const common = { mtu, recovery: options.recovery ?? ('go-back-n' as const), psn: start };
+    const attr = { inflightPackets: options.budget, ...options.attrB };
+    await connectQp(own, { address: b.device.address, qpn: peer.qpn, psn: start }, { ...common, attr });
+    await connectQp(peer, { address: a.device.address, qpn: own.qpn, psn: start }, { ...common, attr });
+    senders.push(own);
+  }
+  for (const qp of senders) {
+    for (let k = 0; k < options.messages; k++) {
+      qp.postSend({
+        opcode: 'RDMA_WRITE',
+        wrId: k,
+        sges: [a.mr.sge(0, options.packets * mtu)],
+        remoteAddr: b.mr.addr,
+        rkey: b.mr.rkey,
+      });
+    }
+  }
+  const done = pair.completions(a.cq, qps * options.messages);
+  expect(done.every(({ status }) => status === 0)).toBe(true);
+  for (const { qpn } of senders) {
+    expect(done.filter((wc) => wc.qpn === qpn).map(({ wrId }) => wrId)).toEqual(
+      Array.from({ length: options.messages }, (_, k) => k),
+    );
+  }
+  return { inFlightMax, acks, packets: qps * options.messages * options.packets };
+}
+
+describe('a crowd of queue pairs', () => {
+  it.each([
+    [50, 48],
+    [80, 96],
+  ])(
+    '%i at a socket of %i packets never have more in flight than it holds, and all are served',
+    async (qps, budget) => {
+      const { inFlightMax } = await crowd(qps, { budget, packets: 9, messages: 4, delayNs: 200_000 });
+      expect(inFlightMax).toBeLessThanOrEqual(budget);
+      expect(inFlightMax).toBeGreaterThan(budget - TURN_PACKETS);
+    },
+  );
+
+  it('of single packets fills the socket, too', async () => {
+    const { inFlightMax } = await crowd(120, { budget: 96, packets: 1, messages: 2, delayNs: 200_000 });
+    expect(inFlightMax).toBeLessThanOrEqual(96);
+    expect(inFlightMax).toBeGreaterThan(96 - TURN_PACKETS);
+  });
+
+  it('is the former one at a socket of fewer packets than two turns: twice as many in flight as it holds', async () => {
+    const { inFlightMax } = await crowd(40, { budget: 20, packets: 9, messages: 4, delayNs: 200_000 });
+    expect(inFlightMax).toBe(40);
+  });
+
+  it.each(['go-back-n', 'go-back-0', 'selective-repeat', 'irn', 'rack'] as const)(
+    'with %s is served also where packets are lost',
+    async (recovery) => {
+      await crowd(40, { budget: 48, packets: 5, messages: 3, recovery, faults: 'random=0.02', seed: 3 });
+    },
+  );
+
+  it('is served where each is paced', async () => {
+    const attrB = { rateControl: { name: 'fixed', rateBps: 50e6 } } as PairOptions['attrB'] & object;
+    await crowd(40, { budget: 48, packets: 5, messages: 3, attrB });
+  });
+});
+
+describe('queue pairs whose peer is silent', () => {
+  /** 40 queue pairs at a socket of 32 packets, of which the peer answers only `nic.qp`. */
+  async function silentCrowd() {
+    const nic = await LoneNic.create({ attr: { inflightPackets: 32, retryCnt: 7 } });
+    const others: QueuePair[] = [];
+    for (let i = 0; i < 39; i++) {
+      const qp = await nic.pd.createQp({ sendCq: nic.cq, recvCq: nic.recvCq });
+      await connectToPeer(qp, 'RTS', { inflightPackets: 32, retryCnt: 7 });
+      others.push(qp);
+    }
+    for (const qp of others.slice(0, 2)) qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
+    expect(nic.take()).toHaveLength(2 * TURN_PACKETS);
+    nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
+    expect(nic.take()).toHaveLength(0);
+    return { nic, others };
+  }
+
+  it('keep others waiting until their timeout, and not longer', async () => {
+    const { nic } = await silentCrowd();
+    const sent = nic.advance(80e6); // One timeout of 67 ms.
+    // One packet of each silent one, again, and a turn of the one that waited.
+    expect(sent).toHaveLength(2 + TURN_PACKETS);
+    nic.ack(TURN_PACKETS - 1);
+    expect(nic.take().map(({ at }) => at)).toEqual([16, 17, 18, 19]);
+  });
+
+  it('free their room when they go to ERR', async () => {
+    const { nic, others } = await silentCrowd();
+    await others[0].modify({ state: 'ERR' });
+    expect(nic.take().map(({ at }) => at)).toEqual(Array.from({ length: TURN_PACKETS }, (_, at) => at));
+  });
+});
