@@ -55,6 +55,11 @@ export class Chains {
     return this.start(process.execPath, [MAIN, ...args], /Ctrl-C ends it/);
   }
 
+  /** Runs `rocev2` with these arguments to its end. @param {string[]} args */
+  async runs(...args) {
+    await run(process.execPath, [MAIN, ...args]);
+  }
+
   /** fio on a chain. @param {Chain} chain @param {import('./fio.js').Cell} cell @param {number} mebibytes @param {number} seconds */
   async measure({ socket, processes }, cell, mebibytes, seconds) {
     const total = () => processes.reduce((sum, child) => sum + cpuNs(child.pid), 0);

@@ -27,7 +27,8 @@ export const MOUNTED_PROGRAMS = `unshare --mount --propagation private bash -eu 
   mkdir -p m fs
   nbdfuse m/nbd "$U" & fuse=$!
   loop=
-  trap '[ -z "$loop" ] || losetup -d $loop' EXIT
+  # While nbdfuse is there: a file system that is still mounted when the last process ends waits for a server that has ended, and so does every losetup of this machine.
+  trap '[ -z "$loop" ] || { umount fs || umount -l fs || true; losetup -d $loop; }' EXIT
   for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done # timer: asks again
   loop=$(losetup -f --show m/nbd)
   mkfs.ext4 -q -F $loop ${FILES_MIB}M; mount $loop fs
