@@ -120,7 +120,13 @@ describe('the document of a manager', () => {
     answer(statusWith(node(1, {})));
     expect((await third).status!.nodes).toHaveLength(1);
     expect(asked).toBe(1);
-    void next();
+    const known = next();
+    expect(asked).toBe(2);
+    events.run({ untilNs: 2000e6 });
+    expect((await known).status!.nodes).toHaveLength(1); // What it said a second ago.
+    const unknown = next();
+    events.run({ untilNs: 12_000e6 });
+    expect((await unknown).trouble).toBe('its metadata does not answer');
     expect(asked).toBe(2);
   });
 

@@ -14,6 +14,8 @@ import { isNotLeader, leaderIn } from '../../extents/not-leader.js';
 const SUSPECT_MS = MANAGER_TIMING.downMs / 2;
 /** The dashboard waits for two seconds; a store that does not answer must not make it say that the manager does not. */
 const PATIENCE_MS = 1000;
+/** What a store that takes longer than that has said last is as good as so old; beyond it nobody knows. */
+const RECENT_MS = 10_000;
 
 type WatchedStatus = NonNullable<ClusterDocument['status']>;
 type State = Pick<ClusterDocument, 'leader' | 'status' | 'trouble'>;
@@ -38,15 +40,20 @@ export function clusterDocuments(manager: WatchedManager, clock: Clock = SYSTEM_
   const startNs = clock.nowNs();
   let cluster: string | undefined;
   let looking: Promise<State> | undefined;
+  let last: { readonly state: State; readonly atNs: number } | undefined;
   const look = () => {
-    looking ??= stateOf(manager).finally(() => {
+    looking ??= stateOf(manager).then((state) => {
+      last = { state, atNs: clock.nowNs() };
       looking = undefined;
+      return state;
     });
     return looking;
   };
+  const recent = () =>
+    last !== undefined && clock.nowNs() - last.atNs <= RECENT_MS * NS_PER_MS ? last.state : undefined;
   const silent: State = { leader: manager.address, status: null, trouble: 'its metadata does not answer' };
   return async () => {
-    const state = await inTime(look(), silent, clock);
+    const state = (await inTime<State | undefined>(look(), undefined, clock)) ?? recent() ?? silent;
     cluster ??= await inTime(
       manager.clusterName().catch(() => undefined),
       undefined,
