@@ -37,6 +37,7 @@ const RECOVERIES = [
   ['rack', 'rack'],
   ['multipath', 'multipath'],
   ['melo', 'melo'],
+  ['dcp', 'dcp'],
 ];
 /** @type {readonly (readonly [string, string | undefined])[]} */
 const MISHAPS = [
@@ -185,6 +186,8 @@ const CUTS = [
   ['ECMP, `rack`', { recovery: 'rack' }, {}],
   ['REPS, `multipath`', { recovery: REPS }, {}],
   ['the same, trimming', { recovery: REPS }, { trim: {} }],
+  ['in turn, `dcp`', { recovery: 'dcp' }, {}],
+  ['the same, trimming', { recovery: 'dcp' }, { trim: {} }],
   ['REPS, `multipath`, `nscc`', { recovery: REPS, cc: NSCC }, { ecn: MARKING }],
   ['the same, trimming', { recovery: REPS, cc: { ...NSCC, targetRtts: 0.75 } }, { trim: {}, ecn: MARKING }],
 ];

@@ -26,6 +26,11 @@ export class EchoPoint {
   #isPending = false;
   readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0, isMarked: false };
 
+  /** An echo is owed. */
+  get isPending(): boolean {
+    return this.#isPending;
+  }
+
   /** A new connection begins. */
   reset(): void {
     this.#isPending = false;

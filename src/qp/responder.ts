@@ -172,6 +172,13 @@ export class Responder {
       else counters[verdict === AHEAD_KEPT ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
       if (this.#acknowledger.isRefusing) return;
     }
+    if (!this.#recovery.reportsGaps) {
+      // Its rate control waits for the echo, gap or not.
+      if (!this.echoPoint.isPending) return;
+      this.#acknowledger.acknowledge();
+      this.#qp.schedule();
+      return;
+    }
     this.#nakSent = true;
     this.#acknowledger.reportGap();
     this.#qp.schedule();

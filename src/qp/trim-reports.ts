@@ -3,17 +3,20 @@
 import { VENDOR_TRIM_NAK } from '../packet/opcode.js';
 import { BTH_MIGREQ, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
+import { SELECTIVE_SPAN } from '../retransmit/packet-accounts.js';
 import { COUNTER } from '../ring/counters.js';
 import { CNP_DSCP } from './path.js';
 import type { QpShared } from './shared.js';
 
-/** Reports that may wait; a power of two. What does not fit is found missing as what was lost is. */
-const REPORTS_MAX = 64;
+/** Reports that there is room for at first; a power of two. */
+const REPORTS_FIRST = 64;
+/** Reports that may wait: as many packets as schemes with cut packets have in flight. What does not fit is found missing as what was lost is. */
+const REPORTS_MAX = SELECTIVE_SPAN;
 
 /** A queue of PSNs. */
 export class TrimReports {
   readonly #qp: QpShared;
-  readonly #psns = new Uint32Array(REPORTS_MAX);
+  #psns = new Uint32Array(REPORTS_FIRST);
   #first = 0;
   #count = 0;
 
@@ -34,15 +37,24 @@ export class TrimReports {
   /** The packet with this PSN is to be asked for. */
   add(psn: number): void {
     if (this.#count === REPORTS_MAX) return;
-    this.#psns[(this.#first + this.#count) & (REPORTS_MAX - 1)] = psn;
+    if (this.#count === this.#psns.length) this.#grow();
+    this.#psns[(this.#first + this.#count) & (this.#psns.length - 1)] = psn;
     this.#count++;
+  }
+
+  /** A burst of headers came in one turn of the event loop. */
+  #grow(): void {
+    const psns = new Uint32Array(2 * this.#count);
+    for (let i = 0; i < this.#count; i++) psns[i] = this.#psns[(this.#first + i) & (this.#count - 1)];
+    this.#psns = psns;
+    this.#first = 0;
   }
 
   /** Sends the oldest report, with the priority of congestion notifications. */
   emit(batch: TxBatch): void {
     const qp = this.#qp;
     const psn = this.#psns[this.#first];
-    this.#first = (this.#first + 1) & (REPORTS_MAX - 1);
+    this.#first = (this.#first + 1) & (this.#psns.length - 1);
     this.#count--;
     const start = batch.payloadOffset(batch.count);
     const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, qp.attributes.destQpn, false, psn);

@@ -31,6 +31,10 @@ export abstract class SenderRecovery {
    * false.
    */
   readonly restartsMessages: boolean = false;
+  /**
+   * The scheme concludes from what has arrived that something else has not. Default true. False: what is lost is known when a switch has cut it, or after a timeout.
+   */
+  readonly infersLosses: boolean = true;
   /** Packets in flight at most: what the scheme can keep account of, or wants to have on the way. 1 to 2^22, the default. */
   readonly inFlightMax: number = 1 << 22;
 
@@ -153,6 +157,9 @@ export abstract class ReceiverRecovery {
    * back, and may ask at once for what it first asked for in several requests, some of which never arrived. Default false.
    */
   readonly restartsReads: boolean = false;
+
+  /** Gaps are reported, by NAK or SACK. Default true. False: the sender learns otherwise what is lost. */
+  readonly reportsGaps: boolean = true;
 
   /**
    * Forgets what is kept. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:

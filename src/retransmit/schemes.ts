@@ -3,6 +3,7 @@
 import { onceInThread } from '../core/once-in-thread.js';
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
+import { dcp } from './dcp.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
@@ -12,7 +13,7 @@ import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
 
-const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack, multipath, melo] as const;
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack, multipath, melo, dcp] as const;
 
 type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
 type Tables = BuiltInTables & RegisteredRecoveries;
@@ -97,7 +98,7 @@ export function createReceiver({ name, ...parameters }: RecoverySettings, nic: o
 /** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */
 export function senderTraits(
   name: RecoveryName,
-): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'usesTime' | 'wantsEcho'> {
+): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'infersLosses' | 'usesTime' | 'wantsEcho'> {
   return createSender(recoverySettings(name));
 }
 

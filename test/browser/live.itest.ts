@@ -268,7 +268,12 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
   });
 
   it('has names on all controls, and help behind ?', async () => {
-    for (const legend of ['recovery scheme (keys 1, 2, 3, 4, 5, 6, 7)', 'the switch loses', 'operation', 'link to B']) {
+    for (const legend of [
+      'recovery scheme (keys 1, 2, 3, 4, 5, 6, 7, 8)',
+      'the switch loses',
+      'operation',
+      'link to B',
+    ]) {
       expect(await page.getByRole('group', { name: legend }).getByRole('radio').count()).toBeGreaterThanOrEqual(3);
     }
     expect(await page.getByRole('slider', { name: 'packets a second' }).count()).toBe(1);

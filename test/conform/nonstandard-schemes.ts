@@ -5,7 +5,15 @@ const GAPS = ['gap/nak', 'gap/nothing-executed', 'gap/one-nak', 'gap/second-nak'
 const REST_OF_READ = ['requester/read-rest', 'requester/read-rest-middle'];
 
 /** The schemes. */
-export const NONSTANDARD_SCHEMES = ['go-back-0', 'selective-repeat', 'irn', 'rack', 'multipath', 'melo'] as const;
+export const NONSTANDARD_SCHEMES = [
+  'go-back-0',
+  'selective-repeat',
+  'irn',
+  'rack',
+  'multipath',
+  'melo',
+  'dcp',
+] as const;
 
 /** Cases that fail or differ, by the scheme of the target. */
 export const SCHEME_DEVIATIONS: Readonly<Record<(typeof NONSTANDARD_SCHEMES)[number], readonly string[]>> = {
@@ -18,4 +26,14 @@ export const SCHEME_DEVIATIONS: Readonly<Record<(typeof NONSTANDARD_SCHEMES)[num
   rack: [...COMBINED, ...GAPS, ...REST_OF_READ],
   multipath: [...COMBINED, ...GAPS, ...REST_OF_READ],
   melo: [...COMBINED, ...GAPS, ...REST_OF_READ],
+  // Gaps are answered by nothing: what is lost waits for the timeout, and what is behind it is executed.
+  dcp: [
+    ...COMBINED,
+    'combined/1-at-4090-anywhere-last-lost',
+    'combined/mtu-1-at-0-before-wrap-last-lost',
+    'combined/mtu-at-1-before-wrap-last-lost',
+    ...GAPS,
+    'reorder/write',
+    ...REST_OF_READ,
+  ],
 };

@@ -64,6 +64,7 @@ const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
   rack: { name: 'swift' },
   multipath: { name: 'theta-powertcp' },
   melo: { name: 'dctcp' },
+  dcp: { name: 'hpcc-pint' },
 };
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */

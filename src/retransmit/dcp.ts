@@ -1,0 +1,98 @@
+/**
+ * Recovery by what switches cut, in the manner of DCP (Li et al., "Revisiting RDMA Reliability for Lossy Fabrics", SIGCOMM 2025). Nothing is concluded: a packet is lost when its header
+ * comes back, and then that packet is sent again, and no other.
+ *
+ *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the
+ *     packet into its queue of what is to be sent again.
+ *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are cumulative. So packets may take all ways in turn, and one that is late is never sent
+ *     twice.
+ *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged is sent again. It is coarse, since no loss that a switch knows of needs it.
+ *
+ * So of a lossy link with cut probability p the sender sends 1 / (1 - p) packets for each that counts. What loses no header is a control queue with a share of the link that is large enough: with N senders
+ * at line rate into one port, data packets r times as long as headers on the link, and control and data served in the ratio w to 1, the port serves 1 / (1 + w) of a link of data, cuts the rest of N, and
+ *
+ *     (N - 1 / (1 + w)) / r <= w / (1 + w),   that is   w >= (N - 1) / (r - N)   for N < r,
+ *
+ * keeps the control queue short. Strict priority, the default of the switch, is w without bound.
+ *
+ * It deviates in this: DCP writes each packet where its own address says, and counts the packets of each message, since there every packet has an address and the number of its message. Here what is ahead of
+ * a gap stands in the store of selective repeat and is executed in order, so a message is complete when its last packet is. READ responses are not cut: what is lost of them waits for the timeout.
+ */
+
+import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import { WAYS_MAX } from '../packet/int-trailer.js';
+import { psnAdd } from '../packet/psn.js';
+import { CHOICE_ECMP, CHOICE_SPRAY } from './multipath.js';
+import { DELIVERED, OUTSTANDING, PacketAccounts, RESENT, SPAN_MASK } from './packet-accounts.js';
+import { defineRecovery, LOSS_REPORTED, NO_REWIND } from './recovery.js';
+import { SelectiveRepeatReceiver } from './selective-repeat.js';
+import { OneWay, type WayChoice, WaysInTurn } from './way-choice.js';
+
+const DCP_TABLE = {
+  /** UDP source ports. At least two: switches cut packets of connections that say they have several. */
+  paths: { default: 64, min: 2, max: WAYS_MAX, whole: true, agreed: true },
+  /** 0: all packets take the first, as ECMP has it; 1: all in turn. */
+  choice: { default: CHOICE_SPRAY, min: CHOICE_ECMP, max: CHOICE_SPRAY, whole: true },
+} as const satisfies ParameterTable;
+
+type DcpParameters = ParametersOf<typeof DCP_TABLE>;
+
+/** Sends again what came back cut; after a timeout, everything unacknowledged. */
+export class DcpSender extends PacketAccounts {
+  override readonly infersLosses = false;
+  readonly #parameters: DcpParameters;
+  #choice: WayChoice;
+
+  constructor(parameters: DcpParameters) {
+    super();
+    this.#parameters = parameters;
+    this.#choice = wayChoice(parameters);
+  }
+
+  override reset(psn: number): void {
+    super.reset(psn);
+    this.#choice = wayChoice(this.#parameters);
+  }
+
+  override nextWay(now: number): number {
+    return this.#choice.next(now);
+  }
+
+  override onTrimmed(psn: number): boolean {
+    const state = this.state[psn & SPAN_MASK];
+    if (state !== OUTSTANDING && state !== RESENT) return false;
+    this.markLost(psn);
+    return true;
+  }
+
+  override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
+    if (cause === LOSS_REPORTED) return NO_REWIND; // By order, which says nothing here.
+    for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
+      if (this.state[psn & SPAN_MASK] !== DELIVERED) this.markLost(psn);
+    }
+    return NO_REWIND;
+  }
+}
+
+function wayChoice({ choice, paths }: DcpParameters): WayChoice {
+  return choice === CHOICE_SPRAY ? new WaysInTurn(paths) : new OneWay();
+}
+
+/** Keeps what comes behind a gap, and says nothing of it. */
+export class DcpReceiver extends SelectiveRepeatReceiver {
+  override readonly reportsGaps = false;
+
+  override bitmapBytes(_expected: number): number {
+    return 0;
+  }
+}
+
+/** The definition for the registry. */
+export const dcp = defineRecovery({
+  name: 'dcp',
+  summary: 'sends again what switches have cut and returned, and nothing else; a timeout if a header is lost',
+  parameters: DCP_TABLE,
+  ways: ({ paths }) => paths,
+  sender: (parameters) => new DcpSender(parameters),
+  receiver: () => new DcpReceiver(),
+});
