@@ -179,6 +179,7 @@ async function pathTable() {
 // ---- an incast over many paths
 
 const NSCC = { name: 'nscc', packetBytes: 4096, baseRttNs: '9us' };
+const RCCC = { name: 'rccc', packetBytes: 4096, baseRttNs: '9us' };
 const MARKING = { kind: 'red', kminBytes: 100_000, kmaxBytes: 200_000, pmax: 1 };
 const REPS = { name: 'multipath', choice: 2 };
 /** @type {readonly (readonly [string, object, object])[]} */
@@ -190,6 +191,8 @@ const CUTS = [
   ['the same, trimming', { recovery: 'dcp' }, { trim: {} }],
   ['REPS, `multipath`, `nscc`', { recovery: REPS, cc: NSCC }, { ecn: MARKING }],
   ['the same, trimming', { recovery: REPS, cc: { ...NSCC, targetRtts: 0.75 } }, { trim: {}, ecn: MARKING }],
+  ['REPS, `multipath`, `rccc`', { recovery: REPS, cc: RCCC }, {}],
+  ['the same, trimming', { recovery: REPS, cc: RCCC }, { trim: {} }],
 ];
 
 async function trimTable() {
@@ -233,6 +236,7 @@ const CONTROLS = [
   ['powertcp', { name: 'powertcp' }],
   ['theta-powertcp', { name: 'theta-powertcp' }],
   ['nscc', { name: 'nscc', baseRttNs: '5us' }, STEP],
+  ['rccc', { name: 'rccc', baseRttNs: '5us' }],
 ];
 
 /**

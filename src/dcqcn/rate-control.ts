@@ -48,9 +48,16 @@ export abstract class RateControl {
   readonly usesWindow: boolean = false;
   /**
    * What data packets ask for: INT_NONE, the default; INT_DATA_TIMES, the echo of their time stamps and marks; INT_DATA_HOPS, that and records of
-   * switches; INT_DATA_DIGEST, that and the digest of PINT. Only a peer that echoes takes such packets (packet/int-trailer.ts).
+   * switches; INT_DATA_DIGEST, that and the digest of PINT; INT_DATA_CREDIT, times and credit. Only a peer that echoes takes such packets (packet/int-trailer.ts).
    */
   readonly intKind: number = INT_NONE;
+
+  /** As receiver: hands out credit to the senders of the NIC at this rate, bits/s of the link; 0, the default: whoever asks for credit gets it at once. */
+  readonly creditRateBps: number = 0;
+  /** As receiver: the credit, in nanoseconds of that rate, that may be out before it comes back as data: a round trip. Default 0. */
+  readonly creditLeadNs: number = 0;
+  /** As receiver: credit of one sender that has not come back as data, bytes of whole packets. Default 16 MiB. */
+  readonly creditMaximumBytes: number = 1 << 24;
 
   /** The current rate; Infinity, the default: not limited. Never below the scheme's minimum, never above the line rate. */
   rateBps(_now: number): number {

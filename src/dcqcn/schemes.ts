@@ -14,6 +14,7 @@ import { SINCE_LAST } from './phase.js';
 import { hpccPint } from './pint.js';
 import { powertcp } from './powertcp.js';
 import type { RateControl, RateControlDefinition, RegisteredRateControls } from './rate-control.js';
+import { rccc } from './rccc.js';
 import { dcqcn } from './reaction-point.js';
 import { swift } from './swift.js';
 import { thetaPowertcp } from './theta-powertcp.js';
@@ -32,6 +33,7 @@ const BUILT_IN = [
   powertcp,
   thetaPowertcp,
   nscc,
+  rccc,
 ] as const;
 
 /** As receiver: what every queue pair has, whether it limits its own sending or not. */

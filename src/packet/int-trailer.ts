@@ -3,13 +3,14 @@
  * room, switches on the way write what they know of their queues (INT of HPCC, Li et al., SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al.,
  * SIGCOMM 2020), and the receiver sends it back behind its next acknowledgement. It is compatible with no vendor's telemetry.
  *
- *     BTH (byte 4: bit 0x20 set) ... payload, pad, ICRC | hop records, 5 x 12 | counts, 12 | tail, 8
+ *     BTH (byte 4: bit 0x20 set) ... payload, pad, ICRC | hop records, 5 x 12, or credit, 4 | counts, 12 | tail, 8
  *
  *     hop record   time the packet left, u32 ns | bytes sent by the port before it, u32 | queue it left behind, u16 x 256 bytes | line rate, u16
+ *     credit       in data: packets that the sender wants to send after this one, u32; in echoes: packets granted since the beginning, u32
  *     counts       u32 ns between arrival and echo | data packets received, u32 | of them marked CE, u32
  *     tail         time stamp of the sender, u32 ns | kind, 4 bits; marked, 1 bit; hops, 3 bits | digest of PINT, or way | 0x5254
  *
- * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, counts in echoes. An echo has the bit `marked` of a data packet that was marked CE, and its way: which of
+ * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, credit in DATA_CREDIT and its echo, counts in echoes. An echo has the bit `marked` of a data packet that was marked CE, and its way: which of
  * several UDP source ports of the connection it had, where the kind leaves the octet free. All numbers are big-endian; times and counts wrap.
  *
  * The ICRC covers a packet as if it had no trailer: without the trailer and the bit, which the ICRC leaves out (annex A17.3.3), it is the packet of
@@ -37,6 +38,8 @@ export const INT_DATA_TIMES = 1;
 export const INT_DATA_HOPS = 2;
 /** Data that also asks for the digest of PINT. */
 export const INT_DATA_DIGEST = 3;
+/** Data that also says what its sender wants to send: its echo grants credit. */
+export const INT_DATA_CREDIT = 4;
 /** An echo has the kind of the data and this bit. */
 export const INT_ECHO = 8;
 
@@ -45,6 +48,7 @@ export const INT_HOPS_MAX = 5;
 /** Bytes of a hop record. */
 export const INT_HOP_BYTES = 12;
 const COUNTS_BYTES = 12;
+const CREDIT_BYTES = 4;
 const TAIL_BYTES = 8;
 const MAGIC = 0x5254;
 /** Beside the number of hops, in echoes: the data packet was marked. */
@@ -59,11 +63,15 @@ export function intTrailerBytes(kind: number): number {
     case INT_DATA_TIMES:
     case INT_DATA_DIGEST:
       return TAIL_BYTES;
+    case INT_DATA_CREDIT:
+      return CREDIT_BYTES + TAIL_BYTES;
     case INT_DATA_HOPS:
       return INT_HOPS_MAX * INT_HOP_BYTES + TAIL_BYTES;
     case INT_ECHO | INT_DATA_TIMES:
     case INT_ECHO | INT_DATA_DIGEST:
       return COUNTS_BYTES + TAIL_BYTES;
+    case INT_ECHO | INT_DATA_CREDIT:
+      return CREDIT_BYTES + COUNTS_BYTES + TAIL_BYTES;
     case INT_ECHO | INT_DATA_HOPS:
       return INT_HOPS_MAX * INT_HOP_BYTES + COUNTS_BYTES + TAIL_BYTES;
     default:
@@ -110,12 +118,13 @@ export function writeEchoTrailer(
   at: number,
   kind: number,
   trailer: Uint8Array,
-  { residenceNs, received, marked, isMarked }: Readonly<EchoCounts>,
+  { residenceNs, received, marked, isMarked, granted }: Readonly<EchoCounts>,
 ): number {
   const hopBytes = intTrailerBytes(kind) - TAIL_BYTES;
   const end = at + intTrailerBytes(INT_ECHO | kind);
   b[packet + 4] |= BTH_TRAILER;
   for (let i = 0; i < hopBytes; i++) b[at + i] = trailer[i];
+  if (kind === INT_DATA_CREDIT) writeU32(b, at, granted);
   for (let i = 0; i < TAIL_BYTES; i++) b[end - TAIL_BYTES + i] = trailer[hopBytes + i];
   b[end - 4] |= (INT_ECHO << 4) | (isMarked ? ECHO_MARKED : 0);
   writeU32(b, end - 20, residenceNs);
@@ -134,6 +143,18 @@ export interface EchoCounts {
   marked: number;
   /** The newest one was. */
   isMarked: boolean;
+  /** Packets that the receiver has granted, modulo 2^32; 0 in kinds without credit. */
+  granted: number;
+}
+
+/** Says in the data trailer of kind {@link INT_DATA_CREDIT} that ends at `end` how many packets its sender wants to send after this one. */
+export function writeWanted(b: Uint8Array, end: number, packets: number): void {
+  writeU32(b, end - TAIL_BYTES - CREDIT_BYTES, packets);
+}
+
+/** What {@link writeWanted} wrote. */
+export function readWanted(b: Uint8Array, end: number): number {
+  return readU32(b, end - TAIL_BYTES - CREDIT_BYTES);
 }
 
 function writeTail(b: Uint8Array, end: number, kind: number, hops: number, digest: number, sentNs: number): void {
@@ -250,6 +271,7 @@ export class IntEcho implements EchoCounts {
   /** Of them marked CE, modulo 2^32. */
   marked = 0;
   isMarked = false;
+  granted = 0;
   /** Digest of the newest one. */
   digest = 0;
   /** Records in {@link hops}, in the order of the way. */
@@ -272,6 +294,7 @@ export class IntEcho implements EchoCounts {
     this.marked = readU32(b, end - 12);
     this.isMarked = isEchoMarked(b, end);
     const first = end - intTrailerBytes(kind);
+    this.granted = this.kind === INT_DATA_CREDIT ? readU32(b, first) : 0;
     for (let i = 0; i < hopCount; i++) readHop(b, first + i * INT_HOP_BYTES, this.hops[i]);
     return true;
   }

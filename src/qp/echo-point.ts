@@ -24,7 +24,12 @@ export class EchoPoint {
   #trailer = NO_BYTES;
   #arrivedNs = 0;
   #isPending = false;
-  readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0, isMarked: false };
+  readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0, isMarked: false, granted: 0 };
+
+  /** Of the newest trailer; {@link INT_NONE}: none has come. */
+  get kind(): number {
+    return this.#kind;
+  }
 
   /** An echo is owed. */
   get isPending(): boolean {
@@ -36,6 +41,14 @@ export class EchoPoint {
     this.#isPending = false;
     this.#counts.received = 0;
     this.#counts.marked = 0;
+    this.#counts.granted = 0;
+    this.#kind = INT_NONE;
+  }
+
+  /** Credit has been granted, `granted` packets since the connection began: the newest trailer is echoed once more, if there has been one. */
+  grant(granted: number): void {
+    this.#counts.granted = granted;
+    if (this.#kind !== INT_NONE) this.#isPending = true;
   }
 
   /** A data packet with a trailer has arrived, in `b`; `isMarked`: a switch has marked it CE. */

@@ -3,7 +3,7 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
-import { BTH_TRAILER, INT_DATA_TIMES, INT_NONE } from '../packet/int-trailer.js';
+import { BTH_TRAILER, INT_DATA_CREDIT, INT_DATA_TIMES, INT_NONE, readWanted } from '../packet/int-trailer.js';
 import {
   OP_ACK,
   OP_ATOMIC_ACK,
@@ -123,7 +123,7 @@ export class RcQueuePair extends ConnectedQueuePair {
     const { bytes, offset, length } = datagram;
     if (packet.info.kind === OP_TRIMMED) {
       this.probe.packetReceived(packet, length, 0);
-      if (packet.opcode === VENDOR_TRIMMED) this.#responder.trimmed(packet.psn);
+      if (packet.opcode === VENDOR_TRIMMED) this.#responder.trimmed(packet.psn, now);
       else this.#sendSide.retransmitter.trimmed(packet.psn, now);
       return;
     }
@@ -142,7 +142,11 @@ export class RcQueuePair extends ConnectedQueuePair {
     this.establishCommunication();
     this.probe.packetReceived(packet, length, psnDiff(packet.psn, expectedPsn));
     if (packet.trailerBytes > 0) {
-      this.#responder.echoPoint.onData(packet, bytes, datagram.ecn === ECN_CE, now);
+      const { echoPoint, creditPoint } = this.#responder;
+      echoPoint.onData(packet, bytes, datagram.ecn === ECN_CE, now);
+      if (echoPoint.kind === INT_DATA_CREDIT) {
+        creditPoint.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
+      }
       bytes[offset + 4] &= ~BTH_TRAILER; // What is kept of the packet has no trailer.
     }
     this.#responder.receive(packet, bytes, offset, length - packet.trailerBytes);

@@ -8,7 +8,7 @@
 
 import { UNPACED } from '../dcqcn/pacer.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
-import { INT_NONE } from '../packet/int-trailer.js';
+import { INT_DATA_CREDIT, INT_NONE } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
@@ -315,8 +315,17 @@ export class Requester {
     if (isNew) rtt.onSent(psn, bytes, ackReq, now);
     const { path } = this.#qp;
     if (path.isSpread) path.choose(recovery.nextWay(now));
+    if (this.#qp.dataIntKind === INT_DATA_CREDIT) this.#segmenter.wanted = this.#wantedAfter(psn);
     this.#segmenter.write(batch, place, isLast, ackReq, psn, now);
     return ackReq;
+  }
+
+  /** Packets that are to be sent after `psn`: the rest of what has been started, and a window for what has not, whose size is not known yet. */
+  #wantedAfter(psn: number): number {
+    const out = this.#out;
+    const last = out.lastPsn[(out.started - 1) & out.mask];
+    const started = Math.max(0, psnDiff(last, psn) - this.#retransmitter.recovery.arrived);
+    return out.started === this.#sq.producer ? started : started + this.windowPacketsMax;
   }
 
   /** Asks for as much as may be in flight. Returns the PSNs asked for, 0 when it has to wait. */

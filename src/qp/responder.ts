@@ -6,6 +6,7 @@
  */
 
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from '../packet/aeth.js';
+import { INT_DATA_CREDIT } from '../packet/int-trailer.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
@@ -21,6 +22,7 @@ import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } f
 import { COUNTER } from '../ring/counters.js';
 import { EVENT_QP_REORDER_CONFLICT, QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../ring/enums.js';
 import { Acknowledger } from './acknowledger.js';
+import { CreditPoint } from './credit-point.js';
 import { EchoPoint } from './echo-point.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
@@ -41,6 +43,8 @@ export class Responder {
   readonly #trimReports: TrimReports;
   /** In-band telemetry that acknowledgements take back. */
   readonly echoPoint = new EchoPoint();
+  /** Credit for the sender of data that asks for some. */
+  readonly creditPoint: CreditPoint;
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
   readonly #kept = new RocePacket();
@@ -51,6 +55,11 @@ export class Responder {
     this.#reads = new ReadResponder(qp, this.#recovery);
     this.#acknowledger = new Acknowledger(qp, this.echoPoint);
     this.#trimReports = new TrimReports(qp);
+    this.creditPoint = new CreditPoint(qp, (granted) => {
+      this.echoPoint.grant(granted);
+      this.#acknowledger.acknowledge();
+      qp.schedule();
+    });
   }
 
   /** INIT to RTR: from here on requests are executed. */
@@ -74,6 +83,7 @@ export class Responder {
     this.msn = 0;
     this.#recovery.reset(windowPackets);
     this.echoPoint.reset();
+    this.creditPoint.reset();
     this.silence();
     this.#nakSent = false;
     this.#reassembler.endMessage();
@@ -88,6 +98,7 @@ export class Responder {
 
   /** Entering ERR: answers to what was executed still leave; a receive WQE in use is flushed. */
   flush(): void {
+    this.creditPoint.reset();
     this.#reassembler.endMessage();
     this.#reassembler.receives.flush();
   }
@@ -134,11 +145,12 @@ export class Responder {
   }
 
   /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
-  trimmed(psn: number): void {
+  trimmed(psn: number, now: number): void {
     if (this.#acknowledger.isFatal) return;
     this.#qp.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
+    if (this.echoPoint.kind === INT_DATA_CREDIT) this.creditPoint.onTrimmed(now);
     this.#qp.schedule();
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { SgeCursor } from '../memory/sge-cursor.js';
-import { INT_NONE, writeDataTrailer } from '../packet/int-trailer.js';
+import { INT_DATA_CREDIT, INT_NONE, writeDataTrailer, writeWanted } from '../packet/int-trailer.js';
 import * as op from '../packet/opcode.js';
 import {
   BTH_MIGREQ,
@@ -74,6 +74,8 @@ export class Segmenter {
   #resolved = -1;
   /** The work request that was read last. */
   readonly wqe = new SendWqe();
+  /** Packets that are to be sent after the next one, where data packets say so. */
+  wanted = 0;
 
   constructor(qp: QpShared, sq: SendQueue, opcodes: DataOpcodes) {
     this.#qp = qp;
@@ -158,6 +160,7 @@ export class Segmenter {
     if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
     if (dataIntKind !== INT_NONE) {
       o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, qp.path.chosenWay) - ICRC_BYTES;
+      if (dataIntKind === INT_DATA_CREDIT) writeWanted(b, o + ICRC_BYTES, this.wanted);
     }
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
   }

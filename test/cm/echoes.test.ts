@@ -74,5 +74,6 @@ it('needs echoes exactly for the schemes by telemetry', () => {
     'hpcc-pint',
     'powertcp',
     'nscc',
+    'rccc',
   ]);
 });

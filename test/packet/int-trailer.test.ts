@@ -91,7 +91,7 @@ describe('an echo', () => {
     raiseDigest(bytes, end, 9);
     raiseDigest(bytes, end, 8);
     const ack = new Uint8Array(200);
-    const counts = { residenceNs: 250, received: 0xffff_ffff, marked: 3, isMarked: true };
+    const counts = { residenceNs: 250, received: 0xffff_ffff, marked: 3, isMarked: true, granted: 0 };
     const ackEnd = writeEchoTrailer(ack, 0, 20, INT_DATA_HOPS, bytes.subarray(icrcEnd, end), counts);
     expect(ackEnd - 20).toBe(intTrailerBytes(INT_ECHO | INT_DATA_HOPS));
     const echo = new IntEcho();

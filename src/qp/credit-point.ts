@@ -1,0 +1,136 @@
+/**
+ * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of a NIC share one pacer.
+ *
+ * What the peer says it wants is untrusted, and bounded by what it may have on the way.
+ */
+
+import { CreditPacer, type CreditTaker } from '../dcqcn/credit-pacer.js';
+import { linkOverheadBytes } from '../packet/frame.js';
+import { INT_DATA_CREDIT, intTrailerBytes } from '../packet/int-trailer.js';
+import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
+import type { QpHost, Schedulable } from './host.js';
+import type { QpShared } from './shared.js';
+
+/** The pacer of a NIC and its timer, among those of the queue pairs. */
+class CreditDesk implements Schedulable {
+  readonly qpn = 0;
+  scheduled = false;
+  deadlineNs = Number.POSITIVE_INFINITY;
+  readonly pacer = new CreditPacer();
+  readonly #host: QpHost;
+
+  constructor(host: QpHost) {
+    this.#host = host;
+  }
+
+  onDeadline(now: number): void {
+    this.turn(now, 0);
+  }
+
+  /** Grants what is due, and sets the timer for what comes next. */
+  turn(now: number, leadNs: number): void {
+    this.pacer.onDue(now, Math.max(leadNs, this.#host.pacingCatchUpNs));
+    this.deadlineNs = this.pacer.dueNs;
+    this.#host.armDeadline(this);
+  }
+}
+
+/** By the counters of the NIC, which it has for itself. */
+const desks = new WeakMap<object, CreditDesk>();
+
+function deskOf(host: QpHost): CreditDesk {
+  let desk = desks.get(host.counters);
+  if (desk === undefined) {
+    desk = new CreditDesk(host);
+    desks.set(host.counters, desk);
+  }
+  return desk;
+}
+
+/** Credit of one connection. Sums are modulo 2^32. */
+export class CreditPoint implements CreditTaker {
+  readonly #qp: QpShared;
+  readonly #tell: (granted: number) => void;
+  /** Data packets that have arrived. */
+  #arrived = 0;
+  #granted = 0;
+  /** What the sender wants to have been granted. */
+  #target = 0;
+  #packetNs = 0;
+  /** Packets that may be on the way. */
+  #maximum = 0;
+
+  /** `tell`: sends the peer the sum of its credit. */
+  constructor(qp: QpShared, tell: (granted: number) => void) {
+    this.#qp = qp;
+    this.#tell = tell;
+  }
+
+  /** A new connection begins, or none is any more. */
+  reset(): void {
+    desks.get(this.#qp.host.counters)?.pacer.leave(this);
+    this.#arrived = 0;
+    this.#granted = 0;
+    this.#target = 0;
+  }
+
+  get packetNs(): number {
+    return this.#packetNs;
+  }
+
+  get wanted(): number {
+    const onTheWay = since(this.#granted, this.#arrived);
+    return Math.min(since(this.#target, this.#granted), this.#maximum - onTheWay);
+  }
+
+  grant(packets: number): void {
+    this.#granted = (this.#granted + packets) >>> 0;
+    this.#tell(this.#granted);
+  }
+
+  /** A data packet has arrived whose sender wants to send `wanted` more. */
+  onData(wanted: number, now: number): void {
+    this.#arrived = (this.#arrived + 1) >>> 0;
+    this.#wants(wanted, now);
+  }
+
+  /** A packet has been cut on the way: its sender has it to send again. */
+  onTrimmed(now: number): void {
+    this.#wants(1, now);
+  }
+
+  #wants(wanted: number, now: number): void {
+    const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#qp.congestion.rate;
+    const { mtuBytes, path, host } = this.#qp;
+    this.#maximum = Math.max(1, Math.floor(creditMaximumBytes / mtuBytes));
+    const target = (this.#arrived + Math.min(wanted, this.#maximum)) >>> 0;
+    if (since(target, this.#target) > 0) this.#target = target;
+    if (creditRateBps === 0) {
+      this.#grantAll();
+      return;
+    }
+    const bytes =
+      mtuBytes + BTH_BYTES + ICRC_BYTES + intTrailerBytes(INT_DATA_CREDIT) + linkOverheadBytes(path.remote.family);
+    this.#packetNs = (bytes * 8e9) / creditRateBps;
+    const desk = deskOf(host);
+    const uncredited = since(this.#arrived, this.#granted);
+    if (uncredited > 0) {
+      desk.pacer.charge(uncredited * this.#packetNs, creditLeadNs, now);
+      this.#granted = this.#arrived;
+      this.#tell(this.#granted);
+    }
+    if (this.wanted > 0) desk.pacer.join(this, creditLeadNs, now);
+    desk.turn(now, creditLeadNs);
+  }
+
+  /** This side has no pacer: everything that is wanted is granted. */
+  #grantAll(): void {
+    const packets = Math.max(since(this.#target, this.#granted), since(this.#arrived, this.#granted));
+    if (packets > 0) this.grant(packets);
+  }
+}
+
+/** How far `sum` is ahead of `other`; not above 2^31, and negative behind it. */
+function since(sum: number, other: number): number {
+  return (sum - other) | 0;
+}
