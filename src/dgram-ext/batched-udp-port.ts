@@ -92,6 +92,7 @@ class MmsgPort implements BatchedUdpPort {
   readonly ipIdPolicy = 'train';
   readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onDelivered: () => void = () => {};
   onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
@@ -113,6 +114,8 @@ class MmsgPort implements BatchedUdpPort {
   readonly #spin = new AdaptiveSpin();
   /** When something arrived last. */
   #receivedNs = 0;
+  /** The last look at the socket took all that was there. */
+  #isDrained = true;
   #udpPort: number;
   #receiveBudgetPackets = 0;
   #abilities = '';
@@ -248,6 +251,7 @@ class MmsgPort implements BatchedUdpPort {
       slots = this.#received.receive(this.#fd);
       datagrams += this.#takeIn(slots);
     } while (slots === RECEIVE_SLOTS && datagrams < RECEIVE_TURN && this.#state === 'open');
+    this.#isDrained = slots < RECEIVE_SLOTS;
     return datagrams;
   }
 
@@ -294,8 +298,9 @@ class MmsgPort implements BatchedUdpPort {
     if (this.receive() > 0) {
       this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
       this.#receivedNs = nowNs;
+      this.onDelivered();
     }
-    const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
+    const looksAgain = !this.#isDrained || nowNs - this.#receivedNs < this.#spin.budgetNs(nowNs);
     if (looksAgain || this.#unsent.length > 0) this.#turnSoon();
     else this.#loop?.rest();
   };

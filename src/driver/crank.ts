@@ -53,6 +53,12 @@ export class Crank {
     return this.#heardSinceDue !== NONE_DUE;
   }
 
+  /** Sends one batch at most, between turns. Nothing has been read since the last one, so no timer is judged. */
+  send(): void {
+    this.nowNs = nowNs();
+    this.#send();
+  }
+
   /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
   turn(): boolean {
     const { nic } = this;
@@ -61,6 +67,11 @@ export class Crank {
     this.nowNs = nowNs();
     const judges = this.#mayJudge(heard);
     if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, judges);
+    return this.#send();
+  }
+
+  #send(): boolean {
+    const { nic } = this;
     if (!nic.hasWork) return false;
     const batch = this.#port.beginBatch();
     if (batch === undefined) return false; // The kernel is behind: the next turn tries again.

@@ -1,11 +1,21 @@
 /**
  * Turns the crank on an event loop: a turn soon after whatever may have made work, and one timer for all deadlines.
+ *
+ * Behind datagrams that a port has delivered together the turn comes in the same round of the loop, once everything that they resolved has run: what
+ * the program posts in answer leaves with the acknowledgements, and the loop goes round once a message, not three times. Otherwise the turn comes in the check
+ * phase, so that what several callbacks of a round post leaves together. A doorbell that has waited for long is served at once: the peer works while the program
+ * makes more.
  */
 
+import process from 'node:process';
 import type { Nic } from '../nic/nic.js';
 import type { Port } from '../port/datagram.js';
 import { Crank } from './crank.js';
-import { timeoutMs } from './system-clock.js';
+import { nowNs, timeoutMs } from './system-clock.js';
+
+/** How long a doorbell waits for others: about what one more system call costs, and the wake-up of a peer. */
+const DOORBELL_PATIENCE_NS = 25_000;
+const NONE_RANG = Number.POSITIVE_INFINITY;
 
 /** What happens around turns where the application is in another thread. */
 export interface TurnHooks {
@@ -20,17 +30,26 @@ export class EventLoopCrank {
   readonly #crank: Crank;
   readonly #nic: Nic;
   readonly #hooks: TurnHooks | undefined;
-  #turnPending = false;
+  /** The port says when it has delivered. */
+  readonly #isTold: boolean;
+  /** A turn in the check phase is pending. */
+  #immediate: NodeJS.Immediate | undefined;
+  /** A turn behind what was delivered is pending: it serves everybody. */
+  #isBehind = false;
   #timer: NodeJS.Timeout | undefined;
   #timerNs = Number.POSITIVE_INFINITY;
   #closed = false;
   /** Since the last turn. */
   #received = false;
+  /** When the first doorbell rang that has not been served. */
+  #rangNs = NONE_RANG;
 
   constructor(nic: Nic, port: Port, hooks?: TurnHooks) {
     this.#nic = nic;
     this.#hooks = hooks;
+    this.#isTold = port.onDelivered !== undefined;
     this.#crank = new Crank(nic, port, () => this.#onReceived());
+    if (this.#isTold) port.onDelivered = this.#turnBehind;
   }
 
   /** No further turn is taken. */
@@ -41,19 +60,42 @@ export class EventLoopCrank {
 
   /** Takes a turn after what is running now; asking again changes nothing. */
   turnSoon(): void {
-    if (this.#turnPending || this.#closed) return;
-    this.#turnPending = true;
-    setImmediate(this.#turn);
+    if (this.#isBehind || this.#immediate !== undefined || this.#closed) return;
+    this.#immediate = setImmediate(this.#turn);
+  }
+
+  /** A doorbell of this thread has rung: a turn soon, or what there is leaves at once. */
+  onDoorbell(): void {
+    this.turnSoon();
+    const timeNs = nowNs();
+    if (this.#rangNs === NONE_RANG) this.#rangNs = timeNs;
+    else if (timeNs - this.#rangNs >= DOORBELL_PATIENCE_NS && !this.#closed) {
+      this.#rangNs = NONE_RANG;
+      this.#crank.send();
+    }
   }
 
   /** Before the NIC gets a datagram. */
   #onReceived(): void {
     this.#received = true;
-    this.turnSoon();
+    if (!this.#isTold) this.turnSoon();
   }
 
+  /** Behind the datagrams of one look. Ticks come before promises, so that the one that has to come behind them is made by a promise. */
+  readonly #turnBehind = (): void => {
+    if (this.#isBehind || this.#closed) return;
+    this.#isBehind = true;
+    void Promise.resolve().then(this.#tick);
+  };
+
+  readonly #tick = (): void => process.nextTick(this.#turn);
+
   readonly #turn = (): void => {
-    this.#turnPending = false;
+    this.#isBehind = false;
+    // A turn that comes before the port has looked again would find nothing new, and judge timers.
+    clearImmediate(this.#immediate);
+    this.#immediate = undefined;
+    this.#rangNs = NONE_RANG;
     if (this.#closed) return;
     const hooks = this.#hooks;
     const rung = hooks?.begin() ?? false;

@@ -65,6 +65,11 @@ export class InlineEngine extends Engine {
     await this.#opened.close();
   }
 
+  override ringDoorbell(qpn: number): void {
+    this.nic.doorbell(qpn);
+    this.#crank.onDoorbell();
+  }
+
   protected override turnSoon(): void {
     this.#crank.turnSoon();
   }

@@ -276,6 +276,11 @@ export interface Port {
   /** Called once per received datagram. Set by the driver before {@link open} resolves. */
   onDatagram: (datagram: RxDatagram) => void;
   /**
+   * Called behind the datagrams of one look at the socket, by ports that take many at a time. Set by the driver, as `onDatagram`. Absent: each datagram comes
+   * by itself.
+   */
+  onDelivered?: () => void;
+  /**
    * The link partner pauses a priority (0..7) for that long from now, or lifts the pause (0). Set by the driver, as `onDatagram`. Ports
    * without a link of their own never call it.
    */

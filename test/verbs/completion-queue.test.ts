@@ -1,6 +1,7 @@
 /** Completion queues: polling, waiting, solicited events, overflow. */
 
 import { describe, expect, it } from 'vitest';
+import { RoceError } from '../../src/core/errors.js';
 import { checkCompletion, describeCompletion } from '../../src/verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { connectToPeer, LoneNic, pattern } from '../support/lone-nic.js';
@@ -66,6 +67,82 @@ describe('polling', () => {
     const [wc] = nic.done();
     expect(describeCompletion(wc)).toMatch(/^SEND wr_id 7 on QP 0x[0-9a-f]+: remote access error \(10\)$/);
     expect(() => checkCompletion(wc)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_COMPLETION' }));
+  });
+});
+
+describe('serving', () => {
+  it('hands over every completion in order, one a microtask', async () => {
+    const nic = await LoneNic.create();
+    const heard: unknown[] = [];
+    nic.qp.postSend(send(1), send(2));
+    nic.take();
+    nic.ack(1);
+    nic.cq.serve({
+      onCompletion: ({ wrId }) => {
+        heard.push(wrId);
+        void Promise.resolve().then(() => heard.push(`after ${wrId}`));
+      },
+      onFailure: (error) => heard.push(error),
+    });
+    expect(heard).toEqual([]); // Never from inside the call.
+    await settle();
+    expect(heard).toEqual([1, 'after 1', 2, 'after 2']);
+    nic.qp.postSend(send(3)); // The queue is armed again.
+    nic.take();
+    nic.ack(2);
+    await settle();
+    expect(heard.slice(4)).toEqual([3, 'after 3']);
+  });
+
+  it('hands over failed work, too', async () => {
+    const nic = await LoneNic.create();
+    const heard: string[] = [];
+    nic.cq.serve({ onCompletion: (wc) => heard.push(wc.statusName), onFailure: () => {} });
+    nic.qp.postSend(send(7));
+    nic.take();
+    nic.ack(0, 0x62);
+    await settle();
+    expect(heard).toEqual(['REM_ACCESS_ERR']);
+  });
+
+  it('ends in silence when the queue is closed', async () => {
+    const nic = await LoneNic.create();
+    const failures: Error[] = [];
+    nic.cq.serve({ onCompletion: () => {}, onFailure: (error) => failures.push(error) });
+    await nic.qp.close();
+    await nic.cq.close();
+    await settle();
+    expect(failures).toEqual([]);
+  });
+
+  it('says when nothing more will come, behind what has', async () => {
+    const nic = await LoneNic.create();
+    const heard: unknown[] = [];
+    nic.qp.postSend(send(1));
+    nic.take();
+    nic.ack(0);
+    nic.cq.onFailure(new RoceError('ERR_ROCE_LIMIT', 'the queue overran'));
+    nic.cq.serve({ onCompletion: ({ wrId }) => heard.push(wrId), onFailure: ({ message }) => heard.push(message) });
+    await settle();
+    expect(heard).toEqual([1, 'the queue overran']);
+  });
+
+  it('ends with what the server throws', async () => {
+    const nic = await LoneNic.create();
+    const failures: string[] = [];
+    let calls = 0;
+    nic.cq.serve({
+      onCompletion: () => {
+        calls++;
+        throw new Error('no');
+      },
+      onFailure: ({ message }) => failures.push(message),
+    });
+    nic.qp.postSend(send(1), send(2));
+    nic.take();
+    nic.ack(1);
+    await settle();
+    expect([calls, failures]).toEqual([1, ['no']]);
   });
 });
 

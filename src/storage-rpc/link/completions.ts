@@ -2,18 +2,17 @@
 
 import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 
-/** Resolves when the queue is closed; `onFailure` hears of failed work and of an overrun. */
-export async function serveCompletions(
+/** `onFailure` hears of failed work, of an overrun, and of what `onSuccess` throws. */
+export function serveCompletions(
   cq: CompletionQueue,
   onSuccess: (wc: WorkCompletion) => void,
   onFailure: (error: Error) => void,
-): Promise<void> {
-  try {
-    for await (const wc of cq) {
+): void {
+  cq.serve({
+    onCompletion: (wc) => {
       if (wc.status === 0) onSuccess(wc);
       else onFailure(completionError(wc));
-    }
-  } catch (error) {
-    onFailure(error as Error);
-  }
+    },
+    onFailure,
+  });
 }

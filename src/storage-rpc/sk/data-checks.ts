@@ -50,7 +50,9 @@ export function checksOfCrcs(crcs: Uint32Array): DataChecks {
 export function crcsOfChecks({ dataCrc, list }: DataChecks): Uint32Array {
   if (list.length === 0) return Uint32Array.of(dataCrc);
   const view = new DataView(list.buffer, list.byteOffset, list.length);
-  return Uint32Array.from({ length: list.length / 4 }, (_, i) => view.getUint32(4 * i, true));
+  const crcs = new Uint32Array(list.length / 4);
+  for (let i = 0; i < crcs.length; i++) crcs[i] = view.getUint32(4 * i, true);
+  return crcs;
 }
 
 /**

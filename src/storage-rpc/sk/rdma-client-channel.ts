@@ -98,12 +98,12 @@ export class RdmaClientChannel implements SkClientChannel {
       clock: parts.clock,
       bytesMax: poolBytesMax,
     });
-    void serveCompletions(
+    serveCompletions(
       parts.sendCq,
       (wc) => this.#onSent(Number(wc.wrId)),
       (error) => this.fail(error),
     );
-    void serveCompletions(
+    serveCompletions(
       parts.recvCq,
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
@@ -196,9 +196,11 @@ export class RdmaClientChannel implements SkClientChannel {
       length += data.length;
     }
     const { mapping } = mine;
+    const send = { opcode: 'SEND', wrId: place, sges: [this.#requests.sge(begin, length)] } as const;
     try {
-      if (mapping !== undefined) {
-        this.#qp.postSend({
+      if (mapping === undefined) this.#qp.postSend(send);
+      else {
+        const registration = {
           opcode: 'REG_MR',
           mr: mapping.region,
           key: mapping.key,
@@ -207,9 +209,9 @@ export class RdmaClientChannel implements SkClientChannel {
           iova: descriptor.addr,
           access: request.op === 'READ' ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ,
           signaled: false,
-        });
+        } as const;
+        this.#qp.postSend(registration, send);
       }
-      this.#qp.postSend({ opcode: 'SEND', wrId: place, sges: [this.#requests.sge(begin, length)] });
     } catch (error) {
       this.fail(error as Error);
     }

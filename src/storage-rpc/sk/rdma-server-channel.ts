@@ -73,12 +73,12 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#share = share;
     this.#memory = share.memory.join();
     this.#receives = receives;
-    void serveCompletions(
+    serveCompletions(
       parts.sendCq,
       (wc) => this.#onDone(Number(wc.wrId)),
       (error) => this.fail(error),
     );
-    void serveCompletions(
+    serveCompletions(
       parts.recvCq,
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),

@@ -82,12 +82,12 @@ export class MessagePort {
   private constructor(parts: SuParts, receives: MemoryRegion) {
     this.#parts = parts;
     this.#receives = receives;
-    void serveCompletions(
+    serveCompletions(
       parts.sendCq,
       () => this.#onSent(),
       (error) => this.fail(error),
     );
-    void serveCompletions(
+    serveCompletions(
       parts.recvCq,
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),

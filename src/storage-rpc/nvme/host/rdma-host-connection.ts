@@ -94,12 +94,12 @@ export class RdmaHostConnection implements HostConnection {
       clock: init.clock,
       bytesMax: init.poolBytesMax,
     });
-    void serveCompletions(
+    serveCompletions(
       cqs[0],
       (wc) => this.#onSent(Number(wc.wrId)),
       (error) => this.fail(error),
     );
-    void serveCompletions(
+    serveCompletions(
       cqs[1],
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),

@@ -130,12 +130,12 @@ export class RdmaTargetConnection implements TargetConnection {
     this.#isUp = true;
     this.#disconnect = disconnect;
     const [sendCq, recvCq] = this.#cqs;
-    void serveCompletions(
+    serveCompletions(
       sendCq,
       (wc) => this.#onDone(Number(wc.wrId)),
       (error) => this.fail(error),
     );
-    void serveCompletions(
+    serveCompletions(
       recvCq,
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),

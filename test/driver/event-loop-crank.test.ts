@@ -1,0 +1,195 @@
+/**
+ * When a NIC on an event loop has its turn: behind what a port has delivered together, else in the check phase. The order of callbacks is what is tested; only
+ * the clock of doorbells is the test's.
+ */
+
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EventLoopCrank } from '../../src/driver/event-loop-crank.js';
+import type { Nic } from '../../src/nic/nic.js';
+import type { Port, RxDatagram, TxBatch } from '../../src/port/datagram.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
+const US = 1e-3;
+
+/** What has happened, in order. */
+let log: string[];
+let crank: EventLoopCrank | undefined;
+
+class StubNic {
+  nextDeadlineNs = NEVER;
+  nextTimerNs = NEVER;
+  hasWork = true;
+  timersJudged = 0;
+
+  receive(): void {
+    log.push('received');
+  }
+
+  transmit(): number {
+    this.hasWork = false;
+    log.push('sent');
+    return 1;
+  }
+
+  onDeadline(_now: number, timersToo: boolean): void {
+    if (timersToo) this.timersJudged++;
+  }
+}
+
+/** A port that reads many datagrams at a time, or one that hands over each as it comes. */
+function makePort(tells: boolean) {
+  return {
+    onDatagram: (_datagram: RxDatagram) => {},
+    ...(tells && { onDelivered: () => {} }),
+    onPause: () => {},
+    beginBatch: () => ({ count: 0 }) as TxBatch,
+    sendBatch: () => {},
+  };
+}
+
+function start(nic: StubNic, tells: boolean) {
+  const port = makePort(tells);
+  crank = new EventLoopCrank(nic as unknown as Nic, port as unknown as Port);
+  return {
+    port,
+    crank,
+    deliver: (datagrams = 1) => {
+      for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
+      port.onDelivered?.();
+    },
+  };
+}
+
+/** A chain of promises, as the handler of a request is one. */
+async function handle(): Promise<void> {
+  for (let step = 0; step < 20; step++) await undefined;
+  log.push('handled');
+}
+
+const round = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+beforeEach(() => {
+  log = [];
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  crank?.close();
+});
+
+describe('a turn behind what was delivered', () => {
+  it('comes once everything that the datagrams resolved has run, and in the same round of the loop', async () => {
+    const { deliver } = start(new StubNic(), true);
+    setImmediate(() => {
+      deliver(3);
+      void handle();
+      setImmediate(() => log.push('next round'));
+    });
+    await round();
+    await round();
+    expect(log).toEqual(['received', 'received', 'received', 'handled', 'sent', 'next round']);
+  });
+
+  it('comes in the next round where each datagram comes by itself, so that their answers leave together', async () => {
+    const { deliver } = start(new StubNic(), false);
+    setImmediate(() => {
+      deliver();
+      void handle();
+    });
+    setImmediate(() => deliver());
+    await round();
+    await round();
+    expect(log).toEqual(['received', 'handled', 'received', 'sent']);
+  });
+
+  it('serves the doorbells that rang meanwhile: there is no second turn', async () => {
+    const nic = new StubNic();
+    const { deliver, crank } = start(nic, true);
+    let turns = 0;
+    vi.spyOn(nic, 'transmit').mockImplementation(() => {
+      turns++;
+      return 0; // And the NIC still has work: each turn would find some.
+    });
+    setImmediate(() => {
+      deliver();
+      void handle().then(() => crank.onDoorbell());
+      setImmediate(() => {
+        nic.hasWork = false;
+      });
+    });
+    await round();
+    await round();
+    await round();
+    expect(turns).toBe(1);
+  });
+
+  it('leaves no turn that would judge a timer before the port has looked again', async () => {
+    const nic = new StubNic();
+    nic.hasWork = false;
+    nic.nextDeadlineNs = 0;
+    nic.nextTimerNs = 0;
+    const { deliver, crank } = start(nic, true);
+    crank.turnSoon(); // It finds the timer due: from now on the answer may be in the socket.
+    let looks = 0;
+    const look = () => {
+      if (++looks > 5) return;
+      setImmediate(look); // Behind this one, as the port asks to look again while the socket is not empty.
+      deliver(120);
+    };
+    setImmediate(look);
+    while (looks <= 5) {
+      await round();
+      if (looks <= 5) expect(nic.timersJudged).toBe(0);
+    }
+    await round();
+    await round();
+    expect(nic.timersJudged).toBeGreaterThan(0); // Nothing more came.
+  });
+});
+
+describe('a doorbell', () => {
+  it('waits for others, and for no longer than a request takes to make', async () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const nic = new StubNic();
+    const { crank } = start(nic, true);
+    crank.onDoorbell();
+    nowMs += 10 * US;
+    crank.onDoorbell();
+    expect(log).toEqual([]);
+    nowMs += 20 * US;
+    crank.onDoorbell();
+    expect(log).toEqual(['sent']); // At once, with the two before it.
+    nic.hasWork = true;
+    crank.onDoorbell();
+    expect(log).toEqual(['sent']); // The next one waits again.
+    await round();
+    expect(log).toEqual(['sent', 'sent']);
+  });
+
+  it('that is served at once judges no timer: nothing has been read', () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const nic = new StubNic();
+    nic.nextDeadlineNs = 0;
+    nic.nextTimerNs = 0;
+    const { crank } = start(nic, true);
+    for (let i = 0; i < 6; i++) {
+      crank.onDoorbell();
+      nowMs += 30 * US;
+    }
+    expect([log.length > 0, nic.timersJudged]).toEqual([true, 0]);
+  });
+
+  it('of a closed crank sends nothing', () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const { crank } = start(new StubNic(), true);
+    crank.close();
+    crank.onDoorbell();
+    nowMs += 100 * US;
+    crank.onDoorbell();
+    expect(log).toEqual([]);
+  });
+});
