@@ -13,8 +13,10 @@ import type { Port } from '../port/datagram.js';
 import { Crank } from './crank.js';
 import { nowNs, timeoutMs } from './system-clock.js';
 
-/** How long a doorbell waits for others: about what one more system call costs, and the wake-up of a peer. */
+/** How long the first doorbell waits for others: about as long as a small request takes to make. */
 const DOORBELL_PATIENCE_NS = 25_000;
+/** So much longer waits what rings behind an early send, until the next turn: a peer that has work can wait for more, and trains are cheaper than datagrams. */
+const MORE_PATIENCE = 4;
 const NONE_RANG = Number.POSITIVE_INFINITY;
 
 /** What happens around turns where the application is in another thread. */
@@ -43,6 +45,7 @@ export class EventLoopCrank {
   #received = false;
   /** When the first doorbell rang that has not been served. */
   #rangNs = NONE_RANG;
+  #patienceNs = DOORBELL_PATIENCE_NS;
 
   constructor(nic: Nic, port: Port, hooks?: TurnHooks) {
     this.#nic = nic;
@@ -69,8 +72,9 @@ export class EventLoopCrank {
     this.turnSoon();
     const timeNs = nowNs();
     if (this.#rangNs === NONE_RANG) this.#rangNs = timeNs;
-    else if (timeNs - this.#rangNs >= DOORBELL_PATIENCE_NS && !this.#closed) {
+    else if (timeNs - this.#rangNs >= this.#patienceNs && !this.#closed) {
       this.#rangNs = NONE_RANG;
+      this.#patienceNs *= MORE_PATIENCE;
       this.#crank.send();
     }
   }
@@ -96,6 +100,7 @@ export class EventLoopCrank {
     clearImmediate(this.#immediate);
     this.#immediate = undefined;
     this.#rangNs = NONE_RANG;
+    this.#patienceNs = DOORBELL_PATIENCE_NS;
     if (this.#closed) return;
     const hooks = this.#hooks;
     const rung = hooks?.begin() ?? false;

@@ -168,6 +168,25 @@ describe('a doorbell', () => {
     expect(log).toEqual(['sent', 'sent']);
   });
 
+  it('waits longer behind each that was served at once, until the next turn: a long row of posts leaves in few batches', async () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const nic = new StubNic();
+    const { crank } = start(nic, true);
+    const post = (posts: number) => {
+      for (let i = 0; i < posts; i++) {
+        nic.hasWork = true;
+        crank.onDoorbell();
+        nowMs += 5 * US;
+      }
+    };
+    post(600); // 3 ms: after 25, 100, 400 and 1600 us more.
+    expect(log).toHaveLength(4);
+    await round();
+    post(6);
+    expect(log).toHaveLength(6); // The turn, and the first one behind it.
+  });
+
   it('that is served at once judges no timer: nothing has been read', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
