@@ -63,8 +63,6 @@ export class Connection extends Resource {
   readonly #operations: Operations;
   readonly #transfers: Transfers;
   readonly #inbox: Inbox;
-  /** Ends when its completion queues are closed. */
-  readonly #served: Promise<unknown>;
   /** What the messages of the connection belong to, if not to the program. */
   #claimedBy: string | undefined;
   /** The peer has ended the connection: no message will come. */
@@ -82,10 +80,9 @@ export class Connection extends Resource {
     this.#operations = new Operations(parts.qp);
     this.#transfers = new Transfers(parts.qp.device, parts.pd, this.#operations);
     this.#inbox = new Inbox(parts.qp, parts.receivePool, parts.messageBytesMax);
-    this.#served = Promise.all([
-      this.#serveSends().catch((error: RoceError) => this.#lose(error)),
-      this.#serveReceives().catch((error: RoceError) => this.#lose(error)),
-    ]);
+    const onFailure = (error: Error) => this.#lose(error as RoceError);
+    parts.sendCq.serve({ batch: SEND_BATCH, onCompletion: (wc) => this.#onSendDone(wc), onFailure });
+    parts.recvCq.serve({ onCompletion: (wc) => this.#onReceive(wc), onFailure });
     void this.#watchPeer();
   }
 
@@ -306,17 +303,9 @@ export class Connection extends Resource {
     return result.readBigUInt64LE();
   }
 
-  async #serveSends(): Promise<void> {
-    for await (const batch of this.#parts.sendCq.batches(SEND_BATCH)) {
-      for (const wc of batch) {
-        if (wc.status !== 0) this.#fail(wc);
-        this.#operations.onCompletion(wc);
-      }
-    }
-  }
-
-  async #serveReceives(): Promise<void> {
-    for await (const wc of this.#parts.recvCq) this.#onReceive(wc);
+  #onSendDone(wc: WorkCompletion): void {
+    if (wc.status !== 0) this.#fail(wc);
+    this.#operations.onCompletion(wc);
   }
 
   #onReceive(wc: WorkCompletion): void {
@@ -405,7 +394,6 @@ export class Connection extends Resource {
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
-    await this.#served;
     // What nobody has asked for yet stays, though its buffers serve others from here on.
     const isFree = this.#inbox.close();
     if (isFree) this.device.scratch.give(this.#parts.receivePool.bytes);

@@ -77,6 +77,8 @@ const HINTS: Readonly<Record<string, string>> = {
 
 /** Takes the completions of a queue as they come. @internal */
 export interface CompletionServer {
+  /** Completions in one microtask; what they resolve goes on beside the next ones. Default 1. */
+  readonly batch?: number;
   /** Of work that succeeded or failed. What it throws ends the serving. */
   onCompletion(wc: WorkCompletion): void;
   /** Nothing more will come, and the queue has not been closed: what `wait` rejects with, or what {@link onCompletion} threw. */
@@ -212,15 +214,10 @@ export class CompletionQueue extends Resource {
 
   /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when nothing more will come. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
-    for await (const batch of this.batches(1)) yield* batch;
-  }
-
-  /** The same in batches of at most `max`: one step for all that have come. @internal */
-  async *batches(max: number): AsyncGenerator<readonly WorkCompletion[], void, undefined> {
     while (!this.isClosed) {
-      const batch = this.poll(max);
-      if (batch.length > 0) {
-        yield batch;
+      const wc = this.pollOne();
+      if (wc !== undefined) {
+        yield wc;
         continue;
       }
       try {
@@ -233,8 +230,8 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Gives every completion to `server`, from the next microtask on, in place of waiting and iterating: without a promise for each. One a microtask, so that
-   * what a completion resolves goes on beside the next ones. @internal
+   * Gives every completion to `server`, from the next microtask on, in place of waiting and iterating: without a promise and an iterator's step for each.
+   * Once the queue is closed, nothing more is given. @internal
    */
   serve(server: CompletionServer): void {
     this.#server = server;
@@ -249,27 +246,27 @@ export class CompletionQueue extends Resource {
 
   readonly #serveNext = (): void => {
     this.#serves = false;
-    if (this.#server === undefined) return;
+    const server = this.#server;
+    if (server === undefined) return;
+    const ring = this.#ring;
+    for (let left = server.batch ?? 1; left > 0 && ring.fill > 0 && !this.isClosed; left--) {
+      const wc = this.pollOne();
+      if (wc === undefined) break; // They were those of closed queue pairs.
+      try {
+        server.onCompletion(wc);
+      } catch (error) {
+        this.#endServing(error as Error);
+        return;
+      }
+    }
     if (this.isClosed) {
       this.#endServing();
       return;
     }
-    const wc = this.pollOne();
-    if (wc === undefined) {
-      // As in `#wait`: armed before the last look.
-      this.#ring.arm(ARM_NEXT);
-      if (this.#ring.fill > 0) this.#serveSoon();
-      else if (this.#failure !== undefined) this.#endServing(this.#failure);
-      return;
-    }
-    try {
-      this.#server.onCompletion(wc);
-    } catch (error) {
-      this.#endServing(error as Error);
-      return;
-    }
-    if (this.#ring.fill > 0) this.#serveSoon();
-    else this.#serveNext();
+    if (ring.fill === 0) ring.arm(ARM_NEXT);
+    // As in `#wait`: armed before the last look.
+    if (ring.fill > 0) this.#serveSoon();
+    else if (this.#failure !== undefined) this.#endServing(this.#failure);
   };
 
   #endServing(cause?: Error): void {
