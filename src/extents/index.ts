@@ -22,6 +22,7 @@ export {
   type ReadRecord,
   type ReadStreamOptions,
 } from './live/client.js';
+export type { EtcdAccess } from './live/etcd-access.js';
 export { ManagerServer, type ServeManagerOptions, serveManager } from './live/manager-server.js';
 export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
 export { EXTENT_TRANSPORTS, type ExtentTransport } from './live/peers.js';

@@ -25,6 +25,28 @@ export class EtcdMembers {
   readonly endpoints: string[] = [];
   readonly #processes: ChildProcess[] = [];
 
+  /** One member that wants certificates, as `makeCertificates` has made them. It may be reached some time later. */
+  static async startSecure(folder: string, certificates: string): Promise<EtcdMembers> {
+    const members = new EtcdMembers();
+    const [client, peer] = [`https://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`];
+    members.endpoints.push(client);
+    const urls = ['--listen-client-urls', client, '--advertise-client-urls', client];
+    const peers = [
+      '--listen-peer-urls',
+      peer,
+      '--initial-advertise-peer-urls',
+      peer,
+      '--initial-cluster',
+      `m0=${peer}`,
+    ];
+    const file = (name: string) => join(certificates, `${name}.pem`);
+    const own = ['--cert-file', file('server-cert'), '--key-file', file('server-key')];
+    const theirs = ['--client-cert-auth', '--trusted-ca-file', file('ca-cert')];
+    const of = ['--name', 'm0', '--data-dir', join(folder, 'm0'), ...urls, ...peers, ...own, ...theirs];
+    members.#processes.push(spawn('etcd', of, { stdio: 'ignore' }));
+    return members;
+  }
+
   static async start(folder: string, count: number): Promise<EtcdMembers> {
     const members = new EtcdMembers();
     const peers: string[] = [];

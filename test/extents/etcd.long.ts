@@ -1,17 +1,20 @@
 /** A real etcd: as a store of metadata, and under three managers and four nodes as processes, of which the leading ones are killed while a stream is appended. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises'; // timer: times to live of etcd are seconds of the system
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RoceError } from '../../src/core/errors.js';
 import { SYSTEM_CLOCK } from '../../src/driver/system-clock.js';
-import { type ExtentsClient, openExtents } from '../../src/extents/index.js';
+import { type EtcdAccess, type ExtentsClient, openExtents } from '../../src/extents/index.js';
+import { EtcdGateway } from '../../src/extents/live/etcd-gateway.js';
 import { EtcdMetadata } from '../../src/extents/live/etcd-metadata.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { metadataContract } from '../contracts/metadata-contract.js';
 import { isBuilt, Program } from '../e2e/executable.js';
+import { hasOpenssl, makeCertificates, makeNameless } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { EtcdMembers, freePort, WHY_NO_ETCD } from './etcd-members.js';
 
@@ -64,6 +67,102 @@ describe.skipIf(WHY_NO_ETCD !== undefined)('one member', () => {
       await metadata.commit({ compare: [], put: keys.slice(k, k + 100).map((key) => ({ key, value: key })) });
     expect((await metadata.list('many/')).map(({ key }) => key)).toEqual(keys);
     await metadata.close();
+  });
+});
+
+describe.skipIf(WHY_NO_ETCD !== undefined || !hasOpenssl())('a member that wants certificates, and a user', () => {
+  let folder: string;
+  let etcd: EtcdMembers;
+  const pem = (name: string, of = 'certificates') => readFileSync(join(folder, of, `${name}.pem`), 'utf8');
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-etcd-tls-'));
+    makeCertificates(join(folder, 'certificates'), 'serverAuth,clientAuth'); // etcd's gateway is a client of its member.
+    makeNameless(join(folder, 'certificates'));
+    makeCertificates(join(folder, 'others'));
+    etcd = await EtcdMembers.startSecure(folder, join(folder, 'certificates'));
+    const metadata = open(credentials());
+    await eventually(() => metadata.get('a').then(() => true, () => false), { limitMs: 60_000, everyMs: 50 }); // biome-ignore format: one thought
+    await metadata.close();
+  });
+  afterAll(async () => {
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const credentials = () => ({ ca: pem('ca-cert'), cert: pem('client-cert'), key: pem('client-key') });
+  const open = (access: EtcdAccess, endpoints: readonly string[] = etcd.endpoints) =>
+    new EtcdMetadata(SYSTEM_CLOCK, { endpoints, access });
+  const problem = async (access: EtcdAccess, endpoints?: readonly string[]) => {
+    const metadata = open(access, endpoints);
+    const found = await metadata.get('a').then(
+      () => 'none',
+      (error: RoceError) => `${error.message} ${error.hint}`,
+    );
+    await metadata.close();
+    return found;
+  };
+
+  it('keeps what it is given, and says what has changed', async () => {
+    const metadata = open(credentials());
+    const changed: string[] = [];
+    const stop = metadata.watch('k', (key) => changed.push(key));
+    await eventually(async () => {
+      expect(await metadata.commit({ compare: [], put: [{ key: 'k', value: 'v' }] })).toBeGreaterThan(0);
+      return changed.includes('k');
+    });
+    expect((await metadata.get('k'))?.value).toBe('v');
+    stop();
+    await metadata.close();
+  });
+
+  it('says which file to name where certificates are missing, or those of others', async () => {
+    expect(await problem({})).toMatch(/\?ca=FILE/);
+    expect(await problem({ ...credentials(), ca: pem('ca-cert', 'others') })).toMatch(/not signed by .*\?ca=FILE/);
+    expect(await problem({ ca: pem('ca-cert') })).toMatch(/wants a certificate of its own clients.*cert=FILE&key=FILE/);
+    const other = { cert: pem('client-cert', 'others'), key: pem('client-key', 'others') };
+    expect(await problem({ ...credentials(), ...other })).toMatch(/wants a certificate of its own clients/);
+    expect(await problem({}, [etcd.endpoints[0].replace('https', 'http')])).toMatch(/write 'etcd:https:/);
+  });
+
+  it.runIf(isBuilt)('is refused by the command in the same words', async () => {
+    const file = (name: string) => join(folder, 'certificates', `${name}.pem`);
+    const run = async (query: string) => {
+      const program = Program.rocev2(
+        'extents',
+        'manager',
+        '-p',
+        '0',
+        '--metadata',
+        `etcd:${etcd.endpoints[0]}${query}`,
+      );
+      try {
+        return await program.writes('stderr', /listening on|\?ca=FILE|certificate of its own/);
+      } finally {
+        program.kill('SIGKILL');
+        await program.ended();
+      }
+    };
+    const all = `?ca=${file('ca-cert')}&cert=${file('client-cert')}&key=${file('client-key')}`;
+    expect((await run(all))[0]).toBe('listening on');
+    expect((await run(''))[0]).toBe('?ca=FILE');
+    expect((await run(`?ca=${file('ca-cert')}`))[0]).toBe('certificate of its own');
+  });
+
+  /** The last one: from here on there are users. */
+  it('knows users by their passwords', async () => {
+    expect(await problem({ ...credentials(), user: 'root', password: 'x' })).toMatch(/it has no users/);
+    const root = { name: 'root', password: 'secret' };
+    const gateway = new EtcdGateway(etcd.endpoints, SYSTEM_CLOCK, 5000, credentials());
+    await gateway.ask('/v3/auth/role/add', { name: 'root' });
+    await gateway.ask('/v3/auth/user/add', root);
+    await gateway.ask('/v3/auth/user/grant', { user: 'root', role: 'root' });
+    await gateway.ask('/v3/auth/enable', {});
+    gateway.close();
+    expect(await problem({ ...credentials(), user: 'root', password: 'secret' })).toMatch(/subject has no CN/);
+    const nameless = { ca: pem('ca-cert'), cert: pem('nameless-cert'), key: pem('nameless-key') };
+    expect(await problem({ ...nameless, user: 'root', password: 'secret' })).toBe('none');
+    expect(await problem({ ...nameless, user: 'root', password: 'wrong' })).toMatch(/file with its password/);
+    expect(await problem(nameless)).toMatch(/user=NAME&password=FILE/);
   });
 });
 

@@ -16,8 +16,11 @@ export function hasOpenssl(): boolean {
 
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
 
-/** A folder with an authority, and certificates of a server at localhost and 127.0.0.1 and of a client, in the names of files that NBD programs use. */
-export function makeCertificates(folder: string): void {
+/**
+ * A folder with an authority, and certificates of a server at localhost and 127.0.0.1 and of a client, in the names of files that NBD programs use. `purpose`: of the
+ * server's, `serverAuth,clientAuth` for one that connects as well.
+ */
+export function makeCertificates(folder: string, purpose = 'serverAuth'): void {
   mkdirSync(folder);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
   openssl('req', '-x509', ...KEY, '-subj', '/CN=authority of a test', '-keyout', 'ca-key.pem', '-out', 'ca-cert.pem');
@@ -28,8 +31,16 @@ export function makeCertificates(folder: string): void {
       ...['-addext', 'basicConstraints=critical,CA:FALSE'],
       ...['-keyout', `${side}-key.pem`, '-out', `${side}-cert.pem`],
     );
-  sign('server', 'DNS:localhost,IP:127.0.0.1', 'serverAuth');
+  sign('server', 'DNS:localhost,IP:127.0.0.1', purpose);
   sign('client', 'DNS:client', 'clientAuth');
+}
+
+/** Adds a certificate of a client whose subject has no common name. */
+export function makeNameless(folder: string): void {
+  const signed = ['-CA', 'ca-cert.pem', '-CAkey', 'ca-key.pem', '-subj', '/O=a test'];
+  const purpose = ['-addext', 'extendedKeyUsage=clientAuth', '-addext', 'basicConstraints=critical,CA:FALSE'];
+  const files = ['-keyout', 'nameless-key.pem', '-out', 'nameless-cert.pem'];
+  execFileSync('openssl', ['req', '-x509', ...KEY, ...signed, ...purpose, ...files], { cwd: folder, stdio: 'ignore' });
 }
 
 /** Has the authority withdraw the certificate of the client: `ca-crl.pem`. */

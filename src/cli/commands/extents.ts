@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
-import { isEtcdEndpoint } from '../../extents/live/etcd-gateway.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { type ClusterOptions, MANAGER_PORT, parseManagers } from '../extents/cluster.js';
 import {
@@ -15,6 +14,7 @@ import {
   runDiskRemove,
   runDiskSnapshot,
 } from '../extents/disks.js';
+import { parseEtcdPlace } from '../extents/etcd-place.js';
 import { type ManagerOptions, type NodeOptions, runManager, runNode } from '../extents/serve.js';
 import { runStatus, type StatusOptions } from '../extents/status.js';
 import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from '../extents/streams.js';
@@ -42,15 +42,7 @@ const CODE_CHOICES = ['none', ...CODE_NAMES] as const;
 
 const managerOption = textOption(parseManagers);
 
-const etcdOption = textOption((text) => {
-  const endpoints = text.replace(/^etcd:/, '').split(',');
-  if (text.startsWith('etcd:') && endpoints.every(isEtcdEndpoint)) return endpoints;
-  throw new RoceError(
-    'ERR_ROCE_MALFORMED',
-    `'${text}' is no store of metadata`,
-    'write etcd:http://HOST:PORT[,http://HOST:PORT...]',
-  );
-});
+const etcdOption = textOption(parseEtcdPlace);
 
 const recordOption = textOption((text) => {
   const bytes = parseSizeBytes(text);
@@ -189,7 +181,9 @@ function registerManager(extents: Command, io: CliIo): void {
       `
 Examples:
   rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1 --estats
-  rocev2 extents manager --metadata etcd:http://10.0.0.7:2379,http://10.0.0.8:2379 --bind 10.0.0.1`,
+  rocev2 extents manager --metadata etcd:http://10.0.0.7:2379,http://10.0.0.8:2379 --bind 10.0.0.1
+  rocev2 extents manager --metadata 'etcd:https://10.0.0.7:2379?ca=ca.pem&cert=manager.pem&key=manager-key.pem'
+  rocev2 extents manager --metadata 'etcd:https://10.0.0.7:2379?ca=ca.pem&user=extents&password=password.txt'`,
     )
     .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
 }

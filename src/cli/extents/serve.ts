@@ -3,7 +3,13 @@
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { type ExtentTransport, type NodeCounters, serveManager, serveNode } from '../../extents/index.js';
+import {
+  type ExtentTransport,
+  type NodeCounters,
+  type ServeManagerOptions,
+  serveManager,
+  serveNode,
+} from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { orInterrupted, untilInterrupted } from '../interruption.js';
@@ -12,6 +18,7 @@ import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
 import { type ManagerPlace, managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
+import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { serveClusterDocument } from './telemetry.js';
 
 /** Options of `rocev2 extents manager`. */
@@ -19,7 +26,7 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
   /** Folder of the metadata, unless etcd has it. */
   readonly dir?: string;
   /** Members of etcd. */
-  readonly metadata?: readonly string[];
+  readonly metadata?: EtcdPlace;
   /** TCP port. */
   readonly port: number;
   /** IP address of this side. */
@@ -81,7 +88,7 @@ export interface ExtentsNodeResult extends NodeCounters {
 /** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
   const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
-  const place = metadataPlace(options);
+  const place = await metadataPlace(options);
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
   await using manager = await serveManager({ device, ...place, port, extentBytes, transport, ...codingOf(options) });
@@ -100,15 +107,19 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   output.document('extents-manager', { address, ...(cluster !== undefined && { cluster }), leads, seconds });
 }
 
-/** Where the metadata is. Throws ERR_ROCE_MISMATCH unless there is one place. */
-function metadataPlace({ dir, metadata }: ManagerOptions): { folder?: string; etcd?: readonly string[] } {
+/** Where the metadata is. Rejects with ERR_ROCE_MISMATCH unless there is one place, and for files that cannot be read. */
+async function metadataPlace({
+  dir,
+  metadata,
+}: ManagerOptions): Promise<Pick<ServeManagerOptions, 'folder' | 'etcd' | 'etcdAccess'>> {
   if ((dir === undefined) === (metadata === undefined))
     throw new RoceError(
       'ERR_ROCE_MISMATCH',
       'the metadata is in one place',
       'write --dir PATH, or --metadata etcd:URL',
     );
-  return { ...(dir !== undefined && { folder: dir }), ...(metadata !== undefined && { etcd: metadata }) };
+  if (metadata === undefined) return { folder: dir! };
+  return { etcd: metadata.endpoints, etcdAccess: await etcdAccessOf(metadata) };
 }
 
 /** Runs a node until Ctrl-C, which is its normal end. */

@@ -3,9 +3,12 @@
  * decimal strings. Requests go to one member, and to the next one when that fails.
  */
 
+import { type IncomingMessage, Agent as PlainAgent, request as requestPlain } from 'node:http';
+import { request as requestSecure, Agent as SecureAgent } from 'node:https';
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
+import { type EtcdAccess, hintFor, tlsOf } from './etcd-access.js';
 
 /** Whether this says where a member is: `http://HOST:PORT`. */
 export function isEtcdEndpoint(text: string): boolean {
@@ -15,6 +18,7 @@ export function isEtcdEndpoint(text: string): boolean {
 /** Errors of a connection that was never there: the member has not seen the request. */
 const UNSENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
 const ERROR_TEXT_MAX = 200;
+const STATUS_OK = 200;
 const WATCH_RETRY_MS = 500;
 
 /** The members of one etcd. */
@@ -22,15 +26,22 @@ export class EtcdGateway {
   readonly #endpoints: readonly string[];
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #access: EtcdAccess;
+  readonly #plain = new PlainAgent({ keepAlive: true });
+  readonly #secure: SecureAgent;
+  /** What a user is known by, once it has said its password. */
+  #token: Promise<string> | undefined;
   readonly #ends = new AbortController();
   /** Which one is asked. */
   #at = 0;
 
   /** `endpoints`: such as `http://10.0.0.1:2379`, at least one. `timeoutMs`: how long a member may take. */
-  constructor(endpoints: readonly string[], clock: Clock, timeoutMs: number) {
+  constructor(endpoints: readonly string[], clock: Clock, timeoutMs: number, access: EtcdAccess = {}) {
     this.#endpoints = endpoints;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#access = access;
+    this.#secure = new SecureAgent({ keepAlive: true, ...tlsOf(access) });
   }
 
   /** Asks what changes nothing, or may happen twice: at one member after another. */
@@ -68,16 +79,49 @@ export class EtcdGateway {
     );
     try {
       const response = await this.#fetch(endpoint, path, body, AbortSignal.any([late.signal, this.#ends.signal]));
-      return (await response.json()) as T;
+      return JSON.parse(await textOf(response)) as T;
     } finally {
       cancel();
     }
   }
 
-  async #fetch(endpoint: string, path: string, body: object, signal: AbortSignal): Promise<Response> {
-    const response = await fetch(new URL(path, endpoint), { method: 'POST', body: JSON.stringify(body), signal });
-    if (response.ok) return response;
-    throw new Error(`status ${response.status}: ${(await response.text()).slice(0, ERROR_TEXT_MAX)}`);
+  /** Asks in the name of the user, if there is one; once more where etcd has forgotten that it knew it. */
+  async #fetch(endpoint: string, path: string, body: object, signal: AbortSignal): Promise<IncomingMessage> {
+    const { user, password = '' } = this.#access;
+    if (user === undefined) return this.#send(endpoint, path, body, { signal });
+    for (let attempt = 1; ; attempt++) {
+      this.#token ??= this.#send(endpoint, '/v3/auth/authenticate', { name: user, password }, { signal }).then(
+        async (response) => (JSON.parse(await textOf(response)) as { token: string }).token,
+      );
+      const token = this.#token;
+      try {
+        return await this.#send(endpoint, path, body, { signal, token: await token });
+      } catch (error) {
+        if (this.#token === token) this.#token = undefined;
+        if (attempt > 1 || !/invalid auth token/.test((error as Error).message)) throw error;
+      }
+    }
+  }
+
+  /** Resolves with the answer to one request, if it is a good one. */
+  async #send(
+    endpoint: string,
+    path: string,
+    body: object,
+    { signal, token }: { readonly signal: AbortSignal; readonly token?: string },
+  ): Promise<IncomingMessage> {
+    const url = new URL(path, endpoint);
+    const isSecure = url.protocol === 'https:';
+    const headers = { 'content-type': 'application/json', ...(token !== undefined && { authorization: token }) };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const agent = isSecure ? this.#secure : this.#plain;
+      const options = { method: 'POST', headers, agent, signal };
+      const request = (isSecure ? requestSecure : requestPlain)(url, options, resolve);
+      request.on('error', (error) => reject(signal.aborted ? signal.reason : error));
+      request.end(JSON.stringify(body));
+    });
+    if (response.statusCode === STATUS_OK) return response;
+    throw new Error(`status ${response.statusCode}: ${(await textOf(response)).slice(0, ERROR_TEXT_MAX)}`);
   }
 
   /** Calls back with every event of a watch, from now on, and begins it anew when it ends. The result ends it. */
@@ -104,33 +148,34 @@ export class EtcdGateway {
   /** Ends all requests and watches. */
   close(): void {
     this.#ends.abort(new Error('closed'));
+    this.#plain.destroy();
+    this.#secure.destroy();
   }
 }
 
-async function* linesOf(response: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = '';
+  response.setEncoding('utf8');
+  for await (const piece of response) text += piece;
+  return text;
+}
+
+async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
-  for await (const chunk of response.body! as unknown as AsyncIterable<Uint8Array>) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+  response.setEncoding('utf8');
+  for await (const piece of response) {
+    const lines = (rest + piece).split('\n');
     rest = lines.pop()!;
     for (const line of lines) if (line.trim() !== '') yield line;
   }
 }
 
 function isUnsent(error: unknown): boolean {
-  const { cause } = error as { readonly cause?: { readonly code?: string } };
-  return UNSENT.has(cause?.code ?? '');
+  return UNSENT.has((error as NodeJS.ErrnoException).code ?? '');
 }
 
 function unreachable(endpoint: string, cause: unknown): RoceError {
-  const { message, cause: inner } = cause as Error;
-  const why = inner instanceof Error ? inner.message || (inner as NodeJS.ErrnoException).code : message;
-  return new RoceError(
-    'ERR_ROCE_CONNECT',
-    `etcd does not answer at ${endpoint}: ${why}`,
-    'is it up, with a majority of its members?',
-    {
-      cause,
-    },
-  );
+  const { message, code } = cause as NodeJS.ErrnoException;
+  const text = `etcd does not answer at ${endpoint}: ${message || code}`;
+  return new RoceError('ERR_ROCE_CONNECT', text, hintFor(cause), { cause });
 }

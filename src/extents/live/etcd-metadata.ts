@@ -6,6 +6,7 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { Metadata, MetadataEntry, Transaction } from '../metadata.js';
+import type { EtcdAccess } from './etcd-access.js';
 import { EtcdGateway } from './etcd-gateway.js';
 
 /** All keys of a cluster begin so. */
@@ -40,6 +41,8 @@ export interface EtcdOptions {
   readonly prefix?: string;
   /** How long a member may take, milliseconds. Default 2,000. */
   readonly timeoutMs?: number;
+  /** What its members want of us. */
+  readonly access?: EtcdAccess;
 }
 
 /** A store in etcd 3.4 or later. */
@@ -47,8 +50,8 @@ export class EtcdMetadata implements Metadata {
   readonly #gateway: EtcdGateway;
   readonly #prefix: string;
 
-  constructor(clock: Clock, { endpoints, prefix = PREFIX, timeoutMs = TIMEOUT_MS }: EtcdOptions) {
-    this.#gateway = new EtcdGateway(endpoints, clock, timeoutMs);
+  constructor(clock: Clock, { endpoints, prefix = PREFIX, timeoutMs = TIMEOUT_MS, access }: EtcdOptions) {
+    this.#gateway = new EtcdGateway(endpoints, clock, timeoutMs, access);
     this.#prefix = prefix;
   }
 

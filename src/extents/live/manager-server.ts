@@ -15,6 +15,7 @@ import type { ClusterStatus, ManagerPlace } from '../messages.js';
 import type { Metadata } from '../metadata.js';
 import type { ManagerParts } from '../stream-manager.js';
 import { Closing } from './closing.js';
+import type { EtcdAccess } from './etcd-access.js';
 import { isEtcdEndpoint } from './etcd-gateway.js';
 import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
@@ -36,6 +37,8 @@ export interface ServeManagerOptions {
   readonly folder?: string;
   /** Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them leads. */
   readonly etcd?: readonly string[];
+  /** What etcd wants of those who use it: certificates, a user. Default: nothing. */
+  readonly etcdAccess?: EtcdAccess;
   /** TCP port; 0 lets the system choose. Nodes and clients find the manager by it, also after it has been started anew. */
   readonly port: number;
   /** TCP address to listen on, default the device's. */
@@ -54,6 +57,7 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   device: true,
   folder: true,
   etcd: true,
+  etcdAccess: true,
   port: true,
   host: true,
   extentBytes: true,
@@ -118,7 +122,7 @@ type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
   const { device, folder, etcd, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
-  const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport } = options;
+  const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport, etcdAccess: access = {} } = options;
   checkKind('folder', folder, etcd !== undefined || (typeof folder === 'string' && folder !== ''), 'a path');
   if (etcd !== undefined) checkEndpoints(etcd, folder);
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
@@ -131,7 +135,9 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   return closing.unlessFailed(async () => {
     const files = folder === undefined ? undefined : closing.use(await FolderFiles.open(folder));
     const store =
-      files === undefined ? new EtcdMetadata(clock, { endpoints: etcd! }) : await LogMetadata.open(files, clock);
+      files === undefined
+        ? new EtcdMetadata(clock, { endpoints: etcd!, access })
+        : await LogMetadata.open(files, clock);
     closing.defer(() => store.close());
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(new Peers(device, transport));

@@ -1,0 +1,80 @@
+/** `etcd:URL[,URL...][?ca=FILE&cert=FILE&key=FILE&user=NAME&password=FILE]`: where managers keep what they know, and what etcd wants of them. */
+
+import { readFile } from 'node:fs/promises';
+import { RoceError } from '../../core/errors.js';
+import { whyUnreadable } from '../../core/file-errors.js';
+import type { EtcdAccess } from '../../extents/live/etcd-access.js';
+import { isEtcdEndpoint } from '../../extents/live/etcd-gateway.js';
+
+/** An etcd as it is written. */
+export interface EtcdPlace {
+  /** Its members. */
+  readonly endpoints: readonly string[];
+  /** Files of certificates and of a password, and the name of a user. */
+  readonly given: Partial<Record<keyof EtcdAccess, string>>;
+}
+
+const PARAMETERS: Readonly<Record<keyof EtcdAccess, true>> = {
+  ca: true,
+  cert: true,
+  key: true,
+  user: true,
+  password: true,
+};
+const FORM =
+  'write etcd:http://HOST:PORT[,http://HOST:PORT...], or https:// and behind it ?ca=FILE&cert=FILE&key=FILE, and user=NAME&password=FILE for a user whose password is in a file';
+
+/** Reads one. Throws ERR_ROCE_MALFORMED, or ERR_ROCE_CONFLICT for parameters that do not go together. */
+export function parseEtcdPlace(text: string): EtcdPlace {
+  const [, list = '', query] = /^etcd:([^?]+)(?:\?(.+))?$/.exec(text) ?? [];
+  const endpoints = list.split(',');
+  const given = Object.fromEntries((query?.split('&') ?? []).map(parameter));
+  const isKnown = Object.entries(given).every(([name, value]) => name in PARAMETERS && value !== '');
+  if (!endpoints.every(isEtcdEndpoint) || !isKnown)
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no store of metadata`, FORM);
+  const together = (one: keyof EtcdAccess, other: keyof EtcdAccess) => {
+    if (one in given === other in given) return;
+    throw new RoceError('ERR_ROCE_CONFLICT', `'${one}' and '${other}' of etcd go together`, FORM);
+  };
+  together('cert', 'key');
+  together('user', 'password');
+  if (('ca' in given || 'cert' in given) && !endpoints.every((endpoint) => endpoint.startsWith('https:')))
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      "'ca' and 'cert' are for TLS",
+      'write https:// before each member of etcd',
+    );
+  return { endpoints, given };
+}
+
+function parameter(text: string): [name: string, value: string] {
+  const at = text.indexOf('=');
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Reads the files. Rejects with ERR_ROCE_IO, and ERR_ROCE_MALFORMED for one that is none of certificates or keys. */
+export async function etcdAccessOf({ given }: EtcdPlace): Promise<EtcdAccess> {
+  const access: Record<string, string> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (name === 'user') access[name] = value;
+    else if (name === 'password') access[name] = (await read(name, value)).replace(/\r?\n$/, '');
+    else access[name] = await readPem(name, value);
+  }
+  return access;
+}
+
+async function readPem(name: string, path: string): Promise<string> {
+  const text = await read(name, path);
+  const what = name === 'key' ? 'private key' : 'certificate';
+  if (text.includes(`-----BEGIN ${name === 'key' ? '' : 'CERTIFICATE'}`)) return text;
+  throw new RoceError('ERR_ROCE_MALFORMED', `'${name}' of etcd: ${path} has no ${what}`, 'name a file in PEM');
+}
+
+async function read(name: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const why = whyUnreadable(cause);
+    throw new RoceError('ERR_ROCE_IO', `'${name}' of etcd: cannot read ${path}: ${why}`, undefined, { cause });
+  }
+}
