@@ -4,14 +4,12 @@
  * the CRCs that came with the write. One owner writes, by the lease of the log; a second one fences it.
  */
 
-import { crc32c } from '../../core/crc32c.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import {
   type BlockDevice,
   BlockDeviceError,
   type BlockExtent,
   checkRange,
-  EXTENTS_MAX,
   isWholeBlocks,
   type WriteOptions,
 } from '../../storage-rpc/disk/block-device.js';
@@ -20,7 +18,9 @@ import { RangeLock } from '../../storage-rpc/disk/range-lock.js';
 import { codeOf } from '../messages.js';
 import { recordBytes } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
-import { type BlockMap, DISK_BLOCK_BYTES, type MapRun, PAGE_BYTES, RECORD_BLOCKS_MAX, recordOf } from './block-map.js';
+import { allOf } from './all-of.js';
+import { type BlockMap, DISK_BLOCK_BYTES, PAGE_BYTES, RECORD_BLOCKS_MAX } from './block-map.js';
+import { BlockReads } from './block-reads.js';
 import { Cleaner, type MovedBlock } from './cleaner.js';
 import { type DiskParts, logOf, mapOf } from './disk-parts.js';
 import { applyLogRecord, encodeLogRecord, type LogRecord } from './log-records.js';
@@ -28,8 +28,6 @@ import type { DiskMetadata } from './map-records.js';
 import { MapStore } from './map-store.js';
 import { findRoot, recoverDisk } from './recovery.js';
 
-/** Requests of one read that are under way at a time. */
-const READS_MAX = 32;
 /** A checkpoint is written when the log has grown by so many times what it would write. */
 const LOG_PER_CHECKPOINT = 4;
 /** Most bytes of log between two checkpoints: what a recovery reads. */
@@ -64,8 +62,8 @@ export class StreamDisk implements BlockDevice {
   readonly metadata: DiskMetadata;
   /** Offsets and lengths are free; whole blocks of 4 KiB are faster. */
   readonly blockBytes = 1;
-  readonly #parts: DiskParts;
   readonly #map: BlockMap;
+  readonly #blocks: BlockReads;
   readonly #ownership: Ownership | undefined;
   readonly #lock = new RangeLock();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -82,9 +80,9 @@ export class StreamDisk implements BlockDevice {
     { map, position }: { readonly map: BlockMap; readonly position: Location | undefined },
     owned?: { readonly log: StreamWriter; readonly store: MapStore },
   ) {
-    this.#parts = parts;
     this.metadata = metadata;
     this.#map = map;
+    this.#blocks = new BlockReads(parts.reader, map, metadata.name);
     this.#position = position;
     if (owned === undefined) return;
     const cleaner = new Cleaner(parts, {
@@ -203,9 +201,9 @@ export class StreamDisk implements BlockDevice {
     this.#check(offset, length, 'EINVAL');
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;
-    if (isWholeBlocks(offset, length)) return this.#track(this.#read(first, count, into, undefined));
+    if (isWholeBlocks(offset, length)) return this.#track(this.#blocks.read(first, count, into, undefined));
     const blocks = Buffer.allocUnsafe(count * DISK_BLOCK_BYTES);
-    await this.#track(this.#read(first, count, blocks, undefined));
+    await this.#track(this.#blocks.read(first, count, blocks, undefined));
     into.set(blocks.subarray(offset - first * DISK_BLOCK_BYTES, offset - first * DISK_BLOCK_BYTES + length));
   }
 
@@ -214,45 +212,8 @@ export class StreamDisk implements BlockDevice {
     if (!isWholeBlocks(offset, length))
       throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${DISK_BLOCK_BYTES}`);
     const crcs = new Uint32Array(length / DISK_BLOCK_BYTES);
-    await this.#track(this.#read(offset / DISK_BLOCK_BYTES, crcs.length, into, crcs));
+    await this.#track(this.#blocks.read(offset / DISK_BLOCK_BYTES, crcs.length, into, crcs));
     return crcs;
-  }
-
-  /** Reads blocks to the start of `into`, and their CRCs to that of `crcs`. */
-  async #read(first: number, count: number, into: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
-    const runs = this.#map.runs(first, count);
-    let next = 0;
-    const work = async () => {
-      while (next < runs.length) {
-        const run = runs[next++];
-        const at = (run.block - first) * DISK_BLOCK_BYTES;
-        const bytes = into.subarray(at, at + run.count * DISK_BLOCK_BYTES);
-        await this.#readRun(run, bytes, crcs?.subarray(run.block - first, run.block - first + run.count));
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(READS_MAX, runs.length) }, work));
-  }
-
-  async #readRun(run: MapRun, into: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
-    if (run.extent === 0) {
-      into.fill(0);
-      crcs?.fill(crc32c(new Uint8Array(DISK_BLOCK_BYTES)));
-      return;
-    }
-    const { offset, index } = recordOf(run);
-    try {
-      const blocks = await this.#parts.reader.read(run.extent, offset, index, run.count);
-      into.set(blocks.data);
-      crcs?.set(blocks.crcs);
-    } catch (cause) {
-      // The cleaner may have moved the blocks, and given their extent back.
-      const isSame = Array.from({ length: run.count }, (_, k) => k).every((k) =>
-        this.#map.isAt(run.block + k, { extent: run.extent, word: run.word + k }),
-      );
-      if (!isSame) return this.#read(run.block, run.count, into, crcs);
-      const text = `${run.count} blocks at ${run.block * DISK_BLOCK_BYTES} of '${this.metadata.name}' cannot be read`;
-      throw new BlockDeviceError('EIO', `${text}: ${(cause as Error).message}`, { cause });
-    }
   }
 
   async write(offset: number, data: Uint8Array, { crcs }: WriteOptions = {}): Promise<void> {
@@ -273,8 +234,8 @@ export class StreamDisk implements BlockDevice {
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const last = Math.floor((offset + data.length - 1) / DISK_BLOCK_BYTES);
     const blocks = Buffer.alloc((last - first + 1) * DISK_BLOCK_BYTES);
-    await this.#read(first, 1, blocks, undefined);
-    if (last > first) await this.#read(last, 1, blocks.subarray((last - first) * DISK_BLOCK_BYTES), undefined);
+    await this.#blocks.read(first, 1, blocks, undefined);
+    if (last > first) await this.#blocks.read(last, 1, blocks.subarray((last - first) * DISK_BLOCK_BYTES), undefined);
     blocks.set(data, offset - first * DISK_BLOCK_BYTES);
     await this.#writeBlocks(first, blocks, undefined);
   }
@@ -361,19 +322,7 @@ export class StreamDisk implements BlockDevice {
 
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     this.#check(offset, length, 'EINVAL');
-    const first = Math.floor(offset / DISK_BLOCK_BYTES);
-    const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;
-    const found: { lengthBytes: number; hole: boolean; zero: boolean }[] = [];
-    for (const run of this.#map.runs(first, count)) {
-      const hole = run.extent === 0;
-      const from = Math.max(offset, run.block * DISK_BLOCK_BYTES);
-      const lengthBytes = Math.min(offset + length, (run.block + run.count) * DISK_BLOCK_BYTES) - from;
-      const last = found.at(-1);
-      if (last?.hole === hole) last.lengthBytes += lengthBytes;
-      else if (found.length === EXTENTS_MAX) break;
-      else found.push({ lengthBytes, hole, zero: hole });
-    }
-    return found;
+    return this.#blocks.status(offset, length);
   }
 
   /** Bytes of log after which a checkpoint is worth what it writes. */
@@ -445,10 +394,4 @@ export class StreamDisk implements BlockDevice {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-/** Waits for all, and rejects with the first error after that: buffers are free then. */
-async function allOf(works: ReadonlyArray<Promise<void> | undefined>): Promise<void> {
-  const failed = (await Promise.allSettled(works)).find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
 }
