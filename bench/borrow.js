@@ -46,6 +46,7 @@ const path = new Path({
   remoteUdpPort: boundUdpPort(receiver),
   dscp: 0,
   ecn: 0,
+  makesIcrc: true,
 });
 const memory = new Uint8Array(Number(values.mib) << 20).fill(1);
 const keys = new KeyTable(systemRandom());
