@@ -35,14 +35,14 @@ class CreditDesk implements Schedulable {
   }
 }
 
-/** By the counters of the NIC, which it has for itself. */
-const desks = new WeakMap<object, CreditDesk>();
+/** By their NIC. */
+const desks = new WeakMap<QpHost, CreditDesk>();
 
 function deskOf(host: QpHost): CreditDesk {
-  let desk = desks.get(host.counters);
+  let desk = desks.get(host);
   if (desk === undefined) {
     desk = new CreditDesk(host);
-    desks.set(host.counters, desk);
+    desks.set(host, desk);
   }
   return desk;
 }
@@ -68,7 +68,7 @@ export class CreditPoint implements CreditTaker {
 
   /** A new connection begins, or none is any more. */
   reset(): void {
-    desks.get(this.#qp.host.counters)?.pacer.leave(this);
+    desks.get(this.#qp.host)?.pacer.leave(this);
     this.#arrived = 0;
     this.#granted = 0;
     this.#target = 0;

@@ -1,6 +1,7 @@
 /** A cluster of extents, as its manager knows it: nodes, extents by state, redundancy, repairs, seals, space. */
 
-import type { AttachedCluster, ClusterDetail, ClusterReading, ClusterSample } from '../messages/attached.js';
+import type { AttachedCluster, ClusterSample } from '../messages/attached.js';
+import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
 import { formatBytes, formatCount, formatPerSecond } from './format.js';

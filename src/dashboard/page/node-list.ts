@@ -1,6 +1,7 @@
 /** The nodes of a cluster, a line each: what each one has, how it does, and how it did over the time that is remembered. */
 
-import type { AttachedNodeState, ClusterNodeDetail, ClusterSample } from '../messages/attached.js';
+import type { ClusterSample } from '../messages/attached.js';
+import type { AttachedNodeState, ClusterNodeDetail } from '../messages/cluster.js';
 import { element, svgElement } from './dom.js';
 import { formatBytes, formatCount, formatNs } from './format.js';
 
