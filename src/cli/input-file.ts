@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnreadable } from '../core/file-errors.js';
 
-/** The whole file. Throws ERR_ROCE_IO, which names the file and says why it cannot be read. */
-export async function readInputFile(path: string): Promise<Buffer> {
+/** The whole file. Throws ERR_ROCE_IO, which names the file and says why it cannot be read; `whose` begins its message, for what is no option of its own. */
+export async function readInputFile(path: string, whose = ''): Promise<Buffer> {
   return await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new RoceError('ERR_ROCE_IO', `cannot read ${path}: ${whyUnreadable(cause)}`, undefined, { cause });
+    throw new RoceError('ERR_ROCE_IO', `${whose}cannot read ${path}: ${whyUnreadable(cause)}`, undefined, { cause });
   });
 }
 

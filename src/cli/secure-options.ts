@@ -1,12 +1,11 @@
 /** Options of commands whose packets may be protected: how this end proves itself, and to whom it listens. */
 
-import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { RoceError } from '../core/errors.js';
-import { whyUnreadable } from '../core/file-errors.js';
 import { PACKET_CIPHERS, type PacketCipherName } from '../ring/protection.js';
 import { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';
 import { SECURE_MODES, type SecureMode, type SecureOptions } from '../verbs/security.js';
+import { readInputFile } from './input-file.js';
 import { choiceOption } from './options.js';
 
 /** The options as they were given. */
@@ -107,9 +106,5 @@ function noCredentials(): RoceError {
 }
 
 async function read(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new RoceError('ERR_ROCE_IO', `cannot read ${path}: ${whyUnreadable(cause)}`, undefined, { cause });
-  }
+  return (await readInputFile(path)).toString('utf8');
 }

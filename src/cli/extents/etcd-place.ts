@@ -1,10 +1,9 @@
 /** `etcd:URL[,URL...][?ca=FILE&cert=FILE&key=FILE&user=NAME&password=FILE]`: where managers keep what they know, and what etcd wants of them. */
 
-import { readFile } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
-import { whyUnreadable } from '../../core/file-errors.js';
 import type { EtcdAccess } from '../../extents/live/etcd-access.js';
 import { isEtcdEndpoint } from '../../extents/live/etcd-gateway.js';
+import { readInputFile } from '../input-file.js';
 
 /** An etcd as it is written. */
 export interface EtcdPlace {
@@ -71,10 +70,5 @@ async function readPem(name: string, path: string): Promise<string> {
 }
 
 async function read(name: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    const why = whyUnreadable(cause);
-    throw new RoceError('ERR_ROCE_IO', `'${name}' of etcd: cannot read ${path}: ${why}`, undefined, { cause });
-  }
+  return (await readInputFile(path, `'${name}' of etcd: `)).toString('utf8');
 }
