@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
@@ -10,15 +11,33 @@ import { eventually } from '../support/eventually.js';
 export const WHY_NO_ETCD =
   spawnSync('etcd', ['--version']).status === 0 ? undefined : 'etcd is not installed (apt-get install etcd-server)';
 
+/** Ports that the system gives to nobody by itself: a member that dials the others until they are there must not take the port of one for its own end. */
+const PORTS = { first: 21_000, count: 10_000 } as const;
+/** How long a member may take to say how it is, milliseconds. */
+const STATUS_MS = 2_000;
+
 /** A port where nobody listens. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
+
+interface MemberStatus {
+  readonly leader?: string;
+  readonly header: { readonly member_id: string };
+}
+
+class EndedMember extends Error {}
 
 /** One etcd. */
 export class EtcdMembers {
@@ -47,7 +66,8 @@ export class EtcdMembers {
     return members;
   }
 
-  static async start(folder: string, count: number): Promise<EtcdMembers> {
+  /** Members that all follow one leader. Somebody may take a port before a member has it: then all begin anew, with other ports. */
+  static async start(folder: string, count: number, attempts = 3): Promise<EtcdMembers> {
     const members = new EtcdMembers();
     const peers: string[] = [];
     for (let k = 0; k < count; k++) {
@@ -63,25 +83,45 @@ export class EtcdMembers {
       const of = ['--name', `m${k}`, '--data-dir', join(folder, `m${k}`), '--initial-cluster', cluster];
       members.#processes.push(spawn('etcd', [...of, ...urls], { stdio: 'ignore' }));
     });
-    await eventually(async () => (await members.leader()) !== undefined, { limitMs: 60_000, everyMs: 50 });
-    return members;
+    try {
+      await eventually(() => members.#isWhole(), { limitMs: 60_000, everyMs: 50 });
+      return members;
+    } catch (error) {
+      await members.stop();
+      if (!(error instanceof EndedMember) || attempts === 1) throw error;
+      rmSync(folder, { recursive: true, force: true });
+      return EtcdMembers.start(folder, count, attempts - 1);
+    }
+  }
+
+  /** Whether all members follow one leader: what is tested needs all of them at first. Throws if one has ended by itself. */
+  async #isWhole(): Promise<boolean> {
+    const dead = this.#processes.findIndex(({ exitCode }) => exitCode !== null);
+    if (dead >= 0) throw new EndedMember(`member m${dead} of etcd ended with ${this.#processes[dead].exitCode}`);
+    const leaders = (await this.#statuses()).map((one) => one?.leader);
+    return leaders.every((one) => one !== undefined && one !== '0' && one === leaders[0]);
   }
 
   /** Which one leads, as the members that answer say. */
   async leader(): Promise<number | undefined> {
-    const told = await Promise.all(
-      this.endpoints.map(async (endpoint) => {
-        try {
-          const response = await fetch(`${endpoint}/v3/maintenance/status`, { method: 'POST', body: '{}' });
-          return (await response.json()) as { leader?: string; header: { member_id: string } };
-        } catch {
-          return undefined;
-        }
-      }),
-    );
+    const told = await this.#statuses();
     const leader = told.find((one) => one?.leader !== undefined && one.leader !== '0')?.leader;
     const found = told.findIndex((one) => one !== undefined && one.header.member_id === leader);
     return found < 0 ? undefined : found;
+  }
+
+  /** What each says of itself; undefined: nothing. */
+  #statuses(): Promise<Array<MemberStatus | undefined>> {
+    const options = () => ({ method: 'POST', body: '{}', signal: AbortSignal.timeout(STATUS_MS) });
+    const ask = async (endpoint: string) => {
+      try {
+        const response = await fetch(`${endpoint}/v3/maintenance/status`, options());
+        return (await response.json()) as MemberStatus;
+      } catch {
+        return undefined;
+      }
+    };
+    return Promise.all(this.endpoints.map(ask));
   }
 
   async kill(member: number): Promise<void> {

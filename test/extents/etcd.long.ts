@@ -18,7 +18,8 @@ import { hasOpenssl, makeCertificates, makeNameless } from '../support/certifica
 import { eventually } from '../support/eventually.js';
 import { EtcdMembers, freePort, WHY_NO_ETCD } from './etcd-members.js';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
+const STAGE_LIMIT_MS = 60_000;
 const MANAGERS = 3;
 const NODES = 4;
 
@@ -178,7 +179,7 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('three managers over thre
     await device?.close();
     for (const program of programs) program.kill('SIGKILL');
     await Promise.all(programs.map((program) => program.ended()));
-    await etcd.stop();
+    await etcd?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -218,9 +219,11 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('three managers over thre
           acknowledged.push(record);
         }
       })();
+      // A refused append ends the wait at once, with its reason.
       const more = (count: number) => {
         const until = acknowledged.length + count;
-        return eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 20 });
+        const grown = eventually(() => acknowledged.length >= until, { limitMs: STAGE_LIMIT_MS, everyMs: 20 });
+        return Promise.race([grown, appending.then(() => grown)]);
       };
       const leading = async () => (await client.status()).managers.find(({ leads }) => leads)!.address;
 

@@ -20,6 +20,7 @@ const UNSENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUN
 const ERROR_TEXT_MAX = 200;
 const STATUS_OK = 200;
 const WATCH_RETRY_MS = 500;
+const CLOSED = new Error('closed');
 
 /** The members of one etcd. */
 export class EtcdGateway {
@@ -31,7 +32,9 @@ export class EtcdGateway {
   readonly #secure: SecureAgent;
   /** What a user is known by, once it has said its password. */
   #token: Promise<string> | undefined;
-  readonly #ends = new AbortController();
+  /** What is under way, ended by {@link close}. (`AbortSignal.any` of a long-lived signal keeps every request for ever in Node 20.) */
+  readonly #underWay = new Set<AbortController>();
+  #isClosed = false;
   /** Which one is asked. */
   #at = 0;
 
@@ -61,7 +64,7 @@ export class EtcdGateway {
         return await this.#post(this.#endpoints[at], path, body);
       } catch (error) {
         this.#passOver(at);
-        if (asked >= this.#endpoints.length || this.#ends.signal.aborted || !isRepeated(error))
+        if (asked >= this.#endpoints.length || this.#isClosed || !isRepeated(error))
           throw unreachable(this.#endpoints[at], error);
       }
     }
@@ -73,16 +76,25 @@ export class EtcdGateway {
   }
 
   async #post<T>(endpoint: string, path: string, body: object): Promise<T> {
-    const late = new AbortController();
+    const ends = this.#begin();
     const cancel = this.#clock.wakeAt(this.#clock.nowNs() + this.#timeoutMs * NS_PER_MS, () =>
-      late.abort(new Error(`no answer in ${this.#timeoutMs} ms`)),
+      ends.abort(new Error(`no answer in ${this.#timeoutMs} ms`)),
     );
     try {
-      const response = await this.#fetch(endpoint, path, body, AbortSignal.any([late.signal, this.#ends.signal]));
+      const response = await this.#fetch(endpoint, path, body, ends.signal);
       return JSON.parse(await textOf(response)) as T;
     } finally {
       cancel();
+      this.#underWay.delete(ends);
     }
+  }
+
+  /** Something that {@link close} ends, until it is taken out. */
+  #begin(): AbortController {
+    const ends = new AbortController();
+    if (this.#isClosed) ends.abort(CLOSED);
+    this.#underWay.add(ends);
+    return ends;
   }
 
   /** Asks in the name of the user, if there is one; once more where etcd has forgotten that it knew it. */
@@ -126,8 +138,8 @@ export class EtcdGateway {
 
   /** Calls back with every event of a watch, from now on, and begins it anew when it ends. The result ends it. */
   watch<T>(body: object, onEvent: (event: T) => void, onGap: () => void): () => void {
-    const ends = new AbortController();
-    const signal = AbortSignal.any([ends.signal, this.#ends.signal]);
+    const ends = this.#begin();
+    const { signal } = ends;
     const follow = async () => {
       for (let isFirst = true; !signal.aborted; isFirst = false) {
         const at = this.#at;
@@ -140,6 +152,7 @@ export class EtcdGateway {
         }
         if (!signal.aborted) await pause(this.#clock, WATCH_RETRY_MS * NS_PER_MS);
       }
+      this.#underWay.delete(ends);
     };
     void follow();
     return () => ends.abort();
@@ -147,7 +160,8 @@ export class EtcdGateway {
 
   /** Ends all requests and watches. */
   close(): void {
-    this.#ends.abort(new Error('closed'));
+    this.#isClosed = true;
+    for (const ends of this.#underWay) ends.abort(CLOSED);
     this.#plain.destroy();
     this.#secure.destroy();
   }
