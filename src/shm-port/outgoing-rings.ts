@@ -13,13 +13,13 @@ export const PEERS_MAX = 32;
 /** Addresses of which a port remembers whether they are of its host. */
 const ADDRESSES_MAX = 4096;
 
-/** Sends a datagram that is no packet, of which `write` makes the bytes. It may be lost. */
+/** Sends a datagram that is no packet, of which `write` makes the bytes. False: there is no batch for it now. */
 export type Greet = (
   peer: IpAddress,
   peerPort: number,
   length: number,
   write: (bytes: Uint8Array, offset: number) => void,
-) => void;
+) => boolean;
 
 /** What rings are made of. */
 export interface RingSurroundings {
@@ -46,6 +46,7 @@ export class OutgoingRings {
   /** Whose slots are being filled: its memory has to stay. */
   #lender: RingLink | undefined;
   #lent: TxBatch | undefined;
+  #owesDoorbell = false;
 
   constructor(surroundings: RingSurroundings) {
     this.#surroundings = surroundings;
@@ -139,11 +140,19 @@ export class OutgoingRings {
     else link?.offerAgain();
   }
 
-  /** Shows the peers what was put into their rings, and wakes those that sleep. */
+  /** Shows the peers what was put into their rings, and wakes those that sleep: {@link owesDoorbell} says whether that worked for all. */
   publish(): void {
+    this.#owesDoorbell = false;
     for (const link of this.#links) {
-      if (link.publish()) this.#surroundings.greet(link.peer, link.peerPort, DOORBELL_BYTES, writeDoorbell);
+      if (!link.publish()) continue;
+      if (this.#surroundings.greet(link.peer, link.peerPort, DOORBELL_BYTES, writeDoorbell)) link.hasRung();
+      else this.#owesDoorbell = true;
     }
+  }
+
+  /** A peer sleeps over what was put into its ring, and no batch was free to wake it: {@link publish} again. It will not ask again. */
+  get owesDoorbell(): boolean {
+    return this.#owesDoorbell;
   }
 
   /** The peer has gone: the next packet goes through the socket, and the one after it offers a new ring. */

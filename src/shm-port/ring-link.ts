@@ -34,6 +34,8 @@ export class RingLink {
   #fullSinceNs = Number.POSITIVE_INFINITY;
   #isOpen = false;
   #hasNews = false;
+  /** The peer waits for a doorbell, which it has asked for once. */
+  #owesDoorbell = false;
   #hasGivenUp = false;
 
   /** `source`: the address of this end. Throws ERR_ROCE_IO when there is no memory for a ring. */
@@ -120,11 +122,16 @@ export class RingLink {
     return nowNs - this.#fullSinceNs > FULL_MAX_NS;
   }
 
-  /** Shows the peer what was pushed. True: the peer has to be woken. */
+  /** Shows the peer what was pushed. True: the peer has to be woken, until {@link hasRung}. */
   publish(): boolean {
-    if (!this.#hasNews) return false;
+    if (this.#hasNews && this.#writer.publish()) this.#owesDoorbell = true;
     this.#hasNews = false;
-    return this.#writer.publish();
+    return this.#owesDoorbell;
+  }
+
+  /** The doorbell is on its way. */
+  hasRung(): void {
+    this.#owesDoorbell = false;
   }
 
   /** Nothing more is pushed. */

@@ -187,8 +187,13 @@ class ShmPort implements SharedMemoryPort {
     if (batch === this.#outgoing.lent) this.#takeBack(batch);
     else if (!this.#isClosed) this.#waiting.push(batch);
     if (this.#isClosed) return;
-    if (this.#outgoing.lent === undefined) this.#flush();
-    if (this.#waiting.length > 0 && this.#options.polled !== true) this.#turnSoon();
+    this.#flush();
+    if (this.#hasUnsent && this.#options.polled !== true) this.#turnSoon();
+  }
+
+  /** A ring is full, or a peer sleeps that could not be woken. Nobody tells when that is over. */
+  get #hasUnsent(): boolean {
+    return this.#waiting.length > 0 || this.#outgoing.owesDoorbell;
   }
 
   #takeBack(batch: TxBatch): void {
@@ -209,14 +214,16 @@ class ShmPort implements SharedMemoryPort {
     else appendSlot(batch, slot, this.#elsewhere, this.address.family === 4);
   };
 
-  /** Until a ring is full. */
+  /** Until a ring is full. While a batch is lent, nothing may be put into its ring. */
   #flush(): void {
+    if (this.#outgoing.lent !== undefined) return;
     for (let batch = this.#waiting.at(0); batch !== undefined; batch = this.#waiting.at(0)) {
       if (!this.#deliver(batch)) return;
       this.#waiting.shift();
       this.#waitingSlot = 0;
       this.#base.sendBatch(batch); // What is left in it, and the batch itself.
     }
+    if (this.#outgoing.owesDoorbell) this.#outgoing.publish();
   }
 
   /** Puts into rings what goes there, and takes it out of the batch (length 0). */
@@ -244,10 +251,10 @@ class ShmPort implements SharedMemoryPort {
     return true;
   }
 
-  /** Lost when the socket is full: it is sent again, or the peer is awake anyhow. */
+  /** Lost when the peer's socket is full: then the peer is awake anyhow. */
   readonly #greet: Greet = (peer, peerPort, length, write) => {
     const batch = this.#base.beginBatch();
-    if (batch === undefined) return;
+    if (batch === undefined) return false;
     write(batch.slab, batch.payloadOffset(0));
     batch.count = 1;
     batch.lengths[0] = length;
@@ -257,6 +264,7 @@ class ShmPort implements SharedMemoryPort {
     batch.dscps[0] = 0;
     this.#own.txDatagrams--;
     this.#base.sendBatch(batch);
+    return true;
   };
 
   // ---- receiving
@@ -284,7 +292,7 @@ class ShmPort implements SharedMemoryPort {
 
   receive(): number {
     if (this.#isClosed) return 0;
-    if (this.#waiting.length > 0 && this.#outgoing.lent === undefined) this.#flush();
+    if (this.#hasUnsent) this.#flush();
     const fromRings = this.#receiveRings();
     const fromSocket = this.#base.receive();
     if (fromSocket === 0) this.#incoming.socketIsEmpty();
@@ -308,8 +316,7 @@ class ShmPort implements SharedMemoryPort {
   wait(timeoutNs: number): boolean {
     if (this.#isClosed) return true;
     const woken =
-      !this.#incoming.sleep() ||
-      this.#base.wait(this.#waiting.length > 0 ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
+      !this.#incoming.sleep() || this.#base.wait(this.#hasUnsent ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
     this.#incoming.wake();
     return woken;
   }
@@ -324,7 +331,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #turn = (): void => {
     this.#turnPending = false;
     if (this.#isClosed) return;
-    if (this.#waiting.length > 0 && this.#outgoing.lent === undefined) this.#flush();
+    if (this.#hasUnsent) this.#flush();
     const nowNs = this.#options.nowNs();
     if (this.#receiveRings() > 0) {
       this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
@@ -333,7 +340,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#incoming.isWaiting && !this.#isReadingSocket && this.#base.receive() === 0)
       this.#incoming.socketIsEmpty();
     const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
-    if (looksAgain || this.#waiting.length > 0 || !this.#incoming.sleep()) this.#turnSoon();
+    if (looksAgain || this.#hasUnsent || !this.#incoming.sleep()) this.#turnSoon();
   };
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** The ring alone: what one end writes the other reads, and neither believes what cannot be. */
 
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { equalBytes } from '../../src/core/bytes.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
@@ -10,9 +10,10 @@ import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-po
 const SOURCE = IpAddress.parse('127.0.0.1');
 const NONCE = 0x12345678;
 const PID = 42;
-/** Words of the header that the other end writes. */
+/** Words of the header. */
 const WORD_TAIL = 16;
 const WORD_HEAD = 32;
+const WORD_READER_ASLEEP = 48;
 
 function rxRecord(): RxDatagram {
   const address = SOURCE;
@@ -36,6 +37,34 @@ function pair() {
   };
   return { memory, words, writer, reader, read };
 }
+
+/** Runs `outer`, and `inner` before its atomic operation number `at`; returns what both return, and how many operations `outer` has. */
+function interleave(outer: () => boolean, inner: () => boolean, at: number) {
+  let operations = 0;
+  let isInside = false;
+  let innerResult: boolean | undefined;
+  const before = () => {
+    if (isInside || operations++ !== at) return;
+    isInside = true;
+    innerResult = inner();
+    isInside = false;
+  };
+  for (const name of ['load', 'store', 'exchange'] as const) {
+    const original = Atomics[name] as (...args: unknown[]) => number;
+    vi.spyOn(Atomics, name).mockImplementation(((...args: unknown[]) => {
+      before();
+      return original(...args);
+    }) as never);
+  }
+  const outerResult = outer();
+  vi.restoreAllMocks();
+  innerResult ??= inner();
+  return { outer: outerResult, inner: innerResult, operations };
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('a ring', () => {
   it('is open once a reader has it, and tells the process of the reader', () => {
@@ -150,6 +179,37 @@ describe('a ring', () => {
     reader.receive(rxRecord(), RING_SLOTS, () => {});
     expect(reader.sleep()).toBe(true);
     expect([push(), push()]).toEqual([true, false]);
+  });
+
+  it('lets no reader sleep over a packet, whichever operation of one end comes between those of the other', () => {
+    for (const outer of ['reader', 'writer'] as const) {
+      for (let at = 0, operations = 1; at <= operations; at++) {
+        const { writer, reader, read } = pair();
+        writer.push(Uint8Array.of(1), 0, 0);
+        const sleep = () => reader.sleep();
+        const publish = () => writer.publish();
+        const ran = outer === 'reader' ? interleave(sleep, publish, at) : interleave(publish, sleep, at);
+        const [sleeps, rings] = outer === 'reader' ? [ran.outer, ran.inner] : [ran.inner, ran.outer];
+        expect(!sleeps || rings, `${outer} interrupted before operation ${at}`).toBe(true);
+        expect(read()).toHaveLength(1);
+        operations = ran.operations;
+      }
+    }
+  });
+
+  it('would lose a reader that looked before it asked to be woken (twin)', () => {
+    const lost = [0, 1, 2].filter((at) => {
+      const { words, writer, reader } = pair();
+      writer.push(Uint8Array.of(1), 0, 0);
+      const looksFirst = () => {
+        const sleeps = !reader.hasNews;
+        Atomics.store(words, WORD_READER_ASLEEP, 1);
+        return sleeps;
+      };
+      const { outer: sleeps, inner: rings } = interleave(looksFirst, () => writer.publish(), at);
+      return sleeps && !rings;
+    });
+    expect(lost).toEqual([1]);
   });
 
   it('is over for the reader when the writer has left and everything is read', () => {

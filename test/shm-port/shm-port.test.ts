@@ -5,9 +5,9 @@ import { SeededRandom } from '../../src/core/random.js';
 import { batchedUdpAvailable, openBatchedUdpPort } from '../../src/dgram-ext/index.js';
 import { nowNs } from '../../src/driver/system-clock.js';
 import { IpAddress } from '../../src/packet/address.js';
-import type { Port } from '../../src/port/datagram.js';
+import type { Port, TxBatch } from '../../src/port/datagram.js';
 import { RING_SLOTS } from '../../src/shm-port/packet-ring.js';
-import { openShmPort, type SharedMemoryPort } from '../../src/shm-port/shm-port.js';
+import { openShmPort, type SharedMemoryPort, type ShmPortOptions } from '../../src/shm-port/shm-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
 
 const A = IpAddress.parse('127.53.8.1');
@@ -16,8 +16,8 @@ const C = IpAddress.parse('127.53.8.3');
 const missing = batchedUdpAvailable();
 let seed = 0;
 
-const shmPort = (address: IpAddress, udpPort = 0) =>
-  openShmPort({ nowNs, address, udpPort, random: new SeededRandom(++seed).stream('ring') });
+const shmPort = (address: IpAddress, udpPort = 0, options: Partial<ShmPortOptions> = {}) =>
+  openShmPort({ nowNs, address, udpPort, random: new SeededRandom(++seed).stream('ring'), ...options });
 
 async function meet(a: SharedMemoryPort, b: SharedMemoryPort): Promise<void> {
   let shares = [false, false];
@@ -107,6 +107,33 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
         sendAll(a, b, numbered(1, i));
         await until(() => received.length === i + 1, `datagram ${i}`);
       }
+    }));
+
+  it('wakes a port that sleeps although all batches were out when it should have: a port is asked once', () =>
+    withPorts([shmPort(A, 0, { batches: 1 }), shmPort(B)] as const, async (a, b) => {
+      await meet(a, b);
+      const received = collect(b);
+      const fill = (batch: TxBatch, byte: number) => {
+        batch.count = 1;
+        batch.slab.fill(byte, batch.payloadOffset(0), batch.payloadOffset(0) + 100);
+        batch.lengths[0] = 100;
+        batch.sources[0] = a.address;
+        batch.destinations[0] = b.address;
+        batch.destinationPorts[0] = b.udpPort;
+        batch.ecns[0] = 0;
+        batch.dscps[0] = 0;
+      };
+      for (let i = 0; i < 5; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 5)); // timer: until nobody spins any more
+        const [inRing, only] = [a.beginBatch()!, a.beginBatch()!];
+        expect(a.beginBatch()).toBeUndefined();
+        fill(inRing, 2 * i);
+        a.sendBatch(inRing); // A doorbell would have to leave in a batch.
+        fill(only, 2 * i + 1);
+        a.sendBatch(only);
+        await until(() => received.length === 2 * i + 2, `datagram ${2 * i + 1}`);
+      }
+      expect(received.map(({ payload }) => payload[0])).toEqual([...Array(10).keys()]);
     }));
 
   it('waits while a ring is full, and goes on in order', () =>
