@@ -17,6 +17,8 @@ const STREAM = 'disk';
 const APPENDS = 45;
 const FAULTS = 7;
 const HEALING_MS = 6000;
+/** So long nobody need become the owner before everything heals: all three replicas of an extent may have disks that are full, fail, or are too slow for any call. */
+const OWNERLESS_MS = 3000;
 
 /** What was found wrong, and what the run met. */
 export interface Verdict {
@@ -157,7 +159,7 @@ class Course {
     const pending: Promise<void>[] = [];
     for (let k = 0; k < APPENDS; k++) {
       if (this.#writer === undefined || this.#writer.failure !== undefined || randomUnit(this.#random) < 0.03)
-        await this.#takeOver();
+        if (!(await this.#takeOver(OWNERLESS_MS))) break;
       const writer = this.#writer!;
       const length =
         randomUnit(this.#random) < 0.8 ? randomInt(this.#random, 1, 5000) : randomInt(this.#random, 5000, 20_000);
@@ -183,17 +185,20 @@ class Course {
     attempt.location = location;
   }
 
-  async #takeOver(): Promise<void> {
+  /** Makes an owner of the stream; resolves with whether there is one in time. */
+  async #takeOver(limitMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     this.#failovers += this.#writer?.counters.failovers ?? 0;
-    for (;;) {
+    const stopNs = this.#cluster.events.nowNs + limitMs * 1e6;
+    while (this.#cluster.events.nowNs < stopNs) {
       try {
         const { writer } = await this.#cluster.writer(STREAM, `owner${++this.#owners}`);
         this.#writer = writer;
-        return;
+        return true;
       } catch {
         await this.#cluster.sleep(20);
       }
     }
+    return false;
   }
 
   async #causeFaults(): Promise<void> {
