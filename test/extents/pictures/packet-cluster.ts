@@ -12,7 +12,7 @@ import { ExtentStore } from '../../../src/extents/extent-store.js';
 import { CONNECTION } from '../../../src/extents/live/peers.js';
 import { handlersOf, MANAGER_SERVICE, methodsOf, NODE_SERVICE } from '../../../src/extents/live/services.js';
 import { MemoryMetadata } from '../../../src/extents/memory-metadata.js';
-import type { Manager, Nodes } from '../../../src/extents/messages.js';
+import type { Manager, NodeMethods, NodePlace, Nodes } from '../../../src/extents/messages.js';
 import { StreamManager } from '../../../src/extents/stream-manager.js';
 import { StreamWriter } from '../../../src/extents/stream-writer.js';
 import { Upkeep } from '../../../src/extents/upkeep.js';
@@ -49,7 +49,18 @@ const TIMING = {
 };
 
 /** A client waits longer for a primary than that one waits for its secondaries, as in `live/timing`. */
-const CLIENT_TIMING = { ...TIMING, callMs: 20 };
+const CLIENT_PATIENCE = 4;
+const EXTENT_BYTES = 1 << 20;
+
+/** How a cluster differs from that of the pictures. */
+export interface PacketClusterOptions {
+  /** How long nodes wait for each other, milliseconds. */
+  readonly callMs?: number;
+  /** Bytes of records after which another extent begins. */
+  readonly extentBytes?: number;
+  /** The first secondary passes records on to the second one. The product has the primary send to both. */
+  readonly isChain?: boolean;
+}
 
 /** The hosts from left to right, as pictures have them. */
 export const HOSTS: readonly string[] = [
@@ -71,17 +82,29 @@ export class PacketCluster {
   readonly #clock = virtualClock(this.#events);
   readonly #seeds = new SeededRandom(SEED);
   readonly #network: Network;
-  readonly #file: PcapngFile;
+  readonly #file: PcapngFile | undefined;
   readonly #path: string;
+  readonly #extentBytes: number;
+  readonly #timing: typeof TIMING;
+  readonly #clientTiming: typeof TIMING;
+  readonly #isChain: boolean;
+  /** Who comes after the first secondary, by primary and extent. */
+  readonly #chains = new Map<string, readonly NodePlace[]>();
   readonly #devices = new Map<string, Promise<RdmaDevice>>();
   readonly #clients = new Map<string, Promise<RpcClient<Service>>>();
   readonly #serve = new Map<string, (method: string, request: object) => Promise<object>>();
   readonly #nodes = new Map<string, ExtentNode>();
   readonly #disks = new Map<string, SimDisk>();
+  readonly #sentBytes = new Map<string, number>();
 
-  private constructor(path: string, file: PcapngFile) {
+  private constructor(path: string, file: PcapngFile | undefined, options: PacketClusterOptions) {
+    const { callMs = TIMING.callMs, extentBytes = EXTENT_BYTES, isChain = false } = options;
     this.#path = path;
     this.#file = file;
+    this.#extentBytes = extentBytes;
+    this.#isChain = isChain;
+    this.#timing = { ...TIMING, callMs };
+    this.#clientTiming = { ...TIMING, callMs: CLIENT_PATIENCE * callMs };
     const links = HOSTS.map((host) => ({ a: host, b: 'switch', ...LINK }));
     const topology = { hosts: HOSTS, switches: ['switch'], links };
 
@@ -92,6 +115,11 @@ export class PacketCluster {
       pathMtu: MTU,
       switchConfig: {},
     });
+    for (const host of HOSTS)
+      this.#network.station(host).onPacket = (isSent, _bytes, _offset, length) => {
+        if (isSent) this.#sentBytes.set(host, this.sentBytes(host) + length);
+      };
+    if (file === undefined) return;
     for (const [k, host] of HOSTS.entries())
       this.#network.station(host).onFrame = (bytes, offset, length) => {
         file.writePacket(k, BigInt(Math.round(this.#events.nowNs)), bytes.subarray(offset, offset + length));
@@ -101,9 +129,21 @@ export class PacketCluster {
   /** Begins to capture to `path`. */
   static async create(path: string): Promise<PacketCluster> {
     const interfaces = HOSTS.map((name) => ({ name, linkType: LINKTYPE_ETHERNET }));
-    const cluster = new PacketCluster(path, await PcapngFile.create(path, interfaces, CAPTURE_BYTES));
+    const cluster = new PacketCluster(path, await PcapngFile.create(path, interfaces, CAPTURE_BYTES), {});
     await cluster.until(cluster.#start());
     return cluster;
+  }
+
+  /** Captures nothing. */
+  static async unwatched(options: PacketClusterOptions): Promise<PacketCluster> {
+    const cluster = new PacketCluster('', undefined, options);
+    await cluster.until(cluster.#start());
+    return cluster;
+  }
+
+  /** Bytes of all RoCE packets that have left a host, from the BTH to the ICRC. */
+  sentBytes(host: string): number {
+    return this.#sentBytes.get(host) ?? 0;
   }
 
   /** Virtual time, nanoseconds. */
@@ -123,7 +163,7 @@ export class PacketCluster {
 
   /** What was captured, and the address of each host. */
   async capture(): Promise<{ readonly packets: readonly CapturedPacket[]; readonly addresses: readonly string[] }> {
-    await this.#file.close();
+    await this.#file!.close();
     const packets = [...new CaptureReader(await readFile(this.#path))];
     return { packets, addresses: HOSTS.map((host) => this.#network.station(host).address.text) };
   }
@@ -136,8 +176,8 @@ export class PacketCluster {
       nodes: this.nodesFrom('manager'),
       clock: this.#clock,
       random: this.#seeds.stream('manager'),
-      timing: TIMING,
-      extentBytes: 1 << 20,
+      timing: this.#timing,
+      extentBytes: this.#extentBytes,
       confirmLead: async () => {},
       managers: async () => [],
     });
@@ -159,11 +199,14 @@ export class PacketCluster {
       clock: this.#clock,
       address: host,
       domain: host,
-      timing: TIMING,
+      timing: this.#timing,
     });
     this.#disks.set(host, disk);
     this.#nodes.set(host, node);
-    this.#serve.set(host, (method, request) => node.handle(method as never, request as never) as Promise<object>);
+    this.#serve.set(host, (method, request) => {
+      const known = method === 'append' ? this.#firstOnly(host, request as NodeMethods['append'][0]) : request;
+      return node.handle(method as never, known as never) as Promise<object>;
+    });
     await node.start();
   }
 
@@ -185,10 +228,24 @@ export class PacketCluster {
         this.#call(
           { from, to: place.address, service: NODE_SERVICE },
           method,
-          { ...request, to: place.node },
+          { ...request, ...(method === 'append' && this.#restOf(from, request as { extent: number })), to: place.node },
           timeoutMs,
         ),
     };
+  }
+
+  /** What the primary of a chain is told: of the first secondary alone. */
+  #firstOnly(host: string, request: NodeMethods['append'][0]): NodeMethods['append'][0] {
+    if (!this.#isChain || request.secondaries.length < 2) return request;
+    const [first, ...rest] = request.secondaries;
+    this.#chains.set(`${host} ${request.extent}`, rest);
+    return { ...request, secondaries: [first] };
+  }
+
+  /** Whom the first secondary of a chain is told of. */
+  #restOf(from: string, { extent }: { readonly extent: number }): object {
+    const secondaries = this.#chains.get(`${from} ${extent}`);
+    return secondaries && { secondaries };
   }
 
   managerFrom(from: string): Manager {
@@ -202,7 +259,7 @@ export class PacketCluster {
   async writer(stream: string): Promise<StreamWriter> {
     const parts = { nodes: this.nodesFrom('client'), manager: this.managerFrom('client'), clock: this.#clock };
     await parts.manager.call('createStream', { stream }, TIMING.callMs);
-    return (await StreamWriter.open({ stream, owner: 'client' }, { ...parts, timing: CLIENT_TIMING })).writer;
+    return (await StreamWriter.open({ stream, owner: 'client' }, { ...parts, timing: this.#clientTiming })).writer;
   }
 
   /** The client reads. */
@@ -213,7 +270,7 @@ export class PacketCluster {
       combiner: COMBINER,
       clock: this.#clock,
       random: this.#seeds.stream('reader'),
-      timing: CLIENT_TIMING,
+      timing: this.#clientTiming,
     });
   }
 
