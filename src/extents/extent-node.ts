@@ -124,11 +124,10 @@ export class ExtentNode {
 
   /** Tells the manager of the node, and begins its work in the background. Rejects with CONFLICT if the disk is an old copy, or of another cluster. */
   async start(): Promise<void> {
-    const { store, manager, address, domain, timing } = this.#parts;
-    const { node, cluster, lives } = store.identity;
+    const { timing } = this.#parts;
     for (;;) {
       try {
-        await manager.call('join', { node, cluster, lives, address, domain }, timing.callMs);
+        await this.#join();
         break;
       } catch (error) {
         if (codeOf(error) === 'CONFLICT' || this.#isStopped) throw error;
@@ -138,6 +137,12 @@ export class ExtentNode {
     await this.#report().catch(() => {});
     this.#repeat(timing.reportMs, () => this.#report());
     this.#repeat(timing.scrubMs, () => this.#scrub());
+  }
+
+  async #join(): Promise<void> {
+    const { store, manager, address, domain, timing } = this.#parts;
+    const { node, cluster, lives } = store.identity;
+    await manager.call('join', { node, cluster, lives, address, domain }, timing.callMs);
   }
 
   /** Ends the work in the background. */
@@ -259,7 +264,11 @@ export class ExtentNode {
     const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
     this.#wanted.clear();
     const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };
-    const { remove, removeFragments } = await manager.call('report', report, timing.callMs);
+    const answer = manager.call('report', report, timing.callMs);
+    const { remove, removeFragments } = await answer.catch(async (error) => {
+      if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join(); // It was away so long that it has been forgotten.
+      throw error;
+    });
     for (const extent of remove) if (!this.#copies.has(extent) && !this.#wanted.has(extent)) await store.remove(extent);
     for (const id of removeFragments) await store.fragments.remove(id);
     await store.fragments.removeIdle();

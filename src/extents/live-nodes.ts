@@ -45,6 +45,11 @@ export class LiveNodes {
     return this.#nodes.get(node);
   }
 
+  /** A node is forgotten, unless it has joined again since `live` was known. */
+  remove(live: LiveNode): void {
+    if (this.#nodes.get(live.node) === live) this.#nodes.delete(live.node);
+  }
+
   /** All that have joined. */
   all(): Iterable<LiveNode> {
     return this.#nodes.values();

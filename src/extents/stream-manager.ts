@@ -58,6 +58,8 @@ export interface ManagerTiming {
   readonly copyMs: number;
   /** A node that has not reported for so long is down. */
   readonly downMs: number;
+  /** A node that has not reported for so long, and that no record names, is forgotten. */
+  readonly forgetMs: number;
   /** Between two looks at all extents. */
   readonly upkeepMs: number;
   /** How long an extent stays in replicas after it was sealed. */

@@ -41,6 +41,8 @@ export class Upkeep {
   async look(): Promise<void> {
     const { catalogue, live } = this.#manager;
     const extents = await catalogue.extents();
+    await this.#forgetNodes(extents);
+    this.#coding.forget(extents);
     const used = new Set((await catalogue.streams()).flatMap(({ value }) => value.extents));
     for (const record of extents) {
       const { extent, value } = record;
@@ -56,6 +58,21 @@ export class Upkeep {
         await this.#restore(record);
         await this.#coding.consider(record);
       }
+    }
+  }
+
+  /** Nodes that have gone for ever, and what they had with them: a cluster of machines that come and go would remember all of them. One that comes back joins anew. */
+  async #forgetNodes(extents: readonly KnownExtent[]): Promise<void> {
+    const { catalogue, live, parts } = this.#manager;
+    const gone = [...live.all()].filter(({ node }) => live.silentMs(node) >= parts.timing.forgetMs);
+    if (gone.length === 0) return;
+    const named = new Set(extents.flatMap(({ value }) => [...value.replicas, ...fragmentNodes(value)]));
+    for (const place of gone) {
+      if (named.has(place.node)) continue;
+      const record = await catalogue.node(place.node);
+      // Who joins meanwhile writes another version.
+      const removal = record && [{ key: record.key, version: record.version }];
+      if (removal === undefined || (await catalogue.commit(removal))) live.remove(place);
     }
   }
 
@@ -101,4 +118,8 @@ export class Upkeep {
     ]);
     if (isAdded) counters.copies++;
   }
+}
+
+function fragmentNodes({ coded }: ExtentRecord): number[] {
+  return coded?.fragments.map(({ node }) => node) ?? [];
 }

@@ -19,6 +19,8 @@ export interface RpcClient<S extends Service> extends AsyncDisposable {
   readonly openCalls: number;
   /** False once the connection has ended, from either side: every further call rejects. */
   readonly isOpen: boolean;
+  /** Resolves when that is so. @internal */
+  readonly ended: Promise<void>;
   /** Ends the connection; calls that are open reject with ERR_ROCE_CLOSED. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -45,6 +47,7 @@ export function connectRpc<S extends Service>(
     get isOpen() {
       return caller.isOpen;
     },
+    ended: caller.ended,
     close: () => caller.close(),
     [Symbol.asyncDispose]: () => caller.close(),
   };
@@ -64,12 +67,18 @@ class Caller {
   readonly #open = new Map<number, OpenCall>();
   #places: Permits | undefined;
   #peer: Limits | undefined;
+  /** Resolves when the link has ended. */
+  readonly ended: Promise<void>;
+  #markEnded: () => void = () => {};
   #onHello: () => void = () => {};
   readonly #ready: Promise<void>;
   #nextId = 1;
 
   constructor(carrier: RpcCarrier, limits: Limits) {
     this.#limits = limits;
+    this.ended = new Promise((resolve) => {
+      this.#markEnded = resolve;
+    });
     this.#ready = new Promise((resolve) => {
       this.#onHello = resolve;
     });
@@ -257,6 +266,7 @@ class Caller {
 
   #onEnd(error: Error): void {
     this.#onHello();
+    this.#markEnded();
     this.#places?.freeAll();
     for (const [id, call] of [...this.#open]) {
       this.#close(id);

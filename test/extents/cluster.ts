@@ -39,6 +39,7 @@ export const TIMING = {
   reportMs: 40,
   scrubMs: 60,
   downMs: 150,
+  forgetMs: 60_000,
   upkeepMs: 50,
   hedgeMs: 4,
   retryMs: 15,
@@ -58,6 +59,8 @@ export interface ClusterOptions {
   readonly managers?: number;
   /** After which silence of one of them the others are asked; infinite: never. */
   readonly searchMs?: number;
+  /** After which silence a node without data is forgotten; default: longer than a run. */
+  readonly forgetMs?: number;
 }
 
 /** One of several managers. */
@@ -175,13 +178,16 @@ export class Cluster {
   believesFragments = false;
   readonly code: CodeName | undefined;
   readonly #searchMs: number;
+  readonly #managerTiming: typeof TIMING;
   #upkeep: Upkeep | undefined;
   #managerLife = 0;
   #lastNode = 0;
   #readers = 0;
 
-  constructor(seed: number, { nodes = NODES, code, managers = 1, searchMs = TIMING.searchMs }: ClusterOptions = {}) {
+  constructor(seed: number, options: ClusterOptions = {}) {
+    const { nodes = NODES, code, managers = 1, searchMs = TIMING.searchMs, forgetMs = TIMING.forgetMs } = options;
     this.#searchMs = searchMs;
+    this.#managerTiming = { ...TIMING, forgetMs };
     this.code = code;
     this.seeds = new SeededRandom(seed);
     this.network = new Network(this.events, this.seeds.stream('network'));
@@ -220,7 +226,7 @@ export class Cluster {
       nodes: this.nodesFrom(MANAGER),
       clock: this.clock,
       random: this.seeds.stream(`manager${life}`),
-      timing: TIMING,
+      timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
       confirmLead: async () => {},
       managers: async () => [],
@@ -268,7 +274,7 @@ export class Cluster {
       nodes: { call: (...request) => (isAlive() ? nodes.call(...request) : new Promise<never>(() => {})) },
       clock: this.clock,
       random,
-      timing: TIMING,
+      timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
       confirmLead: () => (this.believesItLeads ? Promise.resolve() : metadata.confirm()),
       managers: () => candidate.managers(),

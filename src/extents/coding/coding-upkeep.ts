@@ -28,6 +28,18 @@ export class CodingUpkeep {
     this.#code = code;
   }
 
+  /** Extents whose time it counts. */
+  get waiting(): number {
+    return this.#sealedNs.size;
+  }
+
+  /** Forgets what it knew of extents that are no more. `extents`: all that there are. */
+  forget(extents: readonly KnownExtent[]): void {
+    if (this.#sealedNs.size === 0) return;
+    const there = new Set(extents.map(({ extent }) => extent));
+    for (const extent of this.#sealedNs.keys()) if (!there.has(extent)) this.#sealedNs.delete(extent);
+  }
+
   /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
   async consider({ extent, value }: KnownExtent): Promise<void> {
     const { live, busy, catalogue, parts } = this.#manager;

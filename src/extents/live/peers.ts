@@ -37,17 +37,31 @@ const PROOF_MS = 2_000;
 /** What packets that do not arrive look like. A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
 const LOST_PACKETS = ['ERR_ROCE_TIMEOUT', 'ERR_ROCE_CONNECT', 'ERR_ROCE_CLOSED', 'ERR_ROCE_COMPLETION'];
 
+/** The connection to one peer. */
+interface Peer {
+  readonly connecting: Promise<RpcClient<Service>>;
+  /** Once there is one. */
+  client: RpcClient<Service> | undefined;
+  /** A call has failed over it, or it could not be made. */
+  hasFailed: boolean;
+}
+
 /** All peers of a program that uses extents. */
 export class Peers implements AsyncDisposable {
   readonly #device: RdmaDevice;
   readonly #transport: ExtentTransport;
-  readonly #clients = new Map<string, Promise<RpcClient<Service>>>();
+  readonly #peers = new Map<string, Peer>();
   /** Addresses with which RDMA has failed, and until when it is not tried again. */
   readonly #failed = new Map<string, number>();
 
   constructor(device: RdmaDevice, transport: ExtentTransport = 'auto') {
     this.#device = device;
     this.#transport = transport;
+  }
+
+  /** Peers with a connection, or one that is being made. */
+  get connected(): number {
+    return this.#peers.size;
   }
 
   /** The nodes of a cluster. */
@@ -69,30 +83,41 @@ export class Peers implements AsyncDisposable {
 
   async #call(address: string, service: Service, method: string, request: object, timeoutMs: number): Promise<object> {
     const key = `${service === NODE_SERVICE ? 'node' : 'manager'} ${address}`;
-    await this.#dropEnded(key);
-    let client = this.#clients.get(key);
-    if (client === undefined) {
-      client = this.#connect(address, service, timeoutMs);
-      this.#clients.set(key, client);
-    }
+    const known = this.#peers.get(key);
+    // A connection that has ended meanwhile says nothing against its peer, which may have been started anew.
+    const peer =
+      known === undefined || known.client?.isOpen === false ? this.#add(key, address, service, timeoutMs) : known;
     try {
-      return await methodsOf(await client)[method](request, { timeoutMs });
+      const client = peer.client ?? (await peer.connecting);
+      return await methodsOf(client)[method](request, { timeoutMs });
     } catch (error) {
       // A refusal says that the peer is well; a late answer does not.
-      if (!(error instanceof RpcError) && this.#clients.get(key) === client) {
-        this.#clients.delete(key);
+      if (!(error instanceof RpcError) && !peer.hasFailed) {
+        peer.hasFailed = true;
+        this.#drop(key, peer);
         this.#noteFailure(address);
-        client.then((one) => one.close()).catch(() => {});
+        peer.client?.close().catch(() => {});
       }
       throw error;
     }
   }
 
-  /** A connection that has ended meanwhile says nothing against its peer, which may have been started anew: the call gets another one. */
-  async #dropEnded(key: string): Promise<void> {
-    const client = this.#clients.get(key);
-    const isOpen = (await client?.catch(() => undefined))?.isOpen;
-    if (isOpen === false && this.#clients.get(key) === client) this.#clients.delete(key);
+  /** A connection of its own, which is forgotten when it ends: peers come and go, and each has another address. */
+  #add(key: string, address: string, service: Service, timeoutMs: number): Peer {
+    const peer: Peer = { connecting: this.#connect(address, service, timeoutMs), client: undefined, hasFailed: false };
+    this.#peers.set(key, peer);
+    peer.connecting.then(
+      (client) => {
+        peer.client = client;
+        void client.ended.then(() => this.#drop(key, peer));
+      },
+      () => {}, // Whoever calls hears of it.
+    );
+    return peer;
+  }
+
+  #drop(key: string, peer: Peer): void {
+    if (this.#peers.get(key) === peer) this.#peers.delete(key);
   }
 
   async #connect(address: string, service: Service, timeoutMs: number): Promise<RpcClient<Service>> {
@@ -124,14 +149,17 @@ export class Peers implements AsyncDisposable {
 
   /** The next connection to this address is TCP: packets may not arrive, or the peer may be away. */
   #noteFailure(address: string): void {
-    if (this.#transport === 'auto') this.#failed.set(address, this.#device.clock.nowNs() + TCP_NS);
+    if (this.#transport !== 'auto') return;
+    const nowNs = this.#device.clock.nowNs();
+    for (const [other, untilNs] of this.#failed) if (untilNs <= nowNs) this.#failed.delete(other);
+    this.#failed.set(address, nowNs + TCP_NS);
   }
 
   /** Ends all connections. */
   async close(): Promise<void> {
-    const clients = [...this.#clients.values()];
-    this.#clients.clear();
-    await Promise.allSettled(clients.map(async (client) => (await client).close()));
+    const peers = [...this.#peers.values()];
+    this.#peers.clear();
+    await Promise.allSettled(peers.map(async ({ connecting }) => (await connecting).close()));
   }
 
   /** Same as {@link close}. */

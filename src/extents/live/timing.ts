@@ -11,6 +11,7 @@ export const MANAGER_TIMING: ManagerTiming = {
   callMs: 5_000,
   copyMs: 300_000,
   downMs: 5_000,
+  forgetMs: 3_600_000,
   upkeepMs: 500,
   codeAfterMs: 60_000,
 };

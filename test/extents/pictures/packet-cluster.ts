@@ -41,6 +41,7 @@ const TIMING = {
   reportMs: BACKGROUND_MS,
   scrubMs: 10 * BACKGROUND_MS,
   downMs: 2.5 * BACKGROUND_MS,
+  forgetMs: 1_000 * BACKGROUND_MS,
   upkeepMs: BACKGROUND_MS,
   hedgeMs: 4,
   retryMs: 15,
@@ -243,7 +244,7 @@ export class PacketCluster {
   }
 
   /** Whom the first secondary of a chain is told of. */
-  #restOf(from: string, { extent }: { readonly extent: number }): object {
+  #restOf(from: string, { extent }: { readonly extent: number }): object | undefined {
     const secondaries = this.#chains.get(`${from} ${extent}`);
     return secondaries && { secondaries };
   }
