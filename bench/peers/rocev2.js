@@ -78,14 +78,48 @@ async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
   }
 }
 
+/** Turns of the NIC, some hundred microseconds, until the event loop has a round. */
+const TURNS_BETWEEN_ROUNDS = 1024;
+let turns = 0;
+
+/** A round of the event loop. */
+const round = () => new Promise(setImmediate);
+
+/** Turns the NIC. False: the event loop must have a round. */
+function turnWhileLooking(/** @type {import('../../dist/index.js').RdmaDevice} */ device) {
+  if (turns < TURNS_BETWEEN_ROUNDS && device.turn()) {
+    turns++;
+    return true;
+  }
+  turns = 0;
+  return false;
+}
+
+/** The next completion if it comes before the event loop must have a round. @param {import('../../dist/index.js').CompletionQueue} cq */
+function spunCompletion(cq) {
+  let wc = cq.pollOne();
+  while (wc === undefined && turnWhileLooking(cq.device)) wc = cq.pollOne();
+  return wc === undefined ? undefined : checkCompletion(wc);
+}
+
 /** What the application spins by, in the way the NIC's thread does. */
 const ownSpin = new AdaptiveSpin();
 
-/**
- * Waits for a completion. In a worker the NIC works on while this thread looks; inline it needs the event loop.
+/** A program that spins with its NIC on its own thread never sleeps. */
+const spinsInline = (/** @type {Rocev2Options} */ { engine, spin }) => spin && engine === 'inline';
+
+/** Waits for a completion. In a worker the NIC works on while this thread looks; inline this thread turns it.
  * @param {import('../../dist/index.js').CompletionQueue} cq @param {Rocev2Options} options
  */
-async function completion(cq, { engine, spin }) {
+async function completion(cq, options) {
+  const { engine, spin } = options;
+  if (spinsInline(options)) {
+    for (;;) {
+      const wc = spunCompletion(cq);
+      if (wc !== undefined) return wc;
+      await round();
+    }
+  }
   const startNs = performance.now() * NS_PER_MS;
   const endNs = spin ? startNs + ownSpin.budgetNs(startNs) : startNs;
   for (;;) {
@@ -96,7 +130,15 @@ async function completion(cq, { engine, spin }) {
       return checkCompletion(wc);
     }
     if (nowNs >= endNs) await cq.wait();
-    else if (engine === 'inline') await new Promise(setImmediate);
+    else if (engine === 'inline') await round();
+  }
+}
+
+/** What peers read and write is served by a NIC that does not wait to be woken. @param {import('../../dist/index.js').RdmaDevice} device */
+async function serveSpinning(device) {
+  while (!device.isClosed) {
+    while (turnWhileLooking(device));
+    await round();
   }
 }
 
@@ -110,7 +152,7 @@ export async function serveRocev2(measure, options) {
   const postReceive = () => qp.postRecv({ sges: [region.sge(0, options.messageBytes)] });
   const echo = async () => {
     for (;;) {
-      await completion(recvCq, options);
+      if (!spinsInline(options) || spunCompletion(recvCq) === undefined) await completion(recvCq, options);
       if (own.device.isClosed) return;
       postReceive();
       qp.postSend({ opcode: 'SEND', sges: [region.sge(0, options.messageBytes)] });
@@ -121,7 +163,10 @@ export async function serveRocev2(measure, options) {
     address: description(own),
     meet: async (/** @type {any} */ peer) => {
       await connectPairs(own, peer, options);
-      if (measure !== 'roundTrip') return;
+      if (measure !== 'roundTrip') {
+        if (spinsInline(options)) void serveSpinning(own.device);
+        return;
+      }
       for (let i = 0; i < RECEIVES; i++) postReceive();
       echo().catch(() => {}); // Ends with the device.
     },
@@ -141,7 +186,8 @@ export async function measureRocev2(measure, options) {
 }
 
 /** @param {Endpoint} own @param {Rocev2Options & {address: any}} options */
-async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, warmUp, address }) {
+async function oneWay({ cq, region, pairs, device }, options) {
+  const { messageBytes, messages, warmUp, address } = options;
   const [{ qp }] = pairs;
   const request = {
     opcode: /** @type {const} */ ('RDMA_WRITE'),
@@ -159,7 +205,9 @@ async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, w
         posted++;
         qp.postSend(posted % every === 0 || posted === count ? request : unsignaled);
       }
-      await cq.wait();
+      const spins = spinsInline(options);
+      if (!spins) await cq.wait();
+      else if (!turnWhileLooking(device)) await round();
       for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
         checkCompletion(wc);
         done = Math.min(count, done + every);
@@ -191,7 +239,7 @@ async function roundTrip({ cq, recvCq, region, pairs }, options) {
     qp.postRecv({ sges });
     const startMs = performance.now();
     qp.postSend({ opcode: 'SEND', sges });
-    await completion(recvCq, options);
+    if (!spinsInline(options) || spunCompletion(recvCq) === undefined) await completion(recvCq, options);
     if (i >= warmUp) samplesUs.push((performance.now() - startMs) * 1000);
     while (cq.pollOne() !== undefined);
   }
@@ -212,7 +260,7 @@ async function oneSided({ cq, region, pairs }, options, measure) {
   for (let i = 0; i < messages + warmUp; i++) {
     const startMs = performance.now();
     qp.postSend(request);
-    await completion(cq, options);
+    if (!spinsInline(options) || spunCompletion(cq) === undefined) await completion(cq, options);
     if (i >= warmUp) samplesUs.push((performance.now() - startMs) * 1000);
   }
   return { latencyUs: percentiles(samplesUs) };

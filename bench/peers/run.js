@@ -3,7 +3,7 @@
  * rocev2 beside what else moves bytes between two Node processes, interleaved in one run on this machine: the only comparison that means
  * something on a shared one. Installs the competitors into this folder first if they are missing.
  *
- *   npm run bench:peers [-- --reps 3 --only bulk,rate --bulk 1GiB --json FILE --svg FILE]
+ *   npm run bench:peers [-- --reps 3 --only bulk,rate --who shm,net --bulk 1GiB --json FILE --svg FILE]
  *
  * Everybody has integrity on (TCP's checksum, our ICRC), data end in one buffer of the receiver, and both ends are processes of their own.
  */
@@ -37,7 +37,9 @@ const OURS = [
   ours('worker', 'dgram', true),
   ours('inline', 'mmsg'),
   ours('worker', 'mmsg', true),
+  ours('inline', 'mmsg', true),
   ours('inline', 'shm'),
+  ours('inline', 'shm', true),
   ours('worker', 'shm', true),
 ];
 const THEIRS = ['net', 'http2', 'ws', 'grpc', 'udx'].map((transport) => ({ name: NAMES()[transport], transport }));
@@ -255,6 +257,7 @@ const { values: args } = parseArgs({
   options: {
     reps: { type: 'string', default: '3' },
     only: { type: 'string' },
+    who: { type: 'string' },
     bulk: { type: 'string', default: '1GiB' },
     seconds: { type: 'string', default: '1' },
     json: { type: 'string' },
@@ -265,6 +268,11 @@ installPeers();
 const bulkBytes = Number.parseFloat(args.bulk) * (args.bulk.endsWith('GiB') ? 1024 : 1) * MIB;
 const all = Object.entries(measures({ bulkBytes, seconds: Number(args.seconds) }));
 const chosen = all.filter(([name]) => args.only === undefined || args.only.split(',').includes(name));
+/** Parts of the names of those who take part. */
+const who = args.who?.split(',');
+for (const [, measure] of chosen) {
+  measure.runs = measure.runs.filter(({ name }) => who === undefined || who.some((part) => name.includes(part)));
+}
 const document = {
   node: process.version,
   cpu: os.cpus()[0].model.trim(),

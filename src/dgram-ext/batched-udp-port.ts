@@ -58,10 +58,13 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
   readonly nowNs: () => number;
 }
 
-/** A polled port: its owner calls these methods. */
+/** A port that can be read at any time. If it is polled, its owner reads it, and waits for it. */
 export interface BatchedUdpPort extends Port {
-  /** Delivers the datagrams that have arrived, and returns their number. Never waits. */
-  receive(): number;
+  /**
+   * Delivers datagrams that have arrived, a turn's worth, and returns their number. Never waits. A port with several places to read may leave out those where little
+   * comes, unless `everything` is asked for: before timers are judged.
+   */
+  receive(everything?: boolean): number;
   /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over: then false. */
   wait(timeoutNs: number): boolean;
   /** An eventfd. Known once open. */

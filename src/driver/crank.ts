@@ -24,6 +24,8 @@ export class Crank {
   readonly #port: Port;
   /** The clock is read once a turn, and again for the first datagram after it: what arrived later must not look earlier. */
   nowNs = nowNs();
+  /** The NIC is in the middle of something: whoever is called by it must not turn it. */
+  isBusy = false;
   /** Datagrams and pauses since the last turn. */
   #heard = 0;
   /** Datagrams and pauses since the first turn that found a timer due; {@link NONE_DUE}: no timer is due. */
@@ -40,7 +42,9 @@ export class Crank {
     };
     port.onDatagram = (datagram: RxDatagram) => {
       onHeard();
+      this.isBusy = true;
       nic.receive(datagram, this.nowNs);
+      this.isBusy = false;
     };
     port.onPause = (priority, durationNs) => {
       onHeard();
@@ -66,18 +70,26 @@ export class Crank {
     this.#heard = 0;
     this.nowNs = nowNs();
     const judges = this.#mayJudge(heard);
+    this.isBusy = true;
     if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, judges);
     return this.#send();
   }
 
   #send(): boolean {
+    this.isBusy = true;
+    const packets = this.#transmit();
+    this.isBusy = false;
+    return packets > 0;
+  }
+
+  #transmit(): number {
     const { nic } = this;
-    if (!nic.hasWork) return false;
+    if (!nic.hasWork) return 0;
     const batch = this.#port.beginBatch();
-    if (batch === undefined) return false; // The kernel is behind: the next turn tries again.
+    if (batch === undefined) return 0; // The kernel is behind: the next turn tries again.
     const packets = nic.transmit(batch, this.nowNs);
     this.#port.sendBatch(batch);
-    return packets > 0;
+    return packets;
   }
 
   /**

@@ -4,10 +4,11 @@
  * Behind datagrams that a port has delivered together the turn comes in the same round of the loop, once everything that they resolved has run: what
  * the program posts in answer leaves with the acknowledgements, and the loop goes round once a message, not three times. Otherwise the turn comes in the check
  * phase, so that what several callbacks of a round post leaves together. A doorbell that has waited for long is served at once: the peer works while the program
- * makes more.
+ * makes more. A program that spins does not come back to the loop at all: it asks for turns.
  */
 
 import process from 'node:process';
+import type { BatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 import type { Nic } from '../nic/nic.js';
 import type { Port } from '../port/datagram.js';
 import { Crank } from './crank.js';
@@ -32,6 +33,8 @@ export class EventLoopCrank {
   readonly #crank: Crank;
   readonly #nic: Nic;
   readonly #hooks: TurnHooks | undefined;
+  /** What can be read at any time. */
+  readonly #socket: Pick<BatchedUdpPort, 'receive'> | undefined;
   /** The port says when it has delivered. */
   readonly #isTold: boolean;
   /** A turn in the check phase is pending. */
@@ -47,9 +50,11 @@ export class EventLoopCrank {
   #rangNs = NONE_RANG;
   #patienceNs = DOORBELL_PATIENCE_NS;
 
-  constructor(nic: Nic, port: Port, hooks?: TurnHooks) {
+  /** `socket` is the port or what it is wrapped around, if that can be read at any time: {@link turnNow} needs it. */
+  constructor(nic: Nic, port: Port, hooks?: TurnHooks, socket?: Pick<BatchedUdpPort, 'receive'>) {
     this.#nic = nic;
     this.#hooks = hooks;
+    this.#socket = socket;
     this.#isTold = port.onDelivered !== undefined;
     this.#crank = new Crank(nic, port, () => this.#onReceived());
     if (this.#isTold) port.onDelivered = this.#turnBehind;
@@ -65,6 +70,21 @@ export class EventLoopCrank {
   turnSoon(): void {
     if (this.#isBehind || this.#immediate !== undefined || this.#closed) return;
     this.#immediate = setImmediate(this.#turn);
+  }
+
+  /**
+   * Reads what has arrived, as much as one look brings, and takes a turn, within this call. False: nothing was done. The socket cannot be read at any time, the
+   * NIC itself has called the caller, or the crank is closed. Timers of the loop are left alone: a turn of the loop behind this one sets them.
+   */
+  turnNow(): boolean {
+    const crank = this.#crank;
+    if (this.#socket === undefined || this.#closed || crank.isBusy) return false;
+    this.#socket.receive(crank.isReading);
+    this.#rangNs = NONE_RANG;
+    this.#patienceNs = DOORBELL_PATIENCE_NS;
+    crank.turn();
+    this.turnSoon();
+    return true;
   }
 
   /** A doorbell of this thread has rung: a turn soon, or what there is leaves at once. */

@@ -19,7 +19,7 @@ export class InlineEngine extends Engine {
   constructor(opened: OpenPort, random: RandomSource) {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
-    this.#crank = new EventLoopCrank(this.nic, opened.port);
+    this.#crank = new EventLoopCrank(this.nic, opened.port, undefined, opened.batched);
     opened.protection?.countInto(this.counters);
     opened.trace?.watch({ counters: this.counters, visitRates: (visit) => this.nic.visitRates(nowNs(), visit) });
   }
@@ -63,6 +63,10 @@ export class InlineEngine extends Engine {
   override async close(): Promise<void> {
     this.#crank.close();
     await this.#opened.close();
+  }
+
+  turn(): boolean {
+    return this.#crank.turnNow();
   }
 
   override ringDoorbell(qpn: number): void {

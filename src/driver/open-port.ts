@@ -73,8 +73,8 @@ export interface OpenPort {
   readonly port: Port;
   /** For people: the port, what is around it, what protects its packets, and which CRC-32 makes its ICRCs. */
   readonly description: string;
-  /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
-  readonly polled: BatchedUdpPort | undefined;
+  /** The batched port at the bottom, if it is one. Whoever turns the crank may read it, and waits for it if it was asked to be polled. */
+  readonly batched: BatchedUdpPort | undefined;
   /** To be told of the NIC, when a trace was asked for. */
   readonly trace: TracePort | undefined;
   /** To be given keys, when packets may be protected. */
@@ -147,7 +147,7 @@ export async function openPort(
   return {
     port,
     description: `${port.description}, CRC-32 by ${crc32}`,
-    polled: driving === 'polled' ? batched : undefined,
+    batched,
     trace,
     protection,
     resolve: async (peer, sharingPort) => {

@@ -34,6 +34,7 @@ export class IncomingRings {
   readonly #incoming: Incoming[] = [];
   #newRings = 0;
   #checkedNs = 0;
+  #isAsleep = false;
 
   constructor(lib: LibC) {
     this.#lib = lib;
@@ -102,12 +103,15 @@ export class IncomingRings {
   /** Asks all writers to ring. False: there is something to read already. */
   sleep(): boolean {
     let mayBlock = true;
+    this.#isAsleep = true;
     for (const { reader } of this.#incoming) if (!reader.sleep()) mayBlock = false;
     return mayBlock;
   }
 
-  /** No writer needs to ring. */
+  /** No writer needs to ring, until {@link sleep}. */
   wake(): void {
+    if (!this.#isAsleep) return;
+    this.#isAsleep = false;
     for (const { reader } of this.#incoming) reader.wake();
   }
 

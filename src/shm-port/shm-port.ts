@@ -29,6 +29,8 @@ const BATCH_SLOTS = 60;
  * every n-th packet would strike the same one each time that a window of a multiple of n is sent again.
  */
 const BUDGET_PACKETS = RING_SLOTS - 129;
+/** Looks at the rings for one at the socket, a system call, where nothing but greetings is expected. */
+const RING_LOOKS = 16;
 /** How long a peer that says that it shares memory has to take a ring before the first packets go through the socket. */
 const SHARE_PATIENCE_NS = 1e9;
 const SHARE_POLL_MS = 1;
@@ -73,6 +75,8 @@ class ShmPort implements SharedMemoryPort {
   #isClosed = false;
   /** Rings are being read: their memory has to stay. */
   #isReading = false;
+  /** Looks since the one that found the socket empty. */
+  #ringLooks = 0;
   /** The socket is being read, and cannot be read again meanwhile. */
   #isReadingSocket = false;
   /** Of rings, plus what the socket counts, less greetings. */
@@ -290,13 +294,22 @@ class ShmPort implements SharedMemoryPort {
     if (this.#incoming.open(introduction, source, sourcePort)) this.#outgoing.heardFrom(source, sourcePort);
   }
 
-  receive(): number {
+  receive(everything = false): number {
     if (this.#isClosed) return 0;
+    if (this.#options.polled !== true) this.#stayAwake();
     if (this.#hasUnsent) this.#flush();
     const fromRings = this.#receiveRings();
+    if (++this.#ringLooks < RING_LOOKS && !everything && !this.#incoming.isWaiting) return fromRings;
     const fromSocket = this.#base.receive();
+    this.#ringLooks = fromSocket > 0 ? RING_LOOKS : 0;
     if (fromSocket === 0) this.#incoming.socketIsEmpty();
     return fromRings + fromSocket;
+  }
+
+  /** Somebody on the event loop looks, and most likely again soon: no peer needs to ring, until a turn of the loop finds nothing. */
+  #stayAwake(): void {
+    this.#incoming.wake();
+    this.#turnSoon();
   }
 
   #receiveRings(): number {
@@ -318,6 +331,7 @@ class ShmPort implements SharedMemoryPort {
     const woken =
       !this.#incoming.sleep() || this.#base.wait(this.#hasUnsent ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
     this.#incoming.wake();
+    if (woken) this.#ringLooks = RING_LOOKS;
     return woken;
   }
 

@@ -1,5 +1,5 @@
 /**
- * When a NIC on an event loop has its turn: behind what a port has delivered together, else in the check phase. The order of callbacks is what is tested; only
+ * When a NIC on an event loop has its turn: behind what a port has delivered together, within the call of a program that spins, else in the check phase. The order of callbacks is what is tested; only
  * the clock of doorbells is the test's.
  */
 
@@ -145,6 +145,87 @@ describe('a turn behind what was delivered', () => {
     await round();
     await round();
     expect(nic.timersJudged).toBeGreaterThan(0); // Nothing more came.
+  });
+});
+
+describe('a turn within a call', () => {
+  function spinning(nic: StubNic, arrived: number[]) {
+    const port = makePort(true);
+    const asked: boolean[] = [];
+    const receive = (everything = false) => {
+      asked.push(everything);
+      const datagrams = arrived.shift() ?? 0;
+      for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
+      return datagrams;
+    };
+    crank = new EventLoopCrank(nic as unknown as Nic, port as unknown as Port, undefined, { receive });
+    return { crank, asked };
+  }
+
+  it('reads once and sends one batch, and has the loop take a turn behind it', async () => {
+    const { crank, asked } = spinning(new StubNic(), [2, 1]);
+    expect(crank.turnNow()).toBe(true);
+    expect(log).toEqual(['received', 'received', 'sent']);
+    expect(asked).toHaveLength(1);
+    let turns = 0;
+    const nic = new StubNic();
+    vi.spyOn(nic, 'transmit').mockImplementation(() => {
+      if (++turns === 2) nic.hasWork = false;
+      return 1;
+    });
+    spinning(nic, []).crank.turnNow();
+    expect(turns).toBe(1);
+    await round();
+    expect(turns).toBe(2);
+  });
+
+  it('judges a timer only after a look at everything that found nothing', () => {
+    const nic = new StubNic();
+    nic.hasWork = false;
+    nic.nextDeadlineNs = 0;
+    nic.nextTimerNs = 0;
+    const { crank, asked } = spinning(nic, [0, 120, 3, 0]);
+    const judged = [1, 2, 3, 4].map(() => {
+      crank.turnNow();
+      return nic.timersJudged;
+    });
+    expect(judged).toEqual([0, 0, 0, 1]);
+    expect(asked).toEqual([false, true, true, true]);
+  });
+
+  it('is not taken in the middle of another: the NIC calls who calls it', () => {
+    const nic = new StubNic();
+    const { crank } = spinning(nic, [1]);
+    const nested: boolean[] = [];
+    vi.spyOn(nic, 'receive').mockImplementation(() => void nested.push(crank.turnNow()));
+    vi.spyOn(nic, 'transmit').mockImplementation(() => {
+      nested.push(crank.turnNow());
+      return 1;
+    });
+    expect(crank.turnNow()).toBe(true);
+    expect(nested).toEqual([false, false]);
+  });
+
+  it('serves the doorbells before it: none of them is late afterwards', () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const nic = new StubNic();
+    const { crank } = spinning(nic, []);
+    crank.onDoorbell();
+    crank.turnNow();
+    nowMs += 100 * US;
+    nic.hasWork = true;
+    crank.onDoorbell();
+    expect(log).toEqual(['sent']);
+  });
+
+  it('needs a port that can be read at any time, and an open crank', () => {
+    expect(start(new StubNic(), true).crank.turnNow()).toBe(false);
+    crank?.close();
+    const { crank: closed } = spinning(new StubNic(), []);
+    closed.close();
+    expect(closed.turnNow()).toBe(false);
+    expect(log).toEqual([]);
   });
 });
 

@@ -19,9 +19,9 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 WRITE and SEND are echoed, and the result is half of the round trip. For READ
-and atomics, which are one-sided, it is the whole round trip. Both sides poll in
-every turn of the event loop, which takes a core each; -e sleeps instead. WRITE
-always polls, because it waits for memory to change.
+and atomics, which are one-sided, it is the whole round trip. Both sides poll
+without rest, which takes a core each; -e sleeps instead. WRITE always polls,
+because it waits for memory to change.
 
 Examples:
   rocev2 lat read

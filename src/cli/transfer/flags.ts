@@ -139,7 +139,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
   },
   {
     flags: '-e, --events',
-    meaning: 'sleep until a completion event; bw always does, lat polls in every turn of the event loop without -e',
+    meaning: 'sleep until a completion event; bw always does, lat polls without -e',
   },
   { flags: '-m, --mtu <bytes>', parse: mtuOption, preset: '4096', meaning: 'path MTU: 256, 512, 1024, 2048 or 4096' },
   {

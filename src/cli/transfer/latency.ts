@@ -8,6 +8,7 @@ import type { CompletionQueue, WorkCompletion } from '../../verbs/completion-que
 import type { CliIo, Progress } from '../output.js';
 import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
 import { LatencySamples } from './samples.js';
+import { turnWhileLooking } from './spinning.js';
 import { WaitedTime } from './waited-time.js';
 
 /** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
@@ -25,7 +26,7 @@ export const LOST_IS_SKIPPED: LossRule = { waitMs: 500, endsRun: false };
 /** UC and UD with perftest, which waits for each message in turn, without end. */
 export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
 
-/** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */
+/** How a latency test waits: asks after every turn of the NIC, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
 /** The next completion; undefined when none has come for `limitMs`. */
@@ -43,8 +44,10 @@ async function nextCompletion(
       return wc;
     }
     if (waited.isOver()) return undefined;
-    if (waiting === 'poll') await nextTurn();
-    else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
+    if (waiting === 'poll') {
+      if (turnWhileLooking(endpoint.device)) continue;
+      await nextTurn();
+    } else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
     else await waitAtMost(cq, waited.sleepMs);
     if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
   }
@@ -101,9 +104,10 @@ class WritePingPong {
 
   /** The peer's CPU told us nothing: we look at the memory. */
   async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
-    const { channel } = this.#endpoint;
+    const { channel, device } = this.#endpoint;
     const waited = new WaitedTime(limitMs);
     while (!holds(this.#mark)) {
+      if (turnWhileLooking(device)) continue;
       await nextTurn();
       if (waited.isOver()) return holds(this.#mark);
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');

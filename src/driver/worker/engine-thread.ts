@@ -52,7 +52,7 @@ function say(message: FromThread): void {
 }
 
 function run(opened: OpenPort): void {
-  const { port, polled } = opened;
+  const { port, batched } = opened;
   const control = new Int32Array(data.control);
   const commands = new CommandRing(data.commands);
   const memory = new Map<number, SharedArrayBuffer>();
@@ -85,7 +85,7 @@ function run(opened: OpenPort): void {
     },
   };
   const crank =
-    polled === undefined ? new EventLoopCrank(nic, port, hooks) : new PollingCrank(nic, port, polled, hooks);
+    batched === undefined ? new EventLoopCrank(nic, port, hooks) : new PollingCrank(nic, port, batched, hooks);
 
   application.on('message', async (message: ToThread) => {
     switch (message.type) {
@@ -134,7 +134,7 @@ function run(opened: OpenPort): void {
   say({
     type: 'ready',
     portDescription: opened.description,
-    wakeFd: polled?.wakeFd ?? -1,
+    wakeFd: batched?.wakeFd ?? -1,
     udpPort: port.udpPort,
     sharesMemory: opened.sharesMemory,
   });

@@ -52,7 +52,7 @@ export class PollingCrank {
     const endNs = nowNs() + TURN_NS;
     do {
       crank.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
-      const received = this.#socket.receive() > 0;
+      const received = this.#socket.receive(crank.isReading) > 0;
       const rung = hooks.begin();
       const sent = crank.turn();
       if (hooks.mayBlock(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
