@@ -1,7 +1,7 @@
 /** A run of consecutive seeds as one test suite. */
 
 import { describe, expect, it } from 'vitest';
-import { replayHint, runProtectedSeed, runSeed } from './run-seed.js';
+import { replayHint, runCreditSeed, runProtectedSeed, runSeed } from './run-seed.js';
 
 /** Seeds [first, first + count). */
 export function describeSeeds(first: number, count: number): void {
@@ -18,6 +18,16 @@ export function describeProtectedSeeds(seeds: readonly number[]): void {
   describe('two simulated hosts with protected packets deliver every byte and completion exactly once', () => {
     it.each(seeds)('seed %i', async (seed) => {
       const report = await runProtectedSeed(seed);
+      expect(report.failures, report.description).toEqual([]);
+    });
+  });
+}
+
+/** The same seeds with RCCC in the place of every rate control. */
+export function describeCreditSeeds(seeds: readonly number[]): void {
+  describe('two simulated hosts with credit by the receiver deliver every byte and completion exactly once', () => {
+    it.each(seeds)('seed %i', async (seed) => {
+      const report = await runCreditSeed(seed);
       expect(report.failures, report.description).toEqual([]);
     });
   });

@@ -150,6 +150,18 @@ export function planSeed(seed: number): Plan {
   };
 }
 
+/** The same plan with credit by the receiver (RCCC) in the place of all rate controls. Plans of their own draw none: they would be other plans. */
+export function withCredit(plan: Plan): Plan {
+  const { mtu, rateBps, delayNs, qps } = plan;
+  const rccc: RateControlOptions = {
+    name: 'rccc',
+    linkRateBps: Math.max(rateBps, 1e9),
+    baseRttNs: 2 * delayNs + 1000,
+    packetBytes: mtu,
+  };
+  return { ...plan, qps: qps.map((qp) => ({ ...qp, rateControl: { a: rccc, b: rccc } })) };
+}
+
 function planQp(dice: Dice, paces: Dice, rateBps: number): QpPlan {
   const startPsn = () => (dice.chance(0.6) ? (0xffffff - dice.int(0, 200)) & 0xffffff : dice.int(0, 0xffffff));
   return {

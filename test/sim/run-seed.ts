@@ -6,6 +6,7 @@
 
 import { Audit } from '../../src/audit/audit.js';
 import { crc32 } from '../../src/core/crc32.js';
+import { needsEcho } from '../../src/dcqcn/schemes.js';
 import { senderTraits } from '../../src/retransmit/schemes.js';
 import { Access } from '../../src/verbs/access.js';
 import type { WorkCompletion } from '../../src/verbs/completion-queue.js';
@@ -16,7 +17,7 @@ import { connectQp, createPair, type Pair, type Player } from '../support/pair.j
 import type { ProtectedOptions } from '../support/protected-host.js';
 import { FlowDriver } from './flow-driver.js';
 import { finalImage, initialImage, settleFetchAdds } from './image.js';
-import { type FlowPlan, type Plan, planSeed, type QpPlan, type Side } from './plan.js';
+import { type FlowPlan, type Plan, planSeed, type QpPlan, type Side, withCredit } from './plan.js';
 
 export interface Report {
   readonly seed: number;
@@ -53,6 +54,12 @@ export async function runSeed(seed: number, tamper: (pair: Pair) => void = () =>
 export async function runProtectedSeed(seed: number): Promise<Report> {
   const plan = planSeed(seed);
   return new SeedRun(plan, await createHosts(plan, { rekey: { packets: REKEY_PACKETS } })).run(() => {});
+}
+
+/** The same with RCCC in the place of every rate control: each data packet has a trailer, and each acknowledgement behind one. */
+export async function runCreditSeed(seed: number): Promise<Report> {
+  const plan = withCredit(planSeed(seed));
+  return new SeedRun(plan, await createHosts(plan)).run(() => {});
 }
 
 /** Far more than a packet can be late in these plans. */
@@ -273,7 +280,11 @@ class SeedRun {
 
   /** `count` is `wanted`; where packets have trailers, which the ICRC does not cover, up to `spared` more: damage there is no damage to the packet. */
   #damageRefused(what: string, count: number, wanted: number, spared: number): void {
-    const isCovered = !senderTraits(this.#plan.recovery).wantsEcho || this.#pair.ports !== undefined;
+    const { recovery, qps } = this.#plan;
+    const hasTrailers =
+      senderTraits(recovery).wantsEcho ||
+      qps.some(({ rateControl }) => SIDES.some((side) => needsEcho(rateControl[side])));
+    const isCovered = !hasTrailers || this.#pair.ports !== undefined;
     const isSpared = !isCovered && Math.abs(count - wanted) <= Math.abs(spared) && (count - wanted) * spared >= 0;
     if (!isSpared) this.#equal(what, count, wanted);
   }
