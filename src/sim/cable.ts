@@ -19,6 +19,8 @@ interface CableOptions {
   readonly frameBytesMax: number;
   /** Default: frames are kept whole. */
   readonly storage?: FrameStorage | undefined;
+  /** What each frame has besides its own bytes and those of Ethernet: 32 for MACsec. Default 0. */
+  readonly extraBytes?: number;
 }
 
 /** A cable's one direction: a sender asks when it is free, sends, and the frame arrives at `receive` of the other end. */
@@ -27,6 +29,8 @@ export class Cable {
   readonly rateBps: number;
   /** Propagation, one way. */
   readonly delayNs: number;
+  /** What a frame takes on it besides its own bytes: preamble, check sequence, gap, and what was asked for. */
+  readonly frameOverheadBytes: number;
   /** Frames and bytes (without overhead) that have been sent. */
   frames = 0;
   /** Bytes of the frames sent so far, without preamble, check sequence and gap. */
@@ -53,7 +57,8 @@ export class Cable {
     this.rateBps = options.rateBps;
     this.delayNs = options.delayNs;
     this.#events = options.events;
-    const { frameBytesMax, storage } = options;
+    const { frameBytesMax, storage, extraBytes = 0 } = options;
+    this.frameOverheadBytes = ETHERNET_WIRE_BYTES + extraBytes;
     this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
     this.#storage = storage;
     this.#nsPerByte = 8e9 / options.rateBps;
@@ -69,7 +74,7 @@ export class Cable {
     if (this.#count === this.#slots.length) this.#grow();
     this.frames++;
     this.bytes += length;
-    const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
+    const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + this.frameOverheadBytes) * this.#nsPerByte;
     this.#freeNs = freeNs;
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
     keepFrame(bytes, offset, length, this.#slots[place], this.#storage);

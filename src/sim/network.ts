@@ -28,6 +28,8 @@ interface NetworkOptions {
   readonly pipelineOf?: (host: string) => ReceivePipelineOptions | undefined;
   /** A plan of its own for every switch. */
   readonly faultsOf?: (switchName: string) => FaultPlan | undefined;
+  /** Of each frame on every cable: see {@link Cable}. Default 0. */
+  readonly extraBytes?: number | undefined;
   /** Packets have no payload. Default: they have. */
   readonly virtualPayload?: VirtualPayloadOptions | undefined;
 }
@@ -53,12 +55,12 @@ export class Network {
   readonly #down = new Set<LinkPlan>();
 
   constructor(options: NetworkOptions) {
-    const { topology, events, random, pathMtu, virtualPayload } = options;
+    const { topology, events, random, pathMtu, extraBytes = 0, virtualPayload } = options;
     this.#topology = topology;
     const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
     const cables = new Map<string, Cable>();
     for (const { a, b, rateBps, delayNs } of topology.links) {
-      const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX, storage };
+      const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX, storage, extraBytes };
       cables.set(`${a}>${b}`, new Cable(cable));
       cables.set(`${b}>${a}`, new Cable(cable));
     }

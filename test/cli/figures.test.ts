@@ -55,13 +55,27 @@ describe('the gallery', () => {
     expect(PICTURES.sort()).toEqual(FIGURES.map(({ name }) => `${name}.svg`).sort());
   });
 
-  it.each(['conext16-3', 'conext16-patched-margin', 'conext16-17'])('shows of %s what a run gives', async (name) => {
-    const { exitCode, stdout } = await run(['sim', 'figure', name, '--json']);
-    expect(exitCode).toBe(0);
-    const { figures } = documentOf('sim-figure', stdout) as unknown as { figures: ReturnType<typeof figureResult>[] };
-    const [{ values }] = figures;
-    expect(values.length).toBeGreaterThan(2);
-    for (const value of values) expect(sectionOf(name)).toContain(`| ${figureRow(value).join(' | ')} |`);
+  it.each(['conext16-3', 'conext16-patched-margin', 'conext16-17', 'nsdi23-macsec'])(
+    'shows of %s what a run gives',
+    async (name) => {
+      const { exitCode, stdout } = await run(['sim', 'figure', name, '--json']);
+      expect(exitCode).toBe(0);
+      const { figures } = documentOf('sim-figure', stdout) as unknown as { figures: ReturnType<typeof figureResult>[] };
+      const [{ values }] = figures;
+      expect(values.length).toBeGreaterThan(2);
+      for (const value of values) expect(sectionOf(name)).toContain(`| ${figureRow(value).join(' | ')} |`);
+    },
+  );
+});
+
+describe('docs/lab.md', () => {
+  const LAB = readFileSync(new URL('../../docs/lab.md', import.meta.url), 'utf8');
+
+  it('says of each figure with a value outside why, and of no other', () => {
+    const [, table = ''] = LAB.split('### What is still outside, and why');
+    const named = [...table.split('\n### ')[0].matchAll(/\[(\S+)\]\(figures\.md#\1\)/g)].map(([, name]) => name);
+    const outside = FIGURES.filter(({ name }) => sectionOf(name).includes('| outside |')).map(({ name }) => name);
+    expect(named.sort()).toEqual(outside.sort());
   });
 });
 

@@ -1,6 +1,6 @@
 /** Turns what a run left behind into its result. */
 
-import { ETHERNET_WIRE_BYTES } from '../../packet/ethernet.js';
+import type { Cable } from '../cable.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import { jainIndex, mean, quantile } from '../statistics.js';
@@ -38,9 +38,7 @@ export class Baseline {
     for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
     for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
     this.#lostAtHosts = lostAtHosts(this.#network);
-    for (const [name, { bytes, frames }] of this.#network.cables) {
-      this.#cableBytes.set(name, bytes + frames * ETHERNET_WIRE_BYTES);
-    }
+    for (const [name, cable] of this.#network.cables) this.#cableBytes.set(name, bytesOn(cable));
   }
 
   /** What the flow has completed since, and in which time: from completion to completion. */
@@ -76,9 +74,12 @@ export class Baseline {
 
   /** On the cable, overhead included. */
   cableBytes(name: string): number {
-    const { bytes, frames } = this.#network.cables.get(name)!;
-    return bytes + frames * ETHERNET_WIRE_BYTES - (this.#cableBytes.get(name) ?? 0);
+    return bytesOn(this.#network.cables.get(name)!) - (this.#cableBytes.get(name) ?? 0);
   }
+}
+
+function bytesOn({ bytes, frames, frameOverheadBytes }: Cable): number {
+  return bytes + frames * frameOverheadBytes;
 }
 
 function lostAtHosts({ stations }: Network): number {

@@ -83,6 +83,7 @@ export async function runScenario(scenario: Scenario, options: WatchedRunOptions
     events,
     random,
     pathMtu: scenario.nic.mtu,
+    extraBytes: scenario.topology.extra,
     switchConfig: scenario.switch,
     pipelineOf: pipelinesOf(scenario, topology.hosts),
     faultsOf,

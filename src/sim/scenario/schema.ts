@@ -20,7 +20,12 @@ const SERIES_POINTS_MAX = 1e6;
 export const POSTED_AHEAD_MAX = 16_384;
 
 const hostCount = z.number().int().min(2).max(1024);
-const link = { rate: rate.default(40e9), delay: time.default(1_000) };
+const link = {
+  rate: rate.default(40e9),
+  delay: time.default(1_000),
+  /** Bytes of each frame on every link besides its own and those of Ethernet: 32 for MACsec, none by default. What `efficiency` and slowdowns are shares of has none. */
+  extra: z.number().int().min(0).max(256).exactOptional(),
+};
 
 const nodeName = z.string().regex(/^[A-Za-z]\w*$/, 'a name is a letter, then letters, digits and underscores');
 

@@ -172,6 +172,57 @@ function loopback(name: string, title: string, perPacket: string, assertions: As
   };
 }
 
+/** A SecTAG of 16 bytes, with the identifier of the channel, and an integrity check value of 16 (IEEE 802.1AE clause 9). */
+const MACSEC_BYTES = 32;
+
+function macsec(): ScenarioFile {
+  return {
+    name: 'macsec',
+    title: 'A link with MACsec: each frame is 32 bytes longer',
+    source: "IEEE 802.1AE; NSDI'23 has it between regional switches",
+    duration: '500us',
+    warmup: '100us',
+    topology: { kind: 'pair', ...LINK, extra: MACSEC_BYTES },
+    nic: { mtu: 4096, timeout: 14 },
+    flows: [{ kind: 'flows', from: 'h0', to: 'h1' }],
+    assertions: [
+      { name: 'a packet of 4 KiB loses less than a hundredth', value: 'summary.efficiency', min: 0.99, max: 0.995 },
+    ],
+  };
+}
+
+const SERVICE_HOSTS = 33;
+
+/**
+ * A service whose servers answer together, some 350 Mb/s a server as published: eight of them send 16 KB each to one that asked, and now and then 32 do. The memory that a queue may
+ * take, 185 KB, holds the former and not the latter.
+ */
+function serviceLatency(): ScenarioFile {
+  const all = `h0..h${SERVICE_HOSTS - 1}`;
+  const answers = { kind: 'incast', from: all, to: all, bytes: '16KB', until: '20ms' } as const;
+  return {
+    name: 'service-latency',
+    title: 'Messages of a service that come together, seldom too many for a queue',
+    source: "SIGCOMM'16 figure 6 (latency of TCP and RDMA); sizes and times of the traffic are ours",
+    duration: '100ms',
+    topology: { kind: 'star', hosts: SERVICE_HOSTS, ...LINK },
+    nic: { timeout: 14, cc: 'dcqcn' },
+    switch: {
+      ecn: RED,
+      pfc: { priorities: [0] },
+      buffer: { totalBytes: 12_000_000, losslessAlpha: 1 / 64, lossyAlpha: 1 / 64 },
+    },
+    flows: [
+      { ...answers, fanIn: 8, every: '100us' },
+      { ...answers, fanIn: SERVICE_HOSTS - 1, every: '4ms', start: '50us' },
+    ],
+    assertions: [
+      { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+      { name: 'no message waits for a timer', value: 'summary.completions.p99Ns', max: 200_000 },
+    ],
+  };
+}
+
 /** Web-search flows and incasts on a leaf-spine network. */
 function completionTimes(
   name: string,
@@ -252,6 +303,8 @@ export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
     { name: 'nobody is paused', value: 'summary.pauseFrames', max: 0 },
     { name: 'the link is used', value: 'summary.efficiency', min: 0.97 },
   ]),
+  macsec(),
+  serviceLatency(),
   completionTimes('p99-pfc', 'pauses alone', { cc: 'none' }, undefined),
   completionTimes('p99-dcqcn', 'DCQCN', { cc: 'dcqcn' }, RED),
   completionTimes(

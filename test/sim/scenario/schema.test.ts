@@ -31,6 +31,7 @@ describe('a scenario file', () => {
       'nic.mtu: the path MTU is one of 256, 512, 1024, 2048, 4096',
     ],
     ['a topology that does not exist', { topology: { kind: 'ring' } }, 'topology.kind'],
+    ['frames that are shorter on the link', { topology: { kind: 'pair', extra: -1 } }, 'topology.extra'],
     ['a host that is none', { flows: [{ kind: 'flows', from: '1st', to: 'h1' }] }, 'flows[0].from: write a host as h0'],
     [
       'a rate control that does not exist',

@@ -6,6 +6,7 @@ import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.j
 import type { LineChart } from '../../../plot/line-chart.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { runScenario } from '../../../sim/scenario/run.js';
+import { runTcp, type TcpResult } from '../../../sim/tcp/run.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../../exit.js';
 import { loadScenario } from '../load.js';
 
@@ -42,6 +43,8 @@ export interface FigureLab {
   fluid(study: FluidStudy, delayNs: number, times?: { durationNs: number; observeNs: number }): Promise<FluidRun>;
   /** Runs a built-in scenario with overrides `path=value`. */
   packets(name: string, set?: readonly string[]): Promise<ScenarioResult>;
+  /** Runs the flows of a built-in scenario over TCP. */
+  tcp(name: string): Promise<TcpResult>;
 }
 
 /** One figure. */
@@ -92,6 +95,10 @@ export function figureLab(interrupted?: AbortSignal): FigureLab {
         (await runScenario(await loadScenario({ name, set }), { realNowNs: nowNs, onProgress: goOn }));
       results.set(key, result);
       return result;
+    },
+    tcp: async (name) => {
+      await goOn();
+      return runTcp(await loadScenario({ name, set: [] }));
     },
   };
 }

@@ -1,7 +1,8 @@
 /** What was met in data centres (SIGCOMM'16, NSDI'23), by packets. Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
 
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
-import { mean } from '../../../sim/statistics.js';
+import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
+import { mean, quantile } from '../../../sim/statistics.js';
 import type { Figure, FigureRun, FigureValue } from './figure.js';
 
 const GB = 1e9;
@@ -169,6 +170,48 @@ const closFigure: Figure = {
   },
 };
 
+/** Completion times in us, ascending. */
+function ascendingMicros(flows: ReadonlyArray<{ readonly completionNs: number | null }>): Float64Array {
+  return Float64Array.from(flows, ({ completionNs }) => micros(completionNs)).sort();
+}
+
+const tcpLatency: Figure = {
+  name: 'sigcomm16-6',
+  title: 'Latency of messages over TCP and over RDMA',
+  source: "SIGCOMM'16, figure 6 and section 5.4: Pingmesh in a data centre, half of whose traffic was TCP",
+  by: 'packets',
+  note: "The publication names two causes, the kernel and packets that are lost in incasts. Hosts take no time here, so that only the second is left: up to p99 TCP is as fast as RDMA, and the published 700 us are the kernel's; behind it a message whose last packets are lost waits for a timeout of 10 ms, while RDMA loses nothing. Ours are messages of 16 KB that come in incasts, published are probes beside such traffic.",
+  async run(lab) {
+    const overTcp = await lab.tcp('service-latency');
+    const overRdma = await lab.packets('service-latency');
+    const [tcp, rdma] = [ascendingMicros(overTcp.flows), ascendingMicros(overRdma.flows)];
+    const percents = Array.from({ length: 200 }, (_, i) => 90 + (i + 1) / 20);
+    const value = (what: string, published: number, ours: number) => ({ what, unit: 'us', published, ours });
+    const line = (name: string, times: Float64Array) => ({
+      name,
+      values: percents.map((percent) => quantile(times, percent / 100)),
+    });
+    return {
+      values: [
+        value('RDMA, p99', 90, quantile(rdma, 0.99)),
+        value('RDMA, p99.9', 200, quantile(rdma, 0.999)),
+        value('TCP, p99', 700, quantile(tcp, 0.99)),
+        claim("RDMA's p99.9 is below TCP's p99", quantile(rdma, 0.999) < quantile(tcp, 0.99)),
+        claim("TCP's tail goes up to several ms", quantile(tcp, 1) > 2000),
+        claim('TCP loses packets', overTcp.droppedPackets > 0),
+        { what: 'lost under RDMA', unit: 'packets', published: 0, ours: overRdma.summary.droppedPackets },
+      ],
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: 'percent of the messages',
+        x: percents,
+        panels: [{ yLabel: 'completed within, us', logFrom: 10, series: [line('TCP', tcp), line('RDMA', rdma)] }],
+      },
+    };
+  },
+};
+
 const tuning: Figure = {
   name: 'nsdi23-11',
   title: 'p99 of completion times with pauses alone, with DCQCN, and with tuned DCQCN',
@@ -224,5 +267,71 @@ const loopback: Figure = {
   },
 };
 
+/** Bytes of a message and path MTU. */
+const MACSEC_MESSAGES = [
+  [64, 1024],
+  [256, 1024],
+  [1024, 1024],
+  [65_536, 1024],
+  [65_536, 4096],
+] as const;
+const MACSEC_BYTES = 32;
+/** The first packet of a WRITE has a RETH. */
+const RETH_BYTES = 16;
+
+const macsec: Figure = {
+  name: 'nsdi23-macsec',
+  title: 'What MACsec takes from the goodput, by the size of messages and packets',
+  source: "IEEE 802.1AE clause 9: 32 bytes a frame (a SecTAG of 16, an ICV of 16); NSDI'23 has no number",
+  by: 'packets',
+  note: "The published value is W / (W + 32 n) for a message of n frames that take W bytes on Ethernet; ours is goodput with MACsec over goodput without. What NSDI'23 met, switches that did not agree on whether pauses are encrypted, is not shown: there are no ciphers on these links.",
+  async run(lab) {
+    const values: FigureValue[] = [];
+    const goodputs: Array<readonly [plain: number, secured: number]> = [];
+    for (const [bytes, mtu] of MACSEC_MESSAGES) {
+      const set = [`flows[0].message=${bytes}`, `nic.mtu=${mtu}`];
+      const plain = (await lab.packets('macsec', [...set, 'topology.extra=0'])).summary.goodputBps;
+      const secured = (await lab.packets('macsec', set)).summary.goodputBps;
+      const packets = Math.ceil(bytes / mtu);
+      const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES;
+      values.push({
+        what: `${bytes} bytes in packets of up to ${mtu}`,
+        unit: '',
+        published: wireBytes / (wireBytes + packets * MACSEC_BYTES),
+        ours: secured / plain,
+      });
+      goodputs.push([plain / GB, secured / GB]);
+    }
+    return {
+      values,
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: `0 to ${MACSEC_MESSAGES.length - 1}: rows of the table`,
+        x: MACSEC_MESSAGES.map((_, i) => i),
+        panels: [
+          {
+            yLabel: 'goodput, Gb/s',
+            series: [
+              { name: 'without MACsec', values: goodputs.map(([plain]) => plain) },
+              { name: 'with MACsec', values: goodputs.map(([, secured]) => secured) },
+              { name: 'computed', values: values.map(({ published }, i) => published * goodputs[i][0]) },
+            ],
+          },
+        ],
+      },
+    };
+  },
+};
+
 /** SIGCOMM'16, then NSDI'23. */
-export const INCIDENT_FIGURES: readonly Figure[] = [deadlock, slowReceiver, alpha, closFigure, tuning, loopback];
+export const INCIDENT_FIGURES: readonly Figure[] = [
+  deadlock,
+  slowReceiver,
+  alpha,
+  tcpLatency,
+  closFigure,
+  tuning,
+  loopback,
+  macsec,
+];

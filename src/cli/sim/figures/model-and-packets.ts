@@ -1,4 +1,4 @@
-/** Figures 2 and 6 of "ECN or Delay" (CoNEXT'16): the fluid model of DCQCN with packets over it, and the cycles of its discrete model. */
+/** Figures 2, 6 and 8 of "ECN or Delay" (CoNEXT'16): the fluid models of DCQCN and TIMELY with packets over them, and the cycles of DCQCN's discrete model. */
 
 import {
   DCQCN_LONG_RAMP,
@@ -7,6 +7,8 @@ import {
   dcqcnConvergence,
   dcqcnStudy,
   type FluidRun,
+  TIMELY_SIGCOMM15,
+  timelyStudy,
   togetherAtStart,
 } from '../../../fluid/index.js';
 import type { ChartPanel } from '../../../plot/line-chart.js';
@@ -24,7 +26,7 @@ const WIRE_SHARE = (PAYLOAD_BYTES + PACKET_OVERHEAD_BYTES) / PAYLOAD_BYTES;
 /** The model and its packets are shown for so long, and their rates averaged over the second half. */
 const SHOWN_NS = 100 * MS;
 
-/** `flows` flows of DCQCN in packets, with the loop delay of the model. */
+/** `flows` flows in packets, in the place of those of a scenario. */
 function packetsOf(flows: number): string[] {
   return [
     `topology.hosts=${flows + 1}`,
@@ -147,5 +149,65 @@ const cycles: Figure = {
   },
 };
 
-/** The model with packets over it, and its cycles. */
-export const MODEL_FIGURES: readonly Figure[] = [overlay, cycles];
+/** Figure 8 as its authors published it, curve by curve (vector graphics; both curves have the rate of one flow, in Gb/s): over the second half the mean of the model, its largest rate, and the mean of the packets. */
+const PUBLISHED_TIMELY = [
+  { flows: 2, mean: 4.487, largest: 5.236, packets: 5.186 },
+  { flows: 10, mean: 0.9257, largest: 1.048, packets: 0.9758 },
+  { flows: 20, mean: 0.4719, largest: 0.5224, packets: 0.2826 },
+];
+const TIMELY_LINK_GB = 10;
+
+const timelyOverlay: Figure = {
+  name: 'conext16-8',
+  title: 'TIMELY from equal shares on: the fluid model, and packets over it',
+  source: "CoNEXT'16, figure 8, read off the curves of the authors' graphics",
+  by: 'packets',
+  note: 'The model agrees. Of the packets one flow is published, which has more or less than its share (5.19 Gb/s of two flows, 0.28 of twenty); ours take a sample in each round trip, and share equally. With a sample in each 64 KB, as the model has it, ours have 4.90, 0.72 and 0.02 Gb/s: a flow that has become slow seldom sends a segment, and its rate rises once a segment.',
+  async run(lab) {
+    const values: FigureValue[] = [];
+    const panels: ChartPanel[] = [];
+    let x: readonly number[] = [];
+    for (const { flows, mean: modelMean, largest, packets: packetMean } of PUBLISHED_TIMELY) {
+      const share = (TIMELY_LINK_GB * GB) / flows;
+      const groups = [{ count: flows, startNs: 0, initialRateBps: share }];
+      const study = timelyStudy({ parameters: TIMELY_SIGCOMM15, groups, delayNs: 4000 });
+      const model = await lab.fluid(study, 4000, { durationNs: SHOWN_NS, observeNs: SHOWN_NS / 2 });
+      const packets = await lab.packets('timely-n10', [...packetsOf(flows), `nic.cc.initialRateBps=${share}`]);
+      const { timeNs } = packets.series;
+      const settled = timeNs.findIndex((ns) => ns > SHOWN_NS / 2);
+      const first = packets.series.rateBps[0].map((bps) => (bps * WIRE_SHARE) / GB);
+      const value = (what: string, published: number, ours: number) => ({
+        what: `${flows} flows, ${what}`,
+        unit: 'Gb/s',
+        published,
+        ours,
+      });
+      values.push(
+        value('model', modelMean, model.rateBps[0].mean / GB),
+        value('model, largest', largest, model.rateBps[0].max / GB),
+        value('packets, one flow', packetMean, mean(first.slice(settled))),
+      );
+      x = timeNs.map((ns) => ns / MS);
+      panels.push({
+        yLabel: `${flows} flows, Gb/s each`,
+        series: [
+          {
+            name: 'model',
+            values: resampled(
+              model.trace.timeNs,
+              model.trace.rateBps[0].map((bps) => bps / GB),
+              timeNs,
+            ),
+          },
+          { name: 'packets, first flow', values: first },
+          { name: 'published: model', values: timeNs.map(() => modelMean) },
+          { name: 'published: packets', values: timeNs.map(() => packetMean) },
+        ],
+      });
+    }
+    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+  },
+};
+
+/** Models with packets over them, and cycles. */
+export const MODEL_FIGURES: readonly Figure[] = [overlay, cycles, timelyOverlay];
