@@ -1,6 +1,5 @@
 /**
- * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and seals them: it fences all replicas that it can reach,
- * takes the smallest of their lengths, and writes that down once, for ever. What is on all replicas is in every one of them, so no acknowledged record is cut off.
+ * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and has them sealed (`sealing.ts`).
  * `NodeReports` takes in what nodes say that they have, `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
  */
 
@@ -22,7 +21,7 @@ import type {
 } from './messages.js';
 import type { Metadata } from './metadata.js';
 import { NodeReports } from './node-reports.js';
-import type { ReplicaLength } from './replica.js';
+import { type FencedReplica, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until somebody begins to seal it. */
@@ -64,23 +63,6 @@ export interface ManagerTiming {
   readonly upkeepMs: number;
   /** How long an extent stays in replicas after it was sealed. */
   readonly codeAfterMs: number;
-}
-
-/** What the replicas said when an extent was to be sealed. */
-export interface FencedReplica extends ReplicaLength {
-  /** Which one. */
-  readonly node: number;
-}
-
-/**
- * The length to seal at. Replicas that are shorter than what the owner knows to be on all of them have lost data, and do not count; neither do those that were
- * started anew, as long as another one answers: memory knows what a lying disk has forgotten. Undefined: there is nobody to ask.
- */
-export function sealedLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
-  const whole = replicas.filter(({ length }) => length >= acked);
-  const known = whole.filter(({ isRecovered }) => !isRecovered);
-  const asked = known.length > 0 ? known : whole;
-  return asked.length === 0 ? undefined : Math.min(...asked.map(({ length }) => length));
 }
 
 type Handlers = {
@@ -318,37 +300,7 @@ export class StreamManager {
 
   /** Seals an extent, unless it is. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
   seal(extent: number, acked: number): Promise<void> {
-    return this.#inTurn(extentKey(extent), () => this.#seal(extent, acked));
-  }
-
-  async #seal(extent: number, acked: number): Promise<void> {
-    const { nodes, timing } = this.parts;
-    for (;;) {
-      const { key, version, value } = await this.catalogue.extent(extent);
-      if (value.sealed !== undefined) return;
-      const epoch = value.epoch + 1;
-      if (!(await this.catalogue.commit([{ key, version, value: { ...value, epoch } }]))) continue;
-      const places = this.live.places(value.replicas);
-      const fence = async (place: NodePlace): Promise<FencedReplica | undefined> => {
-        const answer = await nodes.call(place, 'fence', { extent, epoch }, timing.callMs).catch(() => undefined);
-        return answer && { ...answer, node: place.node };
-      };
-      const fenced = (await Promise.all(places.map(fence))).filter((replica) => replica !== undefined);
-      const sealed = this.chooseLength(fenced, acked);
-      if (sealed === undefined) throw new RpcError('UNREACHABLE', `no replica of extent ${extent} answers`);
-      const whole = fenced.filter(({ length }) => length >= sealed).map(({ node }) => node);
-      const fencedRecord = await this.catalogue.extent(extent);
-      if (fencedRecord.value.epoch !== epoch || fencedRecord.value.sealed !== undefined) continue;
-      const decided = { epoch, sealed, replicas: whole };
-      if (!(await this.catalogue.commit([{ key, version: fencedRecord.version, value: decided }]))) continue;
-      this.counters.seals++;
-      const seal = { extent, epoch, length: sealed };
-      // Who does not hear it now is told after its next report.
-      await Promise.all(
-        this.live.places(whole).map((place) => nodes.call(place, 'seal', seal, timing.callMs).catch(() => {})),
-      );
-      return;
-    }
+    return this.#inTurn(extentKey(extent), () => sealExtent(this, extent, acked));
   }
 
   /** The rule of sealing. @internal */

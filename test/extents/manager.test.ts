@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import { sealedLength } from '../../src/extents/stream-manager.js';
+import { sealedLength } from '../../src/extents/sealing.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
 
