@@ -38,7 +38,7 @@ const layers = {
     'shm-port',
     'secure',
   ],
-  estats: ['core', 'packet', 'ring'],
+  estats: ['core', 'packet', 'ring', 'driver'],
   verbs: [
     'core',
     'packet',

@@ -3,11 +3,12 @@
  * reach them. A directory that is somebody else's, or open to others, is refused rather than repaired: somebody may have put it there.
  */
 
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { RoceError } from '../core/errors.js';
+import { makeFolder } from '../driver/make-folder.js';
 
 const OWNER_ONLY = 0o700;
 
@@ -18,11 +19,9 @@ export function controlDirectoryPath(): string {
   return path.join(os.tmpdir(), `rocev2-${process.getuid?.() ?? 'user'}`);
 }
 
-/** Makes the directory if it is not there. Throws ERR_ROCE_IO when it is not this user's alone. */
+/** Makes the directory if it is not there. Rejects with ERR_ROCE_IO when it cannot be made, or is not this user's alone. */
 export async function openControlDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: OWNER_ONLY }).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code !== 'EEXIST') throw new RoceError('ERR_ROCE_IO', `cannot make ${directory}: ${cause.message}`);
-  });
+  await makeFolder(directory, OWNER_ONLY);
   await checkControlDirectory(directory);
 }
 

@@ -29,10 +29,24 @@ describe('a folder', () => {
     await next.close();
   });
 
+  it('that is full says so by its name, and other errors keep their words', async () => {
+    await using files = await FolderFiles.open(folder);
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+      code: 'ENOSPC',
+      syscall: 'write',
+    });
+    await expect(files.named(Promise.reject(full))).rejects.toThrow(
+      `cannot use the folder ${folder}: the disk is full`,
+    );
+    await expect(files.named(Promise.reject(new Error('mine')))).rejects.toThrow(/^mine$/);
+    expect(await files.named(Promise.resolve(7))).toBe(7);
+  });
+
   it('that is a file is refused in words', async () => {
     await writeFile(join(folder, 'file'), '');
     await expect(FolderFiles.open(join(folder, 'file', 'x'))).rejects.toThrow(
       /cannot use the folder .*: it is not a directory/,
     );
+    await expect(FolderFiles.open(join(folder, 'file'))).rejects.toThrow(/file: it is not a directory/);
   });
 });

@@ -1,9 +1,10 @@
 /** The files of a node or a manager in a folder of this machine, which no other process has meanwhile. A name is durable once its folder has been synced. */
 
-import { type FileHandle, mkdir, open, readdir, statfs, unlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../core/errors.js';
 import { whyUnwritable } from '../../core/file-errors.js';
+import { makeFolder } from '../../driver/make-folder.js';
 import { lockFile } from '../../storage-rpc/disk/file-calls.js';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
@@ -23,18 +24,26 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
    * out), and with ERR_ROCE_IO if it cannot be made or opened.
    */
   static async open(path: string): Promise<FolderFiles> {
+    await makeFolder(path);
     let folder: FileHandle;
     try {
-      await mkdir(path, { recursive: true });
       folder = await open(path, 'r');
     } catch (cause) {
-      throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${path}: ${whyUnwritable(cause)}`, undefined, {
-        cause,
-      });
+      throw unusable(path, cause);
     }
     if (await lockFile(folder.fd)) return new FolderFiles(path, folder);
     await folder.close();
     throw new RoceError('ERR_ROCE_BUSY', `another process uses the folder ${path}`, 'end it, or name another folder');
+  }
+
+  /** The result of work with the files. What the system refuses, as a full disk does, rejects with ERR_ROCE_IO, which names the folder. */
+  async named<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (cause) {
+      if (cause instanceof Error && 'syscall' in cause) throw unusable(this.#path, cause);
+      throw cause;
+    }
   }
 
   /** Lets others have the folder. */
@@ -75,6 +84,10 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   #syncNames(): Promise<void> {
     return this.#folder.sync();
   }
+}
+
+function unusable(path: string, cause: unknown): RoceError {
+  return new RoceError('ERR_ROCE_IO', `cannot use the folder ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
 }
 
 class FolderFile implements ExtentFile {

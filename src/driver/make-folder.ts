@@ -1,0 +1,48 @@
+/**
+ * Makes a folder and those above it. Node's own `mkdir` with `recursive` never returns where a file system takes no folders and says ENOENT, as Linux does in /proc: it
+ * makes the parent, which is there, and tries again, for ever (seen with Node 20).
+ */
+
+import { mkdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { RoceError } from '../core/errors.js';
+import { whyUnwritable } from '../core/file-errors.js';
+
+/** Makes the folder if it is not there. `mode`: of those that are made, less the umask. Rejects with ERR_ROCE_IO. */
+export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
+  try {
+    await make(path.resolve(folder), mode);
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${folder}: ${whyUnwritable(cause)}`, undefined, {
+      cause,
+    });
+  }
+}
+
+async function make(folder: string, mode: number): Promise<void> {
+  if (await isThere(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) await make(parent, mode); // The root of a drive may be missing, and is its own parent.
+  try {
+    await mkdir(folder, { mode });
+  } catch (cause) {
+    if (await isThere(folder)) return; // Another process came first.
+    if (codeOf(cause) === 'ENOENT') throw new Error(`no folder can be made in ${parent}`, { cause });
+    throw cause;
+  }
+}
+
+/** Whether the folder is there. Rejects if something else is. */
+async function isThere(folder: string): Promise<boolean> {
+  try {
+    if ((await stat(folder)).isDirectory()) return true;
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return false;
+    throw cause;
+  }
+  throw Object.assign(new Error(`${folder} is a file`), { code: 'ENOTDIR' });
+}
+
+function codeOf(cause: unknown): string | undefined {
+  return (cause as NodeJS.ErrnoException).code;
+}
