@@ -13,7 +13,7 @@ import { EtcdMetadata } from '../../src/extents/live/etcd-metadata.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { metadataContract } from '../contracts/metadata-contract.js';
-import { isBuilt, Program } from '../e2e/executable.js';
+import { childrenOf, isAlive, isBuilt, Program } from '../e2e/executable.js';
 import { hasOpenssl, makeCertificates, makeNameless } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { EtcdMembers, freePort, WHY_NO_ETCD } from './etcd-members.js';
@@ -165,6 +165,59 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !hasOpenssl())('a member that wants
     expect(await problem({ ...nameless, user: 'root', password: 'wrong' })).toMatch(/file with its password/);
     expect(await problem(nameless)).toMatch(/user=NAME&password=FILE/);
   });
+});
+
+describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('one command with three managers', () => {
+  let folder: string;
+  let etcd: EtcdMembers;
+  let up: Program;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-up-'));
+    etcd = await EtcdMembers.start(join(folder, 'etcd'), 1);
+    const of = ['--nodes', '3', '-p', '0', '--extent-size', '1MiB', '--managers', '3'];
+    up = Program.rocev2('extents', 'up', '--dir', join(folder, 'c'), ...of, '--metadata', `etcd:${etcd.endpoints[0]}`);
+  });
+  afterAll(async () => {
+    up.kill('SIGKILL');
+    await up.ended();
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it(
+    'has a disk that goes on when the leading manager is killed, and ends all processes by Ctrl-C',
+    async () => {
+      await up.writes('stderr', /Ctrl-C ends it/);
+      // The line that serves a disk names all managers.
+      const [, manager] = await up.writes('stdout', /disk nbd --backend stream:vol@(\S+) --listen/);
+      const managers = [...up.stderr.matchAll(/^manager \d is at (\S+), process (\d+)$/gm)];
+      expect(managers.map(([, address]) => address).join()).toBe(manager);
+      const children = childrenOf(up.process.pid!);
+      await using device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+      await using client = await openExtents({ device, manager });
+      await client.createDisk('vol', { sizeBytes: 8 << 20 });
+      await using disk = await client.openDisk('vol');
+      const data = (k: number) => Buffer.alloc(256 << 10, k + 1);
+      const write = async (from: number, to: number) => {
+        for (let k = from; k < to; k++) await disk.write(k * data(k).length, data(k));
+      };
+      await write(0, 6);
+      const leader = (await client.status()).managers.find(({ leads }) => leads)!.address;
+      process.kill(Number(managers.find(([, address]) => address === leader)![2]), 'SIGKILL');
+      await write(6, 18); // More than one extent has: somebody has to open another one.
+      expect((await client.status()).managers.find(({ leads }) => leads)!.address).not.toBe(leader);
+      for (let k = 0; k < 18; k++) {
+        const read = Buffer.alloc(data(k).length);
+        await disk.read(k * read.length, read.length, read);
+        expect(read.equals(data(k)), `piece ${k}`).toBe(true);
+      }
+      up.kill('SIGINT');
+      expect(await up.ended(), up.stderr).toBe(0);
+      expect(children.filter(isAlive)).toEqual([]);
+    },
+    LIMIT_MS,
+  );
 });
 
 describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('three managers over three members', () => {

@@ -37,6 +37,7 @@ import { addSecureOptions } from '../secure-options.js';
 
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
+const MANAGERS_MAX = 7;
 const DOMAIN_MAX = 128;
 const CODE_CHOICES = ['none', ...CODE_NAMES] as const;
 
@@ -138,7 +139,7 @@ function registerUp(extents: Command, io: CliIo): void {
   const command = extents
     .command('up')
     .description(
-      'Start a manager and nodes as processes of this machine. It runs until Ctrl-C, which ends them in order.',
+      'Start managers and nodes as processes of this machine. It runs until Ctrl-C, which ends them in order.',
     )
     .requiredOption('--dir <path>', 'folder of the cluster: one for the manager and one for each node are made in it')
     .option(
@@ -146,6 +147,12 @@ function registerUp(extents: Command, io: CliIo): void {
       `number of nodes, 3 to ${NODES_MAX} (default: 5, or as many as the code needs)`,
       rangeOption(3, NODES_MAX),
     )
+    .option(
+      '--managers <n>',
+      `number of managers, 1 to ${MANAGERS_MAX}; several need --metadata, and have every second port from --port on`,
+      rangeOption(1, MANAGERS_MAX),
+    )
+    .option('--metadata <etcd:url>', 'an etcd that runs already; it has what the managers know', etcdOption)
     .option('--restart', 'start processes anew that die');
   addTelemetryOption(command, 'the cluster, and the RDMA devices of all processes,');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
@@ -156,6 +163,7 @@ function registerUp(extents: Command, io: CliIo): void {
 Examples:
   rocev2 extents up --dir /tmp/cluster
   rocev2 extents up --dir /tmp/cluster --nodes 7 --restart
+  rocev2 extents up --dir /tmp/cluster --managers 3 --metadata etcd:http://127.0.0.1:2379
   rocev2 extents up --dir /tmp/cluster --estats       # 'rocev2 dashboard --attach' shows it
   rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
   rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/index.js';
+import type { EtcdAccess } from '../../extents/live/etcd-access.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
@@ -21,7 +22,9 @@ const service = {
       ...nicOptionsShape,
       secure: z.custom<SecureFlags>(),
       bind: z.string(),
-      folder: z.string(),
+      folder: z.string().optional(),
+      etcd: z.custom<readonly string[]>().optional(),
+      etcdAccess: z.custom<EtcdAccess>().optional(),
       port: z.number(),
       extentBytes: z.number(),
       code: z.enum(CODE_NAMES).optional(),
@@ -29,19 +32,17 @@ const service = {
       transport: z.enum(EXTENT_TRANSPORTS),
       estats: z.boolean(),
     },
-    async ({ bind, folder, port, extentBytes, code, codeAfterMs, transport, estats, secure, ...nic }) => {
-      device = await openDevice({ address: bind, udpPort: 0, estats, ...nic, ...(await secureOf(secure)) });
+    async ({ bind, folder, etcd, etcdAccess, code, estats, secure, io, engine, spin, ...rest }) => {
+      device = await openDevice({ address: bind, udpPort: 0, estats, io, engine, spin, ...(await secureOf(secure)) });
       manager = await serveManager({
         device,
-        folder,
-        port,
-        extentBytes,
-        codeAfterMs,
-        transport,
+        ...rest,
+        ...(folder !== undefined && { folder }),
+        ...(etcd !== undefined && { etcd, etcdAccess: etcdAccess ?? {} }),
         ...(code !== undefined && { code }),
       });
       telemetry = await serveClusterDocument(manager, estats);
-      return { address: manager.address, cluster: (await manager.status()).cluster };
+      return { address: manager.address };
     },
   ),
   close: method({}, async () => {

@@ -27,7 +27,7 @@ const service = {
     async ({ bind, folder, manager, transport, estats, secure, ...nic }) => {
       device = await openDevice({ address: bind, udpPort: 0, estats, ...nic, ...(await secureOf(secure)) });
       node = await serveNode({ device, folder, manager, transport });
-      return { address: node.address, node: node.node };
+      return { address: node.address, node: node.node, cluster: node.cluster };
     },
   ),
   close: method({}, async () => {

@@ -1,21 +1,24 @@
-/** `rocev2 extents up`: a whole cluster as child processes, until Ctrl-C. */
+/** `rocev2 extents up`: a whole cluster as child processes of this machine, until Ctrl-C. */
 
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
 import { whyUnwritable } from '../../core/file-errors.js';
 import { NS_PER_S } from '../../core/units.js';
+import { makeFolder } from '../../driver/make-folder.js';
 import { nowNs } from '../../driver/system-clock.js';
-import type { ExtentTransport } from '../../extents/index.js';
+import type { ExtentTransport, ServeManagerOptions } from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
 import { ChildService } from '../../processes/child-service.js';
-import { untilInterrupted } from '../interruption.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { orInterrupted, untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
 import { MANAGER_PORT } from './cluster.js';
 import { type CodeOptions, codingOf, nodesFor } from './code-options.js';
+import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
+import { Family, type Relative } from './family.js';
 import type { ManagerService } from './manager-process.js';
 import type { NodeService } from './node-process.js';
 
@@ -23,8 +26,11 @@ import type { NodeService } from './node-process.js';
 const ENDING_MS = 10_000;
 /** Nodes of a cluster that codes nothing. */
 const NODES = 5;
-/** Before a process that has died is started anew. */
-const RESTART_MS = 1000;
+/** A manager listens at two: that of the exchange, and TCP. */
+const PORTS_OF_ONE = 2;
+const PORT_MAX = 65_535;
+
+type MetadataPlace = Pick<ServeManagerOptions, 'folder' | 'etcd' | 'etcdAccess'>;
 
 /** Options of `rocev2 extents up`. */
 export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
@@ -32,7 +38,11 @@ export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly nodes?: number;
   /** Folder of the cluster. */
   readonly dir: string;
-  /** TCP port of the manager; 0: the system chooses. */
+  /** Managers, of which one leads; default: one. */
+  readonly managers?: number;
+  /** Members of the etcd that has what the managers know; without it there is one, with a folder. */
+  readonly metadata?: EtcdPlace;
+  /** TCP port of the first manager, and two more for each further one; 0: the system chooses. */
   readonly port: number;
   /** IP address of all of them. */
   readonly bind: IpAddress;
@@ -48,7 +58,7 @@ export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
 
 /** The fields of `extents up --json`. */
 export interface ExtentsUpResult {
-  /** The manager, `HOST:PORT`. */
+  /** The manager, `HOST:PORT`; several with commas. */
   readonly manager: string;
   /** Name of the cluster: 32 hexadecimal digits. */
   readonly cluster: string;
@@ -60,122 +70,94 @@ export interface ExtentsUpResult {
   readonly seconds: number;
 }
 
-/** What both kinds of processes have in common. */
-interface Process {
-  readonly died: Promise<never>;
-  readonly pid: number | undefined;
-  call(method: 'close', args: object): Promise<unknown>;
-  stop(): Promise<void>;
-}
-
-/** The processes of a cluster. */
-class Family {
-  deaths = 0;
-  readonly #running = new Set<Process>();
-  readonly #output: Output;
-  readonly #restart: boolean;
-  #isEnding = false;
-
-  constructor(output: Output, restart: boolean) {
-    this.#output = output;
-    this.#restart = restart;
-  }
-
-  /** Starts a process; from then on its death is reported, and it is started anew if that was asked for. */
-  async start<T>(
-    name: string,
-    begin: () => { process: Process; started: Promise<T>; words: (value: T) => string },
-  ): Promise<T> {
-    const { process, started, words } = begin();
-    this.#running.add(process);
-    try {
-      const value = await started;
-      this.#output.note(`${words(value)}, process ${process.pid}`);
-      process.died.catch((error: Error) => void this.#onDeath(name, process, error, begin));
-      return value;
-    } catch (error) {
-      this.#running.delete(process);
-      await process.stop();
-      throw error;
-    }
-  }
-
-  async #onDeath(
-    name: string,
-    process: Process,
-    error: Error,
-    begin: () => { process: Process; started: Promise<unknown>; words: (value: never) => string },
-  ): Promise<void> {
-    this.#running.delete(process);
-    if (this.#isEnding) return;
-    this.deaths++;
-    this.#output.note(error.message);
-    while (this.#restart && !this.#isEnding) {
-      await delay(RESTART_MS);
-      if (this.#isEnding) return;
-      try {
-        await this.start(name, begin as never);
-        return;
-      } catch (failure) {
-        this.#output.note(`${name} cannot be started: ${(failure as Error).message}`);
-      }
-    }
-  }
-
-  /** Ends all processes in order: the nodes first, the manager last. */
-  async end(): Promise<void> {
-    this.#isEnding = true;
-    const [manager, ...nodes] = this.#running;
-    const close = async (process: Process) => {
-      await process.call('close', {}).catch(() => {}); // It has died meanwhile.
-      await process.stop();
-    };
-    await Promise.all(nodes.map(close));
-    if (manager !== undefined) await close(manager);
-  }
+/** The cluster when all of it is there. */
+interface Started {
+  /** `HOST:PORT` of each manager. */
+  readonly managers: readonly string[];
+  readonly cluster: string;
 }
 
 /** Runs until Ctrl-C, which is the normal end. */
 export async function runUp(options: UpOptions, output: Output): Promise<void> {
-  const { dir, port, bind, extentSize: extentBytes, restart = false, estats = false } = options;
-  const { transport, io, engine, spin } = options;
   const nodes = numberOfNodes(options);
-  await checkFolder(dir, nodes, output);
+  checkManagers(options);
+  const etcd = options.metadata && {
+    etcd: options.metadata.endpoints,
+    etcdAccess: await etcdAccessOf(options.metadata),
+  };
+  await checkFolder(options.dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
-  const common = { bind: bind.text, transport, estats, io, engine, spin, secure: secureFlagsOf(options) };
-  const family = new Family(output, restart);
-  let managerPort = port;
+  const family = new Family(output, options.restart ?? false);
   try {
-    const { address, cluster } = await family.start('the manager', () => {
-      const process = new ChildService<ManagerService>('the manager', new URL('./manager-process.js', import.meta.url));
-      const started = process.call('start', {
-        ...common,
-        folder: join(dir, 'manager'),
-        port: managerPort,
-        extentBytes,
-        ...codingOf(options),
-      });
-      return { process: process as Process, started, words: ({ address }) => `the manager is at ${address}` };
-    });
-    managerPort = Number(/\d+$/.exec(address)![0]);
-    const start = (k: number) =>
-      family.start(`node${k}`, () => {
-        const folder = join(dir, `node${k}`);
-        const process = new ChildService<NodeService>(`node${k}`, new URL('./node-process.js', import.meta.url));
-        const started = process.call('start', { ...common, folder, manager: address });
-        const words = (at: { node: number; address: string }) => `node ${at.node} is at ${at.address}, in ${folder}`;
-        return { process: process as Process, started, words };
-      });
-    for (let k = 1; k <= nodes; k++) await start(k); // One after another, so that a new cluster numbers them as their folders.
-    printUses(address, managerPort, output, options.psk);
+    const starting = startAll(options, { nodes, family, metadata: etcd ?? { folder: join(options.dir, 'manager') } });
+    const started = await orInterrupted(starting, output.io.interrupted);
+    if (started === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
+    const manager = started.managers.join();
+    printUses(manager, output, options.psk);
     output.note('Ctrl-C ends it');
     const startNs = nowNs();
     await untilInterrupted(output.io.interrupted);
     const seconds = (nowNs() - startNs) / NS_PER_S;
-    output.document('extents-up', { manager: address, cluster, nodes, deaths: family.deaths, seconds });
+    const { cluster } = started;
+    output.document('extents-up', { manager, cluster, nodes, deaths: family.deaths, seconds });
   } finally {
     await family.end();
   }
+}
+
+/** Starts managers and nodes, one after another, so that a new cluster numbers its nodes as their folders. */
+async function startAll(
+  options: UpOptions,
+  { nodes, family, metadata }: { readonly nodes: number; readonly family: Family; readonly metadata: MetadataPlace },
+): Promise<Started> {
+  const {
+    dir,
+    bind,
+    extentSize: extentBytes,
+    transport,
+    estats = false,
+    io,
+    engine,
+    spin,
+    managers: count = 1,
+  } = options;
+  const common = { bind: bind.text, transport, estats, io, engine, spin, secure: secureFlagsOf(options) };
+  const managers: string[] = [];
+  for (let k = 0; k < count; k++) {
+    let port = options.port === 0 ? 0 : options.port + k * PORTS_OF_ONE;
+    const name = count === 1 ? 'the manager' : `manager ${k + 1}`;
+    const { address } = await family.start('manager', name, () => {
+      const process = new ChildService<ManagerService>(name, new URL('./manager-process.js', import.meta.url));
+      const started = process.call('start', { ...common, ...metadata, port, extentBytes, ...codingOf(options) });
+      return { process: process as Relative, started, words: (at) => `${name} is at ${at.address}` };
+    });
+    managers.push(address);
+    port = Number(/\d+$/.exec(address)![0]); // Started anew, it is found where it was.
+  }
+  let cluster = '';
+  for (let k = 1; k <= nodes; k++) {
+    const folder = join(dir, `node${k}`);
+    const node = await family.start('node', `node${k}`, () => {
+      const process = new ChildService<NodeService>(`node${k}`, new URL('./node-process.js', import.meta.url));
+      const started = process.call('start', { ...common, folder, manager: managers.join() });
+      const words = (at: { node: number; address: string; cluster: string }) =>
+        `node ${at.node} is at ${at.address}, in ${folder}`;
+      return { process: process as Relative, started, words };
+    });
+    cluster = node.cluster;
+  }
+  return { managers, cluster };
+}
+
+function checkManagers({ managers = 1, metadata, port }: UpOptions): void {
+  if (managers > 1 && metadata === undefined)
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      `${managers} managers keep what they know in etcd, and --metadata does not say where it is`,
+      'add --metadata etcd:http://HOST:PORT, or leave --managers out',
+    );
+  if (port + managers * PORTS_OF_ONE - 1 > PORT_MAX)
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${managers} managers from port ${port} on`, 'name a smaller --port');
 }
 
 function numberOfNodes({ code, nodes }: UpOptions): number {
@@ -189,22 +171,23 @@ function numberOfNodes({ code, nodes }: UpOptions): number {
   );
 }
 
-function printUses(address: string, port: number, output: Output, psk: string | undefined): void {
-  const manager = address.startsWith('127.0.0.1:') && port === MANAGER_PORT ? '' : ` --manager ${address}`;
-  const where = psk === undefined ? manager : `${manager} --psk ${psk}`;
+function printUses(managers: string, output: Output, psk: string | undefined): void {
+  const isUsual = managers === `127.0.0.1:${MANAGER_PORT}`;
+  const where = `${isUsual ? '' : ` --manager ${managers}`}${psk === undefined ? '' : ` --psk ${psk}`}`;
+  const disk = where === '' ? 'stream:vol' : `stream:vol@${managers}`;
   output.line('the cluster is up; to use it:');
   output.line(`  echo hello | rocev2 extents append log${where}`);
   output.line(`  rocev2 extents read log${where}`);
   output.line(`  rocev2 extents status${where}`);
   output.line(`  rocev2 extents disk create vol --size 1GiB${where}`);
-  output.line(`  rocev2 disk nbd --backend stream:vol${where === '' ? '' : `@${address}`} --listen unix:/tmp/vol.sock`);
+  output.line(`  rocev2 disk nbd --backend ${disk} --listen unix:/tmp/vol.sock`);
 }
 
 /** Refuses a folder that has something else, so that nothing is mixed. */
 async function checkFolder(dir: string, nodes: number, output: Output): Promise<void> {
+  await makeFolder(dir);
   let names: string[];
   try {
-    await mkdir(dir, { recursive: true });
     names = await readdir(dir);
   } catch (cause) {
     throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${dir}: ${whyUnwritable(cause)}`, undefined, { cause });
