@@ -5,6 +5,7 @@
 
 import { crc32c } from '../core/crc32c.js';
 import type { ExtentFile } from './extent-files.js';
+import { otherMark, otherVersion } from './format-mark.js';
 
 /** Bytes that the slots take at the head of the file. */
 export const SLOTS_BYTES = 4096;
@@ -12,7 +13,7 @@ export const SLOTS_BYTES = 4096;
 const SLOT_BYTES = 512;
 const SLOT_AT = [0, 2048] as const;
 const HEAD_BYTES = 16;
-const MAGIC = 0x44_52_76_53; // "SvRD"
+const MARK = 'SvRD';
 
 /** The value of one file, as JSON of at most 496 bytes. */
 export class DurableValue<T> {
@@ -27,13 +28,18 @@ export class DurableValue<T> {
     this.#value = value;
   }
 
-  /** Reads the value; there is none in a new file, and in one whose slots are both damaged. */
+  /** Reads the value; there is none in a new file, and in one whose slots are both damaged. Rejects with ERR_ROCE_MISMATCH for a file of another version. */
   static async load<T>(file: ExtentFile): Promise<DurableValue<T>> {
     let best: { number: number; value: T } | undefined;
+    const marks: (string | undefined)[] = [];
     for (const at of SLOT_AT) {
-      const slot = readSlot<T>(await file.read(at, SLOT_BYTES));
+      const bytes = await file.read(at, SLOT_BYTES);
+      marks.push(otherMark(bytes, MARK));
+      const slot = readSlot<T>(bytes);
       if (slot !== undefined && (best === undefined || slot.number > best.number)) best = slot;
     }
+    // Both slots say so: no flipped bit does.
+    if (marks[0] !== undefined && marks.every((mark) => mark === marks[0])) throw otherVersion('a file of the folder', marks[0]);
     return new DurableValue<T>(file, best?.number ?? 0, best?.value);
   }
 
@@ -61,7 +67,7 @@ export class DurableValue<T> {
 function slotOf(number: number, value: unknown): Buffer {
   const text = Buffer.from(JSON.stringify(value));
   const slot = Buffer.alloc(SLOT_BYTES);
-  slot.writeUInt32LE(MAGIC, 0);
+  slot.write(MARK, 'latin1');
   slot.writeUInt32LE(number, 4);
   slot.writeUInt32LE(text.length, 8);
   text.copy(slot, HEAD_BYTES);
@@ -74,7 +80,7 @@ function slotCrc(slot: Buffer, length: number): number {
 }
 
 function readSlot<T>(slot: Buffer): { number: number; value: T } | undefined {
-  if (slot.length < SLOT_BYTES || slot.readUInt32LE(0) !== MAGIC) return undefined;
+  if (slot.length < SLOT_BYTES || slot.toString('latin1', 0, 4) !== MARK) return undefined;
   const length = slot.readUInt32LE(8);
   if (length > SLOT_BYTES - HEAD_BYTES || slot.readUInt32LE(12) !== slotCrc(slot, length)) return undefined;
   return {

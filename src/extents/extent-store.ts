@@ -4,7 +4,7 @@ import { RoceError } from '../core/errors.js';
 import { RpcError } from '../rpc/rpc-error.js';
 import { FragmentStore, isFragmentFile } from './coding/fragment-store.js';
 import { DurableValue } from './durable-value.js';
-import type { ExtentFiles } from './extent-files.js';
+import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import type { NewNode } from './messages.js';
 import { Replica, type ReplicaLength } from './replica.js';
 
@@ -45,7 +45,7 @@ export class ExtentStore {
 
   /**
    * Opens a folder, and finds how long each replica is. `introduce` says who the node is if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
-   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, and as `introduce` does; then it is as it was.
+   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, and as `introduce` does; then it is as it was.
    */
   static async open(files: ExtentFiles, introduce: () => Promise<NewNode>): Promise<ExtentStore> {
     const names = await files.list();
@@ -65,7 +65,7 @@ export class ExtentStore {
 
   async #recover(name: string): Promise<void> {
     const file = await this.#files.open(name);
-    const replica = await Replica.recover(file);
+    const replica = await orClosed(file, Replica.recover(file));
     if (replica !== undefined && replica.state.isCopying !== true && fileName(replica.extent) === name) {
       this.#replicas.set(replica.extent, replica);
       return;
@@ -201,7 +201,7 @@ async function nextLife(
   introduce: () => Promise<NewNode>,
 ): Promise<DiskIdentity> {
   const old = names.includes(IDENTITY_FILE) ? await files.open(IDENTITY_FILE) : undefined;
-  const value = old && (await DurableValue.load<DiskIdentity>(old)).value;
+  const value = old && (await orClosed(old, DurableValue.load<DiskIdentity>(old))).value;
   if (value === undefined && names.some(isData)) {
     await old?.close();
     const hint = 'empty it, and the cluster fills it again';
@@ -212,6 +212,16 @@ async function nextLife(
   await (await DurableValue.load<DiskIdentity>(file)).store(identity);
   await file.close();
   return identity;
+}
+
+/** What is read of a file, which is closed if that fails. */
+async function orClosed<T>(file: ExtentFile, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 const FULL = 'the disk is full';

@@ -15,11 +15,14 @@
 import type { Clock } from '../core/clock.js';
 import { crc32c } from '../core/crc32c.js';
 import { RoceError } from '../core/errors.js';
+import { whyUnwritable } from '../core/file-errors.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
+import { otherMark, otherVersion } from './format-mark.js';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 import { type MetadataChange, MetadataTable } from './metadata-table.js';
 
-const MAGIC = Buffer.from('SvMD');
+const MARK = 'SvMD';
+const MAGIC = Buffer.from(MARK);
 const HEAD_BYTES = 16;
 const SUFFIX = '.metadata';
 /** A log is not compacted before it has so many bytes. */
@@ -64,7 +67,7 @@ export class LogMetadata implements Metadata {
 
   /**
    * Opens the store of a folder, or makes one in an empty folder. Times to live begin anew: nobody knows how long the store was closed. Rejects with
-   * ERR_ROCE_MALFORMED for a damaged store, ERR_ROCE_MISMATCH for a folder that has something else, and as the files do. `compactBytes`: bytes of transactions after
+   * ERR_ROCE_MALFORMED for a damaged store, ERR_ROCE_MISMATCH for a folder that has something else, or files of another version, and as the files do. `compactBytes`: bytes of transactions after
    * which a new generation begins, at least as many as its snapshot has; default 1 MiB.
    */
   static async open(
@@ -178,9 +181,9 @@ export class LogMetadata implements Metadata {
       this.#table.apply(change);
       if (this.#end - this.#snapshotBytes > Math.max(this.#compactBytes, this.#snapshotBytes)) await this.#compact();
     } catch (cause) {
-      const { message } = cause as Error;
+      const why = whyUnwritable(cause);
       const hint = 'start the manager anew when the disk is well';
-      this.#failure ??= new RoceError('ERR_ROCE_IO', `the metadata cannot be written: ${message}`, hint, { cause });
+      this.#failure ??= new RoceError('ERR_ROCE_IO', `the metadata cannot be written: ${why}`, hint, { cause });
       throw this.#failure;
     }
   }
@@ -241,7 +244,7 @@ function frameAt(bytes: Buffer, generation: number, at: number): Buffer | undefi
   return crc32c(text, crc32c(head.subarray(0, 12))) === head.readUInt32LE(12) ? text : undefined;
 }
 
-/** Everything up to the torn end of a file. Throws ERR_ROCE_MALFORMED if it is no end. */
+/** Everything up to the torn end of a file. Throws ERR_ROCE_MALFORMED if it is no end, ERR_ROCE_MISMATCH for a file of another version. */
 async function readFrames(file: ExtentFile, generation: number): Promise<Content> {
   const bytes = await file.read(0, await file.size());
   const values: unknown[] = [];
@@ -253,6 +256,8 @@ async function readFrames(file: ExtentFile, generation: number): Promise<Content
   const end = ends.at(-1)!;
   for (let at = bytes.indexOf(MAGIC, end + 1); at !== -1; at = bytes.indexOf(MAGIC, at + 1))
     if (frameAt(bytes, generation, at) !== undefined) throw damaged(generation, end);
+  const mark = otherMark(bytes, MARK);
+  if (mark !== undefined) throw otherVersion(fileName(generation), mark);
   const [snapshot, ...changes] = values as [Snapshot | undefined, ...MetadataChange[]];
   return { snapshot, changes, snapshotBytes: ends[1] ?? 0, end };
 }

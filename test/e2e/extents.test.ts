@@ -117,6 +117,11 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
       stderr: expect.stringContaining("is not the folder of a cluster: it has 'a.jpg'"),
     });
     expect(foreign.exitCode).not.toBe(0);
+    const three = ['up', '--dir', join(folder, 'three'), '-p', '0', '--managers', '3'];
+    expect((await ran(...three)).stderr).toMatch(/3 managers keep what they know in etcd.*\(add --metadata etcd:/);
+    const away = await ran(...three, '--metadata', 'etcd:http://127.0.0.1:1');
+    expect(away).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('manager 1: etcd does not answer at') });
+    expect((await asked('disk', 'snapshot', 'none', 'copy')).stderr).toBe("rocev2: there is no disk 'none'\n");
     const lonely = Program.rocev2('extents', 'manager', '--dir', join(folder, 'lonely'), '-p', '0', '--json');
     const [, address] = await lonely.writes('stderr', /listening on (\S+)\nCtrl-C ends it/);
     const short = await ran('append', 'x', 'package.json', '--manager', address);
@@ -124,6 +129,32 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     lonely.kill('SIGINT');
     expect(await lonely.ended()).toBe(0);
     expect(documentOf('extents-manager', lonely.stdout)).toMatchObject({ address });
+  });
+
+  it.runIf(isLinux)('gives a stream back after Ctrl-C, and says how to have one that has an owner', async () => {
+    const text = /belongs to rocev2 extents append, process \d+ on .* \(a lease ends 30 s .*--take-over/;
+    const append = Program.rocev2('extents', 'append', 'kept', '/dev/zero', '--record', '1KiB', '--manager', manager);
+    await eventually(async () => {
+      const { streams } = documentOf('extents-ls', (await asked('ls', '--json')).stdout);
+      return (streams as { stream: string; owner?: string }[]).some(({ stream, owner }) => stream === 'kept' && owner);
+    });
+    expect(await asked('append', 'kept', 'package.json')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(text),
+    });
+    append.kill('SIGINT');
+    expect(await append.ended(), append.stderr).toBe(0);
+    expect((await asked('append', 'kept', 'package.json')).stdout).toMatch(/^1 record, /);
+  });
+
+  it.runIf(isLinux)('ends at once by Ctrl-C while it starts, and leaves nobody', async () => {
+    const starting = Program.rocev2('extents', 'up', '--dir', join(folder, 'starting'), '--nodes', '32', '-p', '0');
+    await starting.writes('stderr', /node 1 is at/);
+    const children = childrenOf(starting.process.pid!);
+    starting.kill('SIGINT');
+    expect(await starting.ended()).toBe(130);
+    expect(starting.stderr).not.toContain('node 32 is at');
+    await eventually(() => children.filter(isAlive).length === 0);
   });
 
   it.runIf(isLinux)('starts a node anew that was killed, and ends all its processes by Ctrl-C', async () => {

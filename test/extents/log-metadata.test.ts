@@ -153,6 +153,19 @@ describe('metadata in files', () => {
     await expect(store.get('a')).rejects.toThrow(/cannot be written/);
   });
 
+  it('refuses files of another version, and leaves them', async () => {
+    const files = new Map([['1.metadata', Buffer.from(`SvM2${'?'.repeat(100)}`)]]);
+    disk.restore(files);
+    await expect(open()).rejects.toThrow(
+      "1.metadata has the format 'SvM2' of another version of rocev2 (use the version",
+    );
+    expect(fileNames()).toEqual(['1.metadata']);
+    // A mark that was torn is none: nothing was promised before the first snapshot was whole.
+    disk.restore(new Map([['1.metadata', Buffer.from('SvM\0\0')]]));
+    const store = await open();
+    expect(await put(store, 'a', '1')).toBeGreaterThan(0);
+  });
+
   it('refuses the folder of somebody else', async () => {
     disk.restore(new Map([['holiday.jpg', Buffer.from('x')]]));
     await expect(open()).rejects.toThrow("the folder is not that of a manager: it has 'holiday.jpg' (name an empty");

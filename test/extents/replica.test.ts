@@ -152,3 +152,31 @@ describe('a start after a loss of power', () => {
     await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('SEALED'));
   });
 });
+
+describe('a folder of another version', () => {
+  /** Writes the marks of the slots anew. */
+  function mark(name: string, ...marks: readonly string[]): void {
+    const files = new Map([...disk.files].map(([file, { durable }]) => [file, Buffer.from(durable)]));
+    for (const [k, text] of marks.entries()) files.get(name)!.write(text, 2048 * k, 'latin1');
+    disk.restore(files);
+  }
+
+  it.each(['node', `${EXTENT}.extent`])('is refused and left as it is, where %s says so', async (name) => {
+    mark(name, 'SvR2', 'SvR2');
+    await expect(startAgain()).rejects.toThrow("a file of the folder has the format 'SvR2' of another version");
+    expect([...disk.files.keys()].sort()).toEqual([`${EXTENT}.extent`, 'node']);
+  });
+
+  it('is none where one slot says so: that is damage, and the other slot holds', async () => {
+    const end = await fill(1);
+    mark(`${EXTENT}.extent`, 'SvR2');
+    await startAgain();
+    expect(store.replica(EXTENT).length).toBe(end);
+  });
+
+  it('is none where nothing says so: two damaged slots are no replica', async () => {
+    mark(`${EXTENT}.extent`, 'Sv\0\0', 'Sv\0\0');
+    await startAgain();
+    expect(store.reports()).toEqual([]);
+  });
+});

@@ -4,6 +4,7 @@ import { formatBytes } from '../../core/units.js';
 import type { ListedStreamDisk } from '../../extents/index.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
+import { sayingIfSlow } from './slow-cluster.js';
 import { checkNodes } from './streams.js';
 
 /** Options of `rocev2 extents disk create`. */
@@ -45,7 +46,7 @@ export async function runDiskCreate(disk: string, options: CreateDiskOptions, ou
   const { size: sizeBytes } = options;
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await client.createDisk(disk, { sizeBytes });
+    await sayingIfSlow(client.createDisk(disk, { sizeBytes }), output);
   });
   output.line(`made '${disk}' of ${formatBytes(sizeBytes)}`);
   output.document('extents-disk-create', { disk, sizeBytes });
@@ -95,7 +96,7 @@ export async function runDiskSnapshot(
 ): Promise<void> {
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await client.snapshotDisk(disk, copy);
+    await sayingIfSlow(client.snapshotDisk(disk, copy), output);
   });
   output.line(`'${copy}' is what '${disk}' has now`);
   output.document('extents-disk-snapshot', { disk, copy });
@@ -105,7 +106,7 @@ export async function runDiskSnapshot(
 export async function runDiskClone(disk: string, copy: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await client.cloneDisk(disk, copy);
+    await sayingIfSlow(client.cloneDisk(disk, copy), output);
   });
   output.line(`'${copy}' begins with what '${disk}' has now`);
   output.document('extents-disk-clone', { disk, copy });

@@ -6,6 +6,7 @@ import { nowNs } from '../../driver/system-clock.js';
 import {
   type ExtentTransport,
   type NodeCounters,
+  type NodeServer,
   type ServeManagerOptions,
   serveManager,
   serveNode,
@@ -20,6 +21,11 @@ import { type ManagerPlace, managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { serveClusterDocument } from './telemetry.js';
+
+/** A node that still waits for its manager then says so. */
+const PATIENCE_MS = 3000;
+const WATCH_MS = 1000;
+const NO_ANSWER = 'the node goes on asking until Ctrl-C: no manager that leads has answered so far at';
 
 /** Options of `rocev2 extents manager`. */
 export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
@@ -130,7 +136,8 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   const manager = (await managerAddress(join)).text;
   output.note(`joining the cluster of ${manager}`);
   const joining = serveNode({ device, folder, manager, port, transport, ...(domain !== undefined && { domain }) });
-  const node = await orInterrupted(joining, output.io.interrupted);
+  const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), PATIENCE_MS);
+  const node = await orInterrupted(joining, output.io.interrupted).finally(() => clearTimeout(waiting));
   if (node === undefined) return;
   await using _ = node;
   output.note(
@@ -138,10 +145,22 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   );
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
+  const watch = watchWrites(node, output);
   await untilInterrupted(output.io.interrupted);
+  clearInterval(watch);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { address, cluster, replicas, fragments } = node;
   const counters = node.counters();
   output.line(`${counters.appends} appends, ${counters.reads} reads, ${counters.repaired} records repaired`);
   output.document('extents-node', { node: node.node, address, cluster, replicas, fragments, seconds, ...counters });
+}
+
+/** Says once that the node takes no data any more. */
+function watchWrites(node: NodeServer, output: Output): NodeJS.Timeout {
+  const watch = setInterval(() => {
+    if (node.readOnly === undefined) return;
+    output.note(`read-only: ${node.readOnly}; what it has is read on (start it anew when that is mended)`);
+    clearInterval(watch);
+  }, WATCH_MS);
+  return watch;
 }

@@ -7,13 +7,20 @@ import { whyUnreadable } from '../../core/file-errors.js';
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../../extents/index.js';
+import { codeOf } from '../../extents/messages.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
+import { endingInTime, orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
+import { sayingIfSlow } from './slow-cluster.js';
 
 const REPLICAS = 3;
 /** Appends under way at a time. */
 const DEPTH = 16;
+/** Time after Ctrl-C for appends under way, which end within milliseconds unless nodes are gone. */
+const LAST_APPENDS_MS = 1500;
+/** Time to give the stream back then. */
+const RELEASE_MS = 700;
 
 /** Options of `rocev2 extents append`. */
 export interface AppendOptions extends ClusterOptions {
@@ -110,21 +117,41 @@ export function printStreams(streams: ClusterStatus['streams'], output: Output):
 
 /** Appends a file, or standard input, to a stream, which is made if there is none. After Ctrl-C what has been read is appended, and nothing else. */
 export async function runAppend(stream: string, file: string, options: AppendOptions, output: Output): Promise<void> {
+  const { io } = output;
+  io.allowAfterInterruption?.(LAST_APPENDS_MS + RELEASE_MS);
   const result = await withCluster(options, async (client) => {
     await checkNodes(client);
     await client.createStream(stream);
     const owner = `rocev2 extents append, process ${process.pid} on ${hostname()}`;
-    const writer = await client.openStream(stream, { owner, takeOver: options.takeOver === true });
+    const writer = await openOwned(client, stream, { owner, takeOver: options.takeOver === true });
     try {
-      return await appendAll(writer, recordsOf(file, options), output);
+      return await endingInTime(appendAll(writer, recordsOf(file, options), output), io.interrupted, LAST_APPENDS_MS);
     } finally {
-      await writer.close();
+      await writer.close(); // The next owner need not wait for the lease to end.
     }
   });
   const { records, bytes, failovers, seconds } = result;
-  const others = failovers === 0 ? '' : `, ${failovers} extents left because of an error`;
-  output.line(`${records} records, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`);
+  const others =
+    failovers === 0 ? '' : `, ${failovers} ${failovers === 1 ? 'extent' : 'extents'} left because of an error`;
+  output.line(
+    `${records} ${records === 1 ? 'record' : 'records'}, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`,
+  );
   output.document('extents-append', { stream, ...result });
+}
+
+/** The writer of a stream. A stream that has another owner is refused with what can be done. */
+async function openOwned(
+  client: ExtentsClient,
+  stream: string,
+  options: { readonly owner: string; readonly takeOver: boolean },
+): Promise<StreamWriter> {
+  try {
+    return await client.openStream(stream, options);
+  } catch (cause) {
+    if (codeOf(cause) !== 'BUSY') throw cause;
+    const hint = 'a lease ends 30 s after its owner was last heard; --take-over takes the stream at once';
+    throw new CommandFailure(EXIT_FAILED, `${(cause as Error).message} (${hint})`, { cause });
+  }
 }
 
 /** Without enough nodes an append would wait for ever. */
@@ -139,24 +166,31 @@ export async function checkNodes(client: ExtentsClient): Promise<void> {
 async function appendAll(
   writer: StreamWriter,
   records: AsyncIterable<Buffer>,
-  { io: { interrupted } }: Output,
+  output: Output,
 ): Promise<Omit<ExtentsAppendResult, 'stream'>> {
+  const { interrupted } = output.io;
   const underWay = new Set<Promise<unknown>>();
   const startNs = nowNs();
   let count = 0;
   let bytes = 0;
-  for await (const record of records) {
-    const append = writer.append(record).then(() => {
-      count++;
-      bytes += record.length;
-      underWay.delete(append);
-    });
-    append.catch(() => {}); // It is waited for below.
-    underWay.add(append);
-    if (underWay.size >= DEPTH) await Promise.race(underWay);
-    if (interrupted.aborted) break;
-  }
-  await Promise.all(underWay);
+  const work = async () => {
+    const reading = records[Symbol.asyncIterator]();
+    while (!interrupted.aborted) {
+      const next = await orInterrupted(reading.next(), interrupted); // Standard input may say nothing for long.
+      if (next === undefined || next.done === true) break;
+      const record = next.value;
+      const append = writer.append(record).then(() => {
+        count++;
+        bytes += record.length;
+        underWay.delete(append);
+      });
+      append.catch(() => {}); // It is waited for below.
+      underWay.add(append);
+      if (underWay.size >= DEPTH) await Promise.race(underWay);
+    }
+    await Promise.all(underWay);
+  };
+  await sayingIfSlow(work(), output, () => (underWay.size === 0 ? Number.NaN : count));
   const { failovers, resent } = writer.counters;
   return { records: count, bytes, failovers, resent, seconds: (nowNs() - startNs) / NS_PER_S };
 }
@@ -223,7 +257,15 @@ export async function runRead(
 
 /** Deletes a stream. */
 export async function runRemove(stream: string, options: ClusterOptions, output: Output): Promise<void> {
-  await withCluster(options, (client) => client.deleteStream(stream));
+  await withCluster(options, async (client) => {
+    try {
+      await client.deleteStream(stream);
+    } catch (cause) {
+      if (codeOf(cause) !== 'MISSING' || !(await client.disks()).some(({ disk }) => disk === stream)) throw cause;
+      const text = `'${stream}' is a disk, and no stream (to delete it: rocev2 extents disk rm ${stream})`;
+      throw new CommandFailure(EXIT_FAILED, text, { cause });
+    }
+  });
   output.line(`deleted '${stream}'`);
   output.document('extents-rm', { stream });
 }

@@ -87,8 +87,9 @@ export async function copyDisk(
         await copyOnce(parts, of, streams, adopted);
         return;
       } catch (error) {
-        // Its owner has cleaned between two of our questions.
-        if (codeOf(error) !== 'MISSING' || attempt === COPY_ATTEMPTS || !(await exists(parts, source))) throw error;
+        if (codeOf(error) !== 'MISSING') throw error;
+        if (!(await exists(parts, source))) throw new RpcError('MISSING', `there is no disk '${source}'`);
+        if (attempt === COPY_ATTEMPTS) throw error; // Its owner has cleaned between two of our questions, each time.
         await change(parts, 'drop', streams, { log: adopted, map: adopted });
       }
     }

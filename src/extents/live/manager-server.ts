@@ -137,7 +137,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     const store =
       files === undefined
         ? new EtcdMetadata(clock, { endpoints: etcd!, access })
-        : await LogMetadata.open(files, clock);
+        : await files.named(LogMetadata.open(files, clock));
     closing.defer(() => store.close());
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(new Peers(device, transport));

@@ -77,6 +77,11 @@ export class NodeServer implements AsyncDisposable {
     return this.#store.fragments.complete().length;
   }
 
+  /** Why it takes no data any more, such as `the disk is full`: from then on it reads, until it is started anew. Undefined: it takes data. */
+  get readOnly(): string | undefined {
+    return this.#store.readOnly;
+  }
+
   /** What it has done so far. */
   counters(): NodeCounters {
     return { ...this.#node.counters };
@@ -114,7 +119,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
     const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
-    const store = await ExtentStore.open(files, introduce);
+    const store = await files.named(ExtentStore.open(files, introduce));
     closing.defer(() => store.close());
     const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const address = placeText(host, door.port);

@@ -1,0 +1,30 @@
+/** What a command says while the cluster keeps it waiting: writes wait until enough nodes take data. */
+
+import type { Output } from '../output.js';
+
+/** Longer than a manager takes to notice that a node is gone, and to open an extent elsewhere. */
+const PATIENCE_MS = 8000;
+const WORDS =
+  "nothing has been written for 8 s: writes wait while fewer than three nodes take data, or have room for two extents ('rocev2 extents status' shows them); Ctrl-C ends the wait";
+
+/** The result of the work. `progress`: what grows while it goes on; NaN while it has nothing to do. */
+export async function sayingIfSlow<T>(
+  work: Promise<T>,
+  output: Pick<Output, 'note'>,
+  progress: () => number = () => 0,
+): Promise<T> {
+  let last = progress();
+  const timer = setInterval(() => {
+    const now = progress();
+    if (now === last) {
+      output.note(WORDS);
+      clearInterval(timer);
+    }
+    last = now;
+  }, PATIENCE_MS);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
