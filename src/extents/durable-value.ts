@@ -39,7 +39,8 @@ export class DurableValue<T> {
       if (slot !== undefined && (best === undefined || slot.number > best.number)) best = slot;
     }
     // Both slots say so: no flipped bit does.
-    if (marks[0] !== undefined && marks.every((mark) => mark === marks[0])) throw otherVersion('a file of the folder', marks[0]);
+    if (marks[0] !== undefined && marks.every((mark) => mark === marks[0]))
+      throw otherVersion('a file of the folder', marks[0]);
     return new DurableValue<T>(file, best?.number ?? 0, best?.value);
   }
 

@@ -9,14 +9,19 @@ const RESTART_MS = 1000;
 
 /** What all kinds of processes have in common. */
 export interface Relative {
+  /** Rejects when it ends without having been asked to. */
   readonly died: Promise<never>;
+  /** Its number; undefined if it could not be started. */
   readonly pid: number | undefined;
+  /** Closes what it has. */
   call(method: 'close', args: object): Promise<unknown>;
+  /** Ends it, by force if it does not go. */
   stop(): Promise<void>;
 }
 
 /** A process that is about to be. */
 export interface Birth<T> {
+  /** The process. */
   readonly process: Relative;
   /** Its answer when it is at work. */
   readonly started: Promise<T>;
