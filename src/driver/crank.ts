@@ -3,6 +3,7 @@
  * answered once a turn, so that acknowledgements coalesce.
  */
 
+import type { BatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 import type { Nic } from '../nic/nic.js';
 import type { Port, RxDatagram } from '../port/datagram.js';
 import { nowNs } from './system-clock.js';
@@ -26,6 +27,8 @@ export class Crank {
   nowNs = nowNs();
   /** The NIC is in the middle of something: whoever is called by it must not turn it. */
   isBusy = false;
+  /** The clock has just been read. */
+  #isLooking = false;
   /** Datagrams and pauses since the last turn. */
   #heard = 0;
   /** Datagrams and pauses since the first turn that found a timer due; {@link NONE_DUE}: no timer is due. */
@@ -36,7 +39,7 @@ export class Crank {
     this.nic = nic;
     this.#port = port;
     const onHeard = () => {
-      if (this.#heard === 0) this.nowNs = nowNs();
+      if (this.#heard === 0 && !this.#isLooking) this.nowNs = nowNs();
       this.#heard++;
       onReceived();
     };
@@ -65,10 +68,23 @@ export class Crank {
 
   /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
   turn(): boolean {
+    this.nowNs = nowNs();
+    return this.#turn();
+  }
+
+  /** Reads what the port has and takes a turn, both at one time: reading the clock costs as much as looking in vain. */
+  lookAndTurn(socket: Pick<BatchedUdpPort, 'receive'>): void {
+    this.nowNs = nowNs();
+    this.#isLooking = true;
+    socket.receive(this.isReading);
+    this.#isLooking = false;
+    this.#turn();
+  }
+
+  #turn(): boolean {
     const { nic } = this;
     const heard = this.#heard;
     this.#heard = 0;
-    this.nowNs = nowNs();
     const judges = this.#mayJudge(heard);
     this.isBusy = true;
     if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, judges);

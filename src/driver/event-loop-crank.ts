@@ -79,10 +79,9 @@ export class EventLoopCrank {
   turnNow(): boolean {
     const crank = this.#crank;
     if (this.#socket === undefined || this.#closed || crank.isBusy) return false;
-    this.#socket.receive(crank.isReading);
     this.#rangNs = NONE_RANG;
     this.#patienceNs = DOORBELL_PATIENCE_NS;
-    crank.turn();
+    crank.lookAndTurn(this.#socket);
     this.turnSoon();
     return true;
   }

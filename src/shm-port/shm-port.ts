@@ -63,6 +63,8 @@ class ShmPort implements SharedMemoryPort {
   readonly #outgoing: OutgoingRings;
   readonly #incoming: IncomingRings;
   readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
+  /** When the last batch was asked for: it is sent at once. */
+  #batchNs = 0;
   /** What of a lent batch goes through the socket, or another ring. */
   #elsewhere: TxBatch | undefined;
   /** Batches that a full ring has stopped, oldest first, and how far the first has come. */
@@ -184,7 +186,8 @@ class ShmPort implements SharedMemoryPort {
     if (this.#isClosed) return undefined;
     if (this.#waiting.length > 0) this.#flush();
     if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
-    return this.#outgoing.lend(BATCH_SLOTS, this.#options.nowNs()) ?? this.#base.beginBatch();
+    this.#batchNs = this.#options.nowNs();
+    return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
   }
 
   sendBatch(batch: TxBatch): void {
@@ -202,7 +205,7 @@ class ShmPort implements SharedMemoryPort {
 
   #takeBack(batch: TxBatch): void {
     if (this.#isClosed) batch.count = 0;
-    this.#own.txDatagrams += this.#outgoing.takeBack(batch, this.#options.nowNs(), this.#sendElsewhere);
+    this.#own.txDatagrams += this.#outgoing.takeBack(batch, this.#batchNs, this.#sendElsewhere);
     if (this.#isClosed) {
       this.#release();
       return;
@@ -300,6 +303,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent) this.#flush();
     const fromRings = this.#receiveRings();
     if (++this.#ringLooks < RING_LOOKS && !everything && !this.#incoming.isWaiting) return fromRings;
+    if (!this.#isClosed) this.#incoming.forgetOver(this.#options.nowNs());
     const fromSocket = this.#base.receive();
     this.#ringLooks = fromSocket > 0 ? RING_LOOKS : 0;
     if (fromSocket === 0) this.#incoming.socketIsEmpty();
@@ -318,7 +322,6 @@ class ShmPort implements SharedMemoryPort {
     this.#isReading = false;
     this.#own.rxDatagrams += received;
     if (this.#isClosed) this.#release();
-    else this.#incoming.forgetOver(this.#options.nowNs());
     return received;
   }
 
@@ -331,7 +334,7 @@ class ShmPort implements SharedMemoryPort {
     const woken =
       !this.#incoming.sleep() || this.#base.wait(this.#hasUnsent ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
     this.#incoming.wake();
-    if (woken) this.#ringLooks = RING_LOOKS;
+    this.#ringLooks = RING_LOOKS;
     return woken;
   }
 
@@ -351,6 +354,7 @@ class ShmPort implements SharedMemoryPort {
       this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
       this.#receivedNs = nowNs;
     }
+    if (!this.#isClosed) this.#incoming.forgetOver(nowNs);
     if (this.#incoming.isWaiting && !this.#isReadingSocket && this.#base.receive() === 0)
       this.#incoming.socketIsEmpty();
     const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);

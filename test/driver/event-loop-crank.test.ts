@@ -179,6 +179,14 @@ describe('a turn within a call', () => {
     expect(turns).toBe(2);
   });
 
+  it('reads the clock once, before it looks', () => {
+    const clock = vi.spyOn(performance, 'now');
+    const { crank } = spinning(new StubNic(), [3]);
+    clock.mockClear();
+    crank.turnNow();
+    expect([log, clock.mock.calls.length]).toEqual([['received', 'received', 'received', 'sent'], 1]);
+  });
+
   it('judges a timer only after a look at everything that found nothing', () => {
     const nic = new StubNic();
     nic.hasWork = false;
