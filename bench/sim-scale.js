@@ -3,7 +3,9 @@
  * The simulator by the size of its network: packet events a second of processor time, and memory, from 2 to 1,024 hosts at 100 Gb/s with web-search flows at load 0.5. Each size is a process of
  * its own, so that the largest resident set is that of this size.
  *
- *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--json]
+ *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--queue-pairs at-start|per-flow] [--microseconds 10000] [--json]
+ *
+ * `--microseconds` is the virtual time of each size; without it larger networks run shorter. `connected` in the table is how many flows had queue pairs at a time.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -21,6 +23,8 @@ const { values } = parseArgs({
   options: {
     hosts: { type: 'string', default: '2,8,32,128,320,1024' },
     payload: { type: 'string', default: 'real' },
+    'queue-pairs': { type: 'string', default: 'at-start' },
+    microseconds: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -42,12 +46,15 @@ const processorNs = () => {
 /** @param {number} hosts */
 async function measure(hosts) {
   const begunNs = processorNs();
+  const microseconds = Number(values.microseconds ?? Math.max(50, Math.round(HOST_MICROSECONDS / hosts)));
+  let connected = 0;
   const result = await runScenario(
     parseScenario({
       name: 'scale',
-      duration: `${Math.max(50, Math.round(HOST_MICROSECONDS / hosts))}us`,
+      duration: `${microseconds}us`,
       topology: topologyOf(hosts),
       payload: values.payload,
+      queuePairs: values['queue-pairs'],
       nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
       switch: {
         pfc: { priorities: [0] },
@@ -56,11 +63,18 @@ async function measure(hosts) {
       },
       flows: [{ kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: 0.5 }],
     }),
-    { realNowNs: processorNs },
+    {
+      realNowNs: processorNs,
+      onConnections: (count) => {
+        connected = Math.max(connected, count);
+      },
+    },
   );
   return {
     hosts,
     flows: result.flows.length,
+    connected,
+    traceHash: result.traceHash,
     packetEvents: result.packetEvents,
     virtualUs: result.virtualSeconds * 1e6,
     setUpSeconds: (processorNs() - begunNs) / 1e9 - result.wallSeconds,
@@ -74,22 +88,23 @@ if (values.only !== undefined) process.stdout.write(JSON.stringify(await measure
 else {
   const rows = values.hosts.split(',').map((hosts) => {
     const file = fileURLToPath(import.meta.url);
-    const text = execFileSync(process.execPath, [file, '--only', hosts, '--payload', values.payload], {
-      encoding: 'utf8',
-    });
+    const args = ['--only', hosts, '--payload', values.payload, '--queue-pairs', values['queue-pairs']];
+    if (values.microseconds !== undefined) args.push('--microseconds', values.microseconds);
+    const text = execFileSync(process.execPath, [file, ...args], { encoding: 'utf8' });
     return /** @type {Awaited<ReturnType<typeof measure>>} */ (JSON.parse(text));
   });
   if (values.json) process.stdout.write(`${JSON.stringify({ rows })}\n`);
   else {
     process.stdout.write(
-      '| hosts | virtual time | flows | packet events | set-up | run | million a second | memory |\n',
+      '| hosts | virtual time | flows | connected | packet events | set-up | run | million a second | memory |\n',
     );
-    process.stdout.write('|---|---|---|---|---|---|---|---|\n');
+    process.stdout.write('|---|---|---|---|---|---|---|---|---|\n');
     for (const row of rows) {
       const cells = [
         row.hosts,
         `${row.virtualUs.toFixed(0)} us`,
         row.flows,
+        row.connected,
         row.packetEvents,
         `${row.setUpSeconds.toFixed(1)} s`,
         `${row.seconds.toFixed(1)} s`,

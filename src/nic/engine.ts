@@ -11,7 +11,7 @@ import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
 import type { Protection } from '../ring/protection.js';
-import { Nic, type NicTuning } from './nic.js';
+import { Nic, type NicOptions, type NicTuning } from './nic.js';
 import type { PortFacts } from './port-facts.js';
 
 /** A NIC on the thread of its application. */
@@ -27,7 +27,7 @@ export abstract class Engine implements EngineLink {
   #interruptPending = false;
 
   constructor(port: PortFacts, random: RandomSource, tuning: NicTuning = {}) {
-    this.nic = new Nic({
+    this.nic = this.makeNic({
       port,
       random,
       counters: this.counters,
@@ -36,6 +36,11 @@ export abstract class Engine implements EngineLink {
       onEvent: () => this.#interrupt(),
       tuning,
     });
+  }
+
+  /** A driver that needs more of its NIC makes its own kind. Called by the constructor of this class. */
+  protected makeNic(options: NicOptions): Nic {
+    return new Nic(options);
   }
 
   abstract get portDescription(): string;

@@ -74,6 +74,12 @@ export interface NicOptions {
   readonly onEvent: () => void;
   /** What the driver knows of clock and network. */
   readonly tuning: NicTuning;
+  /** Gives out QPNs. Default: one of its own. */
+  readonly numbers?: QueuePairNumbers;
+  /** Knows the peers. Default: one of its own. */
+  readonly paths?: PeerPaths;
+  /** Keeps timers. Default: one of its own. */
+  readonly deadlines?: Deadlines;
 }
 
 /** The software NIC. */
@@ -84,12 +90,13 @@ export class Nic implements QpHost {
   readonly pacingCatchUpNs: number;
   readonly carriesPayload: boolean;
   readonly #options: NicOptions;
-  readonly #qps = new Map<number, NicQueuePair>();
+  /** By QPN. */
+  protected readonly queuePairs = new Map<number, NicQueuePair>();
   readonly #paths: PeerPaths;
   readonly #commands: CommandTable;
   readonly #receivePath: ReceivePath;
   readonly #runQueue = new RunQueue<NicQueuePair>();
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines: Deadlines;
   readonly #pacing = new PacingQueue();
   readonly #pauses = new PriorityPause<NicQueuePair>((qp) => this.#resume(qp));
   readonly #cnps = new CnpQueue();
@@ -98,7 +105,7 @@ export class Nic implements QpHost {
   #ipId = 0;
 
   constructor(options: NicOptions) {
-    const { port, random, counters, memory, regionMemory, tuning } = options;
+    const { port, random, counters, memory, regionMemory, tuning, numbers, paths, deadlines } = options;
     this.#options = options;
     this.counters = counters;
     this.keys = new KeyTable(random);
@@ -107,15 +114,16 @@ export class Nic implements QpHost {
     this.#priorityOfDscp = tuning.priorityOfDscp ?? ((dscp) => dscp >> 3);
     this.#cnpPriority = this.#priorityOfDscp(CNP_DSCP);
     this.carriesPayload = tuning.carriesPayload ?? true;
-    this.#paths = new PeerPaths(port, this.carriesPayload);
-    this.#receivePath = new ReceivePath(counters, this.#qps, this.carriesPayload);
+    this.#deadlines = deadlines ?? new Deadlines();
+    this.#paths = paths ?? new PeerPaths(port, this.carriesPayload);
+    this.#receivePath = new ReceivePath(counters, this.queuePairs, this.carriesPayload);
     this.#commands = new CommandTable({
       host: this,
       port,
       keys: this.keys,
       paths: this.#paths,
-      numbers: new QueuePairNumbers(random),
-      queuePairs: this.#qps,
+      numbers: numbers ?? new QueuePairNumbers(random),
+      queuePairs: this.queuePairs,
       memory,
       regionMemory: regionMemory ?? memory,
       forget: (qp) => this.#deadlines.forget(qp),
@@ -189,12 +197,12 @@ export class Nic implements QpHost {
 
   /** The application has posted something to this queue pair. */
   doorbell(qpn: number): void {
-    this.#qps.get(qpn)?.doorbell();
+    this.queuePairs.get(qpn)?.doorbell();
   }
 
   /** When it is not known whose doorbell rang. */
   doorbellAll(): void {
-    for (const qp of this.#qps.values()) qp.doorbell();
+    for (const qp of this.queuePairs.values()) qp.doorbell();
   }
 
   /** True while some QP may have something to send. */
@@ -275,12 +283,12 @@ export class Nic implements QpHost {
 
   /** The rate control of a queue pair; undefined if there is none of this number. */
   rateOf(qpn: number): RateControl | undefined {
-    return this.#qps.get(qpn)?.rate;
+    return this.queuePairs.get(qpn)?.rate;
   }
 
   /** The rates at which queue pairs under rate control may send now, for whoever watches. Walks all queue pairs. */
   visitRates(now: number, visit: (qpn: number, rateBps: number, alpha: number) => void): void {
-    for (const { qpn, rate } of this.#qps.values()) {
+    for (const { qpn, rate } of this.queuePairs.values()) {
       const rateBps = rate.rateBps(now);
       if (rateBps !== UNLIMITED) visit(qpn, rateBps, rate.alpha(now));
     }

@@ -42,14 +42,20 @@ export class PeerPaths {
   /** See {@link QpHost.connect}. */
   connect(qpn: number, attributes: QpAttributes): Connection {
     const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
+    const pool = this.poolOf(path, attributes.inflightPackets);
+    pool.sharers.count++;
+    return { path, budget: new PeerBudget(pool), isSharing: true };
+  }
+
+  /** Those that send to the socket at the end of `path` and were told that it holds `inflightPackets`; 0: not told. */
+  protected poolOf(path: Path, inflightPackets: number): TurnPool {
     const key = socketKey(path);
     let sharers = this.#sharers.get(key);
     if (sharers === undefined) {
       sharers = { count: 0, pools: new Map() };
       this.#sharers.set(key, sharers);
     }
-    sharers.count++;
-    const told = attributes.inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : attributes.inflightPackets;
+    const told = inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : inflightPackets;
     // READ responses come to us: our own buffer is a limit as well.
     const limitPackets = Math.max(INFLIGHT_MIN_PACKETS, Math.min(told, this.#port.receiveBudgetPackets));
     let pool = sharers.pools.get(limitPackets);
@@ -57,7 +63,7 @@ export class PeerPaths {
       pool = new TurnPool(limitPackets, sharers);
       sharers.pools.set(limitPackets, pool);
     }
-    return { path, budget: new PeerBudget(pool), isSharing: true };
+    return pool;
   }
 
   /** See {@link QpHost.disconnect}. */

@@ -34,7 +34,8 @@ export class PeerBudget {
   readonly limitPackets: number;
   /** With whom it is shared. */
   readonly sharers: Sharers;
-  readonly #pool: TurnPool;
+  /** Those that were told the same. */
+  readonly pool: TurnPool;
   /** With more sharers than this there are turns. */
   readonly #sharersMax: number;
   /** Its place in the pool, and what it holds of it. */
@@ -53,7 +54,7 @@ export class PeerBudget {
   constructor(pool: TurnPool) {
     this.limitPackets = pool.limitPackets;
     this.sharers = pool.sharers;
-    this.#pool = pool;
+    this.pool = pool;
     const { limitPackets } = pool;
     this.#sharersMax =
       limitPackets < TURNS_LIMIT_MIN_PACKETS ? Number.POSITIVE_INFINITY : Math.floor(limitPackets / SHARE_MIN_PACKETS);
@@ -80,7 +81,7 @@ export class PeerBudget {
     const taker = this.#taker;
     if (taker.turnLeft === 0) {
       taker.wake = wake;
-      this.#pool.ask(taker);
+      this.pool.ask(taker);
     }
     return taker.turnLeft;
   }
@@ -100,10 +101,10 @@ export class PeerBudget {
   settle(inFlight: number, isSilent: boolean): void {
     this.#isSilent = isSilent;
     const taker = this.#taker;
-    if (this.takesTurns) this.#pool.hold(taker, inFlight + taker.turnLeft);
+    if (this.takesTurns) this.pool.hold(taker, inFlight + taker.turnLeft);
     else if (taker.held > 0 || taker.isWaiting) {
       const { isWaiting } = taker;
-      this.#pool.release(taker);
+      this.pool.release(taker);
       if (isWaiting) taker.wake(); // It needs no turn any more.
     }
   }
@@ -111,7 +112,7 @@ export class PeerBudget {
   /** The queue pair sends no more. */
   leave(): void {
     this.#isMember = false;
-    this.#pool.members--;
-    this.#pool.release(this.#taker);
+    this.pool.members--;
+    this.pool.release(this.#taker);
   }
 }

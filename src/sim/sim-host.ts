@@ -6,7 +6,8 @@
 import type { Clock } from '../core/clock.js';
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
-import type { NicTuning } from '../nic/nic.js';
+import type { NicOptions, NicTuning } from '../nic/nic.js';
+import { ReservingNic } from '../nic/reserving-nic.js';
 import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
@@ -27,6 +28,7 @@ type Wire = (batch: TxBatch) => number;
 
 /** A simulated host; `RdmaDevice.over(host)` gives its verbs device. */
 export class SimHost extends Engine {
+  declare readonly nic: ReservingNic;
   /** Its one address. */
   readonly address: IpAddress;
   /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
@@ -55,6 +57,10 @@ export class SimHost extends Engine {
     this.#events = options.events;
     this.#clock = virtualClock(options.events);
     this.#batch = new TxBatch(1, options.address);
+  }
+
+  protected override makeNic(options: NicOptions): ReservingNic {
+    return new ReservingNic(options);
   }
 
   override get portDescription(): string {

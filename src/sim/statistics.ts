@@ -22,26 +22,32 @@ export function jainIndex(values: readonly number[]): number {
 
 /** Samples of one quantity, as many as come: a growing array. */
 export class Samples {
-  #values = new Float64Array(1024);
+  #values: Float64Array | Uint32Array;
   #count = 0;
+
+  /** `kind`: `whole` for numbers from 0 to 2^32 - 1 without fractions, which take half of the memory. */
+  constructor(kind: 'real' | 'whole' = 'real') {
+    this.#values = kind === 'real' ? new Float64Array(1024) : new Uint32Array(1024);
+  }
 
   /** Appends one value. */
   add(value: number): void {
     if (this.#count === this.#values.length) {
-      const larger = new Float64Array(2 * this.#count);
-      larger.set(this.#values);
-      this.#values = larger;
+      const values = this.#values;
+      const size = 2 * this.#count;
+      this.#values = values instanceof Float64Array ? new Float64Array(size) : new Uint32Array(size);
+      this.#values.set(values);
     }
     this.#values[this.#count++] = value;
   }
 
   /** All values in the order they came: a view, valid until the next {@link add}. */
-  get values(): Float64Array {
+  get values(): Float64Array | Uint32Array {
     return this.#values.subarray(0, this.#count);
   }
 
   /** A copy in ascending order. */
-  sorted(): Float64Array {
+  sorted(): Float64Array | Uint32Array {
     return this.values.slice().sort();
   }
 }

@@ -29,8 +29,10 @@ export interface BufferLayout {
   readonly headroomBytes: readonly number[];
 }
 
+/** Of a shared buffer, unless `totalBytes` says otherwise. */
+export const BUFFER_BYTES = 12e6;
 const DEFAULTS = {
-  totalBytes: 12e6,
+  totalBytes: BUFFER_BYTES,
   headroomOversubscription: 1,
   losslessAlpha: 1 / 8,
   lossyAlpha: 8,

@@ -27,7 +27,8 @@ import { countPauses, type SwitchPortCounters } from './switch-counters.js';
 import { type SwitchSnapshot, takeSnapshot } from './switch-snapshot.js';
 
 const ALL_PRIORITIES = 0xff;
-const QUEUE_PACKETS = 1024;
+/** Frames of one queue where there is no shared buffer, unless `queuePackets` says otherwise. */
+export const QUEUE_PACKETS = 1024;
 const SLOTS_MAX = 4096;
 const SLOTS_MAX_WITH_BUFFER = 2 ** 20;
 

@@ -13,7 +13,7 @@ import { refreshIpv4Checksum } from '../../src/packet/ipv4.js';
 import { ECN_CE, ECN_ECT0 } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { Network } from '../../src/sim/network.js';
-import { connectFlow } from '../../src/sim/scenario/connect-flow.js';
+import { connectFlow, reserveFlow } from '../../src/sim/scenario/connect-flow.js';
 import type { Flow } from '../../src/sim/scenario/flow.js';
 import { planFlows } from '../../src/sim/scenario/flow-plan.js';
 import { ScenarioHost } from '../../src/sim/scenario/scenario-host.js';
@@ -76,14 +76,21 @@ async function run(switchConfig: Switch, faults: string | undefined, bleach: Ble
   }
   const hosts = new Map<string, ScenarioHost>();
   for (const [name, station] of network.stations) {
-    const host = await ScenarioHost.create(station, 1 << 16, 1024, new TraceHash());
+    const trace = new TraceHash();
+    const host = await ScenarioHost.create({
+      station,
+      memoryBytes: 1 << 16,
+      cqDepth: 1024,
+      trace,
+      followsPackets: false,
+    });
     station.host.onTurn = () => host.poll(events.nowNs);
     hosts.set(name, host);
   }
-  const flows: Flow[] = [];
-  for (const plan of planFlows(scenario, topology, random)) {
-    flows.push(await connectFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));
-  }
+  const flows = planFlows(scenario, topology, random).map((plan) =>
+    reserveFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic),
+  );
+  for (const flow of flows) await connectFlow(flow, scenario.nic);
   for (const flow of flows) flow.start();
   const isOver = () => flows.every(({ completedNs, failure }) => completedNs !== undefined || failure !== undefined);
   events.run({ untilNs: scenario.duration, done: isOver });

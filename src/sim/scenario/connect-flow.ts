@@ -1,4 +1,4 @@
-/** Makes the two queue pairs of a flow and connects them; no virtual time passes. */
+/** The two queue pairs of a flow: their numbers, and how they are made and connected. No virtual time passes. */
 
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { Access } from '../../verbs/access.js';
@@ -11,29 +11,53 @@ import type { Scenario } from './schema.js';
 const RD_ATOMIC = 16;
 const MIN_RNR_TIMER = 12;
 
-/** Creates both queue pairs by `plan`, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to both hosts. */
-export async function connectFlow(
-  plan: FlowPlan,
-  source: ScenarioHost,
-  sink: ScenarioHost,
-  nic: Scenario['nic'],
-): Promise<Flow> {
-  const sourceQp = await createQp(source, plan);
-  const sinkQp = await createQp(sink, plan);
-  await connect(sourceQp, sink, sinkQp.qpn, nic, plan.cc);
-  await connect(sinkQp, source, sourceQp.qpn, nic, plan.sinkCc);
-  const flow = new Flow(plan, source, sink, sourceQp, sinkQp);
-  source.add(flow);
-  sink.add(flow);
-  return flow;
+type NicOptions = Scenario['nic'];
+
+/** A flow whose queue pairs have numbers and shares of each other's sockets, and are not there yet. */
+export function reserveFlow(plan: FlowPlan, source: ScenarioHost, sink: ScenarioHost, nic: NicOptions): Flow {
+  return new Flow(plan, source, sink, reserveQp(source, sink, nic), reserveQp(sink, source, nic));
 }
 
-function createQp(host: ScenarioHost, { op, outstanding }: FlowPlan): Promise<QueuePair> {
-  return host.pd.createQp({
-    sendCq: host.cq,
-    maxSendWr: outstanding,
-    maxRecvWr: op === 'send' ? outstanding + SPARE_RECEIVES : 1,
-    maxInlineBytes: 0,
+function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight }: NicOptions): number {
+  const remoteGid = peer.station.address.gid;
+  return host.station.host.nic.reserve({ remoteGid, remoteUdpPort: 0, dscp: 0, ecn: 0, inflightPackets: inflight });
+}
+
+/** Makes both queue pairs of a reserved flow, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to both hosts. */
+export async function connectFlow(flow: Flow, nic: NicOptions): Promise<void> {
+  const { plan, source, sink, sourceQpn, sinkQpn } = flow;
+  const sourceQp = await makeQp(source, sourceQpn, plan, (qp) => connect(qp, sink, sinkQpn, nic, plan.cc));
+  const sinkQp = await makeQp(sink, sinkQpn, plan, (qp) => connect(qp, source, sourceQpn, nic, plan.sinkCc));
+  flow.pair = { sourceQp, sinkQp };
+  source.add(flow);
+  sink.add(flow);
+}
+
+/** Frees both queue pairs of a flow. A packet that arrives for one of them afterwards ends the run. */
+export async function disconnectFlow(flow: Flow): Promise<void> {
+  const { source, sink, pair } = flow;
+  await source.station.host.nic.freeing(flow.sourceQpn, () => pair!.sourceQp.close());
+  await sink.station.host.nic.freeing(flow.sinkQpn, () => pair!.sinkQp.close());
+  source.remove(flow);
+  sink.remove(flow);
+  flow.pair = undefined;
+}
+
+function makeQp(
+  host: ScenarioHost,
+  qpn: number,
+  { op, outstanding }: FlowPlan,
+  connectIt: (qp: QueuePair) => Promise<void>,
+): Promise<QueuePair> {
+  return host.station.host.nic.connecting(qpn, async () => {
+    const qp = await host.pd.createQp({
+      sendCq: host.cq,
+      maxSendWr: outstanding,
+      maxRecvWr: op === 'send' ? outstanding + SPARE_RECEIVES : 1,
+      maxInlineBytes: 0,
+    });
+    await connectIt(qp);
+    return qp;
   });
 }
 
@@ -41,7 +65,7 @@ async function connect(
   qp: QueuePair,
   peer: ScenarioHost,
   destQpn: number,
-  nic: Scenario['nic'],
+  nic: NicOptions,
   rateControl: RateControlOptions,
 ): Promise<void> {
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });

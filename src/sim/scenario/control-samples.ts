@@ -50,8 +50,8 @@ function isUnderWay({ plan, completedNs, failure }: Flow, nowNs: number): boolea
   return plan.startNs <= nowNs && completedNs === undefined && failure === undefined;
 }
 
-function sampleOf({ plan, source, sourceQp }: Flow, sentBps: number, timeNs: number): ControlSample {
-  const control = source.station.host.nic.rateOf(sourceQp.qpn)!;
+function sampleOf({ plan, source, sourceQpn }: Flow, sentBps: number, timeNs: number): ControlSample {
+  const control = source.station.host.nic.rateOf(sourceQpn)!;
   return {
     timeNs,
     id: plan.id,

@@ -9,6 +9,14 @@ import type { ScenarioHost } from './scenario-host.js';
 /** Receives kept posted beyond what the sender has outstanding. */
 export const SPARE_RECEIVES = 8;
 
+/** The two ends of a flow. */
+export interface QueuePairsOfFlow {
+  /** At the host that has the data. */
+  readonly sourceQp: QueuePair;
+  /** At the other host. */
+  readonly sinkQp: QueuePair;
+}
+
 /** A flow while it runs: its queue pairs, and how far it has come. */
 export class Flow {
   /** What was planned. */
@@ -17,10 +25,10 @@ export class Flow {
   readonly source: ScenarioHost;
   /** Host the data goes to. */
   readonly sink: ScenarioHost;
-  /** Queue pair at the host that has the data. */
-  readonly sourceQp: QueuePair;
-  /** Queue pair at the other host. */
-  readonly sinkQp: QueuePair;
+  /** Number of the queue pair at the host that has the data. */
+  readonly sourceQpn: number;
+  /** Number of the queue pair at the other host. */
+  readonly sinkQpn: number;
   /** Messages that have completed. */
   messages = 0;
   /** Payload of completed messages. */
@@ -39,6 +47,12 @@ export class Flow {
   retransmittedPackets = 0;
   /** Congestion notifications that the source has received. */
   cnps = 0;
+  /** Packets between its queue pairs, both ways, that have left and not arrived: under way or lost. Only where packets are followed. */
+  packetsUnderWay = 0;
+  /** When the last of them left or arrived. */
+  lastPacketNs = 0;
+  /** Its queue pairs, from when they are connected until they are freed. */
+  pair: QueuePairsOfFlow | undefined;
   #postedBytes = 0;
 
   constructor(
@@ -47,17 +61,17 @@ export class Flow {
     source: ScenarioHost,
     /** Host the data goes to. */
     sink: ScenarioHost,
-    /** Queue pair at the host that has the data. */
-    sourceQp: QueuePair,
-    /** Queue pair at the other host. */
-    sinkQp: QueuePair,
+    /** Number of the queue pair at the host that has the data. */
+    sourceQpn: number,
+    /** Number of the queue pair at the other host. */
+    sinkQpn: number,
   ) {
     this.plan = plan;
     this.doneNs = plan.startNs;
     this.source = source;
     this.sink = sink;
-    this.sourceQp = sourceQp;
-    this.sinkQp = sinkQp;
+    this.sourceQpn = sourceQpn;
+    this.sinkQpn = sinkQpn;
   }
 
   /** Posts the first work requests. */
@@ -90,7 +104,8 @@ export class Flow {
     const length = Math.min(messageBytes, bytes - this.#postedBytes);
     if (length <= 0) return;
     this.#postedBytes += length;
-    const poster = op === 'read' ? this.sinkQp : this.sourceQp;
+    const { sourceQp, sinkQp } = this.pair!;
+    const poster = op === 'read' ? sinkQp : sourceQp;
     poster.postSend(this.#request(length));
   }
 
@@ -119,6 +134,6 @@ export class Flow {
   }
 
   #postReceive(): void {
-    this.sinkQp.postRecv({ sges: [this.sink.memory.sge(0, this.plan.messageBytes)] });
+    this.pair!.sinkQp.postRecv({ sges: [this.sink.memory.sge(0, this.plan.messageBytes)] });
   }
 }

@@ -49,7 +49,7 @@ export class Probes {
         name: `${switchName}>${portName}`,
         node,
         port,
-        samples: new Samples(),
+        samples: new Samples('whole'),
         series: [],
       })),
     );

@@ -11,13 +11,14 @@ import { Network } from '../network.js';
 import type { ReceivePipelineOptions } from '../receive-pipeline.js';
 import type { SimStation } from '../sim-station.js';
 import type { Topology } from '../topology.js';
-import { connectFlow } from './connect-flow.js';
-
+import { reserveFlow } from './connect-flow.js';
 import { type ControlSample, sampleControls } from './control-samples.js';
 import type { Flow } from './flow.js';
+import { FlowConnections } from './flow-connections.js';
 import { type FlowPlan, planFlows } from './flow-plan.js';
 import { hostsOf } from './hosts.js';
 import { Probes } from './probes.js';
+import { quietNsOf } from './quiet-time.js';
 import { Baseline, report } from './report.js';
 import type { ScenarioResult } from './result.js';
 import { ScenarioHost } from './scenario-host.js';
@@ -59,6 +60,8 @@ export interface RunOptions {
 export interface WatchedRunOptions extends RunOptions {
   /** Attached to the station of one host. */
   readonly station?: StationObserver;
+  /** Called before each step with the number of flows that have queue pairs, and virtual time. */
+  readonly onConnections?: (count: number, nowNs: number) => void;
 }
 
 const PROGRESS_STEPS = 200;
@@ -94,7 +97,15 @@ export async function runScenario(scenario: Scenario, options: WatchedRunOptions
     const [name] = hostsOf(options.station.host, topology.hosts, 'the observed host');
     options.station.attach(network.station(name), () => events.nowNs);
   }
-  const flows = await connectFlows({ scenario, topology, network, random, trace, events });
+  const flows = await reserveFlows({ scenario, topology, network, random, trace, events });
+  const isPerFlow = scenario.queuePairs === 'per-flow';
+  const connections = new FlowConnections({
+    flows,
+    nic: scenario.nic,
+    hasCopies: scenario.faults !== undefined,
+    quietNs: isPerFlow ? quietNsOf(scenario, topology) : 0,
+  });
+  if (!isPerFlow) await connections.connectAll();
   const probes = new Probes(events, network, flows);
   const startedNs = realNowNs();
   probes.start(scenario.duration, scenario.warmup, scenario.sample);
@@ -107,7 +118,13 @@ export async function runScenario(scenario: Scenario, options: WatchedRunOptions
   const isOver = () => allEnd && flows.every((flow) => flow.completedNs !== undefined || flow.failure !== undefined);
   const looks = PROGRESS_STEPS * LOOKS_PER_STEP;
   for (let look = 1; look <= looks; look++) {
-    events.run({ untilNs: (scenario.duration * look) / looks });
+    const untilNs = (scenario.duration * look) / looks;
+    if (isPerFlow) {
+      await connections.freeUnused(events.nowNs);
+      await connections.connectUntil(untilNs);
+    }
+    options.onConnections?.(connections.count, events.nowNs);
+    events.run({ untilNs });
     if ((await options.onProgress?.(look / looks)) === false) break;
     // Where it ends is part of the result: at the end of a step, however often the caller is asked.
     if (look % LOOKS_PER_STEP === 0 && isOver()) break;
@@ -151,31 +168,27 @@ interface RunParts {
   readonly events: EventQueue;
 }
 
-async function connectFlows({ scenario, topology, network, random, trace, events }: RunParts): Promise<Flow[]> {
+/** All flows, with the hosts that they need. */
+async function reserveFlows({ scenario, topology, network, random, trace, events }: RunParts): Promise<Flow[]> {
   const plans = planFlows(scenario, topology, random);
-  const memoryBytes = Math.max(...plans.map(({ messageBytes }) => messageBytes));
-  const byName = new Map<string, ScenarioHost>();
-  const hostOf = async (name: string): Promise<ScenarioHost> => {
-    let host = byName.get(name);
-    if (host === undefined) {
-      host = await ScenarioHost.create(network.station(name), memoryBytes, completionsMax(plans, name), trace);
-      const { station } = host;
-      station.host.onTurn = () => byName.get(name)!.poll(events.nowNs);
-      byName.set(name, host);
-    }
-    return host;
-  };
-  const flows: Flow[] = [];
-  for (const plan of plans) {
-    flows.push(await connectFlow(plan, await hostOf(plan.from), await hostOf(plan.to), scenario.nic));
+  const memoryBytes = plans.reduce((most, plan) => Math.max(most, plan.messageBytes), 0);
+  const depths = completionsMax(plans);
+  const hosts = new Map<string, ScenarioHost>();
+  for (const [name, cqDepth] of depths) {
+    const station = network.station(name);
+    const followsPackets = scenario.queuePairs === 'per-flow';
+    const host = await ScenarioHost.create({ station, memoryBytes, cqDepth, trace, followsPackets });
+    station.host.onTurn = () => host.poll(events.nowNs);
+    hosts.set(name, host);
   }
-  return flows;
+  return plans.map((plan) => reserveFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));
 }
 
-/** More than can be under way at one host at a time. */
-function completionsMax(plans: readonly FlowPlan[], host: string): number {
-  return plans.reduce(
-    (sum, { from, to, outstanding }) => sum + (from === host || to === host ? 2 * outstanding : 0),
-    64,
-  );
+/** For each host more than can be under way there at a time. */
+function completionsMax(plans: readonly FlowPlan[]): Map<string, number> {
+  const depths = new Map<string, number>();
+  for (const { from, to, outstanding } of plans) {
+    for (const host of [from, to]) depths.set(host, (depths.get(host) ?? 64) + 2 * outstanding);
+  }
+  return depths;
 }

@@ -1,6 +1,7 @@
 /** The application of a simulated host: its device, one completion queue and one buffer for all flows, and what its packets tell. */
 
 import { readU24 } from '../../core/bytes.js';
+import { RoceError } from '../../core/errors.js';
 import { CNP, OPCODES, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY } from '../../packet/opcode.js';
 import { psnAdd, psnDiff } from '../../packet/psn.js';
 import { BTH_BYTES, BTH_PAD_SHIFT, ICRC_BYTES } from '../../packet/roce.js';
@@ -16,11 +17,23 @@ import type { TraceHash } from './trace-hash.js';
 /** What is no payload in a packet, padding apart, by opcode. */
 const OVERHEAD_BYTES = Uint8Array.from(OPCODES, (info) => BTH_BYTES + (info?.extBytes ?? 0) + ICRC_BYTES);
 
-/** One end of a flow, as packets name it. */
+/** The other end of a flow, as packets name it. */
 interface Track {
   readonly flow: Flow;
+  /** Its data leave here. */
+  readonly isSource: boolean;
   /** The PSN behind the newest data packet; -1 before the first. */
   nextPsn: number;
+}
+
+interface HostOptions {
+  readonly station: SimStation;
+  /** Of its one region. */
+  readonly memoryBytes: number;
+  readonly cqDepth: number;
+  readonly trace: TraceHash;
+  /** Counts the packets of each flow, see {@link Flow.packetsUnderWay}. */
+  readonly followsPackets: boolean;
 }
 
 /** One host of a scenario and the flows that end there. */
@@ -34,8 +47,12 @@ export class ScenarioHost {
   /** One buffer for all flows. */
   readonly memory: MemoryRegion;
   readonly #flows = new Map<number, Flow>();
-  /** Flows whose data leaves here, by the QPN it is sent to. */
+  /** Flows whose data leaves here, by the QPN it is sent to; where packets are followed, also the others that send here. */
   readonly #sending = new Map<number, Track>();
+  /** Packets that leave and arrive are counted for each flow, so that its queue pairs can be freed. */
+  readonly #followsPackets: boolean;
+  /** Numbers of queue pairs that have been freed. */
+  readonly #freed = new Set<number>();
 
   private constructor(
     /** Its NIC on the cable. */
@@ -46,20 +63,17 @@ export class ScenarioHost {
     cq: CompletionQueue,
     /** One buffer for all flows. */
     memory: MemoryRegion,
+    followsPackets: boolean,
   ) {
     this.station = station;
     this.pd = pd;
     this.cq = cq;
     this.memory = memory;
+    this.#followsPackets = followsPackets;
   }
 
   /** Opens the verbs device of `station`; `trace` hears of every packet. */
-  static async create(
-    station: SimStation,
-    memoryBytes: number,
-    cqDepth: number,
-    trace: TraceHash,
-  ): Promise<ScenarioHost> {
+  static async create({ station, memoryBytes, cqDepth, trace, followsPackets }: HostOptions): Promise<ScenarioHost> {
     const device = await RdmaDevice.over(station.host);
     const pd = await device.createPd();
     const host = new ScenarioHost(
@@ -67,21 +81,35 @@ export class ScenarioHost {
       pd,
       await device.createCq(cqDepth),
       await pd.regMr(memoryBytes, Access.REMOTE_ALL),
+      followsPackets,
     );
     station.onPacket = (isSent, bytes, offset, length, ecn) => {
       trace.add(isSent, bytes, offset, length, ecn);
       if (isSent) host.#onSent(bytes, offset, length);
-      else if (bytes[offset] === CNP) host.#onCnp(readU24(bytes, offset + 5));
+      else if (bytes[offset] === CNP || followsPackets) host.#onReceived(bytes[offset], readU24(bytes, offset + 5));
     };
     return host;
   }
 
   /** The flow has a queue pair here. */
   add(flow: Flow): void {
-    const own = flow.source === this ? flow.sourceQp : flow.sinkQp;
-    const peer = flow.source === this ? flow.sinkQp : flow.sourceQp;
-    this.#flows.set(own.qpn, flow);
-    if (flow.source === this) this.#sending.set(peer.qpn, { flow, nextPsn: -1 });
+    const isSource = flow.source === this;
+    this.#flows.set(isSource ? flow.sourceQpn : flow.sinkQpn, flow);
+    const peerQpn = isSource ? flow.sinkQpn : flow.sourceQpn;
+    // Queue pairs of two peers may have one number: then the data counts.
+    if (isSource || (this.#followsPackets && !this.#sending.has(peerQpn))) {
+      this.#sending.set(peerQpn, { flow, isSource, nextPsn: -1 });
+    }
+  }
+
+  /** The flow has it no more. */
+  remove(flow: Flow): void {
+    const isSource = flow.source === this;
+    const qpn = isSource ? flow.sourceQpn : flow.sinkQpn;
+    const peerQpn = isSource ? flow.sinkQpn : flow.sourceQpn;
+    this.#flows.delete(qpn);
+    this.#freed.add(qpn);
+    if (this.#sending.get(peerQpn)?.flow === flow) this.#sending.delete(peerQpn);
   }
 
   /** Hands completions to their flows. */
@@ -94,10 +122,16 @@ export class ScenarioHost {
   /** Tells first transmissions of data from repetitions, by PSN. */
   #onSent(bytes: Uint8Array, offset: number, length: number): void {
     const opcode = bytes[offset];
-    if (opcode > RC_READ_RESPONSE_ONLY || opcode === RC_READ_REQUEST) return; // Not data.
+    const isData = opcode <= RC_READ_RESPONSE_ONLY && opcode !== RC_READ_REQUEST;
+    if (!isData && !this.#followsPackets) return;
     const track = this.#sending.get(readU24(bytes, offset + 5));
     if (track === undefined) return;
     const { flow } = track;
+    if (this.#followsPackets) {
+      flow.packetsUnderWay++;
+      flow.lastPacketNs = this.station.host.nowNs();
+    }
+    if (!isData || !track.isSource) return;
     const psn = readU24(bytes, offset + 9);
     flow.packets++;
     if (track.nextPsn >= 0 && psnDiff(psn, track.nextPsn) < 0) flow.retransmittedPackets++;
@@ -107,8 +141,22 @@ export class ScenarioHost {
     }
   }
 
-  #onCnp(qpn: number): void {
+  #onReceived(opcode: number, qpn: number): void {
     const flow = this.#flows.get(qpn);
-    if (flow !== undefined) flow.cnps++;
+    if (flow === undefined) {
+      if (this.#freed.has(qpn)) throw latePacket(qpn, this.station.host.nowNs());
+      return;
+    }
+    if (opcode === CNP) flow.cnps++;
+    flow.packetsUnderWay--;
+    flow.lastPacketNs = this.station.host.nowNs();
   }
+}
+
+function latePacket(qpn: number, nowNs: number): RoceError {
+  return new RoceError(
+    'ERR_ROCE_CONFLICT',
+    `a packet came ${nowNs} ns after the beginning for QP 0x${qpn.toString(16)}, whose flow is over: nobody answers it, so the run would not be the same`,
+    'set queuePairs to at-start',
+  );
 }

@@ -258,6 +258,8 @@ const fields = z.strictObject({
   topology,
   /** `virtual`: packets have the length of their payload and none of its bytes, as in ns-3; the run is the same, and faster. */
   payload: z.enum(['real', 'virtual']).default('real'),
+  /** When the queue pairs of flows are there: all for the whole run, or each from its start until nothing of its flow is on the way. The run is the same. */
+  queuePairs: z.enum(['at-start', 'per-flow']).default('at-start'),
   nic: nic.prefault({}),
   /** Options of every switch: see docs/switch.md. */
   switch: switchConfigSchema.prefault({}),

@@ -149,7 +149,7 @@ const FCT_SIZES = `flows[0].sizes=${JSON.stringify(
 )}`;
 
 /** Completion times of flows below 100 KB that ended, in us, ascending. */
-function smallFlowTimes({ flows }: ScenarioResult): Float64Array {
+function smallFlowTimes({ flows }: ScenarioResult): ArrayLike<number> {
   const times = new Samples();
   for (const { completionNs, bytes } of flows) {
     if (completionNs !== null && bytes < SMALL_FLOW_BYTES) times.add(completionNs / 1000);
