@@ -1,12 +1,14 @@
 /**
  * Programs on a file system on a disk over a cluster of extent nodes, all of them processes, while nodes are killed, one stands still, one loses its folder, and the manager is killed: nothing
- * of it reaches them, and redundancy comes back by itself. A short run here, in one round of five; ten minutes, with PostgreSQL, by `npm run test:disk-cluster`.
+ * of it reaches them, and redundancy comes back by itself. A short run here, in one round of five; ten minutes, with PostgreSQL, and with three managers over three members of etcd, of which
+ * the leading ones are killed, by `npm run test:disk-cluster`.
  */
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { openExtents } from '../../src/extents/index.js';
 import { openDevice } from '../../src/verbs/open-device.js';
+import { EtcdMembers, WHY_NO_ETCD } from '../extents/etcd-members.js';
 import { eventually } from '../support/eventually.js';
 import { isTurn, ROUNDS } from '../support/rounds.js';
 import { DiskCluster } from './support/cluster.js';
@@ -16,6 +18,7 @@ import { mountRefusal } from './support/tools.js';
 
 const SECONDS = Number(process.env['OUTAGE_SECONDS'] ?? 40);
 const HAS_DATABASE = process.env['OUTAGE_DATABASE'] !== undefined;
+const HAS_ETCD = process.env['OUTAGE_ETCD'] !== undefined && WHY_NO_ETCD === undefined;
 const IS_LONG = SECONDS >= 300;
 const KILL_MS = IS_LONG ? 20_000 : 6_000;
 const STOP_MS = IS_LONG ? 60_000 : 8_000;
@@ -24,9 +27,14 @@ const NODES = 5;
 const LIMIT_MS = (SECONDS + 900) * 1000;
 
 let cluster: DiskCluster | undefined;
+let etcd: EtcdMembers | undefined;
 
 const overCluster: StackPlan = async (folder, listen, launch) => {
   const upFlags = ['--nodes', `${NODES}`, '--extent-size', '16MiB'];
+  if (HAS_ETCD) {
+    etcd = await EtcdMembers.start(`${folder}/etcd`, 3);
+    upFlags.push('--managers', '3', '--metadata', `etcd:${etcd.endpoints.join()}`);
+  }
   cluster = await DiskCluster.start(`${folder}/cluster`, { size: '1GiB', upFlags, restartLimitMs: LIMIT_MS });
   await launch('nbd', '--listen', listen, '--backend', cluster.backend, '--json');
 };
@@ -41,15 +49,18 @@ function sizesOf(pid: number): { residentMiB: number; files: number } {
 
 const refusal = mountRefusal();
 if (refusal !== undefined) console.warn(`skipped: failures of a cluster under a mounted file system: ${refusal}`);
+if (process.env['OUTAGE_ETCD'] !== undefined && !HAS_ETCD) console.warn(`one manager, without etcd: ${WHY_NO_ETCD}`);
 
 describeStack('failures of a cluster', overCluster, (stack) => {
   afterAll(async () => {
     await cluster?.end();
+    await etcd?.stop();
     cluster = undefined;
+    etcd = undefined;
   }, LIMIT_MS);
 
   test.skipIf(refusal !== undefined || !isTurn(1, ROUNDS))(
-    `${SECONDS} s with a node killed every ${KILL_MS / 1000} s, one stopped for ${STOP_MS / 1000} s, one emptied, and the manager killed: no error, all checks clean, redundancy is back`,
+    `${SECONDS} s with a node killed every ${KILL_MS / 1000} s, one stopped for ${STOP_MS / 1000} s, one emptied, and the manager killed${HAS_ETCD ? ', the leader of etcd, too' : ''}: no error, all checks clean, redundancy is back`,
     async () => {
       await using device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
       await using client = await openExtents({ device, manager: cluster!.manager });
@@ -59,7 +70,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
         return up >= NODES && extents.underReplicated === 0 && extents.copying === 0;
       };
       const whole = () => eventually(() => redundancy().catch(() => false), { limitMs: LIMIT_MS, everyMs: 200 });
-      const done = { kills: 0, stops: 0, emptied: 0, managers: 0 };
+      const done = { kills: 0, stops: 0, emptied: 0, managers: 0, members: 0 };
       const owner = stack().gateway.process.pid!;
       const before = sizesOf(owner);
       let isOver = false;
@@ -77,11 +88,22 @@ describeStack('failures of a cluster', overCluster, (stack) => {
         await whole();
       };
       const killManager = async () => {
-        await cluster!.kill('manager');
+        let name = 'manager';
+        const find = async () => {
+          const leading = (await client.status()).managers.find(({ leads }) => leads);
+          if (leading !== undefined) name = cluster!.managerAt(leading.address);
+          return leading !== undefined;
+        };
+        if (HAS_ETCD) await eventually(find, { everyMs: 100 });
+        await cluster!.kill(name);
         done.managers++;
       };
+      const killMember = async () => {
+        await etcd!.kill((await etcd!.leader())!); // Two of three are left.
+        done.members++;
+      };
       const failing = (async () => {
-        const others = [stopOne, emptyOne, killManager];
+        const others = [stopOne, emptyOne, killManager, ...(HAS_ETCD ? [killMember] : [])];
         for (let round = 0; !isOver; round++) {
           const other = others.shift()?.();
           await pause(KILL_MS);
@@ -105,7 +127,7 @@ describeStack('failures of a cluster', overCluster, (stack) => {
       console.log(output.split('\n').slice(-40).join('\n'));
       const { counters } = await client.status();
       console.log({ ...done, wholeMs, before, after: sizesOf(owner), ...counters });
-      expect(done).toMatchObject({ stops: 1, emptied: 1, managers: 1 });
+      expect(done).toMatchObject({ stops: 1, emptied: 1, managers: 1, members: HAS_ETCD ? 1 : 0 });
       expect(done.kills).toBeGreaterThan(1);
     },
     LIMIT_MS,

@@ -26,9 +26,16 @@ export class DiskCluster {
     return cluster;
   }
 
-  /** Where the manager is, `HOST:PORT`. */
+  /** Where the manager is, `HOST:PORT`; several with commas. */
   get manager(): string {
-    return /the manager is at (\S+),/.exec(this.#up.stderr)![1];
+    const places = [...this.#up.stderr.matchAll(/^(?:the manager|manager \d+) is at (\S+),/gm)];
+    return [...new Set(places.map(([, place]) => place))].join(); // One that was started anew is where it was.
+  }
+
+  /** What a manager at this place is called here. */
+  managerAt(place: string): string {
+    const at = place.replace(/[.[\]]/g, '\\$&');
+    return new RegExp(`^(?:the )?(manager(?: \\d+)?) is at ${at},`, 'm').exec(this.#up.stderr)![1];
   }
 
   /** The disk, for whoever takes it over. */
@@ -36,9 +43,9 @@ export class DiskCluster {
     return `stream:vol@${this.manager}?take-over`;
   }
 
-  /** Process of the manager, or of the node in a folder, as it runs now. */
+  /** Process of `manager`, of `manager K` of several, or of the node in a folder, as it runs now. */
   processOf(what: string): number {
-    const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
+    const place = what.startsWith('manager') ? `^(?:the )?${what} is at .*` : `^node .*/${what}`;
     return Number([...this.#up.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
   }
 
