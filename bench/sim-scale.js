@@ -3,9 +3,11 @@
  * The simulator by the size of its network: packet events a second of processor time, and memory, from 2 to 1,024 hosts at 100 Gb/s with web-search flows at load 0.5. Each size is a process of
  * its own, so that the largest resident set is that of this size.
  *
- *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--queue-pairs at-start|per-flow] [--microseconds 10000] [--json]
+ *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--queue-pairs at-start|per-flow] [--microseconds 10000]
+ *     [--load 0.5] [--flow-bytes 10000] [--json]
  *
- * `--microseconds` is the virtual time of each size; without it larger networks run shorter. `connected` in the table is how many flows had queue pairs at a time.
+ * `--microseconds` is the virtual time of each size; without it larger networks run shorter. `--flow-bytes` makes flows of any size up to it in the place of web-search.
+ * `connected` in the table is how many flows had queue pairs at a time.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -25,6 +27,8 @@ const { values } = parseArgs({
     payload: { type: 'string', default: 'real' },
     'queue-pairs': { type: 'string', default: 'at-start' },
     microseconds: { type: 'string' },
+    load: { type: 'string', default: '0.5' },
+    'flow-bytes': { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -47,6 +51,14 @@ const processorNs = () => {
 async function measure(hosts) {
   const begunNs = processorNs();
   const microseconds = Number(values.microseconds ?? Math.max(50, Math.round(HOST_MICROSECONDS / hosts)));
+  const bytes = values['flow-bytes'];
+  const sizes =
+    bytes === undefined
+      ? 'web-search'
+      : [
+          [0, 0],
+          [Number(bytes), 100],
+        ];
   let connected = 0;
   const result = await runScenario(
     parseScenario({
@@ -61,7 +73,9 @@ async function measure(hosts) {
         buffer: { totalBytes: 32_000_000 },
         ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
       },
-      flows: [{ kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: 0.5 }],
+      flows: [
+        { kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: Number(values.load), sizes },
+      ],
     }),
     {
       realNowNs: processorNs,
@@ -88,8 +102,8 @@ if (values.only !== undefined) process.stdout.write(JSON.stringify(await measure
 else {
   const rows = values.hosts.split(',').map((hosts) => {
     const file = fileURLToPath(import.meta.url);
-    const args = ['--only', hosts, '--payload', values.payload, '--queue-pairs', values['queue-pairs']];
-    if (values.microseconds !== undefined) args.push('--microseconds', values.microseconds);
+    const given = Object.entries(values).filter(([name, value]) => typeof value === 'string' && name !== 'hosts');
+    const args = ['--only', hosts, ...given.flatMap(([name, value]) => [`--${name}`, String(value)])];
     const text = execFileSync(process.execPath, [file, ...args], { encoding: 'utf8' });
     return /** @type {Awaited<ReturnType<typeof measure>>} */ (JSON.parse(text));
   });
