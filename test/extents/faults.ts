@@ -1,10 +1,11 @@
-/** What happens to a cluster in a run: to its disks, its power and its network. Afterwards everything can heal. */
+/** What happens to a cluster in a run: to its disks, its power, its network and its managers. Afterwards everything can heal. */
 
 import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
 import type { ExtentRecord } from '../../src/extents/catalogue.js';
-import type { Cluster, Machine } from './cluster.js';
+import { erasureCode } from '../../src/extents/coding/erasure-code.js';
+import type { Cluster, Machine, ManagerProcess } from './cluster.js';
 
-/** One disk lies; or any machine loses power; or disks are full, slow or fail. */
+/** Any machine loses power; or one disk lies, and nobody loses power; or disks are full, slow or fail. */
 export const FAULT_KINDS = ['power', 'lies', 'space'] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -13,16 +14,39 @@ const NAMES = {
   lies: ['rot', 'rot', 'liar'],
   space: ['full', 'sync', 'slow'],
 } as const;
+/** The same where folders are lost, or come back as they once were. */
+const LOSSES = ['power', 'power', 'kill', 'old', 'empty', 'blackout'] as const;
+const NETWORK = ['cut', 'one way', 'manager', 'isolate'] as const;
+/** Of several managers. */
+const SEVERAL = ['leader', 'leader cut', 'leader deaf', 'late', 'clock', 'clock'] as const;
 
+type FaultName = (typeof NAMES)[FaultKind][number] | (typeof LOSSES | typeof NETWORK | typeof SEVERAL)[number];
+
+/** One of them. */
+export interface Fault {
+  readonly name: FaultName;
+  /** Where it happens, unless it is somewhere else by its name. */
+  readonly machine: Machine;
+}
+
+/** The faults of one run. */
 export class Faults {
   readonly #cluster: Cluster;
   readonly #random: RandomSource;
   readonly #kind: FaultKind;
+  readonly #names: readonly FaultName[];
 
-  constructor(cluster: Cluster, random: RandomSource, kind: FaultKind) {
+  /** What lasts for the whole run begins now. */
+  constructor(
+    cluster: Cluster,
+    random: RandomSource,
+    { kind, losesDisks = false }: { readonly kind: FaultKind; readonly losesDisks?: boolean },
+  ) {
     this.#cluster = cluster;
     this.#random = random;
     this.#kind = kind;
+    const several = cluster.managers.length === 0 ? [] : SEVERAL;
+    this.#names = [...(kind === 'power' && losesDisks ? LOSSES : NAMES[kind]), ...NETWORK, ...several];
     if (kind === 'lies') cluster.machines[0].disk.lies = { lost: 0.02, misdirected: 0.02 };
     if (randomUnit(random) < 0.3) cluster.network.lossRate = 0.01;
   }
@@ -31,34 +55,103 @@ export class Faults {
     return randomInt(this.#random, min, max);
   }
 
-  /** One fault, and its end. Resolves with its name. */
-  async cause(): Promise<string> {
-    const { network, machines } = this.#cluster;
-    const machine = machines[this.#int(0, machines.length - 1)];
-    const names = [...NAMES[this.#kind], 'cut', 'one way', 'manager', 'isolate'];
-    const name = names[this.#int(0, names.length - 1)];
-    const forMs = this.#int(5, 250);
+  #one<T>(of: readonly T[]): T {
+    return of[this.#int(0, of.length - 1)];
+  }
+
+  /** Draws a fault. */
+  next(): Fault {
+    const machine = this.#one(this.#cluster.machines);
+    return { machine, name: this.#one(this.#names) };
+  }
+
+  /** Draws how long one lasts, milliseconds. */
+  duration(): number {
+    return this.#int(5, 250);
+  }
+
+  /** Draws somebody else, from whom a machine is cut off. */
+  other(machine: Machine): string {
+    return this.#one(this.#others(machine));
+  }
+
+  #others(machine: Machine): string[] {
+    const { machines, managers } = this.#cluster;
+    const servers = managers.length === 0 ? ['manager'] : managers.map((one) => one.name);
+    return ['client', ...servers, ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
+  }
+
+  /** A fault, and its end. `other`: from whom it cuts off a machine, if it is one that does. */
+  async cause({ name, machine }: Fault, forMs: number, other: () => string): Promise<void> {
+    const { network, machines, managers } = this.#cluster;
+    const { disk } = machine;
     if (name === 'power' || name === 'kill') await this.#restart(machine, name === 'power', forMs);
     else if (name === 'blackout') await Promise.all(machines.map((one) => this.#restart(one, true, this.#int(1, 100))));
+    else if (name === 'old') {
+      const image = disk.image();
+      await this.#cluster.sleep(60);
+      await this.#loseDisk(machine, () => disk.restore(image));
+    } else if (name === 'empty') await this.#loseDisk(machine, () => disk.empty());
     else if (name === 'rot') machines[0].disk.rot();
     else if (name === 'liar') await this.#restart(machines[0], true, forMs);
-    else if (name === 'full') machine.disk.capacityBytes = machine.disk.usedBytes + this.#int(0, 20_000);
-    else if (name === 'sync') machine.disk.isSyncFailing = true;
-    else if (name === 'slow') machine.disk.slowness = this.#int(20, 400);
+    else if (name === 'full') disk.capacityBytes = disk.usedBytes + this.#int(0, 20_000);
+    else if (name === 'sync') disk.isSyncFailing = true;
+    else if (name === 'slow') disk.slowness = this.#int(20, 400);
+    else if (name === 'leader') await this.#restartManager(this.#leader, forMs);
+    else if (name === 'manager' && managers.length > 0) await this.#restartManager(this.#one(managers), forMs);
     else if (name === 'manager') {
       this.#cluster.killManager();
       await this.#cluster.sleep(forMs);
       await this.#cluster.startManager();
-    } else {
-      const others = ['client', 'manager', ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
-      for (const one of name === 'isolate' ? others : [others[this.#int(0, others.length - 1)]]) {
-        network.cut(machine.name, one);
-        if (name !== 'one way') network.cut(one, machine.name);
-      }
+    } else if (name === 'late') await this.#delayTransactions(forMs);
+    else if (name === 'clock') await this.#stopClock(forMs);
+    else {
+      if (name === 'leader cut' || name === 'leader deaf') {
+        const leader = this.#leader.name;
+        network.cut('store', leader);
+        if (name === 'leader cut') network.cut(leader, 'store');
+      } else
+        for (const one of name === 'isolate' ? this.#others(machine) : [other()]) {
+          network.cut(machine.name, one);
+          if (name !== 'one way') network.cut(one, machine.name);
+        }
       await this.#cluster.sleep(forMs);
       network.heal();
     }
-    return `${name} ${machine.name}`;
+  }
+
+  get #leader(): ManagerProcess {
+    return this.#cluster.leading ?? this.#cluster.managers[0];
+  }
+
+  async #delayTransactions(forMs: number): Promise<void> {
+    const { store } = this.#cluster;
+    store.late = { rate: 0.3, ms: this.#int(20, 120) };
+    await this.#cluster.sleep(forMs);
+    store.late = { rate: 0, ms: 0 };
+  }
+
+  /** The lease of the leader ends, and it does not know; those who ask it, or the others, find out who leads now, while transactions are under way. */
+  async #stopClock(forMs: number): Promise<void> {
+    const { network, machines, store } = this.#cluster;
+    const leader = this.#leader;
+    leader.clock.stop();
+    store.isSilent = true;
+    await this.#cluster.sleep(this.#int(100, 160));
+    store.late = { rate: 0.8, ms: this.#int(10, 80) };
+    const moving = this.#one([['client'], machines.map((one) => one.name)]);
+    for (const one of moving) network.cut(one, leader.name);
+    await this.#cluster.sleep(200 + forMs);
+    network.heal();
+    store.late = { rate: 0, ms: 0 };
+    store.isSilent = false;
+    leader.clock.goOn();
+  }
+
+  async #restartManager(process: ManagerProcess, downMs: number): Promise<void> {
+    this.#cluster.killCandidate(process);
+    await this.#cluster.sleep(downMs);
+    this.#cluster.startCandidate(process);
   }
 
   async #restart(machine: Machine, isPowerLost: boolean, downMs: number): Promise<void> {
@@ -67,12 +160,30 @@ export class Faults {
     void this.#cluster.startNode(machine);
   }
 
-  /** All faults end, and what failed is replaced. Resolves when every extent has its replicas, to false if that takes longer than `limitMs`. */
-  async heal(limitMs: number): Promise<boolean> {
-    const { network, machines, events } = this.#cluster;
+  /** Takes the data of one disk, if every extent is on two others that are up, or lacks no more than one other fragment. */
+  async #loseDisk(machine: Machine, lose: () => void): Promise<void> {
+    const extents = await this.#cluster.metadata.list('extent/');
+    const isSafe = extents.every(({ value }) => {
+      const { replicas, coded } = JSON.parse(value) as ExtentRecord;
+      const isElsewhere = (node: number) =>
+        node !== machine.number && this.#cluster.machineOf(node)?.node !== undefined;
+      if (coded === undefined) return replicas.filter(isElsewhere).length >= 2;
+      return coded.fragments.filter(({ node }) => isElsewhere(node)).length >= erasureCode(coded.code).total - 2;
+    });
+    if (!isSafe) return;
+    this.#cluster.stopNode(machine, false);
+    lose();
+    await this.#cluster.sleep(20);
+    void this.#cluster.startNode(machine);
+  }
+
+  /** All faults end, and what failed is replaced. */
+  async end(): Promise<void> {
+    const { network, machines, managers } = this.#cluster;
     network.heal();
     network.lossRate = 0;
-    if (this.#cluster.manager === undefined) await this.#cluster.startManager();
+    if (managers.length === 0 && this.#cluster.manager === undefined) await this.#cluster.startManager();
+    for (const process of managers) if (process.candidate === undefined) this.#cluster.startCandidate(process);
     for (const machine of machines) {
       const { disk } = machine;
       const isFailed = disk.isSyncFailing;
@@ -83,19 +194,13 @@ export class Faults {
       if (isFailed || machine.node === undefined || this.#kind === 'space') await this.#restart(machine, isFailed, 5);
     }
     await this.#cluster.sleep(100);
-    const stopNs = events.nowNs + limitMs * 1e6;
-    while (!(await this.#isWhole())) {
-      if (events.nowNs > stopNs) return false;
-      await this.#cluster.sleep(30);
-    }
-    return true;
   }
 
-  async #isWhole(): Promise<boolean> {
-    const isThere = (node: number) => this.#cluster.machineOf(node)?.node !== undefined;
-    return (await this.#cluster.metadata.list('extent/')).every(({ value }) => {
-      const { sealed, replicas } = JSON.parse(value) as ExtentRecord;
-      return sealed === undefined || (replicas.length >= 3 && replicas.every(isThere));
-    });
+  /** Whether this becomes true while so much time passes. */
+  async becomes(isSo: () => Promise<boolean>, limitMs: number): Promise<boolean> {
+    const { events } = this.#cluster;
+    const stopNs = events.nowNs + limitMs * 1e6;
+    while (!(await isSo()) && events.nowNs < stopNs) await this.#cluster.sleep(30);
+    return isSo();
   }
 }

@@ -4,14 +4,14 @@
 
 import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
 import type { ExtentRecord } from '../../src/extents/catalogue.js';
-import { erasureCode } from '../../src/extents/coding/erasure-code.js';
 import type { ExtentReader } from '../../src/extents/extent-reader.js';
 import type { ExtentPlace } from '../../src/extents/messages.js';
 import { dataIn } from '../../src/extents/record.js';
 import type { Location, StreamWriter } from '../../src/extents/stream-writer.js';
 import { settle } from '../support/virtual-time.js';
-import { Cluster, type ClusterOptions, type Machine, type ManagerProcess } from './cluster.js';
-import { filesOf, isWholeExtent, stopSome } from './coded-checks.js';
+import { Cluster, type ClusterOptions } from './cluster.js';
+import { FAULT_KINDS, type FaultKind, Faults } from './faults.js';
+import { filesOf, isRedundant, stopSome } from './redundancy.js';
 
 const STREAM = 'disk';
 const APPENDS = 45;
@@ -76,13 +76,15 @@ export async function runSeed(
 class Course {
   readonly #cluster: Cluster;
   readonly #random: RandomSource;
-  readonly #kind: 'lies' | 'power' | 'space';
+  readonly #kind: FaultKind;
   readonly #attempts: Attempt[] = [];
   readonly #problems: string[] = [];
-  readonly #faults: string[] = [];
+  /** Faults, in words. */
+  readonly #told: string[] = [];
   readonly #lengths = new Map<string, number>();
   #isOver = false;
   #owners = 0;
+  #faults!: Faults;
   #writer: StreamWriter | undefined;
   #failovers = 0;
   #hedges = 0;
@@ -91,7 +93,7 @@ class Course {
   constructor(cluster: Cluster, seed: number) {
     this.#cluster = cluster;
     this.#random = cluster.seeds.stream('course');
-    this.#kind = (['power', 'lies', 'space'] as const)[seed % 3];
+    this.#kind = FAULT_KINDS[seed % FAULT_KINDS.length];
   }
 
   verdict(more: readonly string[]): Verdict {
@@ -117,20 +119,16 @@ class Course {
       hedges: this.#hedges,
       terms: this.#cluster.terms,
       unknown: this.#cluster.store.unknown,
-      faults: this.#faults,
+      faults: this.#told,
     };
   }
 
   async run(): Promise<void> {
-    const { metadata, network } = this.#cluster;
+    const { metadata } = this.#cluster;
     metadata.watch('extent/', (key) => void this.#checkLength(key));
     await this.#cluster.start();
     await this.#cluster.managerFrom('client').call('createStream', { stream: STREAM }, 1000);
-    if (this.#kind === 'lies') {
-      const liar = this.#cluster.machines[0];
-      liar.disk.lies = { lost: 0.02, misdirected: 0.02 };
-    }
-    if (randomUnit(this.#random) < 0.3) network.lossRate = 0.01;
+    this.#faults = new Faults(this.#cluster, this.#random, { kind: this.#kind, losesDisks: true });
     const faults = this.#causeFaults();
     await this.#append();
     this.#isOver = true;
@@ -204,161 +202,38 @@ class Course {
   async #causeFaults(): Promise<void> {
     for (let k = 0; k < FAULTS && !this.#isOver; k++) {
       await this.#cluster.sleep(randomInt(this.#random, 1, 40));
-      await this.#fault(this.#pick());
+      const fault = this.#faults.next();
+      const { name, machine } = fault;
+      this.#told.push(`${Math.round(this.#cluster.events.nowNs / 1e6)} ms ${name} ${machine.name}`);
+      const other = this.#faults.other(machine);
+      await this.#faults.cause(fault, this.#faults.duration(), () => other);
     }
   }
 
-  #pick(): Machine {
-    const { machines } = this.#cluster;
-    return machines[randomInt(this.#random, 0, machines.length - 1)];
-  }
-
-  async #fault(machine: Machine): Promise<void> {
-    const { network, machines, managers, store } = this.#cluster;
-    const of = {
-      power: ['power', 'power', 'kill', 'old', 'empty', 'blackout'],
-      lies: ['rot', 'rot', 'liar'],
-      space: ['full', 'sync', 'slow'],
-    };
-    const several = managers.length === 0 ? [] : ['leader', 'leader cut', 'leader deaf', 'late', 'clock', 'clock'];
-    const names = [...of[this.#kind], 'cut', 'one way', 'manager', 'isolate', ...several];
-    const name = names[randomInt(this.#random, 0, names.length - 1)];
-    this.#faults.push(`${Math.round(this.#cluster.events.nowNs / 1e6)} ms ${name} ${machine.name}`);
-    const servers = managers.length === 0 ? ['manager'] : managers.map((one) => one.name);
-    const others = ['client', ...servers, ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
-    const other = others[randomInt(this.#random, 0, others.length - 1)];
-    const forMs = randomInt(this.#random, 5, 250);
-    if (name === 'power' || name === 'kill') await this.#restart(machine, name === 'power', forMs);
-    else if (name === 'blackout')
-      await Promise.all(machines.map((one) => this.#restart(one, true, randomInt(this.#random, 1, 100))));
-    else if (name === 'old') {
-      const image = machine.disk.image();
-      await this.#cluster.sleep(60);
-      await this.#loseDisk(machine, () => machine.disk.restore(image));
-    } else if (name === 'empty') await this.#loseDisk(machine, () => machine.disk.empty());
-    else if (name === 'rot') machines[0].disk.rot();
-    else if (name === 'liar') await this.#restart(machines[0], true, forMs);
-    else if (name === 'full') machine.disk.capacityBytes = machine.disk.usedBytes + randomInt(this.#random, 0, 20_000);
-    else if (name === 'sync') machine.disk.isSyncFailing = true;
-    else if (name === 'slow') machine.disk.slowness = randomInt(this.#random, 20, 400);
-    else if (name === 'leader') await this.#restartManager(this.#cluster.leading ?? managers[0], forMs);
-    else if (name === 'manager' && managers.length > 0)
-      await this.#restartManager(managers[randomInt(this.#random, 0, managers.length - 1)], forMs);
-    else if (name === 'late') {
-      store.late = { rate: 0.3, ms: randomInt(this.#random, 20, 120) };
-      await this.#cluster.sleep(forMs);
-      store.late = { rate: 0, ms: 0 };
-    } else if (name === 'clock') {
-      // Its lease ends, and it does not know; those who ask it, or the others, find out who leads now, while transactions are under way.
-      const leader = this.#cluster.leading ?? managers[0];
-      leader.clock.stop();
-      store.isSilent = true;
-      await this.#cluster.sleep(randomInt(this.#random, 100, 160));
-      store.late = { rate: 0.8, ms: randomInt(this.#random, 10, 80) };
-      const moving = [['client'], machines.map((one) => one.name)][randomInt(this.#random, 0, 1)];
-      for (const one of moving) network.cut(one, leader.name);
-      await this.#cluster.sleep(200 + forMs);
-      network.heal();
-      store.late = { rate: 0, ms: 0 };
-      store.isSilent = false;
-      leader.clock.goOn();
-    } else if (name === 'leader cut' || name === 'leader deaf') {
-      const leader = (this.#cluster.leading ?? managers[0]).name;
-      network.cut('store', leader);
-      if (name === 'leader cut') network.cut(leader, 'store');
-      await this.#cluster.sleep(forMs);
-      network.heal();
-    } else if (name === 'manager') {
-      this.#cluster.killManager();
-      await this.#cluster.sleep(forMs);
-      await this.#cluster.startManager();
-    } else {
-      const cutOff = name === 'isolate' ? others : [other];
-      for (const one of cutOff) {
-        network.cut(machine.name, one);
-        if (name !== 'one way') network.cut(one, machine.name);
-      }
-      await this.#cluster.sleep(forMs);
-      network.heal();
-    }
-  }
-
-  async #restartManager(process: ManagerProcess, downMs: number): Promise<void> {
-    this.#cluster.killCandidate(process);
-    await this.#cluster.sleep(downMs);
-    this.#cluster.startCandidate(process);
-  }
-
-  async #restart(machine: Machine, isPowerLost: boolean, downMs: number): Promise<void> {
-    this.#cluster.stopNode(machine, isPowerLost);
-    await this.#cluster.sleep(downMs);
-    void this.#cluster.startNode(machine);
-  }
-
-  /** Takes the data of one disk, if every extent is on two others that are up, or lacks no more than one other fragment. */
-  async #loseDisk(machine: Machine, lose: () => void): Promise<void> {
-    const extents = await this.#cluster.metadata.list('extent/');
-    const isSafe = extents.every(({ value }) => {
-      const { replicas, coded } = JSON.parse(value) as ExtentRecord;
-      const isElsewhere = (node: number) =>
-        node !== machine.number && this.#cluster.machineOf(node)?.node !== undefined;
-      if (coded === undefined) return replicas.filter(isElsewhere).length >= 2;
-      return coded.fragments.filter(({ node }) => isElsewhere(node)).length >= erasureCode(coded.code).total - 2;
-    });
-    if (!isSafe) return;
-    this.#cluster.stopNode(machine, false);
-    lose();
-    await this.#cluster.sleep(20);
-    void this.#cluster.startNode(machine);
-  }
-
-  /** Faults end; disks that failed are replaced. */
   async #heal(): Promise<void> {
-    const { network, machines } = this.#cluster;
-    network.heal();
-    network.lossRate = 0;
-    if (this.#cluster.managers.length === 0 && this.#cluster.manager === undefined) await this.#cluster.startManager();
-    for (const process of this.#cluster.managers)
-      if (process.candidate === undefined) this.#cluster.startCandidate(process);
-    for (const machine of machines) {
-      const { disk } = machine;
-      disk.lies = { lost: 0, misdirected: 0 };
-      disk.slowness = 1;
-      disk.capacityBytes = Number.POSITIVE_INFINITY;
-      if (disk.isSyncFailing) {
-        disk.isSyncFailing = false;
-        await this.#restart(machine, true, 5);
-      } else if (machine.node === undefined || this.#kind === 'space') await this.#restart(machine, false, 5);
-    }
-    await this.#cluster.sleep(100);
+    await this.#faults.end();
     await this.#takeOver();
-    const stopNs = this.#cluster.events.nowNs + HEALING_MS * 1e6;
-    while (!(await this.#isWhole()) && this.#cluster.events.nowNs < stopNs) await this.#cluster.sleep(30);
-    if (!(await this.#isWhole())) {
-      const extents = await this.#cluster.metadata.list('extent/');
-      const disks = machines.map(({ number, disk }) => `node ${number} has ${[...disk.files.keys()].join(' ')}`);
-      this.#problems.push(
-        `redundancy did not come back: ${extents.map(({ key, value }) => `${key} ${value}`).join('; ')}; ${disks.join('; ')}`,
-      );
-    }
+    if (await this.#faults.becomes(() => this.#isWhole(), HEALING_MS)) return;
+    const extents = await this.#cluster.metadata.list('extent/');
+    const disks = this.#cluster.machines.map(
+      ({ number, disk }) => `node ${number} has ${[...disk.files.keys()].join(' ')}`,
+    );
+    this.#problems.push(
+      `redundancy did not come back: ${extents.map(({ key, value }) => `${key} ${value}`).join('; ')}; ${disks.join('; ')}`,
+    );
   }
 
   async #isWhole(): Promise<boolean> {
-    const extents = await this.#cluster.metadata.list('extent/');
-    const wanted = extents.map(({ key, value }) => ({
-      extent: Number(key.slice('extent/'.length)),
-      record: JSON.parse(value) as ExtentRecord,
-    }));
-    const isThere = (node: number) => this.#cluster.machineOf(node)?.node !== undefined;
-    const { code } = this.#cluster;
-    if (wanted.some(({ record }) => record.sealed !== undefined && !isWholeExtent(record, code, isThere))) return false;
+    if (!(await isRedundant(this.#cluster))) return false;
     // Space is accounted for: nodes have the replicas and fragments that the manager knows, and nothing else.
-    for (const { disk, number } of this.#cluster.machines) {
+    const extents = await this.#cluster.metadata.list('extent/');
+    return this.#cluster.machines.every(({ disk, number }) => {
       const names = [...disk.files.keys()].filter((name) => name !== 'node').sort();
-      const mine = wanted.flatMap(({ extent, record }) => filesOf(extent, record, number));
-      if (names.join() !== mine.sort().join()) return false;
-    }
-    return true;
+      const mine = extents.flatMap(({ key, value }) =>
+        filesOf(Number(key.slice('extent/'.length)), JSON.parse(value) as ExtentRecord, number),
+      );
+      return names.join() === mine.sort().join();
+    });
   }
 
   async #check(): Promise<void> {

@@ -14,6 +14,7 @@ import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js'
 import { settle } from '../../support/virtual-time.js';
 import { Cluster, COMBINER, EXTENT_BYTES, READ_BYTES, TIMING } from '../cluster.js';
 import { FAULT_KINDS, Faults } from '../faults.js';
+import { isRedundant } from '../redundancy.js';
 import { bytesOf, ModelDisk, type Moment, SECTOR, valueIn } from './model-disk.js';
 
 const NAME = 'disk';
@@ -133,20 +134,24 @@ class DiskCourse {
       owner: 'maker',
     });
     const kind = FAULT_KINDS[this.#seed % FAULT_KINDS.length];
-    const faults = new Faults(this.#cluster, this.#cluster.seeds.stream('faults'), kind);
+    const faults = new Faults(this.#cluster, this.#cluster.seeds.stream('faults'), { kind });
     const causing = this.#causeFaults(faults);
     await this.#use();
     this.#isOver = true;
     await causing;
     this.#note('heals');
-    if (!(await faults.heal(HEALING_MS))) this.#problems.push('redundancy did not come back');
+    await faults.end();
+    const isWhole = await faults.becomes(() => isRedundant(this.#cluster), HEALING_MS);
+    if (!isWhole) this.#problems.push('redundancy did not come back');
     await this.#check();
   }
 
   async #causeFaults(faults: Faults): Promise<void> {
     for (let k = 0; k < FAULTS && !this.#isOver; k++) {
       await this.#cluster.sleep(this.#int(1, 60));
-      this.#note(await faults.cause());
+      const fault = faults.next();
+      await faults.cause(fault, faults.duration(), () => faults.other(fault.machine));
+      this.#note(`${fault.name} ${fault.machine.name}`);
     }
   }
 

@@ -1,4 +1,4 @@
-/** What holds for the coded extents of a simulated cluster once everything is well. */
+/** What holds for the extents of a simulated cluster, in replicas or coded, once everything is well. */
 
 import { type RandomSource, randomInt } from '../../src/core/random.js';
 import { type ExtentRecord, REPLICAS } from '../../src/extents/catalogue.js';
@@ -18,7 +18,7 @@ export function filesOf(extent: number, { replicas, coded }: ExtentRecord, node:
 }
 
 /** Whether a sealed extent has all its fragments, each on a node of its own that is there, or all its replicas if it is not worth coding. */
-export function isWholeExtent(
+function isWholeExtent(
   { sealed, replicas, coded }: ExtentRecord,
   code: CodeName | undefined,
   isThere: (node: number) => boolean,
@@ -30,6 +30,15 @@ export function isWholeExtent(
   if (code !== undefined && fragmentBytes({ code, length: sealed! }) * erasureCode(code).total < REPLICAS * sealed!)
     return false;
   return replicas.length >= REPLICAS && replicas.every(isThere);
+}
+
+/** Whether each sealed extent of a cluster is whole, on nodes that are up. */
+export async function isRedundant(cluster: Cluster): Promise<boolean> {
+  const isThere = (node: number) => cluster.machineOf(node)?.node !== undefined;
+  return (await cluster.metadata.list('extent/')).every(({ value }) => {
+    const record = JSON.parse(value) as ExtentRecord;
+    return record.sealed === undefined || isWholeExtent(record, cluster.code, isThere);
+  });
 }
 
 /** Ends so many nodes for ever. */
