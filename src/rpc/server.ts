@@ -5,6 +5,7 @@ import { nearestName } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import { Permits } from '../core/permits.js';
 import { NS_PER_MS } from '../core/units.js';
+import { CallEnd } from './call-end.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
@@ -114,7 +115,7 @@ class Server {
 
 /** A call that is not answered yet. It counts towards the caller's limit until its answer has been sent. */
 interface ServedCall {
-  readonly abort: AbortController;
+  readonly end: CallEnd;
   readonly inputs: ItemQueue;
   readonly outputs: ItemCredits;
   readonly stopTimer: () => void;
@@ -157,7 +158,7 @@ class ServedConnection {
       else call.inputs.push(item.then(decodeValue));
     } else if (kind === END) call?.inputs.end();
     else if (kind === CREDIT) call?.outputs.give(a);
-    else if (kind === CANCEL) call?.abort.abort(new RpcError('CANCELLED', 'the caller gave up'));
+    else if (kind === CANCEL) call?.end.end(new RpcError('CANCELLED', 'the caller gave up'));
     else throw broken(`a caller cannot send a frame of kind ${kind}`);
   }
 
@@ -176,10 +177,13 @@ class ServedConnection {
     const { counters, limits } = this.#server;
     const { clock } = this.#link.carrier.device;
     counters.calls++;
-    const abort = new AbortController();
-    const late = () => abort.abort(new RpcError('TIMEOUT', `the caller's deadline of ${deadlineMs} ms has passed`));
+    const end = new CallEnd((reason) => {
+      call.inputs.fail(reason);
+      call.outputs.stop();
+    });
+    const late = () => end.end(new RpcError('TIMEOUT', `the caller's deadline of ${deadlineMs} ms has passed`));
     const call: ServedCall = {
-      abort,
+      end,
       inputs: new ItemQueue(
         limits.itemsMax,
         async (count) => this.#link.send({ kind: CREDIT, call: id, a: count }, []),
@@ -188,17 +192,12 @@ class ServedConnection {
       outputs: new ItemCredits(this.#peer!.itemsMax),
       stopTimer: deadlineMs === NO_DEADLINE ? () => {} : clock.wakeAt(clock.nowNs() + deadlineMs * NS_PER_MS, late),
     };
-    abort.signal.addEventListener('abort', () => {
-      call.inputs.fail(abort.signal.reason as Error);
-      call.outputs.stop();
-    });
     this.#calls.set(id, call);
     return call;
   }
 
   async #serve(id: number, call: ServedCall, body: Promise<Buffer>): Promise<void> {
     const { counters } = this.#server;
-    const { signal } = call.abort;
     let name = '?';
     body.catch(() => {});
     await this.#served.take(1);
@@ -207,12 +206,12 @@ class ServedConnection {
       name = nameIn(bytes);
       const method = Object.hasOwn(this.#server.service, name) ? this.#server.service[name] : undefined;
       if (method === undefined) throw unknownMethod(name, this.#server.service);
-      const parts = await untilAborted(this.#run(id, call, name, method, bytes), signal);
+      const parts = await call.end.unlessEnded(this.#run(id, call, name, method, bytes));
       this.#calls.delete(id); // The caller may start another call as soon as it has the answer.
       await this.#link.send({ kind: RESULT, call: id }, parts);
       counters.done++;
     } catch (error) {
-      if (signal.aborted) counters.cancelled++;
+      if (call.end.reason !== undefined) counters.cancelled++;
       else counters.failed++;
       this.#calls.delete(id);
       await this.#answerError(id, this.#told(error, name));
@@ -231,7 +230,7 @@ class ServedConnection {
     const input = streamsIn
       ? validatedItems(call.inputs, method, name)
       : await validated(method.input, decodeValue(body.subarray(valueAt)), `the input of ${name}`);
-    const output = this.#server.handlers[name](input, { signal: call.abort.signal });
+    const output = this.#server.handlers[name](input, contextOf(call.end));
     if (method.stream !== 'output' && method.stream !== 'both') return encodeValue(await output);
     for await (const item of output as AsyncIterable<unknown>) {
       if (!(await call.outputs.take())) break;
@@ -264,7 +263,7 @@ class ServedConnection {
     this.#served.freeAll();
     this.#server.links.delete(this.#link);
     if ((error as RoceError).code === 'ERR_ROCE_MISMATCH') this.#server.counters.refused_peers++;
-    for (const { abort } of [...this.#calls.values()]) abort.abort(error);
+    for (const { end } of [...this.#calls.values()]) end.end(error);
   }
 }
 
@@ -292,12 +291,10 @@ async function* validatedItems(
   for await (const item of items) yield await validated(method.input, item, `an item of ${name}`);
 }
 
-/** Rejects at once when the caller gives up; the handler may still run. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject);
-  });
+function contextOf(end: CallEnd): { readonly signal: AbortSignal } {
+  return {
+    get signal() {
+      return end.signal;
+    },
+  };
 }

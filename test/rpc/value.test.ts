@@ -28,6 +28,8 @@ describe('values of the RPC', () => {
     fc.assert(
       fc.property(value, (v) => {
         expect(there(v)).toEqual(v);
+        const byJson = { toJSON: () => v }; // JSON.stringify with a function has to do this one.
+        expect(Buffer.concat(encodeValue(byJson)).equals(Buffer.concat(encodeValue(v)))).toBe(true);
       }),
       { numRuns: 200 },
     );
@@ -70,5 +72,9 @@ describe('values of the RPC', () => {
     expect(() => decodeValue(Buffer.concat([head, deep]))).toThrow(/without valid JSON/);
     expect((there(JSON.parse('{"__proto__":{"x":1}}')) as { x?: number }).x).toBeUndefined();
     expect(() => encodeValue({ n: 1n })).toThrow(/bigint/);
+    const made = { at: new Date(0), none: undefined, list: [undefined, Number.NaN], of: new Map([[1, 2]]) };
+    expect(there(made)).toEqual({ at: '1970-01-01T00:00:00.000Z', list: [null, null], of: {} });
+    const proto = JSON.parse('{"a":{"__proto__":{"x":1}}}');
+    expect(JSON.stringify(there(proto))).toBe(JSON.stringify(proto));
   });
 });

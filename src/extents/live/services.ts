@@ -22,7 +22,8 @@ const listOf = (check: Check): Check => {
   return (value) => Array.isArray(value) && value.length <= LIST_MAX && value.every(check);
 };
 const object = (checks: Readonly<Record<string, Check>>): Check => {
-  return (value) => typeof value === 'object' && value !== null && hasFields(value as Fields, checks);
+  const fields = Object.entries(checks);
+  return (value) => typeof value === 'object' && value !== null && hasFields(value as Fields, fields);
 };
 const isPlace = object({ node: isCount, address: isText });
 const isReport = object({ extent: isCount, sealed: maybe(isCount) });
@@ -35,8 +36,9 @@ const FRAGMENT = { extent: isCount, fragment: isIndex, making: isCount };
 const isFragment = object(FRAGMENT);
 const isFragmentPlace = object({ node: isCount, address: isText, fragment: isIndex, making: isCount });
 
-function hasFields(value: Fields, checks: Readonly<Record<string, Check>>): boolean {
-  return Object.entries(checks).every(([name, check]) => check(value[name]));
+function hasFields(value: Fields, checks: ReadonlyArray<readonly [name: string, check: Check]>): boolean {
+  for (const [name, check] of checks) if (!check(value[name])) return false;
+  return true;
 }
 
 const NODE: Checks<NodeMethods> = {
@@ -96,13 +98,11 @@ function serviceOf<Methods>(checks: Checks<Methods>, common: Readonly<Record<str
   const methods = Object.entries<Readonly<Record<string, Check>>>(checks as Record<string, Record<string, Check>>);
   return defineService(
     Object.fromEntries(
-      methods.map(([name, fields]) => [
-        name,
-        {
-          input: shape<object>(`request to ${name}`, (value) => hasFields(value, { ...common, ...fields })),
-          output: shape<object>('answer', () => true),
-        },
-      ]),
+      methods.map(([name, own]) => {
+        const fields = Object.entries({ ...common, ...own });
+        const input = shape<object>(`request to ${name}`, (value) => hasFields(value, fields));
+        return [name, { input, output: shape<object>('answer', () => true) }];
+      }),
     ),
   );
 }
