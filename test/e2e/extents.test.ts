@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
+import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
@@ -44,6 +45,8 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
   let folder: string;
   let up: Program;
   let manager: string;
+  /** What a test that fails leaves running. */
+  const programs: Program[] = [];
 
   /** Runs a command to its end. */
   async function ran(...args: string[]) {
@@ -60,7 +63,7 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     manager = /the manager is at (\S+),/.exec(up.stderr)![1];
   }, LIMIT_MS);
   afterAll(() => {
-    up.kill('SIGKILL');
+    for (const program of [up, ...programs]) program.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -146,6 +149,40 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     expect(await append.ended(), append.stderr).toBe(0);
     expect((await asked('append', 'kept', 'package.json')).stdout).toMatch(/^1 record, /);
   });
+
+  it.runIf(isLinux)(
+    'has a disk whose gateway follows it to another server, when the one that had it is killed',
+    async () => {
+      const addresses = ['127.55.9.3', '127.55.9.4'];
+      expect((await asked('disk', 'create', 'moving', '--size', '64MiB')).exitCode).toBe(0);
+      const serve = async (address: string) => {
+        const backend = `stream:moving@${manager}?take-over`;
+        const program = Program.rocev2('disk', 'serve', '--backend', backend, '--bind', address, '-p', '18533');
+        programs.push(program);
+        await program.writes('stderr', /Ctrl-C ends it/);
+        return program;
+      };
+      const first = await serve(addresses[0]);
+      const meet = ['--connect', addresses.join(), '-p', '18533', '--bind', '127.55.9.5'];
+      const gateway = Program.rocev2('disk', 'nbd', ...meet, '--listen', `unix:${join(folder, 'moving')}`);
+      programs.push(gateway);
+      const [, uri] = await gateway.writes('stderr', / at (nbd\S+)\n/);
+      const nbd = await NbdDevice.open(uri);
+      const data = (k: number) => Buffer.alloc(64 << 10, k);
+      await nbd.write(0, data(1));
+      first.kill('SIGKILL');
+      await first.ended();
+      const write = nbd.write(data(1).length, data(2)); // Nobody has the disk now.
+      await serve(addresses[1]);
+      await write;
+      const read = Buffer.alloc(128 << 10);
+      await nbd.read(0, read.length, read);
+      expect(read.equals(Buffer.concat([data(1), data(2)]))).toBe(true);
+      await nbd.close();
+      gateway.kill('SIGINT');
+      expect(await gateway.ended(), gateway.stderr).toBe(0);
+    },
+  );
 
   it.runIf(isLinux)('ends at once by Ctrl-C while it starts, and leaves nobody', async () => {
     const starting = Program.rocev2('extents', 'up', '--dir', join(folder, 'starting'), '--nodes', '32', '-p', '0');

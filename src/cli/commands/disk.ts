@@ -101,7 +101,7 @@ function registerNbd(disk: Command, io: CliIo): void {
         'Ctrl-C, then prints its counters. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
-    .option('--connect <address>', 'the storage server')
+    .option('--connect <address>', 'the storage server; several with commas if the disk moves from one to the other')
     .option('--disk <name>', 'name of its disk (default: its only one)')
     .option('--read-only', 'clients can only read; somebody else may write')
     .option('--shared', 'other gateways with --shared may write, too (default: this one alone)')
@@ -139,6 +139,7 @@ Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --disk db --standby --listen unix:/tmp/disk.sock
+  rocev2 disk nbd --connect 192.0.2.7,192.0.2.8 --listen unix:/tmp/disk.sock # whoever owns a disk over extents
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
   rocev2 disk nbd --connect 127.0.0.1 --listen 192.0.2.7:10809 --tls-certs /etc/pki/nbd --tls-verify-peer
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,

@@ -47,18 +47,19 @@ export class ConnectedDisk implements AsyncDisposable {
     this.device = device;
   }
 
-  /** Opens a device if RDMA may be used, and connects; `onNotice` takes the client's notices. Rejects as `StorageClient.connect`. */
+  /** Opens a device if RDMA may be used, and connects; `onNotice` takes the client's notices. `names`: the server, or several with commas, of which one has the disk. Rejects as `StorageClient.connect`. */
   static async connect(
-    name: string,
+    names: string,
     options: RemoteDiskOptions,
     onNotice?: (notice: string) => void,
   ): Promise<ConnectedDisk> {
-    const host = await resolveHost(name);
+    const hosts = await Promise.all(names.split(',').map(resolveHost));
     const { transport, port, holdDown, giveUp, uuid, disk, access, standby } = options;
-    const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
+    const device =
+      transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(hosts[0], options), options);
     try {
       const client = await StorageClient.connect({
-        host,
+        host: hosts,
         port,
         ...flowOf(options),
         tcp: transport !== 'rdma',

@@ -6,7 +6,8 @@ import process from 'node:process';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
-import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -25,12 +26,13 @@ import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 import { dialStream, securityOf } from './socket-security.js';
+import { Whereabouts } from './whereabouts.js';
 
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
-  /** Name or address of the server. */
-  readonly host: string;
-  /** TCP port of the server, also for the set-up of RDMA. */
+  /** Name or address of the server; or those of several, of which one has the disk: they are asked in turn, also when the connection is lost. */
+  readonly host: string | readonly string[];
+  /** TCP port of the server, or of each, also for the set-up of RDMA. */
   readonly port: number;
   /** Device for RDMA; without it the client uses TCP. Its credentials protect TCP, too. The caller closes it. */
   readonly device?: RdmaDevice;
@@ -187,12 +189,15 @@ export class StorageClient implements AsyncDisposable {
     if (uuid !== undefined) uuidBytes(uuid);
     const security = securityOf(device, secure);
     const own = new OwnMemory();
+    const hosts = typeof options.host === 'string' ? [options.host] : options.host;
+    checkKind('host', hosts, Array.isArray(hosts) && hosts.length > 0, 'an address, or a list of some');
+    const whereabouts = new Whereabouts(hosts, sessions);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
       dial: {
-        ...(device !== undefined && { rdma: () => dialRdma(device, options, own, security) }),
-        ...(tcp && { tcp: () => dialTcp(options, security) }),
+        ...(device !== undefined && { rdma: () => dialRdma(device, whereabouts.host, options, { own, security }) }),
+        ...(tcp && { tcp: () => dialTcp(whereabouts.host, options.port, security) }),
       },
       session: {
         ...(typeof disk === 'number' && { disk }),
@@ -203,12 +208,13 @@ export class StorageClient implements AsyncDisposable {
       ...(path !== undefined && { path }),
       ...(giveUpNs !== undefined && { giveUpNs }),
       ...(uuid !== undefined && { uuid: uuid.toLowerCase() }),
+      onReach: (error) => whereabouts.onReach(error),
       ...(onNotice !== undefined && { onNotice }),
       ...(onEvent !== undefined && { onEvent: (event: HostEvent) => queueMicrotask(() => onEvent(event)) }),
     });
     try {
       const keepers: DiskKeeper[] = [];
-      for (let i = 0; i < sessions; i++) keepers.push(await connections.open());
+      for (let i = 0; i < sessions; i++) keepers.push(await openSomewhere(connections, hosts.length * sessions));
       return new StorageClient(connections, keepers, device, own);
     } catch (error) {
       await connections.close();
@@ -295,13 +301,25 @@ export class StorageClient implements AsyncDisposable {
   }
 }
 
+/** Opens a session; a server that cannot be reached may be followed by another one. */
+async function openSomewhere(connections: HostConnections, attempts: number): Promise<DiskKeeper> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await connections.open();
+    } catch (error) {
+      const isAway = error instanceof RoceError && error.code === 'ERR_ROCE_CONNECT';
+      if (!isAway || attempt >= attempts) throw error;
+    }
+  }
+}
+
 async function dialRdma(
   device: RdmaDevice,
+  host: string,
   options: StorageClientOptions,
-  own: OwnMemory,
-  security: ChannelSecurity | undefined,
+  { own, security }: { readonly own: OwnMemory; readonly security: ChannelSecurity | undefined },
 ): Promise<SkClientChannel> {
-  const control = await dial(options.host, options.port, device.address, undefined, security);
+  const control = await dial(host, options.port, device.address, undefined, security);
   const pd = await device.createPd();
   try {
     const terms = { service: 'sk-rdma', flow: flowTerms(options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
@@ -315,9 +333,6 @@ async function dialRdma(
   }
 }
 
-async function dialTcp(
-  { host, port }: StorageClientOptions,
-  security: ChannelSecurity | undefined,
-): Promise<SkClientChannel> {
+async function dialTcp(host: string, port: number, security: ChannelSecurity | undefined): Promise<SkClientChannel> {
   return new TcpClientChannel(await dialStream(host, port, security));
 }

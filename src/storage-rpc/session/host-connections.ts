@@ -55,13 +55,14 @@ export class HostConnections extends HostSessions<SkClientChannel, ClientSession
 
   /** Makes the first connection, as soon as the disk is free. Rejects with a {@link DiskInUse} where that is not waited for. */
   protected override async connect(keeper: DiskKeeper): Promise<void> {
-    const { clock, standby = false, onNotice = () => {} } = this.#options;
+    const { clock, standby = false, onNotice = () => {}, onReach } = this.#options;
     for (let isWaiting = false; ; ) {
       try {
         await keeper.connect();
         return;
       } catch (error) {
         if (this.isClosed) throw error;
+        if (!(error instanceof DiskInUse)) onReach?.(error as Error);
         if (error instanceof DiskInUse) {
           const { holder, remainingNs } = error;
           if (holder.isConnected && !standby) throw error;

@@ -31,6 +31,8 @@ export interface HostSessionsOptions<C extends KeptChannel> {
   readonly onNotice?: (notice: string) => void;
   /** Takes what happens to the path. */
   readonly onEvent?: (event: HostEvent) => void;
+  /** A session has a connection, or none by any transport, because of `error`. */
+  readonly onReach?: (error: Error | undefined) => void;
 }
 
 /** A probe must not be slower than so many times the 99th percentile before the failure, or over TCP now, or than what is nobody's fault. */
@@ -108,14 +110,17 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
 
   /** Opens a session and connects it. */
   async open(): Promise<SessionKeeper<C, S>> {
-    const { clock, dial, giveUpNs } = this.#options;
+    const { clock, dial, giveUpNs, onReach } = this.#options;
     const keeper: SessionKeeper<C, S> = new SessionKeeper({
       session: this.newSession(),
       dial,
       clock,
       order: () => this.path.order,
       onFailure: (transport, error) => this.#onFailure(keeper, transport, error),
-      onReach: (error) => this.#outage.onReach(keeper, error),
+      onReach: (error) => {
+        this.#outage.onReach(keeper, error);
+        onReach?.(error);
+      },
       ...(giveUpNs !== undefined && { giveUpNs }),
     });
     await this.connect(keeper);
