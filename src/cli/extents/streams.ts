@@ -18,9 +18,9 @@ const REPLICAS = 3;
 /** Appends under way at a time. */
 const DEPTH = 16;
 /** Time after Ctrl-C for appends under way, which end within milliseconds unless nodes are gone. */
-const LAST_APPENDS_MS = 1500;
+const LAST_APPENDS_MS = 3000;
 /** Time to give the stream back then. */
-const RELEASE_MS = 700;
+const RELEASE_MS = 1500;
 
 /** Options of `rocev2 extents append`. */
 export interface AppendOptions extends ClusterOptions {
