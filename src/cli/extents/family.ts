@@ -21,7 +21,7 @@ export interface Relative {
 
 /** A process that is about to be. */
 export interface Birth<T> {
-  /** The process. */
+  /** Called, watched and stopped by its family. */
   readonly process: Relative;
   /** Its answer when it is at work. */
   readonly started: Promise<T>;
