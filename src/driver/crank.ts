@@ -73,12 +73,12 @@ export class Crank {
   }
 
   /** Reads what the port has and takes a turn, both at one time: reading the clock costs as much as looking in vain. */
-  lookAndTurn(socket: Pick<BatchedUdpPort, 'receive'>): void {
+  lookAndTurn(socket: Pick<BatchedUdpPort, 'receive'>): boolean {
     this.nowNs = nowNs();
     this.#isLooking = true;
     socket.receive(this.isReading);
     this.#isLooking = false;
-    this.#turn();
+    return this.#turn();
   }
 
   #turn(): boolean {

@@ -123,11 +123,14 @@ export class EventLoopCrank {
     if (this.#closed) return;
     const hooks = this.#hooks;
     const rung = hooks?.begin() ?? false;
-    const sent = this.#crank.turn();
+    const crank = this.#crank;
+    const socket = this.#socket;
+    // A timer is due: what arrived while the process waited for a processor may not have been announced yet.
+    const sent = crank.isReading && socket !== undefined ? crank.lookAndTurn(socket) : crank.turn();
     const worked = rung || sent || this.#received || this.#nic.hasWork;
     this.#received = false;
-    const { isReading } = this.#crank;
-    if (isReading || this.#nic.hasWork || hooks?.mayBlock(this.#crank.nowNs, worked) === false) this.turnSoon();
+    const { isReading } = crank;
+    if (isReading || this.#nic.hasWork || hooks?.mayBlock(crank.nowNs, worked) === false) this.turnSoon();
     if (!isReading) this.#setTimer();
   };
 

@@ -201,6 +201,25 @@ describe('a turn within a call', () => {
     expect(asked).toEqual([false, true, true, true]);
   });
 
+  it('is what the loop takes, too, before it judges a timer: the port may not have been told yet of what has arrived', async () => {
+    const nic = new StubNic();
+    nic.hasWork = false;
+    nic.nextDeadlineNs = 0;
+    nic.nextTimerNs = 0;
+    const { crank, asked } = spinning(nic, [2, 0]);
+    crank.turnSoon();
+    const seen: Array<[looks: number, judged: number]> = [];
+    for (let i = 0; i < 3; i++) {
+      await round();
+      seen.push([asked.length, nic.timersJudged]);
+    }
+    expect(seen).toEqual([
+      [0, 0], // It finds the timer due.
+      [1, 0], // It reads two datagrams.
+      [2, 1], // Nothing more has come.
+    ]);
+  });
+
   it('is not taken in the middle of another: the NIC calls who calls it', () => {
     const nic = new StubNic();
     const { crank } = spinning(nic, [1]);
