@@ -180,7 +180,7 @@ const tcpLatency: Figure = {
   title: 'Latency of messages over TCP and over RDMA',
   source: "SIGCOMM'16, figure 6 and section 5.4: Pingmesh in a data centre, half of whose traffic was TCP",
   by: 'packets',
-  note: "The publication names two causes, the kernel and packets that are lost in incasts. Hosts take no time here, so that only the second is left: up to p99 TCP is as fast as RDMA, and the published 700 us are the kernel's; behind it a message whose last packets are lost waits for a timeout of 10 ms, while RDMA loses nothing. Ours are messages of 16 KB that come in incasts, published are probes beside such traffic.",
+  note: 'The publication names two causes, the kernel and packets that are lost in incasts. Hosts take no time here, so that only the second is left: up to p99 TCP is as fast as RDMA, so that losses alone do not give the published 700 us here; behind it a message whose last packets are lost waits for a timeout of 10 ms, while RDMA loses nothing. Ours are messages of 16 KB that come in incasts, published are probes beside such traffic.',
   async run(lab) {
     const overTcp = await lab.tcp('service-latency');
     const overRdma = await lab.packets('service-latency');
