@@ -173,7 +173,7 @@ function loopback(name: string, title: string, perPacket: string, assertions: As
 }
 
 /** A SecTAG of 16 bytes, with the identifier of the channel, and an integrity check value of 16 (IEEE 802.1AE clause 9). */
-const MACSEC_BYTES = 32;
+export const MACSEC_BYTES = 32;
 
 function macsec(): ScenarioFile {
   return {

@@ -1,7 +1,9 @@
 /** What was met in data centres (SIGCOMM'16, NSDI'23), by packets. Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
 
+import { RETH_BYTES } from '../../../packet/roce.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
+import { MACSEC_BYTES } from '../../../sim/scenarios/incidents.js';
 import { mean, quantile } from '../../../sim/statistics.js';
 import type { Figure, FigureRun, FigureValue } from './figure.js';
 
@@ -276,9 +278,6 @@ const MACSEC_MESSAGES = [
   [65_536, 4096],
 ] as const;
 const MACSEC_DRAWN_MTU = 1024;
-const MACSEC_BYTES = 32;
-/** The first packet of a WRITE has a RETH. */
-const RETH_BYTES = 16;
 
 const macsec: Figure = {
   name: 'nsdi23-macsec',
@@ -299,7 +298,7 @@ const macsec: Figure = {
       const plain = (await lab.packets('macsec', [...set, 'topology.extra=0'])).summary.goodputBps;
       const secured = (await lab.packets('macsec', set)).summary.goodputBps;
       const packets = Math.ceil(bytes / mtu);
-      const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES;
+      const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES; // In the first packet of a WRITE.
       const published = wireBytes / (wireBytes + packets * MACSEC_BYTES);
       values.push({ what: `${bytes} bytes in packets of up to ${mtu}`, unit: '', published, ours: secured / plain });
       const computed = (published * plain) / GB;
