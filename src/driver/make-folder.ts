@@ -13,10 +13,13 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   try {
     await make(path.resolve(folder), mode);
   } catch (cause) {
-    throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${folder}: ${whyUnwritable(cause)}`, undefined, {
-      cause,
-    });
+    throw unusableFolder(folder, cause);
   }
+}
+
+/** ERR_ROCE_IO, which names the folder and says why it cannot be used. */
+export function unusableFolder(folder: string, cause: unknown): RoceError {
+  return new RoceError('ERR_ROCE_IO', `cannot use the folder ${folder}: ${whyUnwritable(cause)}`, undefined, { cause });
 }
 
 async function make(folder: string, mode: number): Promise<void> {

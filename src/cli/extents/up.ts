@@ -3,9 +3,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../core/errors.js';
-import { whyUnwritable } from '../../core/file-errors.js';
 import { NS_PER_S } from '../../core/units.js';
-import { makeFolder } from '../../driver/make-folder.js';
+import { makeFolder, unusableFolder } from '../../driver/make-folder.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { ExtentTransport, ServeManagerOptions } from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
@@ -190,7 +189,7 @@ async function checkFolder(dir: string, nodes: number, output: Output): Promise<
   try {
     names = await readdir(dir);
   } catch (cause) {
-    throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${dir}: ${whyUnwritable(cause)}`, undefined, { cause });
+    throw unusableFolder(dir, cause);
   }
   const foreign = names.find((name) => !/^(manager|node[1-9]\d*|lost\+found)$/.test(name));
   if (foreign !== undefined) {

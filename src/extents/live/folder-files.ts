@@ -3,8 +3,7 @@
 import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../core/errors.js';
-import { whyUnwritable } from '../../core/file-errors.js';
-import { makeFolder } from '../../driver/make-folder.js';
+import { makeFolder, unusableFolder } from '../../driver/make-folder.js';
 import { lockFile } from '../../storage-rpc/disk/file-calls.js';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
@@ -29,7 +28,7 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     try {
       folder = await open(path, 'r');
     } catch (cause) {
-      throw unusable(path, cause);
+      throw unusableFolder(path, cause);
     }
     if (await lockFile(folder.fd)) return new FolderFiles(path, folder);
     await folder.close();
@@ -41,7 +40,7 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     try {
       return await work;
     } catch (cause) {
-      if (cause instanceof Error && 'syscall' in cause) throw unusable(this.#path, cause);
+      if (cause instanceof Error && 'syscall' in cause) throw unusableFolder(this.#path, cause);
       throw cause;
     }
   }
@@ -84,10 +83,6 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   #syncNames(): Promise<void> {
     return this.#folder.sync();
   }
-}
-
-function unusable(path: string, cause: unknown): RoceError {
-  return new RoceError('ERR_ROCE_IO', `cannot use the folder ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
 }
 
 class FolderFile implements ExtentFile {
