@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { documentHead } from '../../src/cli/document-head.js';
 import type { Results } from '../../src/cli/documents.js';
 import { wholeProgram } from '../../src/cli/run.js';
@@ -117,6 +117,7 @@ describe('documents of --json follow their schemas', () => {
 
   it('sim list, sim run, fluid, and the report of them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rocev2-documents-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
     const { scenarios } = await ran('sim-list', 'sim', 'list');
     expect(scenarios).not.toHaveLength(0);
     const short = ['--set', 'duration=200us', '--set', 'warmup=0us'];

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -84,9 +84,11 @@ describe('rocev2', () => {
     [{ name: 'x', topology: 5 }, ['topology: ']],
     [[], ['the file: must be an object']],
   ])('a scenario file with %j: what is wrong is said without words of a library', async (scenario, words) => {
-    const file = join(mkdtempSync(join(tmpdir(), 'rocev2-words-')), 'scenario.json');
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-words-'));
+    const file = join(folder, 'scenario.json');
     writeFileSync(file, JSON.stringify(scenario));
     const { exitCode, stderr } = await run(['sim', 'run', file]);
+    rmSync(folder, { recursive: true });
     expect(exitCode).toBe(2);
     for (const word of words) expect(stderr).toContain(word);
     expect(stderr).not.toMatch(/Invalid input|received|expected/);

@@ -21,7 +21,12 @@ export class ServedDisk {
     const folder = await mkdtemp(join(tmpdir(), 'rocev2-nbd-'));
     const path = join(folder, 'socket');
     const options = { listen: { path }, exportName: 'disk0', description: 'for tests', device, ...more };
-    return new ServedDisk(await NbdServer.open(options), folder, path);
+    try {
+      return new ServedDisk(await NbdServer.open(options), folder, path);
+    } catch (error) {
+      await rm(folder, { recursive: true });
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
