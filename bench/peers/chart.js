@@ -25,7 +25,9 @@ const descending = (/** @type {number} */ a, /** @type {number} */ b) => b - a;
 export function barCharts(document) {
   const parts = [];
   let y = PAD;
-  for (const { title, unit, better, rows } of document.measures) {
+  for (const { title, unit, better, rows: all } of document.measures) {
+    const rows = all.filter((/** @type {any} */ row) => row.median !== null);
+    if (rows.length === 0) continue;
     parts.push(
       `<text class="title" x="${PAD}" y="${y + 16}">${escape_(title)}</text>`,
       `<text class="muted" x="${PAD}" y="${y + 33}">${unit}; ${better} is better</text>`,

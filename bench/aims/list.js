@@ -1,0 +1,155 @@
+// @ts-check
+/** What this project wants to reach in speed on one machine: each aim with who is measured, beside whom, and the bar. The names are those that the benches give to their samples. */
+
+import { NPM_CRC } from '../peers/measures.js';
+
+/** @typedef {import('./verdict.js').Aim} Aim */
+
+const NET = 'node:net, framed';
+const BULK = ['mmsg/inline', 'mmsg/worker, spins'];
+const BULK_SHM = ['shm/inline', 'shm/worker, spins'];
+/** Names of the two kinds of CRC, how the rows are called, and whether they need a library of the system. */
+const CRCS = /** @type {const} */ ([
+  ['npm packages alone', `, ${NPM_CRC}`, false],
+  ['libdeflate or ISA-L', '', true],
+]);
+
+/** Rates or processor time of bulk WRITEs to node:net's, for both kinds of CRC. @param {string} aim @param {string[]} ways @param {Partial<Aim>[]} bars */
+const bulk = (aim, ways, bars) =>
+  CRCS.flatMap(([crc, suffix, native], i) =>
+    ways.map((way) => ({
+      aim: `${aim}, ${crc}`,
+      of: `bulk: rocev2 ${way}${suffix}`,
+      to: `bulk: ${NET}`,
+      native,
+      ...bars[i],
+    })),
+  );
+
+/** One-sided requests to node:net's round trip. @param {string} way @param {number} atMost @param {string} spins */
+const oneSided = (way, atMost, spins) =>
+  ['write', 'read'].map((op) => ({
+    aim: `one-sided ${op.toUpperCase()} of 4 KiB to node:net's round trip, ${spins}`,
+    of: `${op}: rocev2 ${way}`,
+    to: `${op}: node:net, a round trip`,
+    atMost,
+  }));
+
+/** @type {readonly {op: string, name: string, block: string, bar: number}[]} */
+const DISK = [
+  { op: 'randread', name: 'read', block: '8 KiB', bar: 1 },
+  { op: 'randwrite', name: 'write', block: '8 KiB', bar: 1 },
+  { op: 'randread', name: 'read', block: '1 MiB', bar: 0.76 },
+  { op: 'randwrite', name: 'write', block: '1 MiB', bar: 0.84 },
+];
+
+/** Name of the samples of a cell of `rocev2 disk bench`. @param {string} op @param {string} block @param {number} depth @param {string} transport */
+export const diskName = (op, block, depth, transport) => `disk: ${op} ${block}, depth ${depth}, ${transport}`;
+
+const disk = [1, 16].flatMap((depth) =>
+  DISK.map(({ op, name, block, bar }) => ({
+    aim: `disk, ${name} of ${block}, depth ${depth}, p50 to our TCP path`,
+    of: diskName(op, block, depth, 'rdma'),
+    to: diskName(op, block, depth, 'tcp'),
+    atMost: bar,
+  })),
+);
+const diskCpu = [1, 16].flatMap((depth) =>
+  DISK.filter(({ block }) => block === '8 KiB').map(({ op, name, block }) => ({
+    aim: `disk, ${name} of ${block}, depth ${depth}, processor time to our TCP path`,
+    of: diskName(op, block, depth, 'rdma'),
+    to: diskName(op, block, depth, 'tcp'),
+    kind: 'cpu',
+    atMost: 1,
+  })),
+);
+
+/** All aims, in the order in which they are printed. @type {readonly Aim[]} */
+export const AIMS = [
+  ...bulk('WRITE of 4 MiB to node:net framed', BULK, [{ atLeast: 1 }, { atLeast: 1.2 }]),
+  ...bulk('processor time a GiB, both ends, to node:net', BULK, [
+    { kind: 'cpu', atMost: 1 },
+    { kind: 'cpu', atMost: 0.8 },
+  ]),
+  ...['code cold', 'code warm'].flatMap((code) =>
+    ['mmsg/inline', 'mmsg/worker'].map((way) => ({
+      aim: `first 256 MiB, of the steady rate, ${code}`,
+      of: `first touch: ${way}, ${code}`,
+      atLeast: 0.8,
+    })),
+  ),
+  {
+    aim: 'dgram/inline to a raw one-way blast',
+    of: 'bulk: rocev2 dgram/inline',
+    to: 'bulk: bare datagrams, what arrived',
+    atLeast: 0.75,
+  },
+  {
+    aim: '64 B SEND round trip to node:net, spinning',
+    of: 'rtt64: rocev2 mmsg/inline, spins',
+    to: `rtt64: ${NET}`,
+    atMost: 1,
+  },
+  {
+    aim: '64 B SEND round trip to node:net, not spinning',
+    of: 'rtt64: rocev2 mmsg/inline',
+    to: `rtt64: ${NET}`,
+    atMost: 1.3,
+  },
+  ...oneSided('mmsg/inline, spins', 0.5, 'spinning'),
+  ...oneSided('mmsg/inline', 1, 'not spinning'),
+  ...bulk('shared memory: WRITE of 4 MiB to node:net framed', BULK_SHM, [{ atLeast: 1.6 }, { atLeast: 2.5 }]),
+  ...['write', 'read'].map((op) => ({
+    aim: `shared memory: one-sided ${op.toUpperCase()} of 4 KiB, spinning`,
+    of: `${op}: rocev2 shm/inline, spins`,
+    unit: 'us',
+    atMost: 2,
+  })),
+  {
+    aim: 'shared memory: 64 B SEND round trip to node:net, spinning',
+    of: 'rtt64: rocev2 shm/inline, spins',
+    to: `rtt64: ${NET}`,
+    atMost: 0.1,
+  },
+  {
+    aim: 'shared memory: 64 B SEND round trip to node:net, not spinning',
+    of: 'rtt64: rocev2 shm/inline',
+    to: `rtt64: ${NET}`,
+    atMost: 0.7,
+  },
+  ...['shm/inline', 'shm/inline, spins'].map((way) => ({
+    aim: 'shared memory: 64 B WRITEs a second',
+    of: `rate: rocev2 ${way}`,
+    unit: '/s',
+    atLeast: 3e6,
+  })),
+  { aim: '64 B WRITEs a second, pipelined', of: 'rate: rocev2 mmsg/inline', unit: '/s', atLeast: 1e6 },
+  ...['', ', mmsg/inline'].map((way) => ({
+    aim: '1,000 queue pairs of 16 KiB to 10',
+    of: `connections: 1000 queue pairs${way}`,
+    to: `connections: 10 queue pairs${way}`,
+    atLeast: 0.95,
+  })),
+  {
+    aim: 'selective repeat at 0.1 % loss to lossless',
+    of: 'loss: selective repeat',
+    to: 'loss: no packet lost',
+    atLeast: 0.95,
+  },
+  ...disk,
+  ...diskCpu,
+  ...['randread', 'randwrite'].map((op) => ({
+    aim: `gateway with RDMA to nbdkit, ${op} 8 KiB, depth 16, IOPS`,
+    of: `gateway: ${op}, RDMA`,
+    to: `gateway: ${op}, nbdkit`,
+    atLeast: 0.7,
+  })),
+  ...['device, mmsg/inline', 'device, mmsg/worker', 'device, shm/worker', 'dashboard', 'dashboard --attach'].map(
+    (what) => ({
+      aim: 'processor time of what idles',
+      of: `idle: ${what}`,
+      unit: '% of a core',
+      atMost: 1,
+    }),
+  ),
+];
