@@ -12,6 +12,7 @@ import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 import { virtualClock } from './virtual-clock.js';
+import { WakeUp } from './wake-up.js';
 
 interface SimHostOptions extends NicTuning {
   readonly address: IpAddress;
@@ -36,9 +37,9 @@ export class SimHost extends Engine {
   readonly #events: EventQueue;
   readonly #clock: Clock;
   readonly #batch: TxBatch;
+  readonly #timer: WakeUp;
   #wire: Wire = () => this.#events.nowNs;
   #sending = false;
-  #timerNs = Number.POSITIVE_INFINITY;
 
   constructor(options: SimHostOptions) {
     super(
@@ -56,6 +57,7 @@ export class SimHost extends Engine {
     this.address = options.address;
     this.#events = options.events;
     this.#clock = virtualClock(options.events);
+    this.#timer = new WakeUp(options.events, () => this.#onTimer());
     this.#batch = new TxBatch(1, options.address);
   }
 
@@ -104,7 +106,7 @@ export class SimHost extends Engine {
       this.#sending = true;
       this.#events.after(0, this.#send);
     }
-    this.#armTimer();
+    this.#timer.notAfter(this.nic.nextDeadlineNs);
   }
 
   /** One datagram at a time: what arrives while it is on the wire may change what comes next. */
@@ -115,22 +117,13 @@ export class SimHost extends Engine {
     if (this.nic.transmit(batch, this.#events.nowNs) > 0) {
       this.#sending = true;
       this.#events.at(this.#wire(batch), this.#send);
-      this.#armTimer();
+      this.#timer.notAfter(this.nic.nextDeadlineNs);
     } else this.turnSoon();
   };
 
-  #armTimer(): void {
-    const next = this.nic.nextDeadlineNs;
-    if (next >= this.#timerNs) return;
-    this.#timerNs = next;
-    this.#events.at(next, this.#onTimer);
-  }
-
-  readonly #onTimer = (): void => {
-    if (this.#timerNs > this.#events.nowNs) return; // An earlier one was armed later, and has seen to it.
-    this.#timerNs = Number.POSITIVE_INFINITY;
+  #onTimer(): void {
     this.nic.onDeadline(this.#events.nowNs);
     this.onTurn?.();
     this.turnSoon();
-  };
+  }
 }

@@ -5,6 +5,7 @@ import type { Switch } from '../switch/switch.js';
 import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.js';
 import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
+import { WakeUp } from './wake-up.js';
 
 /** A switch in virtual time; its ports are numbered as in its engine. */
 export class SimSwitch {
@@ -15,7 +16,7 @@ export class SimSwitch {
   readonly #events: EventQueue;
   readonly #egresses: readonly Egress[];
   readonly #counters: readonly Readonly<SwitchPortCounters>[];
-  #timerNs = Number.POSITIVE_INFINITY;
+  readonly #timer: WakeUp;
 
   /** `cables[i]` takes what leaves by port i. */
   constructor(
@@ -28,6 +29,7 @@ export class SimSwitch {
     this.engine = engine;
     this.ports = ports;
     this.#events = events;
+    this.#timer = new WakeUp(events, () => this.#onTimer());
     this.#egresses = cables.map((cable, port) => new Egress(engine, port, events, cable, () => this.#turn()));
     const { counters } = engine;
     this.#counters = ports.map((name) => counters[name]);
@@ -85,18 +87,13 @@ export class SimSwitch {
 
   #turn(): void {
     for (let port = this.engine.nextReady(); port >= 0; port = this.engine.nextReady()) this.#egresses[port].kick();
-    const next = this.engine.nextDeadlineNs;
-    if (next >= this.#timerNs) return;
-    this.#timerNs = next;
-    this.#events.at(next, this.#onTimer);
+    this.#timer.notAfter(this.engine.nextDeadlineNs);
   }
 
-  readonly #onTimer = (): void => {
-    if (this.#timerNs > this.#events.nowNs) return; // An earlier one was armed later, and has seen to it.
-    this.#timerNs = Number.POSITIVE_INFINITY;
+  #onTimer(): void {
     this.engine.onDeadline(this.#events.nowNs);
     this.#turn();
-  };
+  }
 }
 
 /** One port's sending side: the cable is free, or busy until an event. */

@@ -43,3 +43,102 @@ test('a run ends at its limits and time with it', () => {
   expect(queue.run({ eventsMax: 3 })).toBe(3);
   expect(queue.run({ done: () => ticks >= 20 })).toBe(7);
 });
+
+/** The same by sorting: what `EventQueue` has to agree with. */
+class SortedEvents {
+  nowNs = 0;
+  readonly #events: { time: number; sequence: number; action: () => void }[] = [];
+  #sequence = 0;
+
+  get nextNs(): number {
+    return this.#events[0]?.time ?? Number.POSITIVE_INFINITY;
+  }
+
+  at(timeNs: number, action: () => void): void {
+    this.#events.push({ time: Math.max(timeNs, this.nowNs), sequence: this.#sequence++, action });
+    this.#events.sort((a, b) => a.time - b.time || a.sequence - b.sequence);
+  }
+
+  step(): boolean {
+    const event = this.#events.shift();
+    if (event === undefined) return false;
+    this.nowNs = event.time;
+    event.action();
+    return true;
+  }
+}
+
+/** What an event does: schedules others in so many nanoseconds (the past is now), looks at the next time, steps from within, throws. */
+type Deed = readonly [delays: readonly number[], looks: boolean, nests: boolean, throws: boolean];
+
+/** What happens when `deeds` are done in turn, one an event, after those that begin it all. */
+function happenings(queue: EventQueue | SortedEvents, begin: readonly number[], deeds: readonly Deed[]): string[] {
+  const seen: string[] = [];
+  let scheduled = 0;
+  let done = 0;
+  const schedule = (timeNs: number): void => {
+    const number = scheduled++;
+    queue.at(timeNs, () => act(number));
+  };
+  const act = (number: number): void => {
+    seen.push(`${number} at ${queue.nowNs}`);
+    const deed = deeds[done++];
+    if (deed === undefined) return;
+    const [delays, looks, nests, throws] = deed;
+    if (looks) seen.push(`next ${queue.nextNs}`);
+    for (const delay of delays) schedule(queue.nowNs + delay);
+    if (nests) seen.push(`nested ${queue.step()}`);
+    if (looks) seen.push(`next ${queue.nextNs}`);
+    if (throws) throw new Error('deed');
+  };
+  for (const timeNs of begin) schedule(timeNs);
+  for (let isLeft = true; isLeft; ) {
+    try {
+      isLeft = queue.step();
+    } catch {
+      seen.push('thrown');
+    }
+    seen.push(`next ${queue.nextNs}`);
+  }
+  return seen;
+}
+
+test('whatever events do, order and times are those of a sorted list', () => {
+  const deed = fc.tuple(
+    fc.array(fc.integer({ min: -2, max: 9 }), { maxLength: 4 }),
+    fc.boolean(),
+    fc.boolean(),
+    fc.boolean(),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 200 }),
+      fc.array(deed, { maxLength: 200 }),
+      (begin, deeds) => {
+        expect(happenings(new EventQueue(), begin, deeds)).toEqual(happenings(new SortedEvents(), begin, deeds));
+      },
+    ),
+  );
+});
+
+test('hundreds of events for the present moment run in order, whatever has run before', () => {
+  const queue = new EventQueue();
+  const ran: number[] = [];
+  queue.at(7, () => {
+    for (let i = 0; i < 50; i++) queue.after(0, () => ran.push(i));
+  });
+  queue.run({ eventsMax: 31 });
+  for (let i = 50; i < 300; i++) queue.after(0, () => ran.push(i));
+  queue.at(8, () => ran.push(300));
+  queue.run();
+  expect(ran).toEqual(Array.from({ length: 301 }, (_, i) => i));
+});
+
+test('time does not run backwards', () => {
+  const queue = new EventQueue();
+  queue.at(10, () => {});
+  queue.at(20, () => {});
+  queue.run({ untilNs: 15 });
+  expect(queue.run({ untilNs: 5 })).toBe(0);
+  expect(queue.nowNs).toBe(15);
+});
