@@ -65,7 +65,7 @@ export class ExtentStore {
 
   async #recover(name: string): Promise<void> {
     const file = await this.#files.open(name);
-    const replica = await orClosed(file, Replica.recover(file));
+    const replica = await orClosed(file, Replica.recover(file, this.identity.lives));
     if (replica !== undefined && replica.state.isCopying !== true && fileName(replica.extent) === name) {
       this.#replicas.set(replica.extent, replica);
       return;
@@ -117,7 +117,8 @@ export class ExtentStore {
     await this.#removing.get(extent);
     await this.#writing(async () => {
       const file = await this.#files.create(fileName(extent));
-      this.#replicas.set(extent, await Replica.create(file, { extent, epoch }));
+      const state = { extent, epoch, life: this.identity.lives };
+      this.#replicas.set(extent, await Replica.create(file, state));
     });
   }
 

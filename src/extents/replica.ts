@@ -33,6 +33,8 @@ export interface ReplicaState {
   readonly epoch: number;
   /** Bytes of records, once sealed. */
   readonly sealed?: number;
+  /** The start of its node in which the replica was made. */
+  readonly life?: number;
   /** The copy is not complete: this is no replica yet. */
   readonly isCopying?: true;
 }
@@ -41,8 +43,10 @@ export interface ReplicaState {
 export interface ReplicaLength {
   /** Bytes of records, all durable. */
   readonly length: number;
-  /** Found by reading the file after a start of the node, and not known from memory. */
-  readonly isRecovered: boolean;
+  /** Bytes of them that all replicas have had, as later records say. */
+  readonly committed: number;
+  /** Starts of its node since the replica was made. 0: the length is known from memory, and not found by reading the file. */
+  readonly restarts: number;
 }
 
 /** Part of the data of a record, with the CRCs of its blocks. */
@@ -65,7 +69,7 @@ export class Replica {
   readonly #file: ExtentFile;
   readonly #state: DurableValue<ReplicaState>;
   readonly #commits: GroupCommit;
-  readonly #isRecovered: boolean;
+  readonly #restarts: number;
   /** In memory before it is durable: from the moment of a fence on nothing older is let in. */
   #epoch: number;
   /** Where the next record goes. */
@@ -80,27 +84,27 @@ export class Replica {
   /** Records that have overtaken others, by their place. */
   readonly #early = new Map<number, () => void>();
 
-  private constructor(file: ExtentFile, state: DurableValue<ReplicaState>, isRecovered: boolean) {
+  private constructor(file: ExtentFile, state: DurableValue<ReplicaState>, restarts: number) {
     this.extent = state.value!.extent;
     this.#epoch = state.value!.epoch;
     this.#file = file;
     this.#state = state;
     this.#commits = new GroupCommit(() => file.sync());
-    this.#isRecovered = isRecovered;
+    this.#restarts = restarts;
   }
 
   /** A new replica in an empty file. */
   static async create(file: ExtentFile, value: ReplicaState): Promise<Replica> {
     const state = await DurableValue.load<ReplicaState>(file);
     await state.store(value);
-    return new Replica(file, state, false);
+    return new Replica(file, state, 0);
   }
 
-  /** The replica in a file of an earlier life. Undefined if the file is none. */
-  static async recover(file: ExtentFile): Promise<Replica | undefined> {
+  /** The replica in a file of an earlier life; this is the node's life `life`. Undefined if the file is none. */
+  static async recover(file: ExtentFile, life: number): Promise<Replica | undefined> {
     const state = await DurableValue.load<ReplicaState>(file);
     if (state.value === undefined) return undefined;
-    const replica = new Replica(file, state, true);
+    const replica = new Replica(file, state, life - (state.value.life ?? life - 1));
     await replica.#recover();
     return replica;
   }
@@ -166,7 +170,7 @@ export class Replica {
 
   #checkOpen(epoch: number): void {
     this.checkEpoch(epoch);
-    if (this.#isRecovered || this.state.sealed !== undefined)
+    if (this.#restarts > 0 || this.state.sealed !== undefined)
       throw new RpcError('SEALED', `extent ${this.extent} takes no more appends here`);
   }
 
@@ -222,7 +226,8 @@ export class Replica {
     }
     await this.#tail.catch(() => {});
     if (this.state.epoch < epoch) await this.#state.store({ ...this.state, epoch });
-    return { length: this.#durable, isRecovered: this.#isRecovered };
+    const committed = Math.min(this.#committed, this.#durable);
+    return { length: this.#durable, committed, restarts: this.#restarts };
   }
 
   /** Seals the replica at this length, durably. False: it is shorter than that, and has to be completed first. */

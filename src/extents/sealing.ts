@@ -15,14 +15,16 @@ export interface FencedReplica extends ReplicaLength {
 }
 
 /**
- * The length to seal at. Replicas that are shorter than what the owner knows to be on all of them have lost data, and do not count; neither do those that were
- * started anew, as long as another one answers: memory knows what a lying disk has forgotten. Undefined: there is nobody to ask.
+ * The length to seal at. Replicas that are shorter than what the owner, or a record of any replica, knows to be on all of them have lost data, and do not count. Of the
+ * others those count whose nodes have been started anew the least often since: memory knows what a lying disk has forgotten, and a disk that took part in the last append what an old copy
+ * of another disk lacks, which looks like a restart before that. Undefined: there is nobody to ask.
  */
 export function sealedLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
-  const whole = replicas.filter(({ length }) => length >= acked);
-  const known = whole.filter(({ isRecovered }) => !isRecovered);
-  const asked = known.length > 0 ? known : whole;
-  return asked.length === 0 ? undefined : Math.min(...asked.map(({ length }) => length));
+  const onAll = Math.max(acked, ...replicas.map(({ committed }) => committed));
+  const whole = replicas.filter(({ length }) => length >= onAll);
+  if (whole.length === 0) return undefined;
+  const fewest = Math.min(...whole.map(({ restarts }) => restarts));
+  return Math.min(...whole.filter(({ restarts }) => restarts === fewest).map(({ length }) => length));
 }
 
 /** Seals an extent, unless it is; one call for an extent at a time. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */

@@ -383,9 +383,9 @@ export class Cluster {
 
   #noteLength(answer: Promise<ReplicaLength>, { extent, epoch }: { extent: number; epoch: number }): void {
     answer.then(
-      ({ length, isRecovered }) => {
+      ({ length, restarts }) => {
         const key = `${extent} ${epoch}`;
-        if (!isRecovered) this.fencedLengths.set(key, [...(this.fencedLengths.get(key) ?? []), length]);
+        if (restarts === 0) this.fencedLengths.set(key, [...(this.fencedLengths.get(key) ?? []), length]);
       },
       () => {},
     );

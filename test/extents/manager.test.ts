@@ -6,7 +6,12 @@ import { sealedLength } from '../../src/extents/sealing.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
 
-const replica = (node: number, length: number, isRecovered = false) => ({ node, length, isRecovered });
+const replica = (node: number, length: number, restarts = 0, committed = 0) => ({
+  node,
+  length,
+  committed,
+  restarts,
+});
 
 describe('the length of a seal', () => {
   it('is the smallest of those that answer', () => {
@@ -18,8 +23,17 @@ describe('the length of a seal', () => {
   });
 
   it('believes memory before a disk that was started anew, and the disk if there is nothing else', () => {
-    expect(sealedLength([replica(1, 30), replica(2, 10, true)], 0)).toBe(30);
-    expect(sealedLength([replica(1, 30, true), replica(2, 10, true)], 0)).toBe(10);
+    expect(sealedLength([replica(1, 30), replica(2, 10, 1)], 0)).toBe(30);
+    expect(sealedLength([replica(1, 30, 1), replica(2, 10, 1)], 0)).toBe(10);
+  });
+
+  it('does not count an old copy of a disk that is shorter than what a record of another one says to be on all', () => {
+    expect(sealedLength([replica(1, 0, 1), replica(2, 30, 1, 20)], 0)).toBe(30);
+    expect(sealedLength([replica(1, 20, 1), replica(2, 30, 1, 20)], 0)).toBe(20);
+  });
+
+  it('believes disks that were started anew less often before others: an old copy looks like one more start', () => {
+    expect(sealedLength([replica(1, 0, 2), replica(2, 30, 1), replica(3, 20, 1)], 0)).toBe(20);
   });
 
   it('is unknown where nobody answers', () => {

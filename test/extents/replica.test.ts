@@ -79,7 +79,7 @@ describe('an append', () => {
     expect(store.replica(EXTENT).length).toBe(3 * bytes);
     const fence = store.fence(EXTENT, 2);
     await expect(until(events, last)).rejects.toEqual(code('FENCED'));
-    expect(await until(events, fence)).toEqual({ length: 3 * bytes, isRecovered: false });
+    expect(await until(events, fence)).toEqual({ length: 3 * bytes, committed: 0, restarts: 0 });
   });
 
   it('that waits for others is refused when one of them cannot be written', async () => {
@@ -99,7 +99,7 @@ describe('an append', () => {
 
   it('is refused after a fence, and the fence outlives a loss of power', async () => {
     const end = await fill(1);
-    expect(await until(events, store.fence(EXTENT, 4))).toEqual({ length: end, isRecovered: false });
+    expect(await until(events, store.fence(EXTENT, 4))).toEqual({ length: end, committed: 0, restarts: 0 });
     await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('FENCED'));
     await startAgain();
     await expect(until(events, store.fence(EXTENT, 3))).rejects.toEqual(code('FENCED'));
@@ -129,6 +129,14 @@ describe('a start after a loss of power', () => {
     contentOf(EXTENT).durable[SLOTS + recordBytes(5000) + 3000] ^= 1;
     await startAgain();
     expect(store.replica(EXTENT).length).toBe(end / 2);
+  });
+
+  it('knows from the last record what all replicas have had', async () => {
+    const end = await fill(3);
+    const known = { length: end, committed: (end / 3) * 2 };
+    expect(await until(events, store.fence(EXTENT, 2))).toEqual({ ...known, restarts: 0 });
+    await startAgain();
+    expect(await until(events, store.fence(EXTENT, 3))).toEqual({ ...known, restarts: 1 });
   });
 
   it('keeps what is behind a damaged record that was committed', async () => {

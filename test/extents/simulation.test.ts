@@ -3,6 +3,7 @@
 import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Replica } from '../../src/extents/replica.js';
+import { sealedLength } from '../../src/extents/sealing.js';
 import { StreamManager } from '../../src/extents/stream-manager.js';
 import type { Cluster } from './cluster.js';
 import { runSeed } from './run-seed.js';
@@ -36,6 +37,26 @@ describe('a simulated cluster', () => {
 
   it('runs the same again with the same seed', async () => {
     expect(await runSeed(3)).toEqual(await runSeed(3));
+  });
+});
+
+describe('an old copy of a disk that nobody knows from a restart, and then the power of all', () => {
+  const SEED = 8553;
+  afterEach(() => void vi.restoreAllMocks());
+
+  it('loses nothing: records of the others say what all have had, and they were started anew less often', async () => {
+    expect((await runSeed(SEED)).problems).toEqual([]);
+  });
+
+  it('would lose everything if the shorter one counted', async () => {
+    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation((replicas, acked) =>
+      sealedLength(
+        replicas.map((replica) => ({ ...replica, committed: 0, restarts: Math.min(1, replica.restarts) })),
+        acked,
+      ),
+    );
+    const { problems } = await runSeed(SEED);
+    expect(problems).toContain('1.0 was acknowledged and is not there');
   });
 });
 
