@@ -85,7 +85,7 @@ describe('a cluster on sockets', () => {
     expect(nodes.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
     expect(extents).toMatchObject({ open: 0, underReplicated: 0, unavailable: 0 });
     expect(streams.map(({ stream }) => stream)).toEqual(['log']);
-  });
+  }, 180_000); // On a busy machine its 24 appends at once, and all connections, take their time.
 
   it('has one owner of a stream at a time, and gives the space of a deleted one back', async () => {
     const client = await startCluster();
