@@ -26,6 +26,7 @@ export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
 export { SuStreamClient, type SuStreamClientOptions } from './live/su-stream-client.js';
 export { SuStreamServer, type SuStreamServerOptions } from './live/su-stream-server.js';
+export type { FindServer, ServerPlace } from './live/whereabouts.js';
 export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
 export type { NbdCounters } from './nbd/server-connection.js';

@@ -50,6 +50,13 @@ export class BlockDeviceError extends Error {
   }
 }
 
+/** Somebody else may have the disk now, and serves it elsewhere: an EIO for whoever does not know how to find out. Nothing of the request is promised. */
+export class NotOwnerError extends BlockDeviceError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('EIO', message, options);
+  }
+}
+
 /** Bytes that one checksum of a disk covers, from a multiple of this on. */
 export const CHECKED_BLOCK_BYTES = 4096;
 
@@ -88,7 +95,9 @@ export interface BlockExtent {
 /** A disk. Offsets and lengths are bytes below 2^53; data of a request stands at the start of its buffer. */
 export interface BlockDevice extends AsyncDisposable {
   /** Tells this disk from others, for clients that come back. Absent: only its size does. */
-  readonly identity?: DiskIdentity;
+  readonly identity?: DiskIdentity | undefined;
+  /** Why every request fails now: somebody else may own the disk. Absent or undefined: it is owned here. */
+  readonly notOwner?: NotOwnerError | undefined;
   /**
    * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object
    * vouches for it.

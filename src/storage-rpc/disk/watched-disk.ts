@@ -4,7 +4,7 @@ import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
 import { DISK_OPS } from '../../estats/disk-document.js';
 import { opLatency } from '../../estats/op-latency.js';
 import { RecentLatency } from '../../estats/recent-latency.js';
-import type { BlockDevice, WriteOptions, WriteZeroesOptions } from './block-device.js';
+import type { BlockDevice, NotOwnerError, WriteOptions, WriteZeroesOptions } from './block-device.js';
 import type { DiskIdentity } from './disk-identity.js';
 import type { LeaseStore } from './lease-record.js';
 
@@ -57,7 +57,6 @@ export class WatchedDisk implements BlockDevice {
   readonly readChecked?: NonNullable<BlockDevice['readChecked']>;
   readonly readOnly: boolean;
   readonly storeId?: bigint;
-  readonly identity?: DiskIdentity;
   readonly leaseStore?: LeaseStore;
   readonly #disk: BlockDevice;
   readonly #counters: Counters;
@@ -68,7 +67,6 @@ export class WatchedDisk implements BlockDevice {
     this.blockBytes = disk.blockBytes;
     if (disk.view !== undefined) this.view = () => new WatchedDisk(disk.view!(), nowNs, this.#counters);
     if (disk.storeId !== undefined) this.storeId = disk.storeId;
-    if (disk.identity !== undefined) this.identity = disk.identity;
     if (disk.leaseStore !== undefined) this.leaseStore = disk.leaseStore;
     this.readOnly = disk.readOnly === true;
     if (disk.readChecked !== undefined) {
@@ -79,6 +77,15 @@ export class WatchedDisk implements BlockDevice {
     if (disk.prefetch !== undefined) this.prefetch = disk.prefetch.bind(disk);
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
     this.#counters = counters;
+  }
+
+  /** As the disk has it now: an owner that comes back has another generation. */
+  get identity(): DiskIdentity | undefined {
+    return this.#disk.identity;
+  }
+
+  get notOwner(): NotOwnerError | undefined {
+    return this.#disk.notOwner;
   }
 
   /** As the disk has it now. */

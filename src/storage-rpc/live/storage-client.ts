@@ -6,7 +6,7 @@ import process from 'node:process';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
@@ -26,13 +26,16 @@ import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 import { dialStream, securityOf } from './socket-security.js';
-import { Whereabouts } from './whereabouts.js';
+import { type FindServer, type ServerPlace, Whereabouts } from './whereabouts.js';
 
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
-  /** Name or address of the server; or those of several, of which one has the disk: they are asked in turn, also when the connection is lost. */
-  readonly host: string | readonly string[];
-  /** TCP port of the server, or of each, also for the set-up of RDMA. */
+  /**
+   * Name or address of the server; or those of several, of which one has the disk: they are asked in turn, also when the connection is lost, or one has lost the disk; or a function
+   * that says where the disk is now, which is asked before each attempt to connect.
+   */
+  readonly host: string | readonly string[] | FindServer;
+  /** TCP port of the server, or of each, also for the set-up of RDMA. Not looked at where `host` is a function. */
   readonly port: number;
   /** Device for RDMA; without it the client uses TCP. Its credentials protect TCP, too. The caller closes it. */
   readonly device?: RdmaDevice;
@@ -189,17 +192,17 @@ export class StorageClient implements AsyncDisposable {
     if (uuid !== undefined) uuidBytes(uuid);
     const security = securityOf(device, secure);
     const own = new OwnMemory();
-    const hosts = typeof options.host === 'string' ? [options.host] : options.host;
-    checkKind('host', hosts, Array.isArray(hosts) && hosts.length > 0, 'an address, or a list of some');
-    const whereabouts = new Whereabouts(hosts, sessions);
+    const whereabouts = new Whereabouts(options.host, options.port, sessions);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
       dial: {
-        ...(device !== undefined && { rdma: () => dialRdma(device, whereabouts.host, options, { own, security }) }),
-        ...(tcp && { tcp: () => dialTcp(whereabouts.host, options.port, security) }),
+        ...(device !== undefined && { rdma: () => dialRdma(device, whereabouts.place, options, { own, security }) }),
+        ...(tcp && { tcp: () => dialTcp(whereabouts.place, security) }),
       },
+      locate: () => whereabouts.locate(),
       session: {
+        follows: whereabouts.canMove,
         ...(typeof disk === 'number' && { disk }),
         ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
       },
@@ -214,7 +217,7 @@ export class StorageClient implements AsyncDisposable {
     });
     try {
       const keepers: DiskKeeper[] = [];
-      for (let i = 0; i < sessions; i++) keepers.push(await openSomewhere(connections, hosts.length * sessions));
+      for (let i = 0; i < sessions; i++) keepers.push(await openSomewhere(connections, whereabouts.attempts));
       return new StorageClient(connections, keepers, device, own);
     } catch (error) {
       await connections.close();
@@ -315,11 +318,11 @@ async function openSomewhere(connections: HostConnections, attempts: number): Pr
 
 async function dialRdma(
   device: RdmaDevice,
-  host: string,
+  { host, port }: ServerPlace,
   options: StorageClientOptions,
   { own, security }: { readonly own: OwnMemory; readonly security: ChannelSecurity | undefined },
 ): Promise<SkClientChannel> {
-  const control = await dial(host, options.port, device.address, undefined, security);
+  const control = await dial(host, port, device.address, undefined, security);
   const pd = await device.createPd();
   try {
     const terms = { service: 'sk-rdma', flow: flowTerms(options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
@@ -333,6 +336,6 @@ async function dialRdma(
   }
 }
 
-async function dialTcp(host: string, port: number, security: ChannelSecurity | undefined): Promise<SkClientChannel> {
+async function dialTcp({ host, port }: ServerPlace, security: ChannelSecurity | undefined): Promise<SkClientChannel> {
   return new TcpClientChannel(await dialStream(host, port, security));
 }

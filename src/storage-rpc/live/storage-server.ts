@@ -201,6 +201,14 @@ export class StorageServer implements AsyncDisposable {
     return this.#server.disks.get(name).exchange(open);
   }
 
+  /**
+   * Says of a disk that it is owned here again, after another owner has had it (`BlockDevice.notOwner`): its clients resume anew, and nothing that they have sent before
+   * reaches it. Rejects with ERR_ROCE_NOT_FOUND. Resolves when nothing of it is at the disk.
+   */
+  renewDisk(device: BlockDevice): Promise<void> {
+    return this.#server.renewDisk(device);
+  }
+
   /** Number of connections, over both transports. */
   get connections(): number {
     return this.#server.connections;

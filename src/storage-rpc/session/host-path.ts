@@ -97,6 +97,14 @@ export class HostPath {
     this.#rdmaSinceNs = now;
   }
 
+  /** What it leads to is at another host now: what happened to the way to the last one says nothing of it. */
+  onMoved(): void {
+    if (this.#state === 'DRAINED') return;
+    this.#state = 'RDMA';
+    this.#holdDownNs = this.#limits.holdDownNs;
+    this.#rdmaSinceNs = Number.NEGATIVE_INFINITY;
+  }
+
   /** RDMA is taken out of service, for as long as it takes. */
   drain(): void {
     this.#state = 'DRAINED';

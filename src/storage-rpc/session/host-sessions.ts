@@ -17,6 +17,8 @@ import { Transition, type TransitionOptions } from './transition.js';
 export interface HostSessionsOptions<C extends KeptChannel> {
   /** A way to make a connection by each transport the host may have. */
   readonly dial: Dialers<C>;
+  /** Finds out where the host is, before each attempt to connect; true: elsewhere than before. Rejects if nobody knows. Default: `dial` knows. */
+  readonly locate?: () => Promise<boolean>;
   /** For hold-downs, transitions and time limits. */
   readonly clock: Clock;
   /** Jitter and session ids. */
@@ -110,12 +112,17 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
 
   /** Opens a session and connects it. */
   async open(): Promise<SessionKeeper<C, S>> {
-    const { clock, dial, giveUpNs, onReach } = this.#options;
+    const { clock, dial, giveUpNs, locate, onReach } = this.#options;
     const keeper: SessionKeeper<C, S> = new SessionKeeper({
       session: this.newSession(),
       dial,
       clock,
       order: () => this.path.order,
+      ...(locate !== undefined && {
+        locate: async () => {
+          if (await locate()) this.#onMoved();
+        },
+      }),
       onFailure: (transport, error) => this.#onFailure(keeper, transport, error),
       onReach: (error) => {
         this.#outage.onReach(keeper, error);
@@ -177,6 +184,14 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     const notice = noticeOf(event);
     if (notice !== undefined) onNotice?.(notice);
     onEvent?.(event);
+  }
+
+  /** The host is elsewhere: no session may go on with the last one while another one is answered by this one. */
+  #onMoved(): void {
+    this.path.onMoved();
+    this.#transition = undefined;
+    this.#next();
+    for (const { session } of this.#keepers) if (session.transport !== undefined) session.leave?.();
   }
 
   #onFailure(keeper: SessionKeeper<C, S>, transport: TransportName, error: Error): void {

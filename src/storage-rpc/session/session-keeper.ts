@@ -7,6 +7,7 @@
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { TransportName } from '../sk/channel.js';
+import { DiskElsewhere } from '../sk/disk-elsewhere.js';
 
 /** What a session needs a connection to be. */
 export interface KeptChannel {
@@ -41,6 +42,8 @@ export interface KeptSession<C extends KeptChannel> {
   end(error: Error): Promise<void>;
   /** Ends the connection as if it had failed. */
   breakConnection(why: string): void;
+  /** Ends the connection because what it is for is elsewhere by now. */
+  leave?(): void;
 }
 
 /** Makes a connection that can send. */
@@ -52,6 +55,8 @@ interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
   readonly session: S;
   readonly dial: Dialers<C>;
   readonly clock: Clock;
+  /** Finds out where to connect. Rejects if nobody knows. */
+  readonly locate?: () => Promise<void>;
   /** What to try, in this order. */
   readonly order: () => readonly TransportName[];
   /** A connection, or an attempt to make one, has failed. */
@@ -152,7 +157,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
 
   async #recover(lost: C, error: Error): Promise<void> {
     const sinceNs = this.#options.clock.nowNs();
-    this.#options.onFailure(lost.transport, error);
+    if (!isElsewhere(error)) this.#options.onFailure(lost.transport, error);
     // Its queue pair is gone and its keys are retired before a request goes out again. What else it cannot give back is not in the way:
     // keys of its protection domain mean nothing to the next connection.
     await lost.close().catch(() => {});
@@ -181,8 +186,13 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
 
   /** Tries each transport once. Undefined when connected; else why the last attempt failed. */
   async #connectOnce(): Promise<Error | undefined> {
-    const { dial, order, onFailure } = this.#options;
+    const { dial, locate, order, onFailure } = this.#options;
     let failure: Error = new RoceError('ERR_ROCE_CONNECT', 'no transport to the server is configured');
+    try {
+      await locate?.();
+    } catch (error) {
+      return error as Error;
+    }
     for (const transport of order()) {
       const connect = dial[transport];
       if (connect === undefined || this.#closed) continue;
@@ -192,7 +202,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
       } catch (error) {
         failure = error as Error;
         // The transport has done its part.
-        if (isInUse(failure) || isFinal(failure) || this.session.isEnded) return failure;
+        if (isInUse(failure) || isElsewhere(failure) || isFinal(failure) || this.session.isEnded) return failure;
         onFailure(transport, failure);
       }
     }
@@ -203,6 +213,11 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
 /** Another client has what the session is for. */
 function isInUse(error: Error): boolean {
   return error instanceof RoceError && error.code === 'ERR_ROCE_BUSY';
+}
+
+/** The server has answered, and is the wrong one. */
+function isElsewhere(error: Error): boolean {
+  return error instanceof DiskElsewhere;
 }
 
 /** Nothing of the session is executed any more, however often it asks. */

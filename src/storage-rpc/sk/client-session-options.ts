@@ -23,6 +23,8 @@ export interface ClientSessionOptions {
   readonly expected?: ExpectedDisk;
   /** Which disk, as whom, and to do what; shared by the sessions of a client. Default: one of its own, which shares the disk at the index. */
   readonly claim?: DiskClaim;
+  /** It has somebody to ask where the disk is, when the server has lost it: what the server did not do then goes on elsewhere. Default: that is an EIO. */
+  readonly follows?: boolean;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
   /** Requests that may wait for a slot; default 4096. */
@@ -38,6 +40,7 @@ export interface ClientSessionOptions {
 /** The limits unless the caller says otherwise. */
 export const SESSION_DEFAULTS = {
   disk: 0,
+  follows: false,
   inlineWriteBytesMax: SK_INLINE_BYTES_MAX,
   inFlightBytesMax: 16 << 20,
   queueMax: 4096,

@@ -20,6 +20,7 @@ import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from 
 import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { DiskClaim } from './disk-claim.js';
+import { DiskElsewhere } from './disk-elsewhere.js';
 import { decodeSize } from './disk-size.js';
 import { DurabilityWatch, type FlushView } from './durability-watch.js';
 import { ExpectedDisk } from './expected-disk.js';
@@ -148,7 +149,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     await old?.close().catch(() => {}); // What is left of it cannot be reached by the next one.
     this.#epoch++;
     try {
-      const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
+      const { disk, follows, inlineWriteBytesMax, silenceNs } = this.#limits;
       const request = {
         sessionId: this.#sessionId,
         epoch: this.#epoch,
@@ -156,6 +157,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
         disk: this.#expected.facts,
         wanted: this.#claim.name,
         claim: this.#claim.lease,
+        follows,
       };
       const server = await resumeSession(channel, this.#clock, disk, request, silenceNs);
       if (this.#ended !== undefined) throw this.#ended;
@@ -210,6 +212,11 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   /** Ends the connection as if it had failed. */
   breakConnection(why: string): void {
     this.#lose(new RoceError('ERR_ROCE_CONNECT', why));
+  }
+
+  /** Ends the connection because the disk is elsewhere by now. */
+  leave(): void {
+    this.#lose(new DiskElsewhere('another server has the disk'));
   }
 
   /** Fails everything that waits or is under way, now and later, and closes the connection. */
@@ -299,6 +306,11 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #onReply(reply: SkReply): void {
     const { response } = reply;
     this.#watch?.onHeard();
+    if (response.status === 'NOT_OWNER' && this.#limits.follows) {
+      // What has no answer is sent again, to whoever has the disk.
+      this.#lose(new DiskElsewhere('the storage server has lost the disk to another owner'));
+      return;
+    }
     if (response.slot === SK_NO_SLOT) {
       this.#onPingAnswered(reply);
       return;

@@ -9,7 +9,7 @@ import { checkNamedDisk, type NamedDisk, ServedDisk } from './served-disk.js';
 /** All disks of a server. */
 export class DiskSet {
   readonly #terms: () => LeaseTerms;
-  readonly #byIndex: readonly ServedDisk[];
+  readonly #byIndex: ServedDisk[];
   readonly #byName = new Map<string, ServedDisk>();
 
   /** `limit` is that of each disk in the list; `terms` are those of a disk that comes now. */
@@ -45,6 +45,17 @@ export class DiskSet {
     if (disk !== undefined) return disk;
     const names = [...this.#byName.keys()].join(', ') || 'none';
     throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no disk '${name}'`, `there are: ${names}`);
+  }
+
+  /** Puts a new one with the same device in the place of a disk, whose leases begin anew, and returns the old one. Throws ERR_ROCE_NOT_FOUND. */
+  renew(device: BlockDevice): ServedDisk {
+    const index = this.#byIndex.findIndex((disk) => disk.device === device);
+    const old = this.#byIndex[index] ?? this.named.find((disk) => disk.device === device);
+    if (old === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', 'this server has no such disk');
+    const next = old.again(this.#terms());
+    if (index >= 0) this.#byIndex[index] = next;
+    else this.#byName.set(old.name, next);
+    return old;
   }
 
   /** Throws ERR_ROCE_NOT_FOUND. */

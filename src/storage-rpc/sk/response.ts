@@ -34,6 +34,8 @@ export const SK_STATUS = {
   LEASED: 206,
   /** Others have written since this client had its lease: nothing of it is executed any more. */
   FENCED: 207,
+  /** Another server may own the disk now. Only for clients that follow it; others are told EIO. */
+  NOT_OWNER: 208,
 } as const;
 /** Name of an outcome; see {@link SK_STATUS}. */
 export type SkStatus = keyof typeof SK_STATUS;

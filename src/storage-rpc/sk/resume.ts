@@ -3,7 +3,7 @@
  * it is and whether it knows the session. Little-endian.
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
- *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait)   126 zero 2   128 UUID of the client 16
+ *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait, 2 it follows)   126 zero 2   128 UUID of the client 16
  *                144 the disk it asks for, a text   208 who the client is, a text
  *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1
  *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 storeId 8   40 the disk
@@ -48,6 +48,8 @@ export interface ResumeRequest {
   readonly wanted: string;
   /** As whom, and to do what. */
   readonly claim: LeaseClaim;
+  /** It looks for the disk elsewhere when it is told NOT_OWNER. */
+  readonly follows: boolean;
 }
 
 /** What the server answers. */
@@ -94,6 +96,7 @@ const TERM_AT = RESPONSE_DISK_AT + DISK_BYTES;
 const HOLDER_AT = TERM_AT + 8;
 const RESPONSE_BODY_BYTES = HOLDER_AT + TEXT_BYTES;
 const PATIENT = 1;
+const FOLLOWS = 2;
 const READ_ONLY = 1;
 const HOLDER_CONNECTED = 2;
 
@@ -107,7 +110,7 @@ export function encodeResumeRequest(request: ResumeRequest): Buffer {
   const { term, access, owner, isPatient, label } = request.claim;
   out.writeUInt32LE(term, CLAIM_AT);
   out[CLAIM_AT + 4] = DISK_ACCESSES.indexOf(access);
-  out[CLAIM_AT + 5] = isPatient ? PATIENT : 0;
+  out[CLAIM_AT + 5] = (isPatient ? PATIENT : 0) | (request.follows ? FOLLOWS : 0);
   out.set(uuidBytes(owner), CLAIM_AT + 8);
   writeText(out, WANTED_AT, request.wanted);
   writeText(out, CLAIMANT_AT, label);
@@ -132,6 +135,7 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
     disk,
     wanted,
     claim: { owner, access, term: bytes.readUInt32LE(CLAIM_AT), isPatient, label },
+    follows: (bytes[CLAIM_AT + 5] & FOLLOWS) !== 0,
   };
 }
 

@@ -27,7 +27,7 @@ export class ServedDisk {
   /** Clients can only read. */
   readonly readOnly: boolean;
   /** How fast its requests may go. */
-  readonly limit: RateLimit | undefined;
+  limit: RateLimit | undefined;
   /** Who may write. */
   readonly lease: DiskLease<ServerSession>;
   #device: BlockDevice;
@@ -51,6 +51,14 @@ export class ServedDisk {
     this.#storedLease = device.leaseStore?.initial;
     this.lease = new DiskLease(terms, this.#storedLease);
     this.#device = device;
+  }
+
+  /** The same disk, for another life of it. */
+  again(terms: LeaseTerms): ServedDisk {
+    const { name, readOnly, limit, device } = this;
+    const next = new ServedDisk({ name, device, readOnly }, terms);
+    next.limit = limit;
+    return next;
   }
 
   /** The disk itself, at present. */

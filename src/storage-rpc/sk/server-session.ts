@@ -5,7 +5,7 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { BlockDeviceError } from '../disk/block-device.js';
+import { BlockDeviceError, NotOwnerError } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
@@ -35,6 +35,8 @@ export interface ServerSessionParts {
   readonly owner: string;
   /** It may not write. */
   readonly readOnly: boolean;
+  /** The client looks for the disk elsewhere when the server has lost it. */
+  readonly follows: boolean;
   /** When its requests may go to the disk. */
   readonly turns: FairClient;
   /** For silence. */
@@ -97,6 +99,11 @@ export class ServerSession {
     return this.#isFenced;
   }
 
+  /** Its client has to be told that the disk is elsewhere. */
+  get #isLost(): boolean {
+    return this.#parts.follows && this.disk.device.notOwner !== undefined;
+  }
+
   /** The connection that has it; undefined between two. */
   get channel(): SkServerChannel | undefined {
     return this.#channel;
@@ -153,7 +160,7 @@ export class ServerSession {
     const { op, slot, slotSeq } = incoming.request;
     if (op === 'PING') {
       this.#answer(target, {
-        status: 'OK',
+        status: this.#isLost ? 'NOT_OWNER' : 'OK',
         data: { bytes: encodeSize(this.disk.device.sizeBytes), release: () => {} },
       });
       return;
@@ -191,7 +198,8 @@ export class ServerSession {
         continue;
       }
       this.#targets[slot] = undefined;
-      if (outcome === undefined || outcome.status === 'CRC_MISMATCH') this.#slots.abandon(slot);
+      const isDone = outcome !== undefined && outcome.status !== 'CRC_MISMATCH' && outcome.status !== 'NOT_OWNER';
+      if (!isDone) this.#slots.abandon(slot);
       else this.#slots.finish(slot, outcome.status);
       for (const tell of this.#waitingForEnds.splice(0)) tell();
       if (outcome === undefined) latest.incoming.release();
@@ -216,6 +224,7 @@ export class ServerSession {
         ? this.#runner.read(channel, request)
         : this.#runner.change(channel, incoming));
     } catch (error) {
+      if (error instanceof NotOwnerError && this.#parts.follows) return { status: 'NOT_OWNER' };
       if (error instanceof BlockDeviceError) return { status: error.errno };
       if (channel !== this.#channel) return undefined;
       if (this.#isFenced) return { status: 'FENCED' };

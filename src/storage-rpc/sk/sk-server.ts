@@ -140,6 +140,16 @@ export class SkServer {
     return disk.device;
   }
 
+  /**
+   * Begins another life of a disk, which somebody else has owned meanwhile: clients have to resume anew, and nothing that they have sent before reaches it. Throws
+   * ERR_ROCE_NOT_FOUND. Resolves when nothing of it is at the disk.
+   */
+  async renewDisk(device: BlockDevice): Promise<void> {
+    const old = this.disks.renew(device);
+    const sessions = [...this.#sessions.values()].filter(({ disk }) => disk === old);
+    await Promise.all([...sessions.map((session) => session.fence()), old.remove()]);
+  }
+
   /** Whether the connection has a session. */
   serves(channel: SkServerChannel): boolean {
     return this.#connections.get(channel)?.session !== undefined;
@@ -188,8 +198,10 @@ export class SkServer {
       this.#noticeWrongDisk(body.disk, facts);
       return this.#turnAway(channel, request, 'WRONG_DISK', this.#answerTo(body, disk));
     }
+    if (body.follows && disk.device.notOwner !== undefined) return this.#turnAway(channel, request, 'NOT_OWNER');
     const verdict = await this.#claim(disk, body);
     if (verdict === undefined) return this.#turnAway(channel, request, 'EIO');
+    if (disk.isRemoved) return this.#turnAway(channel, request, 'NO_SESSION'); // It has begun another life meanwhile, or is gone.
     if (verdict.outcome !== 'granted') {
       if (verdict.outcome === 'leased') this.counters.leased++;
       const answer = this.#answerTo(body, disk, { holder: verdict.holder });
@@ -287,7 +299,8 @@ export class SkServer {
     void channel.close().catch(() => {});
   }
 
-  #newSession(id: string, disk: ServedDisk, diskNumber: number, { claim }: ResumeRequest): ServerSession | undefined {
+  #newSession(id: string, disk: ServedDisk, diskNumber: number, body: ResumeRequest): ServerSession | undefined {
+    const { claim, follows } = body;
     const { sessionsMax = SESSIONS_MAX, clock } = this.#options;
     if (this.#sessions.size >= sessionsMax && !this.#evictOne()) return undefined;
     const session: ServerSession = new ServerSession({
@@ -295,6 +308,7 @@ export class SkServer {
       diskNumber,
       owner: claim.owner,
       readOnly: disk.readOnly || claim.access === 'read',
+      follows,
       turns: this.#turns.join(),
       clock,
       counters: this.counters,

@@ -92,3 +92,18 @@ test('out of service it uses nothing but TCP, whatever happens, until it is rest
   it.restore();
   expect(it.state).toBe('PROBE');
 });
+
+test('what happened to the way to one host says nothing of the next one; RDMA that is out of service stays so', () => {
+  const it = path();
+  it.onFailure(0);
+  it.onMoved();
+  expect([it.state, it.order[0], it.deadlineNs]).toEqual(['RDMA', 'rdma', Number.POSITIVE_INFINITY]);
+  expect(holdDown(it, 1)).toBeLessThanOrEqual(12 * SECOND);
+  it.onDeadline(it.deadlineNs);
+  it.onMoved();
+  it.onProbe(false, 0); // Of the last host.
+  expect(it.state).toBe('RDMA');
+  it.drain();
+  it.onMoved();
+  expect(it.state).toBe('DRAINED');
+});
