@@ -10,6 +10,16 @@ export interface StreamRecord {
   readonly epoch: number;
   /** Numbers in order. */
   readonly extents: readonly number[];
+  /** Where an owner serves it. Of another epoch than the stream's: that owner has gone. Missing, as with managers of earlier versions: none has said so. */
+  readonly served?: ServedPlace;
+}
+
+/** Where the owner of a stream serves what is in it. */
+export interface ServedPlace {
+  /** Epoch of that owner. */
+  readonly epoch: number;
+  /** `HOST:PORT`. */
+  readonly address: string;
 }
 
 /** An extent: its epoch, its length once that is decided, and where it is. */
@@ -175,4 +185,15 @@ export class Catalogue {
 /** Key of an extent's record; sorted by number. */
 export function extentKey(extent: number): string {
   return `extent/${String(extent).padStart(12, '0')}`;
+}
+
+/** Where the present owner of a stream serves it, as far as it has said so. */
+export function servedAt({ epoch, served }: StreamRecord): string | undefined {
+  return served?.epoch === epoch ? served.address : undefined;
+}
+
+/** The owner of a stream, and where it serves it. */
+export function ownerPlace(owner: string, record: StreamRecord): { owner: string; address?: string } {
+  const address = servedAt(record);
+  return { owner, ...(address !== undefined && { address }) };
 }

@@ -1,6 +1,6 @@
 /** The cluster as its manager knows it, for people. */
 
-import { type ExtentRecord, REPLICAS } from './catalogue.js';
+import { type ExtentRecord, ownerPlace, REPLICAS } from './catalogue.js';
 import { codedPlace, isDecodable } from './coding/coded-place.js';
 import type { LiveNodes } from './live-nodes.js';
 import type { ClusterStatus } from './messages.js';
@@ -39,7 +39,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
         extents: value.extents.length,
         coded: own.filter(({ coded }) => coded !== undefined).length,
         sealedBytes: own.reduce((sum, { sealed }) => sum + (sealed ?? 0), 0),
-        ...(owner !== undefined && { owner }),
+        ...(owner !== undefined && ownerPlace(owner, value)),
       };
     }),
     extents: {

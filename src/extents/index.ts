@@ -8,7 +8,7 @@
 export { CODE_NAMES, type CodeName } from './coding/erasure-code.js';
 export type { FragmentId, FragmentShape } from './coding/layout.js';
 export { type DiskPart, diskOf } from './disk/disk-parts.js';
-export type { ListedStreamDisk } from './disk/disks.js';
+export type { DiskOwner, ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';

@@ -151,8 +151,8 @@ export interface ManagerMethods {
     { stream: string; owner: string; leaseMs: number; takeOver: boolean },
     { epoch: number; extents: readonly ExtentPlace[]; extentBytes: number },
   ];
-  /** The owner is still there. Throws FENCED. */
-  renew: [{ stream: string; epoch: number; leaseMs: number }, object];
+  /** The owner is still there. `address`: where it serves what is in the stream, `HOST:PORT`. Throws FENCED. */
+  renew: [{ stream: string; epoch: number; leaseMs: number; address?: string }, object];
   /** The owner has ended. What it had open is sealed, so that all of it can be read. */
   release: [{ stream: string; epoch: number }, object];
   /** Seals the last extent of the stream if it has `extent`, and opens another one. `acked`: how many bytes of it the owner knows to be on all replicas. */
@@ -164,6 +164,8 @@ export interface ManagerMethods {
   adopt: [{ stream: string; epoch: number; extents: readonly number[] }, object];
   /** Takes extents out of a stream. */
   drop: [{ stream: string; epoch: number; extents: readonly number[] }, object];
+  /** Who owns a stream now, and where that one serves what is in it, as far as it has said so. */
+  owner: [{ stream: string }, { owner?: string; address?: string }];
   /** All extents of a stream in order. `shared`: those that other streams have, too. */
   locate: [{ stream: string }, { extents: readonly ExtentPlace[]; shared: readonly number[] }];
   /** Seals what the stream has open, so that all of its extents can be read as they are now. Its owner goes on in another extent. */
@@ -237,6 +239,8 @@ export interface ClusterStatus {
     readonly sealedBytes: number;
     /** Who appends to it; missing if nobody does. */
     readonly owner?: string;
+    /** Where the owner serves what is in it, `HOST:PORT`; missing if it does not say so. */
+    readonly address?: string;
   }>;
   /** Extents by state. */
   readonly extents: {

@@ -6,7 +6,15 @@
 import type { Clock } from '../core/clock.js';
 import type { RandomSource } from '../core/random.js';
 import { RpcError } from '../rpc/rpc-error.js';
-import { Catalogue, type ExtentRecord, extentKey, REPLICAS } from './catalogue.js';
+import {
+  Catalogue,
+  type ExtentRecord,
+  extentKey,
+  ownerPlace,
+  REPLICAS,
+  type ServedPlace,
+  servedAt,
+} from './catalogue.js';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
 import { LiveNodes } from './live-nodes.js';
@@ -115,6 +123,7 @@ export class StreamManager {
       adopt: (request) => this.#adopt(request),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
+      owner: ({ stream }) => this.#ownerPlace(stream),
       locate: ({ stream }) => this.#locate(stream),
       cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#cut(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.catalogue.extent(extent)).value),
@@ -226,12 +235,26 @@ export class StreamManager {
     return record;
   }
 
-  async #renew({ stream, epoch, leaseMs }: ManagerMethods['renew'][0]): Promise<object> {
-    await this.#owned(stream, epoch);
+  async #renew({ stream, epoch, leaseMs, address }: ManagerMethods['renew'][0]): Promise<object> {
+    const { value } = await this.#owned(stream, epoch);
     const owner = await this.#owner(stream);
     const isRenewed = owner && (await this.parts.metadata.renew(`owner/${stream}`, owner.version, leaseMs));
     if (isRenewed !== true) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
+    if (address !== undefined && servedAt(value) !== address)
+      await this.#inTurn(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
     return {};
+  }
+
+  async #noteServed(stream: string, served: ServedPlace): Promise<void> {
+    const { key, version, value } = await this.#owned(stream, served.epoch);
+    await this.catalogue.commit([{ key, version, value: { ...value, served } }]); // If another change came first, the next renewal says it again.
+  }
+
+  /** Nobody has a stream whose lease has ended, whatever its record says. */
+  async #ownerPlace(stream: string): Promise<ManagerMethods['owner'][1]> {
+    const { value } = await this.catalogue.stream(stream);
+    const owner = await this.#owner(stream);
+    return owner === undefined ? {} : ownerPlace(owner.value, value);
   }
 
   async #release({ stream, epoch }: ManagerMethods['release'][0]): Promise<object> {

@@ -33,6 +33,8 @@ export interface WriterTiming {
   readonly retryMs: number;
   /** The lease of an owner. */
   readonly leaseMs: number;
+  /** Between two renewals of it; default: a quarter. An owner that was replaced, and does not write, hears of it so soon. */
+  readonly renewMs?: number;
 }
 
 /** Where a record is. */
@@ -87,9 +89,15 @@ export class StreamWriter {
   #suspects: number[] = [];
   #moving: Promise<void> | undefined;
   #failure: Error | undefined;
+  #onEnd: () => void = () => {};
+  /** Resolves when nothing can be appended any more; {@link failure} says why. @internal */
+  readonly ended = new Promise<void>((resolve) => {
+    this.#onEnd = resolve;
+  });
   #stopLease: () => void = () => {};
   /** When the lease was asked for that the manager gave last. */
   #heldNs = 0;
+  #address: string | undefined;
 
   private constructor(
     stream: string,
@@ -134,9 +142,19 @@ export class StreamWriter {
   async renew(): Promise<void> {
     const { clock, manager, timing } = this.#parts;
     const askedNs = clock.nowNs();
-    const request = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
-    await manager.call('renew', request, timing.callMs);
+    const address = this.#address;
+    const own = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
+    await manager.call('renew', { ...own, ...(address !== undefined && { address }) }, timing.callMs);
     this.#heldNs = askedNs;
+  }
+
+  /**
+   * Tells the manager where the owner serves what is in the stream, `HOST:PORT`, for as long as it is the owner. Resolves when the manager has it; if that fails, it is told with
+   * the next renewal of the lease. @internal
+   */
+  async announce(address: string): Promise<void> {
+    this.#address = address;
+    await this.renew().catch(() => {});
   }
 
   /** The extent that is written now. */
@@ -247,6 +265,7 @@ export class StreamWriter {
 
   #fail(error: Error): void {
     this.#failure ??= error;
+    this.#onEnd();
     this.#stopLease();
     for (const { reject } of this.#open.splice(0)) reject(this.#failure);
   }
@@ -254,7 +273,8 @@ export class StreamWriter {
   /** Renews the lease in time, and gives up when it may have ended: somebody else may be the owner then. */
   #keepLease(): void {
     const { clock, timing } = this.#parts;
-    this.#stopLease = clock.wakeAt(clock.nowNs() + (timing.leaseMs / 4) * NS_PER_MS, async () => {
+    const { leaseMs, renewMs = leaseMs / 4 } = timing;
+    this.#stopLease = clock.wakeAt(clock.nowNs() + renewMs * NS_PER_MS, async () => {
       try {
         await this.renew();
       } catch (error) {

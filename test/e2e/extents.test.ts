@@ -184,6 +184,73 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     },
   );
 
+  it.runIf(isLinux)(
+    'has a disk whose gateway asks the manager for it, and follows it while its owner lives',
+    async () => {
+      expect((await asked('disk', 'create', 'followed', '--size', '64MiB')).exitCode).toBe(0);
+      const disk = `stream:followed@${manager}`;
+      const gateway = Program.rocev2(
+        ...['disk', 'nbd', '--connect', disk, '--bind', '127.55.9.8', '--listen', `unix:${join(folder, 'followed')}`],
+      );
+      programs.push(gateway);
+      await gateway.writes('stderr', /waiting for somebody to serve 'followed': nobody owns it now/);
+      const serve = async (backend: string, address: string, ...more: string[]) => {
+        const program = Program.rocev2(
+          'disk',
+          'serve',
+          '--backend',
+          backend,
+          '--bind',
+          address,
+          '-p',
+          '18534',
+          ...more,
+        );
+        programs.push(program);
+        await program.writes('stderr', /Ctrl-C ends it/);
+        return program;
+      };
+      const first = await serve(disk, '127.55.9.6', '--advertise', '127.55.9.6');
+      const [, uri] = await gateway.writes('stderr', / at (nbd\S+)\n/);
+      expect((await asked('status')).stdout).toContain(', at 127.55.9.6:18534');
+      const nbd = await NbdDevice.open(uri);
+      const size = 64 << 10;
+      const data = (k: number) => Buffer.alloc(size, `piece ${k} `);
+      let written = 0;
+      /** Writes and reads until something has happened. */
+      const until = async (happened: Promise<unknown>) => {
+        let isDone = false;
+        const done = happened.finally(() => {
+          isDone = true;
+        });
+        while (!isDone && written < 1000) {
+          await nbd.write(written * size, data(written));
+          const read = Buffer.alloc(size);
+          await nbd.read(written * size, size, read);
+          expect(read.equals(data(written))).toBe(true);
+          written++;
+        }
+        await done;
+      };
+      const taking = serve(`${disk}?take-over`, '127.55.9.7');
+      await until(taking.then(() => first.writes('stderr', /standing by until nobody has it/)));
+      const second = await taking;
+      second.kill('SIGINT');
+      await until(second.ended().then(() => first.writes('stderr', /the disk 'followed' is ours again/)));
+      expect(await second.ended(), second.stderr).toBe(0);
+      for (let k = 0; k < written; k++) {
+        const read = Buffer.alloc(size);
+        await nbd.read(k * size, size, read);
+        expect(read.equals(data(k)), `piece ${k} of ${written}`).toBe(true);
+      }
+      await nbd.close();
+      gateway.kill('SIGINT');
+      expect(await gateway.ended(), gateway.stderr).toBe(0);
+      first.kill('SIGINT');
+      expect(await first.ended(), first.stderr).toBe(0);
+    },
+  );
+
   it.runIf(isLinux)('ends at once by Ctrl-C while it starts, and leaves nobody', async () => {
     const starting = Program.rocev2('extents', 'up', '--dir', join(folder, 'starting'), '--nodes', '32', '-p', '0');
     await starting.writes('stderr', /node 1 is at/);

@@ -6,6 +6,7 @@ import { formatNs, parseDurationNs } from '../../core/units.js';
 import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
 import { LEASE_NS_MIN } from '../../storage-rpc/live/storage-server-options.js';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
+import { parseAdvertised } from '../disk/advertise.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { addPlanOptions } from '../disk/bench-turns.js';
@@ -72,6 +73,11 @@ function registerServe(disk: Command, io: CliIo): void {
         '10s',
       ),
     );
+  command.option(
+    '--advertise <address>',
+    "where gateways reach it, HOST or HOST:PORT, for the manager of a disk of 'rocev2 extents' (default: what it listens on)",
+    textOption(parseAdvertised),
+  );
   addBackendOptions(command);
   addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
@@ -101,7 +107,10 @@ function registerNbd(disk: Command, io: CliIo): void {
         'Ctrl-C, then prints its counters. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
-    .option('--connect <address>', 'the storage server; several with commas if the disk moves from one to the other')
+    .option(
+      '--connect <address>',
+      'the storage server; several with commas if the disk moves from one to the other; or stream:NAME@MANAGER, whose manager says where the disk is',
+    )
     .option('--disk <name>', 'name of its disk (default: its only one)')
     .option('--read-only', 'clients can only read; somebody else may write')
     .option('--shared', 'other gateways with --shared may write, too (default: this one alone)')
@@ -139,7 +148,8 @@ Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --disk db --standby --listen unix:/tmp/disk.sock
-  rocev2 disk nbd --connect 192.0.2.7,192.0.2.8 --listen unix:/tmp/disk.sock # whoever owns a disk over extents
+  rocev2 disk nbd --connect stream:vol@192.0.2.8 --listen unix:/tmp/disk.sock # whoever owns a disk of 'rocev2 extents'
+  rocev2 disk nbd --connect 192.0.2.7,192.0.2.8 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
   rocev2 disk nbd --connect 127.0.0.1 --listen 192.0.2.7:10809 --tls-certs /etc/pki/nbd --tls-verify-peer
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,

@@ -5,6 +5,7 @@ import { RoceError } from '../../core/errors.js';
 import { formatBytes } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { DiskDocument } from '../../estats/disk-document.js';
+import type { StandingDisk } from '../../extents/disk/standing-disk.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { FileDevice } from '../../storage-rpc/disk/file-device.js';
 import { PROVISIONS, type Provision } from '../../storage-rpc/disk/open-files.js';
@@ -14,7 +15,7 @@ import { choiceOption, sizeOption } from '../options.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
 import { openNvmeBackend } from './nvme-backend.js';
-import { isStreamBackend, openStreamBackend } from './stream-backend.js';
+import { isStreamBackend, openStandingBackend, openStreamBackend } from './stream-backend.js';
 
 /** The options in the program's units. */
 export interface BackendFlags {
@@ -63,15 +64,18 @@ export const DISK_CLOSING_MS = 15_000;
 export interface OwnDisk extends AsyncDisposable {
   /** The disk. */
   readonly device: BlockDevice;
+  /** The same, if it is in a cluster, whose manager has to be told where it is served. */
+  readonly standing?: StandingDisk;
   /** What telemetry says of a disk in a file; null for others. */
   facts(): DiskDocument['file'];
 }
 
-/** Opens the disk; rejects as `openBackend`, `openNvmeBackend` and `openStreamBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
+/** Opens the disk; rejects as `openBackend`, `openNvmeBackend` and `openStreamBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. `stands`: a disk in a cluster waits for its turn when another owner has taken it over. */
 export async function openOwnDisk(
   backend: string,
   flags: BackendFlags & SecureFlags,
   output: Output,
+  { stands = false } = {},
 ): Promise<OwnDisk> {
   const { size, create, grow, name, provision, tableMemory, scrub } = flags;
   if (scrub !== undefined && !backend.startsWith('file:')) {
@@ -79,7 +83,7 @@ export async function openOwnDisk(
   }
   const onNotice = (notice: string) => output.note(notice);
   if (backend.startsWith('nvme')) return openNamespace(backend, flags, onNotice);
-  if (isStreamBackend(backend)) return openStream(backend, flags, output);
+  if (isStreamBackend(backend)) return openStream(backend, flags, output, stands);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),
     ...(grow !== undefined && { grow }),
@@ -122,13 +126,29 @@ export async function openOwnDisk(
   };
 }
 
-async function openStream(backend: string, flags: BackendFlags & SecureFlags, output: Output): Promise<OwnDisk> {
+async function openStream(
+  backend: string,
+  flags: BackendFlags & SecureFlags,
+  output: Output,
+  stands: boolean,
+): Promise<OwnDisk> {
   const given = givenBackendOption(flags);
   if (given !== undefined) {
     const hint = "leave it out; 'rocev2 extents disk create' makes a disk of a size";
     throw new RoceError('ERR_ROCE_CONFLICT', `${given} does not fit a disk in a cluster`, hint);
   }
-  const opened = await openStreamBackend(backend, secureFlagsOf(flags), output);
+  const keys = secureFlagsOf(flags);
+  if (stands) {
+    const standing = await openStandingBackend(backend, keys, output);
+    const { disk: device } = standing;
+    return {
+      device,
+      standing: device,
+      facts: () => null,
+      [Symbol.asyncDispose]: () => standing[Symbol.asyncDispose](),
+    };
+  }
+  const opened = await openStreamBackend(backend, keys, output);
   return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
 

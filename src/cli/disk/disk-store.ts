@@ -7,6 +7,7 @@ import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import type { NamedDisk } from '../../storage-rpc/sk/served-disk.js';
 import type { Output } from '../output.js';
 import type { SecureFlags } from '../secure-options.js';
+import { advertisedAddress, checkPlace, type PlaceFlags } from './advertise.js';
 import { type OwnDisk, openOwnDisk } from './backend-options.js';
 import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
 import { limitsOf } from './limit-options.js';
@@ -30,6 +31,8 @@ export interface DiskStoreOptions {
   readonly keys: SecureFlags;
   /** Whether each disk has telemetry. */
   readonly estats: boolean;
+  /** What else says where the server is. */
+  readonly place: PlaceFlags;
 }
 
 /** A disk as `rocev2 disk ls` shows it. */
@@ -64,6 +67,10 @@ export class DiskStore implements AsyncDisposable {
   /** Opens all of them, or none. Rejects as `openOwnDisk`. */
   static async open(entries: readonly DiskEntry[], output: Output, options: DiskStoreOptions): Promise<DiskStore> {
     checkNames(entries);
+    checkPlace(
+      options.place,
+      entries.map(({ backend }) => backend),
+    );
     const store = new DiskStore(output, options);
     try {
       for (const entry of entries) await store.#open(entry);
@@ -79,7 +86,7 @@ export class DiskStore implements AsyncDisposable {
     return [...this.#disks.values()].map(namedDisk);
   }
 
-  /** Starts to answer for all of them, if they have telemetry. Rejects with ERR_ROCE_IO if the sockets cannot be made. */
+  /** Starts to answer for all of them, if they have telemetry, and tells managers of clusters where their disks are. Rejects with ERR_ROCE_IO if the sockets cannot be made. */
   async watch(server: StorageServer): Promise<void> {
     for (const disk of this.#disks.values()) await this.#watch(disk, server);
   }
@@ -190,6 +197,10 @@ export class DiskStore implements AsyncDisposable {
   /** Each disk answers as a program of its own. */
   async #watch(disk: OpenDisk, server: StorageServer): Promise<void> {
     const { name, backend } = disk.entry;
+    await disk.own.standing?.serveAt({
+      address: advertisedAddress(this.#options.place, server.port),
+      onOwnedAgain: () => server.renewDisk(disk.telemetry.disk),
+    });
     disk.socket = await disk.telemetry.serve(() => ({
       role: 'server',
       address: `${this.#options.host}/${name}`,
@@ -212,6 +223,7 @@ export class DiskStore implements AsyncDisposable {
       backend,
       { ...this.#options.keys, ...flags, ...(isFile && { name }), ...(grow && { grow }) },
       this.#output,
+      { stands: true },
     );
   }
 

@@ -12,6 +12,7 @@ import type { Output } from '../output.js';
 import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
+import { isStreamBackend } from './stream-backend.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 import { type TlsFlags, tlsOf } from './tls-options.js';
 
@@ -63,7 +64,7 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
     throw new RoceError('ERR_ROCE_CONFLICT', 'who only reads shares the disk with everybody', 'leave out --shared');
   }
   const access = readOnly === true ? 'read' : shared === true ? 'shared' : 'write';
-  await using remote = await ConnectedDisk.connect(connect!, { ...options, access }, (notice) => output.note(notice));
+  await using remote = await ConnectedDisk.connect(connect!, { ...options, access }, output);
   const { client, device } = remote;
   if (device !== undefined) output.note(`RDMA by ${device.portDescription}`);
   const failover = (): void => {
@@ -75,7 +76,11 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   };
   process.on(FAILOVER_SIGNAL, failover);
   try {
-    await serveNbd({ device: client.disk, where: `${connect} port ${options.port}`, client }, options, output);
+    await serveNbd(
+      { device: client.disk, where: isStreamBackend(connect!) ? connect! : `${connect} port ${options.port}`, client },
+      options,
+      output,
+    );
   } finally {
     process.off(FAILOVER_SIGNAL, failover);
   }

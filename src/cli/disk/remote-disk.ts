@@ -1,12 +1,22 @@
 /** A client of a storage server, as commands use it. */
 
+import { setTimeout as delay } from 'node:timers/promises';
+import { RoceError } from '../../core/errors.js';
+import { placeText } from '../../extents/live/peers.js';
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
+import type { FindServer } from '../../storage-rpc/live/whereabouts.js';
 import type { DiskAccess } from '../../storage-rpc/sk/disk-lease.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import type { Output } from '../output.js';
 import { resolveHost } from '../resolve-host.js';
-import { secureOf } from '../secure-options.js';
+import { secureFlagsOf, secureOf } from '../secure-options.js';
 import { clientPort } from '../transfer/endpoint.js';
+import { type FollowedDisk, openFollowed } from './followed-disk.js';
 import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
+import { isStreamBackend } from './stream-backend.js';
+
+/** A server that cannot be reached is tried again after so long. */
+const RETRY_MS = 500;
 
 /** `auto`: RDMA, and TCP while RDMA fails. */
 export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
@@ -37,29 +47,62 @@ export class ConnectedDisk implements AsyncDisposable {
   readonly client: StorageClient;
   /** Undefined if only TCP is used. */
   readonly device: RdmaDevice | undefined;
+  readonly #followed: FollowedDisk | undefined;
 
   private constructor(
     /** The client; its `disk` takes requests. */
     client: StorageClient,
     device: RdmaDevice | undefined,
+    followed?: FollowedDisk,
   ) {
     this.client = client;
     this.device = device;
+    this.#followed = followed;
   }
 
-  /** Opens a device if RDMA may be used, and connects; `onNotice` takes the client's notices. `names`: the server, or several with commas, of which one has the disk. Rejects as `StorageClient.connect`. */
-  static async connect(
-    names: string,
+  /**
+   * Opens a device if RDMA may be used, and connects; `output` takes the client's notices. `names`: the server; several with commas, of which one has the disk; or a disk in a cluster,
+   * which is waited for until somebody serves it, and can be reached. Rejects as `StorageClient.connect` and `openFollowed`.
+   */
+  static async connect(names: string, options: RemoteDiskOptions, output?: Output): Promise<ConnectedDisk> {
+    if (!isStreamBackend(names) || output === undefined) {
+      const hosts = await Promise.all(names.split(',').map(resolveHost));
+      return ConnectedDisk.#connectTo(hosts, hosts[0], options, output);
+    }
+    const followed = await openFollowed(names, { transport: options.transport, ...secureFlagsOf(options) }, output);
+    try {
+      for (let told = ''; ; ) {
+        const { host, port } = await followed.firstPlace();
+        try {
+          const { uuid = followed.uuid, ...rest } = options;
+          const own = { ...rest, ...(uuid !== undefined && { uuid }) };
+          const { client, device } = await ConnectedDisk.#connectTo(followed.find, host, own, output);
+          return new ConnectedDisk(client, device, followed);
+        } catch (error) {
+          if (!(error instanceof RoceError) || error.code !== 'ERR_ROCE_CONNECT') throw error;
+          const notice = `'${followed.name}' is said to be served at ${placeText(host, port)}, and cannot be reached there: ${error.message}`;
+          if (notice !== told) output.note(`${notice}; trying on (its server has --advertise for another address)`);
+          told = notice;
+          await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
+        }
+      }
+    } catch (error) {
+      await followed[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  static async #connectTo(
+    host: readonly string[] | FindServer,
+    first: string,
     options: RemoteDiskOptions,
-    onNotice?: (notice: string) => void,
+    output: Output | undefined,
   ): Promise<ConnectedDisk> {
-    const hosts = await Promise.all(names.split(',').map(resolveHost));
     const { transport, port, holdDown, giveUp, uuid, disk, access, standby } = options;
-    const device =
-      transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(hosts[0], options), options);
+    const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(first, options), options);
     try {
       const client = await StorageClient.connect({
-        host: hosts,
+        host,
         port,
         ...flowOf(options),
         tcp: transport !== 'rdma',
@@ -69,7 +112,7 @@ export class ConnectedDisk implements AsyncDisposable {
         ...(disk !== undefined && { disk }),
         ...(access !== undefined && { access }),
         ...(standby !== undefined && { standby }),
-        ...(onNotice !== undefined && { onNotice }),
+        ...(output !== undefined && { onNotice: (notice: string) => output.note(notice) }),
         ...(holdDown !== undefined && { path: { holdDownNs: holdDown, holdDownMaxNs: holdDown } }),
       });
       return new ConnectedDisk(client, device);
@@ -84,6 +127,7 @@ export class ConnectedDisk implements AsyncDisposable {
     try {
       await this.client.close();
     } finally {
+      await this.#followed?.[Symbol.asyncDispose]();
       await this.device?.close(); // An open device keeps the process alive.
     }
   }

@@ -9,6 +9,7 @@ import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { secureFlagsOf } from '../secure-options.js';
+import { type Advertised, advertisedAddress, checkPlace } from './advertise.js';
 import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
 import { serveDiskControl } from './disk-control.js';
 import { type DiskEntry, readDiskFile } from './disk-entries.js';
@@ -27,6 +28,8 @@ export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
   readonly config?: string;
   /** How long the lease of a silent client lasts, nanoseconds. */
   readonly lease?: number;
+  /** Where gateways reach it, for the manager of a cluster. */
+  readonly advertise?: Advertised;
 }
 
 const LOOPBACK = '127.0.0.1';
@@ -48,7 +51,8 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
 }
 
 async function serveOne(backend: string, options: ServeOptions, output: Output): Promise<void> {
-  await using own = await openOwnDisk(backend, options, output);
+  checkPlace(options, [backend]);
+  await using own = await openOwnDisk(backend, options, output, { stands: true });
   const disk = own.device;
   const telemetry = diskTelemetry(disk, options.estats === true);
   await serve({ disks: [telemetry.disk], ...limitsOf(options) }, options, output, async (server, host) => {
@@ -63,6 +67,10 @@ async function serveOne(backend: string, options: ServeOptions, output: Output):
       file: own.facts(),
       path: null,
     }));
+    await own.standing?.serveAt({
+      address: advertisedAddress(options, server.port),
+      onOwnedAgain: () => server.renewDisk(telemetry.disk),
+    });
     output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
     if (disk.identity !== undefined) output.note(`the disk is ${describeDisk({ ...disk.identity, sizeBytes: 0 })}`);
     await run(server, disk.sizeBytes, output);
@@ -82,6 +90,7 @@ async function serveNamed(options: ServeOptions, output: Output): Promise<void> 
     configPath: config,
     host: hostOf(options),
     keys: secureFlagsOf(options),
+    place: options,
     estats: estats === true,
   });
   const { memoryBytesMax } = limitsOf(options);

@@ -5,10 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { checkOptions } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
+import { nowNs, SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import { StandingDisk } from '../../extents/disk/standing-disk.js';
 import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../../extents/index.js';
 import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
+import type { IpAddress } from '../../packet/address.js';
 import { RpcError } from '../../rpc/rpc-error.js';
+import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from '../extents/cluster.js';
 import { localAddressTowards } from '../local-address.js';
@@ -63,34 +66,94 @@ export function parseStreamBackend(text: string): StreamPlace {
   return { disk, manager: parseManagers(manager), takeOver: takeOver !== undefined, keys, transport };
 }
 
-/**
- * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend}, with ERR_ROCE_CONNECT where
- * there is no manager, with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on, and as `secureOf`. A cluster with keys takes those in `text`, else those of the command.
- */
-export async function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
-  const { disk: name, manager, takeOver, keys: ownKeys, transport } = parseStreamBackend(text);
+/** The streams of a cluster, and what was opened for them. */
+export interface OpenedCluster extends AsyncDisposable {
+  /** Asks the manager. */
+  readonly client: ExtentsClient;
+  /** Address of the (first) manager. */
+  readonly host: IpAddress;
+}
+
+/** Opens the cluster of a disk. It takes the keys of the place, else those of the command. Rejects with ERR_ROCE_CONNECT where there is no manager, and as `secureOf`. */
+export async function openClusterOf(
+  place: Omit<StreamPlace, 'disk' | 'takeOver'>,
+  keys: SecureFlags,
+): Promise<OpenedCluster> {
+  const { manager, keys: ownKeys, transport } = place;
   const { host, text: address } = await managerAddress(manager);
   const secure = await secureOf(Object.keys(ownKeys).length > 0 ? ownKeys : keys);
   const own = (await localAddressTowards(host)).text;
   const device = await openDevice({ address: own, udpPort: 0, io: 'auto', ...secure });
-  let client: ExtentsClient | undefined;
   try {
-    client = await openExtents({ device, manager: address, transport });
-    const disk = await openWhenFree(client, name, takeOver, output);
-    const opened = client;
+    const client = await openExtents({ device, manager: address, transport });
     return {
-      disk,
+      client,
+      host,
       [Symbol.asyncDispose]: async () => {
-        await disk.close();
-        await opened.close();
+        await client.close();
         await device.close();
       },
     };
   } catch (error) {
-    await client?.close();
     await device.close();
     throw error;
   }
+}
+
+/** Opens the cluster that `text` names, does `work` with it, and leaves it open for what `work` returns. */
+async function openWith<D extends BlockDevice>(
+  text: string,
+  keys: SecureFlags,
+  work: (client: ExtentsClient, place: StreamPlace) => Promise<D>,
+): Promise<OpenedDisk & { readonly disk: D }> {
+  const place = parseStreamBackend(text);
+  const cluster = await openClusterOf(place, keys);
+  try {
+    const disk = await work(cluster.client, place);
+    return {
+      disk,
+      [Symbol.asyncDispose]: async () => {
+        await disk.close();
+        await cluster[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await cluster[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/**
+ * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend} and {@link openClusterOf}, and with
+ * ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
+ */
+export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
+  return openWith(text, keys, (client, { disk, takeOver }) => openWhenFree(client, disk, takeOver, output));
+}
+
+/** As {@link openStreamBackend}, and when another owner has taken the disk over, it stands by until nobody has it. */
+export function openStandingBackend(
+  text: string,
+  keys: SecureFlags,
+  output: Output,
+): Promise<OpenedDisk & { readonly disk: StandingDisk }> {
+  return openWith(text, keys, async (client, { disk: name, takeOver }) => {
+    const disk = await openWhenFree(client, name, takeOver, output);
+    const reopen = async () => {
+      const { owner } = await client.diskOwner(name);
+      return owner === undefined ? client.openDisk(name, { owner: ownName() }) : undefined;
+    };
+    return new StandingDisk(disk, {
+      clock: SYSTEM_CLOCK,
+      retryMs: RETRY_MS,
+      reopen,
+      onNotice: (notice) => output.note(notice),
+    });
+  });
+}
+
+function ownName(): string {
+  return `rocev2, process ${process.pid} on ${hostname()}`;
 }
 
 /** An owner that was killed has its lease for some time. */
@@ -100,7 +163,7 @@ async function openWhenFree(
   takeOver: boolean,
   output: Output,
 ): Promise<StreamDisk> {
-  const owner = `rocev2, process ${process.pid} on ${hostname()}`;
+  const owner = ownName();
   const stopNs = nowNs() + WAIT_S * NS_PER_S;
   for (let isTold = false; ; isTold = true) {
     try {

@@ -59,6 +59,11 @@ export async function runDiskList(options: ClusterOptions, output: Output): Prom
   output.document('extents-disk-ls', { disks });
 }
 
+/** Who owns a stream, and where what is in it is served. */
+export function ownerText({ owner = '-', address }: { readonly owner?: string; readonly address?: string }): string {
+  return address === undefined ? owner : `${owner}, at ${address}`;
+}
+
 /** A table of disks. */
 export function printDisks(disks: readonly ListedStreamDisk[], output: Output): void {
   if (disks.length === 0) {
@@ -75,14 +80,14 @@ export function printDisks(disks: readonly ListedStreamDisk[], output: Output): 
       { title: 'sealed', align: 'right' },
       { title: 'owner', align: 'left' },
     ],
-    disks.map(({ disk, sizeBytes, isSnapshot, parent, extents, storedBytes, owner }) => [
+    disks.map(({ disk, sizeBytes, isSnapshot, parent, extents, storedBytes, ...place }) => [
       disk,
       sizeBytes === undefined ? '?' : formatBytes(sizeBytes),
       isSnapshot ? 'snapshot' : parent === undefined ? 'disk' : 'clone',
       parent ?? '-',
       extents,
       formatBytes(storedBytes),
-      owner ?? '-',
+      ownerText(place),
     ]),
   );
 }

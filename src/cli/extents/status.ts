@@ -5,6 +5,7 @@ import { formatBytes } from '../../core/units.js';
 import { type ClusterStatus, diskOf } from '../../extents/index.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
+import { ownerText } from './disks.js';
 import { printStreams } from './streams.js';
 
 const WATCH_MS = 1000;
@@ -113,7 +114,7 @@ function printDiskStreams(streams: ClusterStatus['streams'], output: Output): vo
       (log?.extents ?? 0) + (map?.extents ?? 0),
       formatBytes(log?.sealedBytes ?? 0),
       formatBytes(map?.sealedBytes ?? 0),
-      log?.owner ?? '-',
+      ownerText(log ?? {}),
     ]),
   );
   output.line();

@@ -32,6 +32,8 @@ export interface ListedStreamDisk {
   readonly storedBytes: number;
   /** Who writes to it; missing if nobody does. */
   readonly owner?: string;
+  /** Where the owner serves it, `HOST:PORT`; missing if it does not. */
+  readonly address?: string;
 }
 
 /** Two streams that are being filled. */
@@ -194,6 +196,24 @@ async function exists({ manager, timing }: DiskParts, disk: string): Promise<boo
   }
 }
 
+/** Who owns a disk, and where. */
+export interface DiskOwner {
+  /** Who; missing if nobody does. */
+  readonly owner?: string;
+  /** Where the owner serves it, `HOST:PORT`; missing if it has not said so. */
+  readonly address?: string;
+}
+
+/** The owner of a disk. Rejects with MISSING. */
+export async function diskOwner({ manager, timing }: DiskParts, name: string): Promise<DiskOwner> {
+  checkDiskName(name);
+  try {
+    return await manager.call('owner', { stream: logOf(name) }, timing.callMs);
+  } catch (error) {
+    throw codeOf(error) === 'MISSING' ? new RpcError('MISSING', `there is no disk '${name}'`) : error;
+  }
+}
+
 /** Deletes a disk. What snapshots and clones share with it stays. Rejects with MISSING, or BUSY while it has an owner. */
 export async function removeDisk({ manager, timing }: DiskParts, name: string): Promise<void> {
   let isGone = true;
@@ -209,7 +229,10 @@ export async function removeDisk({ manager, timing }: DiskParts, name: string): 
 }
 
 /** What a disk is, by its last root that everybody can read. Undefined: it was never finished, or nothing of it can be read now. */
-async function describeDisk({ manager, timing, reader }: DiskParts, name: string): Promise<DiskMetadata | undefined> {
+export async function describeDisk(
+  { manager, timing, reader }: DiskParts,
+  name: string,
+): Promise<DiskMetadata | undefined> {
   const { extents } = await manager.call('locate', { stream: mapOf(name) }, timing.callMs);
   try {
     return (await findRoot(reader, extents)).disk;
@@ -221,7 +244,7 @@ async function describeDisk({ manager, timing, reader }: DiskParts, name: string
 /** All disks by name. */
 export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): Promise<ListedStreamDisk[]> {
   const found: ListedStreamDisk[] = [];
-  for (const { stream, extents, sealedBytes, owner } of streams) {
+  for (const { stream, extents, sealedBytes, owner, address } of streams) {
     const of = diskOf(stream);
     if (of === undefined || (of.part === 'map' && streams.some((other) => other.stream === logOf(of.disk)))) continue;
     const { disk } = of;
@@ -239,6 +262,7 @@ export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): P
       extents,
       storedBytes: sealedBytes,
       ...(owner !== undefined && { owner }),
+      ...(address !== undefined && { address }),
     });
   }
   return found;

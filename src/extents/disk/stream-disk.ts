@@ -11,6 +11,7 @@ import {
   type BlockExtent,
   checkRange,
   isWholeBlocks,
+  NotOwnerError,
   type WriteOptions,
 } from '../../storage-rpc/disk/block-device.js';
 import type { DiskIdentity } from '../../storage-rpc/disk/disk-identity.js';
@@ -173,16 +174,31 @@ export class StreamDisk implements BlockDevice {
     return this.#ownership?.log.failure;
   }
 
+  get notOwner(): NotOwnerError | undefined {
+    if (this.#isClosed || this.#ownership === undefined || this.#ownership.log.isHeld) return undefined;
+    return this.#lost(this.failure);
+  }
+
+  /** Resolves when it has another owner, or is closed; never for a snapshot. @internal */
+  get ended(): Promise<void> {
+    return this.#ownership?.log.ended ?? new Promise(() => {});
+  }
+
+  /** Tells the manager that this disk is served at `HOST:PORT`, as long as it is owned here. A snapshot, which nobody owns, has no such place. @internal */
+  async announce(address: string): Promise<void> {
+    await this.#ownership?.log.announce(address);
+  }
+
   #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
     if (this.#isClosed) throw new BlockDeviceError('ESHUTDOWN', `the disk '${this.metadata.name}' is closed`);
     checkRange(this, offset, length, errno);
-    if (this.#ownership === undefined || this.#ownership.log.isHeld) return;
-    throw this.#lost(this.failure);
+    const { notOwner } = this;
+    if (notOwner !== undefined) throw notOwner;
   }
 
-  #lost(cause: Error | undefined): BlockDeviceError {
+  #lost(cause: Error | undefined): NotOwnerError {
     const why = cause === undefined ? 'its lease has ended, and another owner may have it' : cause.message;
-    return new BlockDeviceError('EIO', `the disk '${this.metadata.name}' is not ours any more: ${why}`, { cause });
+    return new NotOwnerError(`the disk '${this.metadata.name}' is not ours any more: ${why}`, { cause });
   }
 
   #owned(): Ownership {

@@ -4,7 +4,18 @@ import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { systemRandom } from '../../driver/system-random.js';
 import type { RdmaDevice } from '../../verbs/device.js';
-import { copyDisk, createDisk, type ListedStreamDisk, listDisks, openDisk, removeDisk } from '../disk/disks.js';
+import {
+  copyDisk,
+  createDisk,
+  type DiskOwner,
+  describeDisk,
+  diskOwner,
+  type ListedStreamDisk,
+  listDisks,
+  openDisk,
+  removeDisk,
+} from '../disk/disks.js';
+import type { DiskMetadata } from '../disk/map-records.js';
 import type { StreamDisk } from '../disk/stream-disk.js';
 import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
 import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
@@ -164,6 +175,16 @@ export class ExtentsClient implements AsyncDisposable {
     checkOptions('openDisk', options, STREAM_OPTIONS);
     const { owner = randomUUID(), takeOver = false } = options;
     return this.#ask(openDisk(this.#diskParts(), { name, owner, takeOver }));
+  }
+
+  /** Who owns a disk, and where that one serves it, `HOST:PORT`, as far as it has said so: `rocev2 disk serve` does. Rejects with ERR_ROCE_REMOTE (`MISSING`). */
+  async diskOwner(name: string): Promise<DiskOwner> {
+    return this.#ask(diskOwner(this.#diskParts(), name));
+  }
+
+  /** What a disk is. Undefined: it was never finished, or nothing of it can be read now. Rejects with ERR_ROCE_REMOTE (`MISSING`). */
+  diskMetadata(name: string): Promise<DiskMetadata | undefined> {
+    return this.#ask(describeDisk(this.#diskParts(), name));
   }
 
   /** Deletes a disk. What snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it has an owner. */

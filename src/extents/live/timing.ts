@@ -24,6 +24,7 @@ export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   callMs: 12_000,
   retryMs: 200,
   leaseMs: 30_000,
+  renewMs: 2_000,
   hedgeMs: 200,
 };
 /** Between two rounds in which none of several managers led, milliseconds. */

@@ -1,0 +1,91 @@
+/** `--connect stream:NAME@MANAGER`: where a disk of a cluster is served is asked of the manager, now and whenever its server is gone or has lost it. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { RoceError } from '../../core/errors.js';
+import type { DiskOwner } from '../../extents/index.js';
+import type { FindServer, ServerPlace } from '../../storage-rpc/live/whereabouts.js';
+import type { Output } from '../output.js';
+import { resolveHost } from '../resolve-host.js';
+import type { SecureFlags } from '../secure-options.js';
+import type { Transport } from './remote-disk.js';
+import { openClusterOf, parseStreamBackend } from './stream-backend.js';
+
+/** Between two questions while nobody serves the disk. */
+const RETRY_MS = 500;
+
+/** A disk that a gateway follows. */
+export interface FollowedDisk extends AsyncDisposable {
+  /** Its name. */
+  readonly name: string;
+  /** Asks the manager who serves it now. */
+  readonly find: FindServer;
+  /** UUID of the disk; missing if nothing of it can be read now. */
+  readonly uuid?: string;
+  /** Waits until somebody serves it, and says what it waits for. */
+  firstPlace(): Promise<ServerPlace>;
+}
+
+/**
+ * Opens the cluster that `text` names. Rejects as `parseStreamBackend` and `openClusterOf`, with ERR_ROCE_CONFLICT for `?take-over` and for a snapshot, which has no owner, and with
+ * ERR_ROCE_REMOTE (`MISSING`).
+ */
+export async function openFollowed(
+  text: string,
+  { transport, ...keys }: SecureFlags & { readonly transport: Transport },
+  output: Output,
+): Promise<FollowedDisk> {
+  const place = parseStreamBackend(text);
+  const { disk: name } = place;
+  if (place.takeOver) {
+    const hint = "leave it out; 'rocev2 disk serve' takes disks over";
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a gateway that connects to a server owns no disk', hint);
+  }
+  const cluster = await openClusterOf({ ...place, ...(transport === 'tcp' && { transport }) }, keys);
+  const { client } = cluster;
+  try {
+    const { isSnapshot, uuid } = (await client.diskMetadata(name)) ?? {};
+    if (isSnapshot === true) {
+      const hint = 'read it by --backend in place of --connect';
+      throw new RoceError('ERR_ROCE_CONFLICT', `'${name}' is a snapshot, which nobody owns`, hint);
+    }
+    return {
+      name,
+      find: async () => {
+        const { address } = await client.diskOwner(name);
+        return address === undefined ? undefined : placeOf(address);
+      },
+      ...(uuid !== undefined && { uuid }),
+      firstPlace: async () => {
+        let told = '';
+        for (let last = ''; ; ) {
+          const owner = await client.diskOwner(name);
+          if (owner.address !== undefined) return placeOf(owner.address);
+          const notice = whyNobody(name, text, owner);
+          // An owner that has just begun says where it is a little later.
+          if (notice !== told && (notice === last || owner.owner === undefined)) {
+            output.note(notice);
+            told = notice;
+          }
+          last = notice;
+          await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
+        }
+      },
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await cluster[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function whyNobody(name: string, text: string, { owner }: DiskOwner): string {
+  const hint = `'rocev2 disk serve --backend ${text}' does`;
+  if (owner === undefined) return `waiting for somebody to serve '${name}': nobody owns it now (${hint})`;
+  return `waiting for somebody to serve '${name}': ${owner} owns it, and does not say where it serves it (${hint})`;
+}
+
+async function placeOf(address: string): Promise<ServerPlace> {
+  const at = address.lastIndexOf(':');
+  const host = await resolveHost(address.slice(0, at).replace(/^\[(.*)\]$/, '$1'));
+  return { host, port: Number(address.slice(at + 1)) };
+}
