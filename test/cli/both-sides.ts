@@ -1,16 +1,6 @@
 /** A server and its client, as commands in this process. */
 
-import { createServer } from 'node:net';
 import { type CliResult, type RunOptions, run } from './run-in-process.js';
-
-/** A TCP port of loopback that nobody used a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Starts a server; its outcome, and what resolves once it says that it waits for a client, or has ended. */
 export function serve(

@@ -7,8 +7,8 @@ import type { DiskDocument } from '../../src/estats/disk-document.js';
 import { findPrograms } from '../../src/estats/program-client.js';
 import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
 import { documentOf } from '../support/documents.js';
+import { freePort } from '../support/free-port.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
-import { freePort } from './both-sides.js';
 import { type CliResult, run } from './run-in-process.js';
 
 const HOST = '127.0.1.31';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FileDevice } from '../../src/storage-rpc/disk/file-device.js';
 import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
-import { freePort } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
 import { run } from './run-in-process.js';
 
 const HOST = '127.0.1.32';

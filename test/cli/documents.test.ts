@@ -8,7 +8,8 @@ import { documentHead } from '../../src/cli/document-head.js';
 import type { Results } from '../../src/cli/documents.js';
 import { wholeProgram } from '../../src/cli/run.js';
 import { documentOf, problemsOf, SCHEMA_NAMES } from '../support/documents.js';
-import { bothSides, freePort } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
+import { bothSides } from './both-sides.js';
 import { run, silentIo } from './run-in-process.js';
 
 const HERE = '127.0.4.1';

@@ -17,7 +17,7 @@ import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
 import type { ControllerIdentity } from '../../src/storage-rpc/nvme/host/nvme-host.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { freePort } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
 import { type CliResult, run } from './run-in-process.js';
 
 test.each([

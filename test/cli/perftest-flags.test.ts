@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../../src/cli/transfer/flags.js';
 import { PeakFinder } from '../../src/cli/transfer/samples.js';
-import { bothSides, freePort } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
+import { bothSides } from './both-sides.js';
 import { run } from './run-in-process.js';
 
 const SERVER = '127.63.0.1';

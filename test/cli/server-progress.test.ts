@@ -1,7 +1,8 @@
 /** What a server of bw or lat shows a person while its client runs. */
 
 import { describe, expect, it } from 'vitest';
-import { freePort, serve } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
+import { serve } from './both-sides.js';
 import { run } from './run-in-process.js';
 
 const SERVER = '127.0.3.41';

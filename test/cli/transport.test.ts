@@ -1,7 +1,8 @@
 /** `--transport` of bw, lat and pingpong: real sockets on loopback, both sides in this process. */
 
 import { describe, expect, it } from 'vitest';
-import { bothSides, freePort, serve } from './both-sides.js';
+import { freePort } from '../support/free-port.js';
+import { bothSides, serve } from './both-sides.js';
 import { run } from './run-in-process.js';
 
 const SERVER = '127.62.0.1';

@@ -1,23 +1,10 @@
 import { type ChildProcess, execFile, fork, spawnSync } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { freeUdpPorts } from '../support/free-port.js';
 import { isBuilt, MAIN, Program } from './executable.js';
-
-/** Two UDP ports that were free a moment ago: restarted endpoints use the same again. */
-async function freeUdpPorts(): Promise<[number, number]> {
-  const sockets = [createSocket('udp4'), createSocket('udp4')];
-  const ports: number[] = [];
-  for (const socket of sockets) {
-    socket.bind(0, '127.0.0.1');
-    await once(socket, 'listening');
-    ports.push(socket.address().port);
-  }
-  for (const socket of sockets) socket.close();
-  return [ports[0], ports[1]];
-}
 
 interface Ends {
   readonly server: Program;
@@ -25,7 +12,7 @@ interface Ends {
   readonly tcpPort: number;
 }
 
-async function start(udpPorts: readonly [number, number], transferring: 'server' | 'client', tcp = 0): Promise<Ends> {
+async function start(udpPorts: readonly number[], transferring: 'server' | 'client', tcp = 0): Promise<Ends> {
   const address = '127.0.0.1';
   const server = Program.fixture(
     'connection-endpoint.mjs',
@@ -43,7 +30,7 @@ describe.skipIf(!isBuilt)('kill -9 of an endpoint in mid-transfer', () => {
   it.each(['server', 'client'] as const)(
     'the %s finds out, says why, and a restart works at once',
     async (survivor) => {
-      const udpPorts = await freeUdpPorts();
+      const udpPorts = await freeUdpPorts(2); // Restarted endpoints use the same again.
       const ends = await start(udpPorts, survivor);
       const victim = survivor === 'server' ? ends.client : ends.server;
       await ends[survivor].writes('stdout', /"transferring"/);
@@ -68,7 +55,7 @@ describe.skipIf(!isBuilt)('kill -9 of an endpoint in mid-transfer', () => {
   );
 
   it('over raw verbs: RETRY_EXC_ERR for the oldest request, the others flushed, in order', async () => {
-    const udpPorts = await freeUdpPorts();
+    const udpPorts = await freeUdpPorts(2); // Restarted endpoints use the same again.
     const path = fileURLToPath(new URL('./fixtures/verbs-endpoint.mjs', import.meta.url));
     const [sender, victim] = udpPorts.map((udpPort, i) =>
       fork(path, [JSON.stringify({ address: '127.0.0.1', udpPort, transfers: i === 0 })], {

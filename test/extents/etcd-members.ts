@@ -3,34 +3,16 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
 
 /** Why there is no etcd to test with; undefined: there is one. */
 export const WHY_NO_ETCD =
   spawnSync('etcd', ['--version']).status === 0 ? undefined : 'etcd is not installed (apt-get install etcd-server)';
 
-/** Ports that the system gives to nobody by itself: a member that dials the others until they are there must not take the port of one for its own end. */
-const PORTS = { first: 21_000, count: 10_000 } as const;
 /** How long a member may take to say how it is, milliseconds. */
 const STATUS_MS = 2_000;
-
-/** A port where nobody listens. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-}
 
 interface MemberStatus {
   readonly leader?: string;

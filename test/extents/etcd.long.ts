@@ -16,7 +16,8 @@ import { metadataContract } from '../contracts/metadata-contract.js';
 import { childrenOf, isAlive, isBuilt, Program } from '../e2e/executable.js';
 import { hasOpenssl, makeCertificates, makeNameless } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
-import { EtcdMembers, freePort, WHY_NO_ETCD } from './etcd-members.js';
+import { freePort } from '../support/free-port.js';
+import { EtcdMembers, WHY_NO_ETCD } from './etcd-members.js';
 
 const LIMIT_MS = 240_000;
 const STAGE_LIMIT_MS = 60_000;

@@ -13,6 +13,7 @@ import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
 import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../src/packet/pfc.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
+import { freeUdpPorts } from '../support/free-port.js';
 
 const V4 = ['10.0.0.1', '10.0.0.2'].map((text) => IpAddress.parse(text));
 const V6 = ['fd00::1', 'fd00::2'].map((text) => IpAddress.parse(text));
@@ -20,13 +21,9 @@ const ANY_PORT = parseUdpEndpoint('127.0.0.1:0');
 const random = new SeededRandom(1).stream('mac');
 const hasIpv6 = Object.values(networkInterfaces()).some((entries) => entries?.some(({ address }) => address === '::1'));
 
-/** UDP ports that were free a moment ago, for wires whose two ends must know each other beforehand. */
+/** Free UDP ports, for wires whose two ends must know each other beforehand. */
 async function freeEndpoints(host: string, count: number): Promise<UdpEndpoint[]> {
-  const sockets = Array.from({ length: count }, () => createSocket(host.includes(':') ? 'udp6' : 'udp4'));
-  await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.bind(0, host, resolve))));
-  const endpoints = sockets.map((socket) => ({ host: IpAddress.parse(host), port: socket.address().port }));
-  await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
-  return endpoints;
+  return (await freeUdpPorts(count, host)).map((port) => ({ host: IpAddress.parse(host), port }));
 }
 
 async function openAll(ports: readonly FramePort[], addresses: readonly IpAddress[]): Promise<void> {

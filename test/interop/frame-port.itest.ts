@@ -4,10 +4,10 @@
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freeUdpPorts } from '../support/free-port.js';
 import { cell } from './support/cell.js';
 import type { RunningCommand } from './support/command.js';
 import { describeOnRig } from './support/describe-on-rig.js';
-import { freeUdpPorts } from './support/free-udp-port.js';
 import { Rig } from './support/rig.js';
 import { buildRocev2, jsonResult, rocev2, saysOnStderr } from './support/rocev2.js';
 

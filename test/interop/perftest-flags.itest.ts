@@ -78,15 +78,18 @@ await describeWithRig('everyday flags of perftest', { mtu: 4200 }, (rig) => {
 
   for (const run of CELLS) {
     const facts = { tool: `ib_${run.op}_${run.kind} ${flagsOf(run)}`, family: 4 } as const;
-    // On a busy machine perftest now and then cannot measure its clock: "Can't produce a report".
-    const options = { group: 'everyday flags', retry: 1 };
+    const options = { group: 'everyday flags' };
     cell(
       { ...facts, role: 'client' },
       async () => {
         const server = await rig().background('server', stock(run));
         try {
           await rig().listening(PORT);
-          expect(await jsonResult(ours(run, [rig().guests[0].ip4]), LIMIT_MS)).toMatchObject(run.result);
+          const result = jsonResult(ours(run, [rig().guests[0].ip4]), LIMIT_MS).catch(async (cause: Error) => {
+            const { stdout, stderr } = await server.log(); // Why it ended, if it was the first: a cell knows one reason to run it again.
+            throw new Error(`${cause.message}\n${stdout}${stderr}`, { cause });
+          });
+          expect(await result).toMatchObject(run.result);
           const { exitCode, stdout, stderr } = await server.wait(LIMIT_MS);
           expect(exitCode, stdout + stderr).toBe(0);
         } finally {

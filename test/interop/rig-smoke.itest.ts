@@ -2,8 +2,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { access, open } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freeUdpPort } from '../support/free-port.js';
 import { describeOnRig } from './support/describe-on-rig.js';
-import { freeUdpPort } from './support/free-udp-port.js';
 import { Rig, RigFailure } from './support/rig.js';
 
 const PINGPONG_PORT = 18515;

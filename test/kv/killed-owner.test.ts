@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { openDevice, type RdmaDevice } from '../../src/index.js';
 import { type KvClient, openKv } from '../../src/kv/index.js';
-import { freePort } from '../cli/both-sides.js';
 import { isBuilt, type Program, rocev2Starter } from '../e2e/executable.js';
+import { freePort } from '../support/free-port.js';
 
 const ADDRESS = '127.0.4.7';
 const KEYS = 20;

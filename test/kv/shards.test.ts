@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { type KvEvent, type KvServer, openKvShards, type ShardOwner, serveKv } from '../../src/kv/index.js';
 import { merged } from '../../src/kv/merged.js';
 import { Rendezvous } from '../../src/kv/rendezvous.js';
-import { freePort } from '../cli/both-sides.js';
 import { devicesAt } from '../support/devices.js';
+import { freePort } from '../support/free-port.js';
 
 const ADDRESS = '127.0.4.8';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };

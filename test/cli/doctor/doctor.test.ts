@@ -1,4 +1,3 @@
-import { createSocket } from 'node:dgram';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { CaptureReader } from '../../../src/capture/capture-reader.js';
 import type { Check } from '../../../src/cli/doctor/check.js';
 import { openDevice } from '../../../src/verbs/open-device.js';
 import { documentOf } from '../../support/documents.js';
+import { freeUdpPort } from '../../support/free-port.js';
 import { serve } from '../both-sides.js';
 import { run } from '../run-in-process.js';
 
@@ -17,15 +17,6 @@ const QUICK = ['--bind', HERE, '--probes', '30', '--interval', '1'];
 
 const verdicts = (document: Record<string, unknown>) =>
   Object.fromEntries((document['checks'] as Check[]).map(({ name, verdict }) => [name, verdict]));
-
-/** A UDP port of loopback that nobody used a moment ago. */
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(resolve));
-  return port;
-}
 
 describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
   it('finds nothing wrong with a peer that serves rping', async () => {
