@@ -125,9 +125,13 @@ export async function secureAsClient(
     secure.on('error', () => {});
     secure.destroy();
     if (cause instanceof RoceError) throw cause;
-    const { code, name, message } = cause as NodeJS.ErrnoException;
+    const { code, name } = cause as NodeJS.ErrnoException;
     if (NO_TLS_CODES.has(code ?? '')) throw new PlainPeerError(peer);
-    throw untrusted(peer, name === 'AbortError' ? `no answer for ${HANDSHAKE_TIMEOUT_MS / 1000} s` : message, cause);
+    throw untrusted(
+      peer,
+      name === 'AbortError' ? `no answer for ${HANDSHAKE_TIMEOUT_MS / 1000} s` : whyOf(cause as Error),
+      cause,
+    );
   }
 }
 
@@ -165,7 +169,7 @@ export async function secureAsServer(
       },
       resolve,
     );
-    server.once('tlsClientError', (error) => reject(untrusted(peer, error.message, error)));
+    server.once('tlsClientError', (error) => reject(untrusted(peer, whyOf(error), error)));
     socket.once('close', () => reject(untrusted(peer, 'it left during the handshake', undefined)));
     server.emit('connection', socket);
   });
@@ -222,6 +226,11 @@ function keysOf(secure: TLSSocket, peer: string, isInitiator: boolean): ChannelK
     sendSecret: isInitiator ? fromInitiator : toInitiator,
     receiveSecret: isInitiator ? toInitiator : fromInitiator,
   };
+}
+
+/** In few words: the message of OpenSSL has the line of its source, and ends a line. */
+function whyOf(error: Error & { readonly reason?: string }): string {
+  return error.reason ?? error.message.trim();
 }
 
 function untrusted(peer: string, why: string, cause: unknown): UntrustedPeerError {

@@ -3,18 +3,26 @@
  * makes the parent, which is there, and tries again, for ever (seen with Node 20).
  */
 
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 
-/** Makes the folder if it is not there. `mode`: of those that are made, less the umask. Rejects with ERR_ROCE_IO. */
-export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
+/** Makes the folder if it is not there. `mode`: of those that are made, less the umask. Resolves with those that are new, the outermost first. Rejects with ERR_ROCE_IO, and leaves none then. */
+export async function makeFolder(folder: string, mode = 0o777): Promise<readonly string[]> {
+  const made: string[] = [];
   try {
-    await make(path.resolve(folder), mode);
+    await make(path.resolve(folder), mode, made);
+    return made;
   } catch (cause) {
+    await removeIfEmpty(made);
     throw unusableFolder(folder, cause);
   }
+}
+
+/** Removes folders that {@link makeFolder} has made. Those that something is in stay. */
+export async function removeIfEmpty(made: readonly string[]): Promise<void> {
+  for (const folder of [...made].reverse()) await rmdir(folder).catch(() => {});
 }
 
 /** ERR_ROCE_IO, which names the folder and says why it cannot be used. */
@@ -22,12 +30,13 @@ export function unusableFolder(folder: string, cause: unknown): RoceError {
   return new RoceError('ERR_ROCE_IO', `cannot use the folder ${folder}: ${whyUnwritable(cause)}`, undefined, { cause });
 }
 
-async function make(folder: string, mode: number): Promise<void> {
+async function make(folder: string, mode: number, made: string[]): Promise<void> {
   if (await isThere(folder)) return;
   const parent = path.dirname(folder);
-  if (parent !== folder) await make(parent, mode); // The root of a drive may be missing, and is its own parent.
+  if (parent !== folder) await make(parent, mode, made); // The root of a drive may be missing, and is its own parent.
   try {
     await mkdir(folder, { mode });
+    made.push(folder);
   } catch (cause) {
     if (await isThere(folder)) return; // Another process came first.
     if (codeOf(cause) === 'ENOENT') throw new Error(`no folder can be made in ${parent}`, { cause });

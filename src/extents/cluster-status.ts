@@ -2,6 +2,7 @@
 
 import { type ExtentRecord, ownerPlace, REPLICAS } from './catalogue.js';
 import { codedPlace, isDecodable } from './coding/coded-place.js';
+import { erasureCode } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
 import type { ClusterStatus } from './messages.js';
 import type { StreamManager } from './stream-manager.js';
@@ -13,24 +14,28 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
   const records = extents.map(({ value }) => value);
   const known = new Map(extents.map(({ extent, value }) => [extent, value]));
   const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
+  const codes = new Set([manager.code, ...records.map(({ coded }) => coded?.code)]);
+  codes.delete(undefined);
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
   return {
     cluster,
     managers: await parts.managers(),
-    nodes: [...live.all()].map(({ node, address, domain, report }) => ({
-      node,
-      address,
-      domain,
-      state: !live.isUp(node) ? 'down' : report?.readOnly === undefined ? 'up' : 'read-only',
-      silentMs: Math.round(live.silentMs(node)),
-      replicas: report?.replicas.length ?? 0,
-      fragments: report?.fragments.length ?? 0,
-      usedBytes: report?.usedBytes ?? 0,
-      freeBytes: report?.freeBytes ?? 0,
-      damaged: report?.damaged ?? 0,
-      repaired: report?.repaired ?? 0,
-      ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
-    })),
+    nodes: [...live.all()]
+      .sort((a, b) => a.node - b.node)
+      .map(({ node, address, domain, report }) => ({
+        node,
+        address,
+        domain,
+        state: !live.isUp(node) ? 'down' : report?.readOnly === undefined ? 'up' : 'read-only',
+        silentMs: Math.round(live.silentMs(node)),
+        replicas: report?.replicas.length ?? 0,
+        fragments: report?.fragments.length ?? 0,
+        usedBytes: report?.usedBytes ?? 0,
+        freeBytes: report?.freeBytes ?? 0,
+        damaged: report?.damaged ?? 0,
+        repaired: report?.repaired ?? 0,
+        ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
+      })),
     streams: (await catalogue.streams()).map(({ stream, value }) => {
       const owner = owners.get(`owner/${stream}`);
       const own = value.extents.flatMap((extent) => known.get(extent) ?? []);
@@ -42,6 +47,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
         ...(owner !== undefined && ownerPlace(owner, value)),
       };
     }),
+    nodesNeeded: Math.max(REPLICAS, ...[...codes].map((code) => erasureCode(code!).total)),
     extents: {
       open: count(({ sealed }) => sealed === undefined),
       sealed: count(({ sealed }) => sealed !== undefined),

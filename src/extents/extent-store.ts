@@ -1,6 +1,7 @@
 /** All replicas and fragments of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
 
 import { RoceError } from '../core/errors.js';
+import { whyUnwritable } from '../core/file-errors.js';
 import { RpcError } from '../rpc/rpc-error.js';
 import { FragmentStore, isFragmentFile } from './coding/fragment-store.js';
 import { DurableValue } from './durable-value.js';
@@ -93,9 +94,14 @@ export class ExtentStore {
     return sum;
   }
 
-  /** Bytes that can still be written. */
-  freeBytes(): Promise<number> {
-    return this.#files.freeBytes();
+  /** Bytes that can still be written. A folder that does not say so may be gone, with all that is in it: nothing is written any more then. */
+  async freeBytes(): Promise<number> {
+    try {
+      return await this.#files.freeBytes();
+    } catch (error) {
+      this.#readOnly ??= `its folder cannot be used: ${whyUnwritable(error)}`;
+      throw error;
+    }
   }
 
   /** The replica of an extent, or the copy that is being made. Undefined: there is none. */

@@ -200,7 +200,7 @@ export interface ClusterStatus {
   readonly cluster: string;
   /** Managers that are there, the one that leads first. */
   readonly managers: readonly ManagerPlace[];
-  /** Nodes that have ever joined. */
+  /** Nodes that have ever joined, by number. */
   readonly nodes: ReadonlyArray<{
     /** Its number. */
     readonly node: number;
@@ -242,6 +242,8 @@ export interface ClusterStatus {
     /** Where the owner serves what is in it, `HOST:PORT`; missing if it does not say so. */
     readonly address?: string;
   }>;
+  /** Nodes that have to take data so that all extents are, or can be made, as they should be: three, or as many as the code in use has fragments. */
+  readonly nodesNeeded: number;
   /** Extents by state. */
   readonly extents: {
     /** Those that owners append to. */

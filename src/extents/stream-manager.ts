@@ -17,6 +17,7 @@ import {
 } from './catalogue.js';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
+import type { CodeName } from './coding/erasure-code.js';
 import { LiveNodes } from './live-nodes.js';
 import type {
   ClusterStatus,
@@ -100,6 +101,8 @@ export class StreamManager {
   copying = 0;
   /** Extents being coded. */
   coding = 0;
+  /** What sealed extents are coded with, as its upkeep was told; undefined: they stay in replicas. */
+  code: CodeName | undefined;
   #cluster = '';
   readonly #handlers: Handlers;
   readonly #reports = new NodeReports(this);

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder } from '../../src/driver/make-folder.js';
+import { makeFolder, removeIfEmpty } from '../../src/driver/make-folder.js';
 
 describe('a folder is made', () => {
   let root: string;
@@ -20,6 +20,19 @@ describe('a folder is made', () => {
       await makeFolder(path);
       expect(statSync(path).isDirectory()).toBe(true);
     }
+  });
+
+  it('and taken back, as far as it is new and empty', async () => {
+    await mkdir(join(root, 'old'));
+    const made = await makeFolder(join(root, 'old', 'a', 'b'));
+    expect(made).toEqual([join(root, 'old', 'a'), join(root, 'old', 'a', 'b')]);
+    await writeFile(join(root, 'old', 'a', 'file'), '');
+    await removeIfEmpty(made);
+    expect(existsSync(join(root, 'old', 'a', 'file'))).toBe(true);
+    expect(existsSync(join(root, 'old', 'a', 'b'))).toBe(false);
+    expect(await makeFolder(join(root, 'old'))).toEqual([]);
+    await expect(makeFolder(join(root, 'new', 'x'.repeat(300)))).rejects.toThrow('cannot use the folder');
+    expect(existsSync(join(root, 'new'))).toBe(false);
   });
 
   it('by several at a time', async () => {

@@ -1,6 +1,6 @@
 /** `rocev2 extents`: a cluster of processes, and the commands that use it. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -109,6 +109,11 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     expect((await asked('append', 'x', join(folder, 'none'))).stderr).toMatch(
       /cannot read .*none: there is no such file/,
     );
+    const deaf = await ran('node', '--dir', join(folder, 'deaf'), '--join', '192.0.2.1', '--bind', '127.0.0.1');
+    expect(deaf).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('no other machine reaches a node at 127.0.0.1'),
+    });
     if (isLinux) {
       const second = await ran('manager', '--dir', join(folder, 'c', 'manager'), '-p', '0');
       expect(second).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('another process uses the folder') });
@@ -120,6 +125,13 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
       stderr: expect.stringContaining("is not the folder of a cluster: it has 'a.jpg'"),
     });
     expect(foreign.exitCode).not.toBe(0);
+    const [, port] = /:(\d+)$/.exec(manager)!;
+    const occupied = await ran('up', '--dir', join(folder, 'no', 'port'), '-p', port);
+    expect(occupied).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/cannot listen on .*choose another port/),
+    });
+    expect(existsSync(join(folder, 'no'))).toBe(false);
     const three = ['up', '--dir', join(folder, 'three'), '-p', '0', '--managers', '3'];
     expect((await ran(...three)).stderr).toMatch(/3 managers keep what they know in etcd.*\(add --metadata etcd:/);
     const away = await ran(...three, '--metadata', 'etcd:http://127.0.0.1:1');
@@ -129,6 +141,9 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     const [, address] = await lonely.writes('stderr', /listening on (\S+)\nCtrl-C ends it/);
     const short = await ran('append', 'x', 'package.json', '--manager', address);
     expect(short).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('an extent needs 3 nodes') });
+    expect((await ran('status', '--manager', address)).stdout).toContain(
+      '\n0 nodes take data, and 3 are needed: appends wait\n',
+    );
     lonely.kill('SIGINT');
     expect(await lonely.ended()).toBe(0);
     expect(documentOf('extents-manager', lonely.stdout)).toMatchObject({ address });

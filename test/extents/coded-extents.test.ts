@@ -125,6 +125,7 @@ describe('a coded extent', () => {
     expect(used).toBeLessThan(3 * sealed! + 9 * 4096);
     const status = await until(coded.cluster.events, coded.status());
     expect(status.extents).toMatchObject({ coded: 2, underReplicated: 0, unavailable: 0 });
+    expect(status.nodesNeeded).toBe(9);
     expect(status.streams[0].coded).toBe(2);
   });
 

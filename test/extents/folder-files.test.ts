@@ -1,5 +1,6 @@
 /** Folders of this machine: one process at a time, and metadata that a second manager cannot touch. */
 
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,18 @@ describe('a folder', () => {
     const next = await LogMetadata.open(again, SYSTEM_CLOCK);
     expect((await next.get('a'))?.value).toBe('1');
     await next.close();
+  });
+
+  it('that was made and is empty goes with its user, and another one stays', async () => {
+    const path = join(folder, 'a', 'b');
+    await (await FolderFiles.open(path)).close();
+    expect(existsSync(join(folder, 'a'))).toBe(false);
+    const files = await FolderFiles.open(path);
+    await (await files.create('x')).close();
+    await files.close();
+    expect(existsSync(join(path, 'x'))).toBe(true);
+    await (await FolderFiles.open(folder)).close();
+    expect(existsSync(folder)).toBe(true);
   });
 
   it('that is full says so by its name, and other errors keep their words', async () => {

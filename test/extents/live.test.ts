@@ -1,6 +1,7 @@
 /** A cluster on sockets and files: three nodes, a manager, an owner and a reader, over RDMA on loopback. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,7 +13,6 @@ import {
   serveManager,
   serveNode,
 } from '../../src/extents/index.js';
-import { FolderFiles } from '../../src/extents/live/folder-files.js';
 import { Peers } from '../../src/extents/live/peers.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { type DeviceOptions, openDevice } from '../../src/verbs/open-device.js';
@@ -81,7 +81,8 @@ describe('a cluster on sockets', () => {
       peers.nodes.call({ ...place.replicas[0], node }, 'fence', { extent, epoch: 1 }, CALL_MS);
     await expect(fence(place.replicas[0].node, -1)).rejects.toThrow('no request to fence');
     await expect(fence(99, place.extent)).rejects.toThrow('is here now, and not node 99');
-    const { nodes, extents, streams } = await client.status();
+    const { nodes, nodesNeeded, extents, streams } = await client.status();
+    expect(nodesNeeded).toBe(3);
     expect(nodes.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
     expect(extents).toMatchObject({ open: 0, underReplicated: 0, unavailable: 0 });
     expect(streams.map(({ stream }) => stream)).toEqual(['log']);
@@ -150,12 +151,25 @@ describe('a cluster on sockets', () => {
     await expect(startNode('manager-of-another', '127.0.0.1:1')).rejects.toThrow(
       "no manager answers at 127.0.0.1:1 (start one with 'rocev2 extents manager --dir PATH')",
     );
-    await (await FolderFiles.open(join(folder, 'foreign'))).close();
+    await mkdir(join(folder, 'foreign'));
     await writeFile(join(folder, 'foreign', 'x.txt'), '');
     await expect(startNode('foreign')).rejects.toThrow("not that of an extent node: it has 'x.txt' (name an empty");
     await expect(serveManager({ device, folder: join(folder, 'a'), port: 0 })).rejects.toThrow('not that of a manager');
+    const port = Number(/\d+$/.exec(manager.address)![0]);
+    await expect(serveManager({ device, folder: join(folder, 'new'), port })).rejects.toThrow(
+      /cannot listen on .*choose another port/,
+    );
+    expect(existsSync(join(folder, 'new'))).toBe(false);
     await expect(openExtents({ device, manager: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
     await expect(openExtents({ device, manager: 'nowhere' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+  });
+
+  it('has a node whose folder is deleted say so, and be taken for dead', async () => {
+    const node = await startNode('a');
+    expect(node.readOnly).toBeUndefined();
+    await rm(join(folder, 'a'), { recursive: true });
+    await eventually(() => node.readOnly === 'its folder cannot be used: there is no such folder');
+    await eventually(async () => (await manager.status()).nodes[0].silentMs > 1000);
   });
 
   it('is reached by TCP where RDMA connections cannot be made, and by TCP alone if that is asked for', async () => {
@@ -198,5 +212,7 @@ describe('a cluster on sockets', () => {
     for (const stranger of [await open(psk(2)), await open({})])
       await expect(status(stranger, 'tcp')).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
     await expect(status(await open({}), 'auto')).rejects.toThrow('packets have to be protected here');
+    for (const transport of ['auto', 'tcp'] as const)
+      await expect(status(await open(psk(2)), transport)).rejects.toThrow(/^no secure connection with .*the same key/);
   });
 });

@@ -208,7 +208,11 @@ function registerNode(extents: Command, io: CliIo): void {
       domainOption,
     )
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
-    .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'));
+    .option(
+      '--bind <address>',
+      'IP address of this side, where others reach it (default: from the routing table)',
+      addressOption,
+    );
   addTelemetryOption(command, 'the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(command)))
     .option('--json', 'print one JSON document at the end')

@@ -2,6 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
+import { isLoopback } from '../../dgram-ext/udp-endpoint.js';
 import { nowNs } from '../../driver/system-clock.js';
 import {
   type ExtentTransport,
@@ -14,6 +15,7 @@ import {
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { orInterrupted, untilInterrupted } from '../interruption.js';
+import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
@@ -55,8 +57,8 @@ export interface NodeOptions extends NicOptions, SecureFlags {
   readonly domain?: string;
   /** TCP port; 0: the system chooses. */
   readonly port: number;
-  /** IP address of this side. */
-  readonly bind: IpAddress;
+  /** IP address of this side, where others reach it; default: from the routing table. */
+  readonly bind?: IpAddress;
   /** What its connections to others are made of. */
   readonly transport: ExtentTransport;
   /** Lets `rocev2 dashboard --attach` see its device. */
@@ -132,8 +134,9 @@ async function metadataPlace({
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
   const { dir: folder, join, port, bind, domain, transport, io, engine, spin, estats = false } = options;
   const secure = await secureOf(options);
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
-  const manager = (await managerAddress(join)).text;
+  const { host, text: manager } = await managerAddress(join);
+  const address = await nodeAddress(host, bind);
+  await using device = await openDevice({ address: address.text, udpPort: 0, io, engine, spin, estats, ...secure });
   output.note(`joining the cluster of ${manager}`);
   const joining = serveNode({ device, folder, manager, port, transport, ...(domain !== undefined && { domain }) });
   const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), PATIENCE_MS);
@@ -149,10 +152,26 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   await untilInterrupted(output.io.interrupted);
   clearInterval(watch);
   const seconds = (nowNs() - startNs) / NS_PER_S;
-  const { address, cluster, replicas, fragments } = node;
+  const { cluster, replicas, fragments } = node;
   const counters = node.counters();
   output.line(`${counters.appends} appends, ${counters.reads} reads, ${counters.repaired} records repaired`);
-  output.document('extents-node', { node: node.node, address, cluster, replicas, fragments, seconds, ...counters });
+  output.document('extents-node', {
+    node: node.node,
+    address: node.address,
+    cluster,
+    replicas,
+    fragments,
+    seconds,
+    ...counters,
+  });
+}
+
+/** Where the others of its cluster reach a node. Rejects with ERR_ROCE_MISMATCH for an address of this machine alone, unless the manager has one, too. */
+async function nodeAddress(manager: IpAddress, bind: IpAddress | undefined): Promise<IpAddress> {
+  if (bind === undefined) return localAddressTowards(manager);
+  if (!isLoopback(bind) || isLoopback(manager)) return bind;
+  const text = `no other machine reaches a node at ${bind}, and its manager is at ${manager}`;
+  throw new RoceError('ERR_ROCE_MISMATCH', text, 'write the address of this machine behind --bind, or leave it out');
 }
 
 /** Says once that the node takes no data any more. */

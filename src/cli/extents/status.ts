@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes } from '../../core/units.js';
+import { REPLICAS } from '../../extents/catalogue.js';
 import { type ClusterStatus, diskOf } from '../../extents/index.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
@@ -40,7 +41,7 @@ export async function runStatus({ watch, ...options }: StatusOptions, output: Ou
 }
 
 function print(
-  { cluster, managers, nodes, streams, extents, counters }: ClusterStatus,
+  { cluster, managers, nodes, streams, nodesNeeded, extents, counters }: ClusterStatus,
   manager: string,
   output: Output,
 ): void {
@@ -91,6 +92,16 @@ function print(
   output.line(
     `since the manager began: ${seals} seals, ${copies} copies made, ${codings} extents coded, ${rebuilds} fragments made anew, ${deleted} extents deleted; ${copying} copies, ${coding} codings under way`,
   );
+  const waiting = whatWaits({ nodes, nodesNeeded });
+  if (waiting !== undefined) output.line(waiting);
+}
+
+/** Why redundancy does not come back by itself; undefined: enough nodes take data. */
+function whatWaits({ nodes, nodesNeeded }: Pick<ClusterStatus, 'nodes' | 'nodesNeeded'>): string | undefined {
+  const count = nodes.filter(({ state }) => state === 'up').length;
+  if (count >= nodesNeeded) return undefined;
+  const needed = `${count} ${count === 1 ? 'node takes' : 'nodes take'} data, and ${nodesNeeded} are needed`;
+  return count < REPLICAS ? `${needed}: appends wait` : `${needed} for all extents to be whole and coded`;
 }
 
 /** Disks by their streams. What they are costs reading them, which is `extents disk ls`. */

@@ -6,6 +6,7 @@ import { RoceError } from '../../core/errors.js';
 import { whyUnreadable } from '../../core/file-errors.js';
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
+import { REPLICAS } from '../../extents/catalogue.js';
 import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../../extents/index.js';
 import { codeOf } from '../../extents/messages.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
@@ -14,7 +15,6 @@ import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
 
-const REPLICAS = 3;
 /** Appends under way at a time. */
 const DEPTH = 16;
 /** Time after Ctrl-C for appends under way, which end within milliseconds unless nodes are gone. */

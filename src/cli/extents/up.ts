@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
-import { makeFolder, unusableFolder } from '../../driver/make-folder.js';
+import { makeFolder, removeIfEmpty, unusableFolder } from '../../driver/make-folder.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { ExtentTransport, ServeManagerOptions } from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
@@ -84,6 +84,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
     etcd: options.metadata.endpoints,
     etcdAccess: await etcdAccessOf(options.metadata),
   };
+  const made = await makeFolder(options.dir);
   await checkFolder(options.dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
   const family = new Family(output, options.restart ?? false);
@@ -101,6 +102,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
     output.document('extents-up', { manager, cluster, nodes, deaths: family.deaths, seconds });
   } finally {
     await family.end();
+    await removeIfEmpty(made);
   }
 }
 
@@ -184,7 +186,6 @@ function printUses(managers: string, output: Output, psk: string | undefined): v
 
 /** Refuses a folder that has something else, so that nothing is mixed. */
 async function checkFolder(dir: string, nodes: number, output: Output): Promise<void> {
-  await makeFolder(dir);
   let names: string[];
   try {
     names = await readdir(dir);

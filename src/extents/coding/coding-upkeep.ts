@@ -18,14 +18,13 @@ const REBUILDS_MAX = 4;
 /** The codes of a cluster. */
 export class CodingUpkeep {
   readonly #manager: StreamManager;
-  readonly #code: CodeName | undefined;
   /** When this manager saw first that an extent was sealed. */
   readonly #sealedNs = new Map<number, number>();
 
   /** `code`: that of extents which are not coded yet; undefined: they stay as they are. */
   constructor(manager: StreamManager, code: CodeName | undefined) {
     this.#manager = manager;
-    this.#code = code;
+    manager.code = code;
   }
 
   /** Extents whose time it counts. */
@@ -42,14 +41,14 @@ export class CodingUpkeep {
 
   /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
   async consider({ extent, value }: KnownExtent): Promise<void> {
-    const { live, busy, catalogue, parts } = this.#manager;
-    if (this.#code === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
+    const { live, busy, catalogue, parts, code: name } = this.#manager;
+    if (name === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
     const { clock, timing, random } = parts;
     const sinceNs = this.#sealedNs.get(extent) ?? clock.nowNs();
     this.#sealedNs.set(extent, sinceNs);
     if (clock.nowNs() - sinceNs < timing.codeAfterMs * NS_PER_MS) return;
-    const code = erasureCode(this.#code);
-    const shape = { code: this.#code, length: value.sealed! };
+    const code = erasureCode(name);
+    const shape = { code: name, length: value.sealed! };
     const bytes = fragmentBytes(shape);
     if (bytes * code.total >= REPLICAS * shape.length) return; // So short that replicas take less.
     const holders = value.replicas.filter((node) => live.isUp(node));
@@ -67,7 +66,7 @@ export class CodingUpkeep {
       const making = await catalogue.newMaking();
       const [place] = live.places([holder]);
       await parts.nodes.call(place, 'encode', { extent, making, ...shape, targets }, timing.copyMs);
-      await this.#take(extent, { code: this.#code!, fragments: targets.map(({ node }) => ({ node, making })) });
+      await this.#take(extent, { code: name, fragments: targets.map(({ node }) => ({ node, making })) });
     };
     make().then(done, done);
   }

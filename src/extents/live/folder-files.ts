@@ -3,7 +3,7 @@
 import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../core/errors.js';
-import { makeFolder, unusableFolder } from '../../driver/make-folder.js';
+import { makeFolder, removeIfEmpty, unusableFolder } from '../../driver/make-folder.js';
 import { lockFile } from '../../storage-rpc/disk/file-calls.js';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
@@ -12,10 +12,13 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   readonly #path: string;
   /** Open as long as the folder is in use: it carries the lock. */
   readonly #folder: FileHandle;
+  /** What `open` has made. */
+  readonly #made: readonly string[];
 
-  private constructor(path: string, folder: FileHandle) {
+  private constructor(path: string, folder: FileHandle, made: readonly string[]) {
     this.#path = path;
     this.#folder = folder;
+    this.#made = made;
   }
 
   /**
@@ -23,14 +26,14 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
    * out), and with ERR_ROCE_IO if it cannot be made or opened.
    */
   static async open(path: string): Promise<FolderFiles> {
-    await makeFolder(path);
+    const made = await makeFolder(path);
     let folder: FileHandle;
     try {
       folder = await open(path, 'r');
     } catch (cause) {
       throw unusableFolder(path, cause);
     }
-    if (await lockFile(folder.fd)) return new FolderFiles(path, folder);
+    if (await lockFile(folder.fd)) return new FolderFiles(path, folder, made);
     await folder.close();
     throw new RoceError('ERR_ROCE_BUSY', `another process uses the folder ${path}`, 'end it, or name another folder');
   }
@@ -45,9 +48,10 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     }
   }
 
-  /** Lets others have the folder. */
-  close(): Promise<void> {
-    return this.#folder.close();
+  /** Lets others have the folder. One that it has made, and that nothing has been written into, goes with it. */
+  async close(): Promise<void> {
+    await removeIfEmpty(this.#made); // While nobody else can have it.
+    await this.#folder.close();
   }
 
   /** Same as {@link close}. */

@@ -134,6 +134,8 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = folder === undefined ? undefined : closing.use(await FolderFiles.open(folder));
+    // Before the store: where the port is taken, no cluster begins in an empty folder.
+    const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const store =
       files === undefined
         ? new EtcdMetadata(clock, { endpoints: etcd!, access })
@@ -142,7 +144,6 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(new Peers(device, transport));
     const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
-    const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const address = placeText(host, door.port);
     const begin = files === undefined ? campaign : leadAlone;
     const manager = await begin({ store, address, common, code, closing });

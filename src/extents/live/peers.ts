@@ -5,7 +5,7 @@
 
 import { connectSocket } from '../../cm/connect-socket.js';
 import { connect } from '../../cm/listen-connect.js';
-import { channelSecurity, secureAsClient } from '../../cm/secure-channel.js';
+import { channelSecurity, secureAsClient, UntrustedPeerError } from '../../cm/secure-channel.js';
 import { checkKind } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
@@ -195,6 +195,7 @@ export async function askManager<T>(address: string, call: Promise<T>): Promise<
     return await call;
   } catch (cause) {
     if (cause instanceof RpcError || !(cause instanceof RoceError)) throw cause;
+    if (cause instanceof UntrustedPeerError) throw cause; // Somebody does answer, and one of both does not trust the other.
     if (!['ERR_ROCE_CONNECT', 'ERR_ROCE_TIMEOUT', 'ERR_ROCE_CLOSED'].includes(cause.code)) throw cause;
     const hint = "start one with 'rocev2 extents manager --dir PATH'";
     throw new RoceError('ERR_ROCE_CONNECT', `no manager answers at ${address}`, hint, { cause });
