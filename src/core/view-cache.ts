@@ -13,10 +13,17 @@ export class ViewCache {
   readonly #bytes: Uint8Array;
   readonly #views: Uint8Array[] = [];
   readonly #starts: number[] = [];
+  #words: Int32Array | undefined;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.isShared = !(bytes.buffer instanceof ArrayBuffer);
+  }
+
+  /** The same bytes as numbers of 32 bits, in the byte order of this machine. Empty where they do not begin at a multiple of four. */
+  get words(): Int32Array {
+    this.#words ??= wordsOf(this.#bytes);
+    return this.#words;
   }
 
   /** `bytes[start, start + length)`, `length` > 0. */
@@ -39,22 +46,54 @@ export class ViewCache {
 }
 
 const EMPTY = new Uint8Array(0);
+/** The words of an array that has none. */
+export const NO_WORDS: Int32Array = new Int32Array(0);
+
+function wordsOf({ buffer, byteOffset, length }: Uint8Array): Int32Array {
+  return byteOffset % 4 === 0 ? new Int32Array(buffer, byteOffset, length >>> 2) : NO_WORDS;
+}
 
 /** The caches of arrays that live long, and the one that was asked last: streams come from one array at a time. */
 const caches = new WeakMap<Uint8Array, ViewCache>();
 let lastBytes: Uint8Array = EMPTY;
 let lastCache = new ViewCache(EMPTY);
 
+function knownCache(bytes: Uint8Array): ViewCache {
+  let cache = caches.get(bytes);
+  if (cache === undefined) {
+    cache = new ViewCache(bytes);
+    caches.set(bytes, cache);
+  }
+  return cache;
+}
+
+function cacheOf(bytes: Uint8Array): ViewCache {
+  if (bytes !== lastBytes) {
+    lastBytes = bytes;
+    lastCache = knownCache(bytes);
+  }
+  return lastCache;
+}
+
 /** `bytes[start, start + length)`, `length` > 0, of an array that lives long: a slab, not a datagram's own buffer. */
 export function rememberedView(bytes: Uint8Array, start: number, length: number): Uint8Array {
-  if (bytes !== lastBytes) {
-    let cache = caches.get(bytes);
-    if (cache === undefined) {
-      cache = new ViewCache(bytes);
-      caches.set(bytes, cache);
-    }
-    lastBytes = bytes;
-    lastCache = cache;
+  return cacheOf(bytes).view(start, length);
+}
+
+/** The array that words were asked of last, to be written to. */
+let lastTarget: Uint8Array = EMPTY;
+let lastTargetWords = NO_WORDS;
+
+/** {@link ViewCache.words} of an array that lives long. What is read and what is written take turns, so that each has an array that was asked last. */
+export function sourceWords(bytes: Uint8Array): Int32Array {
+  return cacheOf(bytes).words;
+}
+
+/** The same of an array that is written to. */
+export function targetWords(bytes: Uint8Array): Int32Array {
+  if (bytes !== lastTarget) {
+    lastTarget = bytes;
+    lastTargetWords = knownCache(bytes).words;
   }
-  return lastCache.view(start, length);
+  return lastTargetWords;
 }

@@ -101,7 +101,7 @@ export class Crank {
   #transmit(): number {
     const { nic } = this;
     if (!nic.hasWork) return 0;
-    const batch = this.#port.beginBatch();
+    const batch = this.#port.beginBatch(this.nowNs);
     if (batch === undefined) return 0; // The kernel is behind: the next turn tries again.
     const packets = nic.transmit(batch, this.nowNs);
     this.#port.sendBatch(batch);

@@ -1,7 +1,7 @@
 /** Registered memory after its check: what packets are copied from and to. */
 
-import { copyBytes } from '../core/bytes.js';
-import type { ViewCache } from '../core/view-cache.js';
+import { copyBytes, copyWords, wordsToCopy } from '../core/bytes.js';
+import { sourceWords, targetWords, type ViewCache } from '../core/view-cache.js';
 import type { MemoryRegion, MemoryWindow } from './keyed-range.js';
 
 /** Up to here a loop is faster than any view. */
@@ -59,11 +59,25 @@ export class MemoryRange {
     return this.#views !== undefined && !this.#views.isShared;
   }
 
-  /** Copies `length` bytes from `skip` bytes into the range on. */
+  /** Copies `length` bytes from `skip` bytes into the range on, to an array that lives long. */
   copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
     const start = this.offset + skip;
-    if (this.#views === undefined || length <= SHORT_COPY_BYTES) copyBytes(this.bytes, start, to, toOffset, length);
-    else to.set(this.#views.view(start, length), toOffset);
+    const views = this.#views;
+    if (length <= SHORT_COPY_BYTES) {
+      const words = views === undefined ? sourceWords(this.bytes) : views.words;
+      if (copyWords(words, start, targetWords(to), toOffset, length)) return;
+    }
+    if (views === undefined || length <= SHORT_COPY_BYTES) copyBytes(this.bytes, start, to, toOffset, length);
+    else to.set(views.view(start, length), toOffset);
+  }
+
+  /** Copies `from[fromOffset, fromOffset + length)` to `skip` bytes into the range. */
+  place(skip: number, from: Uint8Array, fromOffset: number, length: number): void {
+    const start = this.offset + skip;
+    const views = this.#views;
+    const isShort = length <= SHORT_COPY_BYTES && views !== undefined;
+    if (isShort && copyWords(wordsToCopy(from), fromOffset, views.words, start, length)) return;
+    copyBytes(from, fromOffset, this.bytes, start, length);
   }
 
   /**

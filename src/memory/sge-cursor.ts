@@ -2,7 +2,6 @@
  * A scatter/gather list resolved to real bytes: copies any part of a message in or out. Resolved once a message, asked once a packet.
  */
 
-import { copyBytes } from '../core/bytes.js';
 import { type KeyTable, MEMORY_OK } from './key-table.js';
 import { MemoryRange } from './memory-range.js';
 
@@ -104,8 +103,7 @@ export class SgeCursor {
         continue;
       }
       const part = Math.min(size - skip, left);
-      const range = this.#ranges[i];
-      copyBytes(from, source, range.bytes, range.offset + skip, part);
+      this.#ranges[i].place(skip, from, source, part);
       skip = 0;
       left -= part;
       source += part;

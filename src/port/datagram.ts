@@ -43,10 +43,13 @@ export interface RxDatagram {
 export const PAYLOAD_ALIGNMENT = 4;
 /** Bytes kept free in front of every payload so that a frame port can write Ethernet, IP and UDP headers in place. */
 export const TX_HEADROOM_BYTES = 96 + PAYLOAD_ALIGNMENT;
-/** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up so that slots are multiples of 8. */
+/** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
 export const TX_PAYLOAD_BYTES_MAX = 4260;
-/** One slot of a batch, headroom and payload; a multiple of 8. */
-export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
+/** Bytes of a line of the processor's cache. */
+export const CACHE_LINE_BYTES = 64;
+/** One slot of a batch, headroom and payload: whole lines of the cache, so that all slots stand alike in them. */
+export const TX_SLOT_BYTES: number =
+  Math.ceil((TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX) / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
 /** The most a train may hold: what fits an IPv4 datagram. */
 const TRAIN_BYTES_MAX = 65507;
 
@@ -292,8 +295,8 @@ export interface Port {
    * ERR_ROCE_CLOSED when closed meanwhile.
    */
   open(): Promise<void>;
-  /** A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. */
-  beginBatch(): TxBatch | undefined;
+  /** A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. `nowNs`: the time, where the caller has just read the clock. */
+  beginBatch(nowNs?: number): TxBatch | undefined;
   /** Sends `batch.count` datagrams and takes the batch back. */
   sendBatch(batch: TxBatch): void;
   /** Closes the sockets. No callback comes afterwards. Safe to call twice. */

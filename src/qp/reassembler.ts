@@ -4,7 +4,6 @@
  * the transport to say.
  */
 
-import { copyBytes } from '../core/bytes.js';
 import { MEMORY_OK } from '../memory/key-table.js';
 import { MemoryRange } from '../memory/memory-range.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
@@ -165,9 +164,7 @@ export class Reassembler {
       this.#begin(op.OP_WRITE, packet.psn);
       this.#writeBytes = total;
     } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
-    if (this.#qp.host.carriesPayload) {
-      copyBytes(bytes, packet.payloadOffset, range.bytes, range.offset + received, packet.payloadBytes);
-    }
+    if (this.#qp.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
     this.#receivedBytes = received + packet.payloadBytes;
     return ends ? PLACED_LAST : PLACED;
   }

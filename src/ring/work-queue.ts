@@ -7,8 +7,8 @@
  *   8  u64 remote address (bind/reg: the new base)
  *  16  u32 rkey (bind/reg: the new key)               SGE, 16 bytes:
  *  20  u32 immediate | rkey to invalidate               0 u64 address   8 u32 bytes   12 u32 lkey
- *  24  u64 compare, or add
- *  32  u64 swap
+ *  24  u64 compare, or add (atomics; else anything)
+ *  32  u64 swap (atomics; else anything)
  *  40  u32 address handle   44 u32 remote QPN   48 u32 Q_Key (UD)
  *  52  u32 window or region handle (bind/reg)   56 u32 access (bind/reg)
  *  64  ... SGEs, or the inline bytes
@@ -18,7 +18,7 @@
 
 import { copyBytes } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
-import { SEND_INLINE } from './enums.js';
+import { SEND_INLINE, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
 /** Bytes of one scatter/gather element in a WQE. */
@@ -247,8 +247,10 @@ export class SendQueue extends Ring {
     view.setBigUint64(o + 8, fields.remoteAddr, true);
     view.setUint32(o + 16, fields.rkey, true);
     view.setUint32(o + 20, fields.immediate, true);
-    view.setBigUint64(o + 24, fields.compareAdd, true);
-    view.setBigUint64(o + 32, fields.swap, true);
+    if (fields.opcode === WR_ATOMIC_CMP_AND_SWP || fields.opcode === WR_ATOMIC_FETCH_AND_ADD) {
+      view.setBigUint64(o + 24, fields.compareAdd, true);
+      view.setBigUint64(o + 32, fields.swap, true);
+    }
     view.setUint32(o + 40, fields.ah, true);
     view.setUint32(o + 44, fields.remoteQpn, true);
     view.setUint32(o + 48, fields.qkey, true);

@@ -182,11 +182,11 @@ class ShmPort implements SharedMemoryPort {
   }
 
   /** In the ring that was used last, if there is one: its packets are written where the peer reads them. */
-  beginBatch(): TxBatch | undefined {
+  beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#isClosed) return undefined;
     if (this.#waiting.length > 0) this.#flush();
     if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
-    this.#batchNs = this.#options.nowNs();
+    this.#batchNs = nowNs ?? this.#options.nowNs();
     return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
   }
 

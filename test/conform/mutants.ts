@@ -89,8 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(25, 'puts all packets of a message to its start', [
     REASSEMBLER,
-    'range.offset + received, packet',
-    'range.offset, packet',
+    'range.place(received, bytes',
+    'range.place(0, bytes',
   ]),
   mutant(26, 'takes an empty LAST', [
     REASSEMBLER,
@@ -125,8 +125,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(29, 'leaves out the last byte of a WRITE', [
     REASSEMBLER,
-    'range.offset + received, packet.payloadBytes',
-    'range.offset + received, packet.payloadBytes - 1',
+    'bytes, packet.payloadOffset, packet.payloadBytes',
+    'bytes, packet.payloadOffset, packet.payloadBytes - 1',
   ]),
   mutant(36, 'takes an ACK for a request', ['qp/rc-queue-pair.ts', 'return kind === OP_ACK || kind', 'return kind']),
   mutant(38, 'acknowledges only what it is not asked for', [

@@ -295,6 +295,44 @@ describe('a doorbell', () => {
     expect(log).toHaveLength(6); // The turn, and the first one behind it.
   });
 
+  it('looks at the clock for few of many that ring fast, and for each that rings slowly', async () => {
+    let nowMs = 1000;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const nic = new StubNic();
+    const { crank } = start(nic, true);
+    const post = (posts: number, gapMs: number) => {
+      clock.mockClear();
+      for (let i = 0; i < posts; i++) {
+        crank.onDoorbell();
+        nowMs += gapMs;
+      }
+      return clock.mock.calls.length;
+    };
+    expect(post(100, 0.2 * US)).toBeLessThan(20);
+    expect(log).toEqual([]);
+    await round();
+    expect(log).toEqual(['sent']);
+    nic.hasWork = true;
+    expect(post(4, 12 * US)).toBe(5); // The last one is late, and the turn that it gets looks, too.
+    expect(log).toEqual(['sent', 'sent']);
+  });
+
+  it('that comes late behind many fast ones is served soon: at most seven go by', () => {
+    let nowMs = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const { crank } = start(new StubNic(), true);
+    for (let i = 0; i < 20; i++) {
+      crank.onDoorbell();
+      nowMs += 0.1 * US;
+    }
+    let late = 0;
+    for (; log.length === 0 && late < 100; late++) {
+      nowMs += 1;
+      crank.onDoorbell();
+    }
+    expect(late).toBeLessThanOrEqual(8);
+  });
+
   it('that is served at once judges no timer: nothing has been read', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { equalBytes } from '../../src/core/bytes.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { type RxDatagram, TX_PAYLOAD_BYTES_MAX } from '../../src/port/datagram.js';
+import { type RxDatagram, TX_PAYLOAD_BYTES_MAX, TX_SLOT_BYTES } from '../../src/port/datagram.js';
 import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-port/packet-ring.js';
 
 const SOURCE = IpAddress.parse('127.0.0.1');
@@ -14,6 +14,8 @@ const PID = 42;
 const WORD_TAIL = 16;
 const WORD_HEAD = 32;
 const WORD_READER_ASLEEP = 48;
+/** Of slot 0, where a line of the cache begins. */
+const WORD_FIRST_LENGTH = 96;
 
 function rxRecord(): RxDatagram {
   const address = SOURCE;
@@ -103,6 +105,16 @@ describe('a ring', () => {
       const got = read();
       expect(got.map(({ payload: _, ...rest }) => rest)).toEqual(sent.map(({ payload: _, ...rest }) => rest));
       expect(got.every(({ payload }, i) => equalBytes(payload, sent[i].payload))).toBe(true);
+    }
+  });
+
+  it('has the facts of each packet at the beginning of a line of the cache, and its headers in the same one', () => {
+    const { memory, words, writer } = pair();
+    const bytes = new Uint8Array(memory);
+    for (let i = 0; i < RING_SLOTS; i++) {
+      writer.push(new Uint8Array(28 + i).fill(7), 0, 0);
+      const word = WORD_FIRST_LENGTH + (i * TX_SLOT_BYTES) / 4;
+      expect([(word * 4) % 64, words[word], bytes[word * 4 + 12], bytes[word * 4 + 39]]).toEqual([0, 28 + i, 7, 7]);
     }
   });
 
@@ -238,7 +250,7 @@ describe('a hostile end', () => {
     const { words, writer, reader, read } = pair();
     writer.push(new Uint8Array(20), 0, 0);
     writer.publish();
-    words[64] = length;
+    words[WORD_FIRST_LENGTH] = length;
     expect(read()).toEqual([]);
     expect(reader.isOver).toBe(true);
   });
