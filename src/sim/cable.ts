@@ -10,6 +10,15 @@ import type { EventQueue } from './event-queue.js';
 /** Takes a frame, valid during the call. */
 export type FrameSink = (bytes: Uint8Array, offset: number, length: number) => void;
 
+/** Takes a frame that will arrive at `arrivalNs`, valid during the call. */
+export type DepartureSink = (arrivalNs: number, bytes: Uint8Array, offset: number, length: number) => void;
+
+/** Where arrivals are scheduled. */
+export interface ArrivalSchedule {
+  /** An arrival at `timeNs`. */
+  at(timeNs: number, action: () => void): void;
+}
+
 interface CableOptions {
   readonly events: EventQueue;
   /** Bits per second. */
@@ -21,6 +30,10 @@ interface CableOptions {
   readonly storage?: FrameStorage | undefined;
   /** What each frame has besides its own bytes and those of Ethernet: 32 for MACsec. Default 0. */
   readonly extraBytes?: number;
+  /** Default: arrivals are events like others. */
+  readonly arrivals?: ArrivalSchedule | undefined;
+  /** Takes what is sent, if the other end is simulated elsewhere. */
+  readonly depart?: DepartureSink | undefined;
 }
 
 /** A cable's one direction: a sender asks when it is free, sends, and the frame arrives at `receive` of the other end. */
@@ -40,6 +53,8 @@ export class Cable {
   /** Frames lost because it was down. */
   lostFrames = 0;
   readonly #events: EventQueue;
+  readonly #schedule: ArrivalSchedule;
+  readonly #depart: DepartureSink | undefined;
   readonly #slotBytes: number;
   readonly #storage: FrameStorage | undefined;
   readonly #nsPerByte: number;
@@ -57,6 +72,8 @@ export class Cable {
     this.rateBps = options.rateBps;
     this.delayNs = options.delayNs;
     this.#events = options.events;
+    this.#schedule = options.arrivals ?? options.events;
+    this.#depart = options.depart;
     const { frameBytesMax, storage, extraBytes = 0 } = options;
     this.frameOverheadBytes = ETHERNET_WIRE_BYTES + extraBytes;
     this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
@@ -71,18 +88,24 @@ export class Cable {
 
   /** Sends a copy of the frame, behind what is being sent; returns when the sender may send the next. */
   send(bytes: Uint8Array, offset: number, length: number): number {
-    if (this.#count === this.#slots.length) this.#grow();
     this.frames++;
     this.bytes += length;
     const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + this.frameOverheadBytes) * this.#nsPerByte;
     this.#freeNs = freeNs;
+    if (this.#depart === undefined) this.deliver(freeNs + this.delayNs, bytes, offset, length);
+    else this.#depart(freeNs + this.delayNs, bytes, offset, length);
+    return freeNs;
+  }
+
+  /** A copy of the frame arrives at `arrivalNs`, which is later than that of all frames before. */
+  deliver(arrivalNs: number, bytes: Uint8Array, offset: number, length: number): void {
+    if (this.#count === this.#slots.length) this.#grow();
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
     keepFrame(bytes, offset, length, this.#slots[place], this.#storage);
     this.#lengths[place] = length;
-    this.#arrivals[place] = freeNs + this.delayNs;
+    this.#arrivals[place] = arrivalNs;
     this.#count++;
-    if (this.#count === 1) this.#events.at(this.#arrivals[place], this.#arrive);
-    return freeNs;
+    if (this.#count === 1) this.#schedule.at(arrivalNs, this.#arrive);
   }
 
   /** One event at a time is scheduled, for the oldest frame. */
@@ -92,7 +115,7 @@ export class Cable {
     else this.lostFrames++;
     this.#head = (place + 1) & (this.#slots.length - 1);
     this.#count--;
-    if (this.#count > 0) this.#events.at(this.#arrivals[this.#head], this.#arrive);
+    if (this.#count > 0) this.#schedule.at(this.#arrivals[this.#head], this.#arrive);
   };
 
   #grow(): void {

@@ -108,6 +108,11 @@ export class EventQueue {
     return true;
   }
 
+  /** Time passes to `timeNs` without an event of this queue. None may be due before. */
+  pass(timeNs: number): void {
+    this.#nowNs = timeNs;
+  }
+
   /**
    * Runs events until none is left, `untilNs` is reached, `done()` holds or `eventsMax` have run: a protocol that never comes to rest
    * must not hang a test. Returns the number of events run.

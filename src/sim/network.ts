@@ -9,7 +9,9 @@ import type { FaultPlan } from '../faults/fault-plan.js';
 import type { FrameStorage } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
+import type { ArrivalQueue } from './arrival-queue.js';
 import { Cable, type FrameSink } from './cable.js';
+import { type NetworkPart, WHOLE_NETWORK } from './divided-network.js';
 import type { EventQueue } from './event-queue.js';
 import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
@@ -32,6 +34,10 @@ interface NetworkOptions {
   readonly extraBytes?: number | undefined;
   /** Packets have no payload. Default: they have. */
   readonly virtualPayload?: VirtualPayloadOptions | undefined;
+  /** Takes the arrivals of frames. Default: they are events like others. */
+  readonly arrivals?: ArrivalQueue | undefined;
+  /** What of it is simulated here. All nodes are there, but those of other parts do nothing. Default: all. */
+  readonly part?: NetworkPart | undefined;
 }
 
 /** How packets without payload travel. */
@@ -51,19 +57,19 @@ export class Network {
   readonly switches: ReadonlyMap<string, SimSwitch>;
   /** By `from>to`. */
   readonly cables: ReadonlyMap<string, Cable>;
+  /** How cables and switches keep frames; undefined: whole. */
+  readonly storage: FrameStorage | undefined;
   readonly #topology: Topology;
+  readonly #part: NetworkPart;
   readonly #down = new Set<LinkPlan>();
 
   constructor(options: NetworkOptions) {
-    const { topology, events, random, pathMtu, extraBytes = 0, virtualPayload } = options;
+    const { topology, events, random, pathMtu, virtualPayload, part = WHOLE_NETWORK } = options;
     this.#topology = topology;
+    this.#part = part;
     const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
-    const cables = new Map<string, Cable>();
-    for (const { a, b, rateBps, delayNs } of topology.links) {
-      const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX, storage, extraBytes };
-      cables.set(`${a}>${b}`, new Cable(cable));
-      cables.set(`${b}>${a}`, new Cable(cable));
-    }
+    this.storage = storage;
+    const cables = buildCables(options, part, storage);
     this.cables = cables;
     this.stations = new Map(
       topology.hosts.map((name, index) => {
@@ -118,7 +124,8 @@ export class Network {
   /** All switches find shortest paths over the links that are in service, as a routing protocol does that has heard of them. */
   reroute(): void {
     const routes = shortestPaths(this.#topology, this.#down);
-    for (const [name, { engine }] of this.switches) engine.reroute(this.#routesOf(routes.get(name)!));
+    for (const [name, { engine }] of this.switches)
+      if (this.#part.owns(name)) engine.reroute(this.#routesOf(routes.get(name)!));
   }
 
   #routesOf(routes: ReadonlyMap<string, readonly string[]>): RouteConfig[] {
@@ -170,6 +177,37 @@ export class Network {
     if (station !== undefined) return station.receive;
     return this.switches.get(to)!.sinkOf(this.switches.get(to)!.ports.indexOf(from));
   }
+}
+
+/** Two of each link, numbered in this order. */
+function buildCables(
+  { topology, events, pathMtu, extraBytes = 0, arrivals }: NetworkOptions,
+  part: NetworkPart,
+  storage: FrameStorage | undefined,
+): Map<string, Cable> {
+  const cables = new Map<string, Cable>();
+  for (const { a, b, rateBps, delayNs } of topology.links) {
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ]) {
+      const isCut = part.owns(from) && !part.owns(to);
+      cables.set(
+        `${from}>${to}`,
+        new Cable({
+          events,
+          rateBps,
+          delayNs,
+          frameBytesMax: pathMtu + HEADER_BYTES_MAX,
+          storage,
+          extraBytes,
+          arrivals: arrivals?.cable(cables.size),
+          depart: isCut ? part.departureOf(cables.size) : undefined,
+        }),
+      );
+    }
+  }
+  return cables;
 }
 
 /** Light in fibre: 1.98e8 m/s. */

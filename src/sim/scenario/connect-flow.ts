@@ -3,6 +3,7 @@
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
+import { type NetworkPart, WHOLE_NETWORK } from '../divided-network.js';
 import { Flow, SPARE_RECEIVES } from './flow.js';
 import type { FlowPlan } from './flow-plan.js';
 import type { ScenarioHost } from './scenario-host.js';
@@ -23,21 +24,25 @@ function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight }: NicOpti
   return host.station.host.nic.reserve({ remoteGid, remoteUdpPort: 0, dscp: 0, ecn: 0, inflightPackets: inflight });
 }
 
-/** Makes both queue pairs of a reserved flow, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to both hosts. */
-export async function connectFlow(flow: Flow, nic: NicOptions): Promise<void> {
+/** Makes the queue pairs that a reserved flow has in this part of the network, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to their hosts. */
+export async function connectFlow(flow: Flow, nic: NicOptions, part: NetworkPart = WHOLE_NETWORK): Promise<void> {
   const { plan, source, sink, sourceQpn, sinkQpn } = flow;
-  const sourceQp = await makeQp(source, sourceQpn, plan, (qp) => connect(qp, sink, sinkQpn, nic, plan.cc));
-  const sinkQp = await makeQp(sink, sinkQpn, plan, (qp) => connect(qp, source, sourceQpn, nic, plan.sinkCc));
+  const sourceQp = part.owns(plan.from)
+    ? await makeQp(source, sourceQpn, plan, (qp) => connect(qp, sink, sinkQpn, nic, plan.cc))
+    : undefined;
+  const sinkQp = part.owns(plan.to)
+    ? await makeQp(sink, sinkQpn, plan, (qp) => connect(qp, source, sourceQpn, nic, plan.sinkCc))
+    : undefined;
   flow.pair = { sourceQp, sinkQp };
-  source.add(flow);
-  sink.add(flow);
+  if (sourceQp !== undefined) source.add(flow);
+  if (sinkQp !== undefined) sink.add(flow);
 }
 
 /** Frees both queue pairs of a flow. A packet that arrives for one of them afterwards ends the run. */
 export async function disconnectFlow(flow: Flow): Promise<void> {
   const { source, sink, pair } = flow;
-  await source.station.host.nic.freeing(flow.sourceQpn, () => pair!.sourceQp.close());
-  await sink.station.host.nic.freeing(flow.sinkQpn, () => pair!.sinkQp.close());
+  await source.station.host.nic.freeing(flow.sourceQpn, () => pair!.sourceQp!.close());
+  await sink.station.host.nic.freeing(flow.sinkQpn, () => pair!.sinkQp!.close());
   source.remove(flow);
   sink.remove(flow);
   flow.pair = undefined;

@@ -7,6 +7,7 @@
  * because the answer to it would be missing.
  */
 
+import type { NetworkPart } from '../divided-network.js';
 import { connectFlow, disconnectFlow } from './connect-flow.js';
 import type { Flow } from './flow.js';
 import type { Scenario } from './schema.js';
@@ -17,6 +18,8 @@ interface FlowConnectionsOptions {
   /** Packets that arrive may be copies of others. */
   readonly hasCopies: boolean;
   readonly quietNs: number;
+  /** Of the network; only flows that have an end in it are connected. */
+  readonly part: NetworkPart;
 }
 
 /** Makes and frees the queue pairs of flows. */
@@ -24,15 +27,18 @@ export class FlowConnections {
   readonly #nic: Scenario['nic'];
   readonly #hasCopies: boolean;
   readonly #quietNs: number;
+  readonly #part: NetworkPart;
   /** Not connected yet; the first to start is the last. */
   readonly #waiting: Flow[];
   #connected: Flow[] = [];
 
-  constructor({ flows, nic, hasCopies, quietNs }: FlowConnectionsOptions) {
+  constructor({ flows, nic, hasCopies, quietNs, part }: FlowConnectionsOptions) {
     this.#nic = nic;
     this.#hasCopies = hasCopies;
     this.#quietNs = quietNs;
-    this.#waiting = [...flows].sort((a, b) => b.plan.startNs - a.plan.startNs || b.plan.id - a.plan.id);
+    this.#part = part;
+    const here = flows.filter(({ plan: { from, to } }) => part.owns(from) || part.owns(to));
+    this.#waiting = here.sort((a, b) => b.plan.startNs - a.plan.startNs || b.plan.id - a.plan.id);
   }
 
   /** Flows that have queue pairs. */
@@ -53,7 +59,7 @@ export class FlowConnections {
       flow = this.#waiting.at(-1)
     ) {
       this.#waiting.pop();
-      await connectFlow(flow, this.#nic);
+      await connectFlow(flow, this.#nic, this.#part);
       this.#connected.push(flow);
     }
   }

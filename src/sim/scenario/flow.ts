@@ -9,12 +9,12 @@ import type { ScenarioHost } from './scenario-host.js';
 /** Receives kept posted beyond what the sender has outstanding. */
 export const SPARE_RECEIVES = 8;
 
-/** The two ends of a flow. */
+/** The two ends of a flow; undefined where another part of the network has it. */
 export interface QueuePairsOfFlow {
   /** At the host that has the data. */
-  readonly sourceQp: QueuePair;
+  readonly sourceQp: QueuePair | undefined;
   /** At the other host. */
-  readonly sinkQp: QueuePair;
+  readonly sinkQp: QueuePair | undefined;
 }
 
 /** A flow while it runs: its queue pairs, and how far it has come. */
@@ -39,6 +39,8 @@ export class Flow {
   completedNs: number | undefined;
   /** The status of the work request that failed. */
   failure: string | undefined;
+  /** The same at the end that only receives, where the two ends are told apart: each may be simulated without the other. */
+  passiveFailure: string | undefined;
   /** Data packets from source to sink, repeated ones included. */
   packets = 0;
   /** Payload in packets sent for the first time. */
@@ -74,18 +76,33 @@ export class Flow {
     this.sinkQpn = sinkQpn;
   }
 
-  /** Posts the first work requests. */
+  /** The host whose work requests move the data. */
+  get active(): ScenarioHost {
+    return this.plan.op === 'read' ? this.sink : this.source;
+  }
+
+  /** Posts the first work requests, at both ends. */
   start(): void {
-    if (this.plan.op === 'send') {
-      for (let i = 0; i < this.plan.outstanding + SPARE_RECEIVES; i++) this.#postReceive();
-    }
+    this.startPassive();
+    this.startActive();
+  }
+
+  /** Posts what the passive end needs before the data comes. */
+  startPassive(): void {
+    if (this.plan.op !== 'send') return;
+    for (let i = 0; i < this.plan.outstanding + SPARE_RECEIVES; i++) this.#postReceive();
+  }
+
+  /** Posts the first work requests that move the data. */
+  startActive(): void {
     for (let i = 0; i < this.plan.outstanding; i++) this.#post();
   }
 
-  /** A work request of one of the flow's queue pairs is done. */
-  onCompletion(wc: WorkCompletion, nowNs: number): void {
+  /** A work request of one of the flow's queue pairs is done; `isPassive`: of the end that only receives, where the two are told apart. */
+  onCompletion(wc: WorkCompletion, nowNs: number, isPassive: boolean): void {
     if (wc.status !== 0) {
-      this.failure ??= `${wc.statusName} after ${this.doneBytes} bytes`;
+      if (isPassive) this.passiveFailure ??= wc.statusName;
+      else this.failure ??= `${wc.statusName} after ${this.doneBytes} bytes`;
       return;
     }
     if (wc.opcode === 'RECV') {
@@ -106,7 +123,7 @@ export class Flow {
     this.#postedBytes += length;
     const { sourceQp, sinkQp } = this.pair!;
     const poster = op === 'read' ? sinkQp : sourceQp;
-    poster.postSend(this.#request(length));
+    poster!.postSend(this.#request(length));
   }
 
   #request(length: number): SendWorkRequest {
@@ -134,6 +151,6 @@ export class Flow {
   }
 
   #postReceive(): void {
-    this.pair!.sinkQp.postRecv({ sges: [this.sink.memory.sge(0, this.plan.messageBytes)] });
+    this.pair!.sinkQp!.postRecv({ sges: [this.sink.memory.sge(0, this.plan.messageBytes)] });
   }
 }

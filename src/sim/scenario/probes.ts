@@ -1,11 +1,11 @@
 /** Looks at queues and flows at fixed intervals of virtual time. It changes nothing: a run with other intervals does the same. */
 
+import type { NetworkPart } from '../divided-network.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import type { SimSwitch } from '../sim-switch.js';
 import { Samples } from '../statistics.js';
 import type { Flow } from './flow.js';
-import type { Series } from './result.js';
 
 /** Queues are sampled so often in a run, or once a microsecond if that is rarer. */
 const QUEUE_SAMPLES = 20_000;
@@ -23,6 +23,8 @@ export interface QueueProbe {
   readonly samples: Samples;
   /** Bytes at each sample, of the whole run. */
   readonly series: number[];
+  /** It is sampled: its switch belongs to the part that is simulated here. */
+  readonly isWatched: boolean;
 }
 
 /** The samples of a run, taken at fixed intervals of virtual time. */
@@ -31,18 +33,23 @@ export class Probes {
   readonly queues: readonly QueueProbe[];
   readonly #events: EventQueue;
   readonly #flows: readonly Flow[];
-  readonly #times: number[] = [];
-  readonly #rates: number[][];
-  readonly #cnps: number[] = [];
-  readonly #pauses: number[] = [];
+  /** Virtual time of each sample of the series. */
+  readonly times: number[] = [];
+  /** By flow id: payload sent for the first time in each interval, bits/s; undefined where the source is not simulated here. */
+  readonly rateBps: ReadonlyArray<number[] | undefined>;
+  /** Congestion notifications received in each interval. */
+  readonly cnps: number[] = [];
+  /** Pauses sent by switches in each interval. */
+  readonly pauseFrames: number[] = [];
+  readonly #watched: readonly QueueProbe[];
   readonly #sentBefore: Float64Array;
   #cnpsBefore = 0;
   #pausesBefore = 0;
 
-  constructor(events: EventQueue, network: Network, flows: readonly Flow[]) {
+  constructor(events: EventQueue, network: Network, flows: readonly Flow[], part: NetworkPart) {
     this.#events = events;
     this.#flows = flows;
-    this.#rates = flows.map(() => []);
+    this.rateBps = flows.map(({ plan }) => (part.owns(plan.from) ? [] : undefined));
     this.#sentBefore = new Float64Array(flows.length);
     this.queues = [...network.switches].flatMap(([switchName, node]) =>
       node.ports.map((portName, port) => ({
@@ -51,15 +58,17 @@ export class Probes {
         port,
         samples: new Samples('whole'),
         series: [],
+        isWatched: part.owns(switchName),
       })),
     );
+    this.#watched = this.queues.filter(({ isWatched }) => isWatched);
   }
 
   /** From now to the end of the run. */
   start(durationNs: number, warmupNs: number, seriesNs: number): void {
     const intervalNs = Math.max(QUEUE_INTERVAL_MIN_NS, (durationNs - warmupNs) / QUEUE_SAMPLES);
     const sampleQueues = (): void => {
-      for (const { node, port, samples } of this.queues) samples.add(node.queuedBytes(port));
+      for (const { node, port, samples } of this.#watched) samples.add(node.queuedBytes(port));
       this.#events.after(intervalNs, sampleQueues);
     };
     this.#events.at(warmupNs, sampleQueues);
@@ -70,31 +79,19 @@ export class Probes {
     this.#events.at(seriesNs, extendSeries);
   }
 
-  /** What was sampled so far; queues that stayed empty are left out. */
-  series(): Series {
-    const used = this.queues.filter(({ series }) => series.some((bytes) => bytes > 0));
-    return {
-      timeNs: this.#times,
-      queueBytes: Object.fromEntries(used.map(({ name, series }) => [name, series])),
-      rateBps: this.#rates,
-      cnps: this.#cnps,
-      pauseFrames: this.#pauses,
-    };
-  }
-
   #extend(intervalNs: number): void {
-    this.#times.push(this.#events.nowNs);
-    for (const { node, port, series } of this.queues) series.push(node.queuedBytes(port));
+    this.times.push(this.#events.nowNs);
+    for (const { node, port, series } of this.#watched) series.push(node.queuedBytes(port));
     let cnps = 0;
     for (const [i, flow] of this.#flows.entries()) {
-      this.#rates[i].push(((flow.sentBytes - this.#sentBefore[i]) * 8e9) / intervalNs);
+      this.rateBps[i]?.push(((flow.sentBytes - this.#sentBefore[i]) * 8e9) / intervalNs);
       this.#sentBefore[i] = flow.sentBytes;
       cnps += flow.cnps;
     }
-    this.#cnps.push(cnps - this.#cnpsBefore);
+    this.cnps.push(cnps - this.#cnpsBefore);
     this.#cnpsBefore = cnps;
-    const pauses = this.queues.reduce((sum, { node, port }) => sum + node.pauseFrames(port), 0);
-    this.#pauses.push(pauses - this.#pausesBefore);
+    const pauses = this.#watched.reduce((sum, { node, port }) => sum + node.pauseFrames(port), 0);
+    this.pauseFrames.push(pauses - this.#pausesBefore);
     this.#pausesBefore = pauses;
   }
 }

@@ -1,228 +1,106 @@
 /** Turns what a run left behind into its result. */
 
-import type { Cable } from '../cable.js';
-import type { EventQueue } from '../event-queue.js';
-import type { Network } from '../network.js';
-import { jainIndex, mean, quantile } from '../statistics.js';
-import type { Topology } from '../topology.js';
+import { jainIndex, quantile } from '../statistics.js';
+import type { LinkPlan, Topology } from '../topology.js';
 import { check } from './assertions.js';
 import { capacityBps } from './capacity.js';
-import type { Flow } from './flow.js';
-import type { Probes, QueueProbe } from './probes.js';
-import type { BufferResult, CompletionResult, FlowResult, QueueResult, ScenarioResult, Summary } from './result.js';
+import type { FlowFacts, PartFacts } from './facts.js';
+import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Series, Summary } from './result.js';
 import type { Scenario } from './schema.js';
 import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
-import type { TraceHash } from './trace-hash.js';
+import { TraceHash } from './trace-hash.js';
 
 /** As in the flow completion experiments of "ECN or Delay". */
 export const SMALL_FLOW_BYTES = 100_000;
 
-/** What had been counted when the warm-up ended. */
-export class Baseline {
-  readonly #network: Network;
-  readonly #flows: readonly Flow[];
-  readonly #probes: Probes;
-  readonly #progress = new Map<Flow, Progress>();
-  readonly #queues = new Map<QueueProbe, QueueCounts>();
-  readonly #cableBytes = new Map<string, number>();
-  #lostAtHosts = 0;
-
-  constructor(network: Network, flows: readonly Flow[], probes: Probes) {
-    this.#network = network;
-    this.#flows = flows;
-    this.#probes = probes;
-  }
-
-  /** Notes where flows, queues, hosts and cables stand now. */
-  take(): void {
-    for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
-    for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
-    this.#lostAtHosts = lostAtHosts(this.#network);
-    for (const [name, cable] of this.#network.cables) this.#cableBytes.set(name, bytesOn(cable));
-  }
-
-  /** What the flow has completed since, and in which time: from completion to completion. */
-  progress(flow: Flow): Progress {
-    const now = progressOf(flow);
-    const before = this.#progress.get(flow) ?? { ...NO_PROGRESS, ns: flow.plan.startNs };
-    return {
-      messages: now.messages - before.messages,
-      bytes: now.bytes - before.bytes,
-      ns: now.ns - before.ns,
-      cnps: now.cnps - before.cnps,
-      retransmitted: now.retransmitted - before.retransmitted,
-    };
-  }
-
-  /** What the queue's counters have grown by since {@link take}; all of it if there was none. */
-  counts(probe: QueueProbe): QueueCounts {
-    const now = countsOf(probe);
-    const before = this.#queues.get(probe);
-    if (before === undefined) return now;
-    return {
-      marked: now.marked - before.marked,
-      dropped: now.dropped - before.dropped,
-      pauses: now.pauses - before.pauses,
-      receivedPauses: now.receivedPauses - before.receivedPauses,
-    };
-  }
-
-  /** Packets that hosts had no room for. */
-  get lostAtHosts(): number {
-    return lostAtHosts(this.#network) - this.#lostAtHosts;
-  }
-
-  /** On the cable, overhead included. */
-  cableBytes(name: string): number {
-    return bytesOn(this.#network.cables.get(name)!) - (this.#cableBytes.get(name) ?? 0);
-  }
-}
-
-function bytesOn({ bytes, frames, frameOverheadBytes }: Cable): number {
-  return bytes + frames * frameOverheadBytes;
-}
-
-function lostAtHosts({ stations }: Network): number {
-  return [...stations.values()].reduce((sum, { lostPackets }) => sum + lostPackets, 0);
-}
-
-interface Progress {
-  readonly messages: number;
-  readonly bytes: number;
-  readonly ns: number;
-  readonly cnps: number;
-  readonly retransmitted: number;
-}
-
-const NO_PROGRESS: Progress = { messages: 0, bytes: 0, ns: 0, cnps: 0, retransmitted: 0 };
-
-function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }: Flow): Progress {
-  return { messages, bytes: doneBytes, ns: doneNs, cnps, retransmitted: retransmittedPackets };
-}
-
-interface QueueCounts {
-  readonly marked: number;
-  readonly dropped: number;
-  readonly pauses: number;
-  readonly receivedPauses: number;
-}
-
-function countsOf({ node, port }: QueueProbe): QueueCounts {
-  return {
-    marked: node.markedPackets(port),
-    dropped: node.droppedPackets(port),
-    pauses: node.pauseFrames(port),
-    receivedPauses: node.receivedPauseFrames(port),
-  };
-}
-
 interface FinishedRun {
   readonly scenario: Scenario;
   readonly topology: Topology;
-  readonly network: Network;
-  readonly flows: readonly Flow[];
-  readonly probes: Probes;
-  readonly baseline: Baseline;
-  readonly trace: TraceHash;
-  readonly events: EventQueue;
+  /** Of all of the network. */
+  readonly facts: PartFacts;
   readonly wallSeconds: number;
 }
 
 /** The result of a finished run, its assertions checked. */
 export function report(run: FinishedRun): ScenarioResult {
-  const { scenario, network, probes, trace, events, wallSeconds } = run;
-  const flows = run.flows.map((flow) => flowResult(flow, run));
-  const queues = probes.queues.map((probe) => queueResult(probe, run));
+  const { scenario, topology, facts, wallSeconds } = run;
+  const flows = facts.flows.map((flow) => flowResult(flow, facts.nowNs));
+  const queues = facts.queues.map(({ result }) => result);
   // A departure and an arrival for every frame on a cable.
-  const packetEvents = 2 * [...network.cables.values()].reduce((sum, { frames }) => sum + frames, 0);
+  const packetEvents = 2 * facts.frames;
   const result = {
     scenario: scenario.name,
     title: scenario.title,
     seed: scenario.seed,
-    traceHash: trace.toString(),
-    virtualSeconds: events.nowNs / 1e9,
+    traceHash: traceHashOf(facts),
+    virtualSeconds: facts.nowNs / 1e9,
     wallSeconds,
     packetEvents,
     eventsPerSecond: packetEvents / wallSeconds,
     summary: summaryOf(run, flows, queues),
     flows,
     queues,
-    buffers: buffersOf(network, events.nowNs),
-    series: probes.series(),
-    slowdowns: slowdownsOf(run.flows, new UnloadedTimes(run.topology, scenario.nic.mtu), events.nowNs),
+    buffers: facts.buffers,
+    series: seriesOf(facts),
+    slowdowns: slowdownsOf(facts.flows, new UnloadedTimes(topology, scenario.nic.mtu), facts.nowNs),
   };
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
 }
 
-function flowResult(flow: Flow, { baseline, events }: FinishedRun): FlowResult {
+/** Queues that stayed empty are left out. */
+function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: PartFacts): Series {
+  const used = queues.filter(({ series }) => series.some((bytes) => bytes > 0));
+  return {
+    timeNs,
+    queueBytes: Object.fromEntries(used.map(({ result, series }) => [result.port, series])),
+    rateBps: flows.map(({ rateBps }) => rateBps!),
+    cnps,
+    pauseFrames,
+  };
+}
+
+function traceHashOf({ hashes, nowNs }: PartFacts): string {
+  const trace = TraceHash.of(hashes.map(({ words }) => words));
+  trace.addNumber(nowNs);
+  return trace.toString();
+}
+
+function flowResult(flow: FlowFacts, nowNs: number): FlowResult {
   const { id, from, to, startNs } = flow.plan;
-  const progress = baseline.progress(flow);
+  const { progress, completedNs, failure, passiveFailure } = flow;
+  const passive = passiveFailure === undefined ? null : `${passiveFailure} at the receiver`;
   return {
     id,
     from,
     to,
     startNs,
-    goodputBps: goodputOf(flow, progress, events.nowNs),
+    goodputBps: goodputOf(flow, nowNs),
     bytes: flow.doneBytes,
     retransmittedPackets: progress.retransmitted,
     cnps: progress.cnps,
-    completionNs: flow.completedNs === undefined ? null : flow.completedNs - startNs,
-    failure: flow.failure ?? null,
+    completionNs: completedNs === undefined ? null : completedNs - startNs,
+    failure: failure ?? passive,
   };
 }
 
 /** A flow that has stood still for longer than two of its messages take is charged for that time, too. */
-function goodputOf(flow: Flow, { messages, bytes, ns }: Progress, nowNs: number): number {
+function goodputOf({ completedNs, doneNs, progress: { messages, bytes, ns } }: FlowFacts, nowNs: number): number {
   if (messages === 0) return 0;
-  const restNs = flow.completedNs === undefined ? nowNs - flow.doneNs : 0;
+  const restNs = completedNs === undefined ? nowNs - doneNs : 0;
   return (bytes * 8e9) / (restNs > (2 * ns) / messages ? ns + restNs : ns);
 }
 
-function queueResult(probe: QueueProbe, { baseline, network, scenario, events }: FinishedRun): QueueResult {
-  const { marked, dropped, pauses, receivedPauses } = baseline.counts(probe);
-  const sorted = probe.samples.sorted();
-  const { rateBps } = network.cables.get(probe.name)!;
-  const seconds = (events.nowNs - Math.min(scenario.warmup, events.nowNs)) / 1e9;
-  return {
-    port: probe.name,
-    meanBytes: sorted.length === 0 ? 0 : mean(sorted),
-    p50Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.5),
-    p99Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.99),
-    maxBytes: sorted.length === 0 ? 0 : sorted[sorted.length - 1],
-    markedPackets: marked,
-    droppedPackets: dropped,
-    pauseFrames: pauses,
-    receivedPauseFrames: receivedPauses,
-    utilization: seconds > 0 ? (baseline.cableBytes(probe.name) * 8) / (rateBps * seconds) : 0,
-  };
-}
-
-function buffersOf({ switches }: Network, nowNs: number): BufferResult[] {
-  return [...switches].flatMap(([name, { engine }]) => {
-    const { pools } = engine.snapshot(nowNs);
-    if (pools === undefined) return [];
-    const { shared, headroom } = pools;
-    return {
-      switch: name,
-      sharedBytes: shared.sizeBytes,
-      sharedMaxBytes: shared.maxBytes,
-      headroomBytes: headroom.sizeBytes,
-      headroomMaxBytes: headroom.maxBytes,
-    };
-  });
-}
-
 function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: readonly QueueResult[]): Summary {
-  const { scenario } = run;
+  const { scenario, topology, facts } = run;
   const sum = <T>(list: readonly T[], value: (item: T) => number) =>
     list.reduce((total, item) => total + value(item), 0);
-  const endless = flows.filter((_, i) => run.flows[i].plan.bytes === Number.POSITIVE_INFINITY);
+  const endless = flows.filter((_, i) => facts.flows[i].plan.bytes === Number.POSITIVE_INFINITY);
   const goodputs = (endless.length > 0 ? endless : flows).map(({ goodputBps }) => goodputBps);
-  const goodputBps = endless.length > 0 ? sum(endless, (flow) => flow.goodputBps) : goodputOfAll(run.flows);
+  const goodputBps = endless.length > 0 ? sum(endless, (flow) => flow.goodputBps) : goodputOfAll(facts.flows);
   const { mtu } = scenario.nic;
   const counted = endless.length > 0 ? endless : flows;
   const linksBps = capacityBps(
-    run.network.cables,
+    ratesOf(topology.links),
     new Set(counted.map(({ from }) => from)),
     new Set(counted.map(({ to }) => to)),
   );
@@ -235,19 +113,26 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
     maxGoodputBps: Math.max(...goodputs),
     cnps: sum(flows, (flow) => flow.cnps),
     markedPackets: sum(queues, (queue) => queue.markedPackets),
-    droppedPackets: sum(queues, (queue) => queue.droppedPackets) + run.baseline.lostAtHosts,
+    droppedPackets: sum(queues, (queue) => queue.droppedPackets) + facts.lostAtHosts,
     pauseFrames: sum(queues, (queue) => queue.pauseFrames),
     retransmittedPackets: sum(flows, (flow) => flow.retransmittedPackets),
     failedFlows: flows.filter(({ failure }) => failure !== null).length,
     queueMeanBytes: fullest.meanBytes,
     queueP99Bytes: fullest.p99Bytes,
-    completions: completionsOf(run, () => true),
-    smallCompletions: completionsOf(run, ({ plan }) => plan.bytes < SMALL_FLOW_BYTES),
+    completions: completionsOf(facts, () => true),
+    smallCompletions: completionsOf(facts, ({ plan }) => plan.bytes < SMALL_FLOW_BYTES),
   };
 }
 
+/** Both directions of each link. */
+function ratesOf(links: readonly LinkPlan[]): Map<string, { readonly rateBps: number }> {
+  return new Map(
+    links.flatMap(({ a, b, rateBps }) => [`${a}>${b}`, `${b}>${a}`].map((name) => [name, { rateBps }] as const)),
+  );
+}
+
 /** Of flows that end: all their bytes, from the first start to the last completion. */
-function goodputOfAll(flows: readonly Flow[]): number {
+function goodputOfAll(flows: readonly FlowFacts[]): number {
   const bytes = flows.reduce((sum, { doneBytes }) => sum + doneBytes, 0);
   const startNs = Math.min(...flows.map(({ plan }) => plan.startNs));
   const endNs = Math.max(...flows.map(({ doneNs }) => doneNs));
@@ -255,11 +140,11 @@ function goodputOfAll(flows: readonly Flow[]): number {
 }
 
 /** A flow that has begun and not ended counts with the time that it has taken so far: left out, the slowest would make percentiles better. */
-function completionsOf({ flows, events }: FinishedRun, isCounted: (flow: Flow) => boolean): CompletionResult {
+function completionsOf({ flows, nowNs }: PartFacts, isCounted: (flow: FlowFacts) => boolean): CompletionResult {
   const begun = flows.filter(
-    (flow) => flow.plan.bytes < Number.POSITIVE_INFINITY && flow.plan.startNs <= events.nowNs && isCounted(flow),
+    (flow) => flow.plan.bytes < Number.POSITIVE_INFINITY && flow.plan.startNs <= nowNs && isCounted(flow),
   );
-  const times = Float64Array.from(begun, ({ plan, completedNs = events.nowNs }) => completedNs - plan.startNs).sort();
+  const times = Float64Array.from(begun, ({ plan, completedNs = nowNs }) => completedNs - plan.startNs).sort();
   const unfinished = begun.filter(({ completedNs }) => completedNs === undefined).length;
   const at = (p: number) => (times.length === unfinished ? null : quantile(times, p));
   return { count: times.length - unfinished, unfinished, p50Ns: at(0.5), p90Ns: at(0.9), p99Ns: at(0.99) };

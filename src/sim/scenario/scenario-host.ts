@@ -34,6 +34,8 @@ interface HostOptions {
   readonly trace: TraceHash;
   /** Counts the packets of each flow, see {@link Flow.packetsUnderWay}. */
   readonly followsPackets: boolean;
+  /** Completions at the end of a flow that only receives are told from those at the other, see {@link Flow.passiveFailure}. Default: they are not. */
+  readonly tellsEnds?: boolean;
 }
 
 /** One host of a scenario and the flows that end there. */
@@ -51,37 +53,37 @@ export class ScenarioHost {
   readonly #sending = new Map<number, Track>();
   /** Packets that leave and arrive are counted for each flow, so that its queue pairs can be freed. */
   readonly #followsPackets: boolean;
+  readonly #tellsEnds: boolean;
   /** Numbers of queue pairs that have been freed. */
   readonly #freed = new Set<number>();
 
   private constructor(
-    /** Its NIC on the cable. */
-    station: SimStation,
     /** Of all its queue pairs. */
     pd: ProtectionDomain,
     /** Of all its queue pairs. */
     cq: CompletionQueue,
     /** One buffer for all flows. */
     memory: MemoryRegion,
-    followsPackets: boolean,
+    { station, followsPackets, tellsEnds = false }: HostOptions,
   ) {
     this.station = station;
     this.pd = pd;
     this.cq = cq;
     this.memory = memory;
     this.#followsPackets = followsPackets;
+    this.#tellsEnds = tellsEnds;
   }
 
   /** Opens the verbs device of `station`; `trace` hears of every packet. */
-  static async create({ station, memoryBytes, cqDepth, trace, followsPackets }: HostOptions): Promise<ScenarioHost> {
+  static async create(options: HostOptions): Promise<ScenarioHost> {
+    const { station, memoryBytes, cqDepth, trace, followsPackets } = options;
     const device = await RdmaDevice.over(station.host);
     const pd = await device.createPd();
     const host = new ScenarioHost(
-      station,
       pd,
       await device.createCq(cqDepth),
       await pd.regMr(memoryBytes, Access.REMOTE_ALL),
-      followsPackets,
+      options,
     );
     station.onPacket = (isSent, bytes, offset, length, ecn) => {
       trace.add(isSent, bytes, offset, length, ecn);
@@ -115,7 +117,8 @@ export class ScenarioHost {
   /** Hands completions to their flows. */
   poll(nowNs: number): void {
     for (let wc = this.cq.pollOne(); wc !== undefined; wc = this.cq.pollOne()) {
-      this.#flows.get(wc.qpn)!.onCompletion(wc, nowNs);
+      const flow = this.#flows.get(wc.qpn)!;
+      flow.onCompletion(wc, nowNs, this.#tellsEnds && this !== flow.active);
     }
   }
 

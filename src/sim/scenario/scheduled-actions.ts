@@ -1,6 +1,7 @@
 /** What a scenario does to its network while it runs. */
 
 import { RoceError } from '../../core/errors.js';
+import type { NetworkPart } from '../divided-network.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import type { Scenario } from './schema.js';
@@ -9,12 +10,19 @@ type Happening = Scenario['happenings'][number];
 type Outage = Extract<Happening, { do: 'fail' | 'repair' }>;
 type ScheduledAction = Exclude<Happening, Outage>;
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not exist. */
-export function schedule(scenario: Scenario, network: Network, events: EventQueue): void {
+/**
+ * What is done to a node happens in the part of the network that has it, what is done to links in all. Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not
+ * exist.
+ */
+export function schedule(scenario: Scenario, network: Network, events: EventQueue, part: NetworkPart): void {
   for (const [i, action] of scenario.happenings.entries()) {
     const field = `happenings[${i}]`;
-    if (action.do === 'fail' || action.do === 'repair') scheduleOutage(action, network, events, field);
-    else events.at(action.at, actionOf(action, network, field));
+    if (action.do === 'fail' || action.do === 'repair') {
+      scheduleOutage(action, network, events, field);
+      continue;
+    }
+    const act = actionOf(action, network, field);
+    if (part.owns(action.do === 'storm' ? action.host : action.switch)) events.at(action.at, act);
   }
 }
 

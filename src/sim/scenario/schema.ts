@@ -260,6 +260,8 @@ const fields = z.strictObject({
   payload: z.enum(['real', 'virtual']).default('real'),
   /** When the queue pairs of flows are there: all for the whole run, or each from its start until nothing of its flow is on the way. The run is the same. */
   queuePairs: z.enum(['at-start', 'per-flow']).default('at-start'),
+  /** Events of one time have an order that follows from the network, so that the run can be divided among so many cores: every number gives the same result, and none another hash. */
+  cores: z.number().int().min(1).max(64).exactOptional(),
   nic: nic.prefault({}),
   /** Options of every switch: see docs/switch.md. */
   switch: switchConfigSchema.prefault({}),
@@ -276,6 +278,10 @@ export const scenarioSchema = fields
   .refine(({ warmup, duration }) => warmup < duration, {
     path: ['warmup'],
     message: 'the warm-up ends before the run does',
+  })
+  .refine(({ cores, queuePairs }) => cores === undefined || queuePairs === 'at-start', {
+    path: ['queuePairs'],
+    message: 'leave it out where cores are given: to free a queue pair takes knowledge of both its ends',
   })
   .refine(({ sample, duration }) => sample * SERIES_POINTS_MAX >= duration, {
     path: ['sample'],

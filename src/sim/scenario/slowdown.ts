@@ -7,7 +7,7 @@ import { ETHERNET_WIRE_BYTES } from '../../packet/ethernet.js';
 import { quantile } from '../statistics.js';
 import type { LinkPlan, Topology } from '../topology.js';
 import { shortestPaths } from '../topology.js';
-import type { Flow } from './flow.js';
+import type { FlowFacts } from './facts.js';
 import type { SlowdownResult } from './result.js';
 
 /** Parts of equal number of flows, each 5 % of them. */
@@ -81,7 +81,7 @@ export class UnloadedTimes {
 }
 
 /** Of flows that have begun and end; one that has not ended counts with the time so far, so that percentiles are bounds from below. */
-export function slowdownsOf(flows: readonly Flow[], unloaded: UnloadedTimes, nowNs: number): SlowdownResult[] {
+export function slowdownsOf(flows: readonly FlowFacts[], unloaded: UnloadedTimes, nowNs: number): SlowdownResult[] {
   const begun = flows
     .filter(({ plan }) => plan.bytes < Number.POSITIVE_INFINITY && plan.startNs <= nowNs)
     .sort((one, other) => one.plan.bytes - other.plan.bytes);

@@ -2,12 +2,28 @@
 
 import { readU32 } from '../../core/bytes.js';
 
-/** The running fingerprint of one simulation. */
+/** A fingerprint as two 32-bit numbers. */
+export type HashWords = readonly [number, number];
+
+/** The running fingerprint of one simulation, or of one host. */
 export class TraceHash {
   /** Packets that went in. */
   packets = 0;
   #a = 0x811c9dc5;
   #b = 0x9e3779b1;
+
+  /** The fingerprint that goes on from one, or that of several in their order. */
+  static of(hashes: readonly HashWords[]): TraceHash {
+    const trace = new TraceHash();
+    if (hashes.length === 1) [trace.#a, trace.#b] = hashes[0];
+    else {
+      for (const [a, b] of hashes) {
+        trace.#mix(a);
+        trace.#mix(b);
+      }
+    }
+    return trace;
+  }
 
   /** Takes in one packet: its direction, length, ECN bits, and the 12 bytes of its BTH at `offset`. */
   add(isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number): void {
@@ -23,6 +39,11 @@ export class TraceHash {
     this.#mix(Math.round(value) | 0);
   }
 
+  /** The fingerprint so far. */
+  get words(): HashWords {
+    return [this.#a, this.#b];
+  }
+
   /** 16 hex digits. */
   toString(): string {
     return (this.#a >>> 0).toString(16).padStart(8, '0') + (this.#b >>> 0).toString(16).padStart(8, '0');
@@ -32,5 +53,20 @@ export class TraceHash {
   #mix(value: number): void {
     this.#a = Math.imul(this.#a ^ value, 0x01000193);
     this.#b = Math.imul((this.#b ^ value) + (this.#a >>> 16), 0x85ebca6b);
+  }
+}
+
+/** One that also takes in when each packet was sent or taken in. */
+export class TimedTraceHash extends TraceHash {
+  readonly #nowNs: () => number;
+
+  constructor(nowNs: () => number) {
+    super();
+    this.#nowNs = nowNs;
+  }
+
+  override add(isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number): void {
+    super.add(isSent, bytes, offset, length, ecn);
+    this.addNumber(this.#nowNs());
   }
 }

@@ -1,0 +1,112 @@
+/** Counters at the end of the warm-up, and what they have grown by since. */
+
+import type { Cable } from '../cable.js';
+import type { Network } from '../network.js';
+import type { Flow } from './flow.js';
+import type { Probes, QueueProbe } from './probes.js';
+
+/** What had been counted when the warm-up ended. */
+export class Baseline {
+  readonly #network: Network;
+  readonly #flows: readonly Flow[];
+  readonly #probes: Probes;
+  readonly #progress = new Map<Flow, Progress>();
+  readonly #queues = new Map<QueueProbe, QueueCounts>();
+  readonly #cableBytes = new Map<string, number>();
+  #lostAtHosts = 0;
+
+  constructor(network: Network, flows: readonly Flow[], probes: Probes) {
+    this.#network = network;
+    this.#flows = flows;
+    this.#probes = probes;
+  }
+
+  /** Notes where flows, queues, hosts and cables stand now. */
+  take(): void {
+    for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
+    for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
+    this.#lostAtHosts = lostAtHosts(this.#network);
+    for (const [name, cable] of this.#network.cables) this.#cableBytes.set(name, bytesOn(cable));
+  }
+
+  /** What the flow has completed since, and in which time: from completion to completion. */
+  progress(flow: Flow): Progress {
+    const now = progressOf(flow);
+    const before = this.#progress.get(flow) ?? { ...NO_PROGRESS, ns: flow.plan.startNs };
+    return {
+      messages: now.messages - before.messages,
+      bytes: now.bytes - before.bytes,
+      ns: now.ns - before.ns,
+      cnps: now.cnps - before.cnps,
+      retransmitted: now.retransmitted - before.retransmitted,
+    };
+  }
+
+  /** What the queue's counters have grown by since {@link take}; all of it if there was none. */
+  counts(probe: QueueProbe): QueueCounts {
+    const now = countsOf(probe);
+    const before = this.#queues.get(probe);
+    if (before === undefined) return now;
+    return {
+      marked: now.marked - before.marked,
+      dropped: now.dropped - before.dropped,
+      pauses: now.pauses - before.pauses,
+      receivedPauses: now.receivedPauses - before.receivedPauses,
+    };
+  }
+
+  /** Packets that hosts had no room for. */
+  get lostAtHosts(): number {
+    return lostAtHosts(this.#network) - this.#lostAtHosts;
+  }
+
+  /** On the cable, overhead included. */
+  cableBytes(name: string): number {
+    return bytesOn(this.#network.cables.get(name)!) - (this.#cableBytes.get(name) ?? 0);
+  }
+}
+
+function bytesOn({ bytes, frames, frameOverheadBytes }: Cable): number {
+  return bytes + frames * frameOverheadBytes;
+}
+
+function lostAtHosts({ stations }: Network): number {
+  return [...stations.values()].reduce((sum, { lostPackets }) => sum + lostPackets, 0);
+}
+
+/** What a flow has completed, and what that took. */
+export interface Progress {
+  /** Completed. */
+  readonly messages: number;
+  /** Payload of these. */
+  readonly bytes: number;
+  /** From completion to completion. */
+  readonly ns: number;
+  /** Congestion notifications that the source has received. */
+  readonly cnps: number;
+  /** Data packets sent again. */
+  readonly retransmitted: number;
+}
+
+const NO_PROGRESS: Progress = { messages: 0, bytes: 0, ns: 0, cnps: 0, retransmitted: 0 };
+
+function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }: Flow): Progress {
+  return { messages, bytes: doneBytes, ns: doneNs, cnps, retransmitted: retransmittedPackets };
+}
+
+/** Counters of an egress queue. */
+interface QueueCounts {
+  readonly marked: number;
+  readonly dropped: number;
+  readonly pauses: number;
+  readonly receivedPauses: number;
+}
+
+function countsOf({ node, port }: QueueProbe): QueueCounts {
+  return {
+    marked: node.markedPackets(port),
+    dropped: node.droppedPackets(port),
+    pauses: node.pauseFrames(port),
+    receivedPauses: node.receivedPauseFrames(port),
+  };
+}

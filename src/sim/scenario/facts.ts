@@ -1,0 +1,129 @@
+/** What a run leaves behind as plain data: of all of its network, or of one part of it. Parts are put together, and then reported. */
+
+import type { Cable } from '../cable.js';
+import { mean, quantile } from '../statistics.js';
+import type { Baseline, Progress } from './baseline.js';
+import type { Flow } from './flow.js';
+import type { FlowPlan } from './flow-plan.js';
+import type { Probes, QueueProbe } from './probes.js';
+import type { BufferResult, QueueResult } from './result.js';
+import type { ScenarioRun } from './scenario-run.js';
+import type { HashWords } from './trace-hash.js';
+
+/** How far a flow came. */
+export interface FlowFacts {
+  /** What was planned. */
+  readonly plan: Pick<FlowPlan, 'id' | 'from' | 'to' | 'startNs' | 'bytes'>;
+  /** Payload of completed messages. */
+  readonly doneBytes: number;
+  /** Virtual time of the last completion; before the first, when the flow starts. */
+  readonly doneNs: number;
+  /** Virtual time at which all bytes were done. */
+  readonly completedNs: number | undefined;
+  /** Why it failed, as {@link Flow.failure}. */
+  readonly failure: string | undefined;
+  /** The same at the end that posts nothing, where ends are told apart. */
+  readonly passiveFailure: string | undefined;
+  /** Since the warm-up. */
+  readonly progress: Progress;
+  /** Payload sent for the first time in each interval, bits/s; undefined where another part has its source. */
+  readonly rateBps: readonly number[] | undefined;
+}
+
+/** One egress queue. */
+export interface QueueFacts {
+  /** Among all queues of the network, from 0. */
+  readonly place: number;
+  /** Its samples and counters. */
+  readonly result: QueueResult;
+  /** Bytes at each sample of the series. */
+  readonly series: readonly number[];
+}
+
+/** What one part of a run counted. Of nodes of other parts it knows nothing. */
+export interface PartFacts {
+  /** When it ended. */
+  readonly nowNs: number;
+  /** Of each host that has flows, by its place in the topology; one of the whole run where events have no order by the network. */
+  readonly hashes: ReadonlyArray<{ readonly place: number; readonly words: HashWords }>;
+  /** That its nodes have sent. */
+  readonly frames: number;
+  /** Packets that its hosts had no room for. */
+  readonly lostAtHosts: number;
+  /** All flows, by id. */
+  readonly flows: readonly FlowFacts[];
+  /** Of its switches. */
+  readonly queues: readonly QueueFacts[];
+  /** Of those of its switches that have one. */
+  readonly buffers: readonly BufferResult[];
+  /** Times of the samples. */
+  readonly timeNs: readonly number[];
+  /** In each interval. */
+  readonly cnps: readonly number[];
+  /** In each interval. */
+  readonly pauseFrames: readonly number[];
+}
+
+/** The facts of a run as it stands now. */
+export function factsOf(run: ScenarioRun): PartFacts {
+  const { network, probes, baseline, events, part } = run;
+  return {
+    nowNs: events.nowNs,
+    hashes: run.hashes(),
+    frames: [...network.cables.values()].reduce((sum, { frames }) => sum + frames, 0),
+    lostAtHosts: baseline.lostAtHosts,
+    flows: run.flows.map((flow) => flowFacts(flow, baseline, probes)),
+    queues: probes.queues.flatMap((probe, place) =>
+      probe.isWatched ? [{ place, result: queueResult(probe, run), series: probe.series }] : [],
+    ),
+    buffers: [...network.switches].flatMap(([name, { engine }]) => {
+      const pools = part.owns(name) ? engine.snapshot(events.nowNs).pools : undefined;
+      if (pools === undefined) return [];
+      const { shared, headroom } = pools;
+      return {
+        switch: name,
+        sharedBytes: shared.sizeBytes,
+        sharedMaxBytes: shared.maxBytes,
+        headroomBytes: headroom.sizeBytes,
+        headroomMaxBytes: headroom.maxBytes,
+      };
+    }),
+    timeNs: probes.times,
+    cnps: probes.cnps,
+    pauseFrames: probes.pauseFrames,
+  };
+}
+
+function flowFacts(flow: Flow, baseline: Baseline, probes: Probes): FlowFacts {
+  const { id, from, to, startNs, bytes } = flow.plan;
+  const { doneBytes, doneNs, completedNs, failure, passiveFailure } = flow;
+  return {
+    plan: { id, from, to, startNs, bytes },
+    doneBytes,
+    doneNs,
+    completedNs,
+    failure,
+    passiveFailure,
+    progress: baseline.progress(flow),
+    rateBps: probes.rateBps[id],
+  };
+}
+
+function queueResult(probe: QueueProbe, { baseline, network, scenario, events }: ScenarioRun): QueueResult {
+  const { marked, dropped, pauses, receivedPauses } = baseline.counts(probe);
+  const sorted = probe.samples.sorted();
+  const { rateBps }: Cable = network.cables.get(probe.name)!;
+  const seconds = (events.nowNs - Math.min(scenario.warmup, events.nowNs)) / 1e9;
+  return {
+    port: probe.name,
+    meanBytes: sorted.length === 0 ? 0 : mean(sorted),
+    p50Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.5),
+    p99Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.99),
+    maxBytes: sorted.length === 0 ? 0 : sorted[sorted.length - 1],
+    markedPackets: marked,
+    droppedPackets: dropped,
+    pauseFrames: pauses,
+    receivedPauseFrames: receivedPauses,
+    utilization: seconds > 0 ? (baseline.cableBytes(probe.name) * 8) / (rateBps * seconds) : 0,
+  };
+}

@@ -1,0 +1,62 @@
+/** A scenario divided into parts that run in turn on one thread, as their threads would side by side. */
+
+import { divide, lookaheadNs } from '../../src/sim/divided-network.js';
+import { factsOf } from '../../src/sim/scenario/facts.js';
+import { mergeFacts } from '../../src/sim/scenario/merge-facts.js';
+import { report } from '../../src/sim/scenario/report.js';
+import type { ScenarioResult } from '../../src/sim/scenario/result.js';
+import { STEPS } from '../../src/sim/scenario/run.js';
+import { ScenarioRun } from '../../src/sim/scenario/scenario-run.js';
+import type { Scenario } from '../../src/sim/scenario/schema.js';
+import { topologyOf } from '../../src/sim/scenario/topology-of.js';
+
+interface DividedRun {
+  readonly result: ScenarioResult;
+  /** Frames that went from one part to another. */
+  readonly crossings: number;
+  /** Windows in which the parts ran. */
+  readonly windows: number;
+}
+
+/** `stretch`: times the lookahead that is right. */
+export async function runDivided(scenario: Scenario, parts: number, stretch = 1): Promise<DividedRun> {
+  const topology = topologyOf(scenario.topology);
+  const partOf = divide(topology, parts);
+  const aheadNs = stretch * lookaheadNs(topology.links, partOf);
+  const ends = topology.links.flatMap(({ a, b }) => [b, a]);
+  let crossings = 0;
+  let windows = 0;
+  const runs: ScenarioRun[] = [];
+  for (let me = 0; me < parts; me++) {
+    runs.push(
+      await ScenarioRun.prepare(
+        scenario,
+        {},
+        {
+          owns: (node) => partOf.get(node) === me,
+          departureOf: (cable) => (arrivalNs, bytes, offset, length) => {
+            crossings++;
+            runs[partOf.get(ends[cable])!].deliver(cable, arrivalNs, bytes, offset, length);
+          },
+        },
+      ),
+    );
+  }
+  const ended = new Uint8Array(runs[0].flows.length);
+  for (const run of runs) run.start();
+  for (let step = 1; step <= STEPS; step++) {
+    const untilNs = (scenario.duration * step) / STEPS;
+    for (;;) {
+      const firstNs = Math.min(...runs.map(({ nextNs }) => nextNs));
+      if (firstNs > untilNs) break;
+      windows++;
+      for (const run of runs) run.runBefore(firstNs + aheadNs, untilNs);
+    }
+    for (const run of runs) run.pass(untilNs);
+    await Promise.resolve();
+    for (const run of runs) run.markEnded(ended);
+    if (ended.every((flag) => flag !== 0)) break;
+  }
+  const facts = mergeFacts(runs.map(factsOf), topology);
+  return { result: report({ scenario, topology, facts, wallSeconds: 0 }), crossings, windows };
+}
