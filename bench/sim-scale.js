@@ -4,9 +4,10 @@
  * its own, so that the largest resident set is that of this size.
  *
  *   npm run build && node bench/sim-scale.js [--hosts 2,8,32,128,320,1024] [--payload real|virtual] [--queue-pairs at-start|per-flow] [--microseconds 10000]
- *     [--load 0.5] [--flow-bytes 10000] [--json]
+ *     [--load 0.5] [--flow-bytes 10000] [--cores 2] [--json]
  *
  * `--microseconds` is the virtual time of each size; without it larger networks run shorter. `--flow-bytes` makes flows of any size up to it in the place of web-search.
+ * `--cores` divides the run among so many threads; times are those of the clock then, and `waited` is the share of it in which each thread waited for the others.
  * `connected` in the table is how many flows had queue pairs at a time.
  */
 
@@ -14,6 +15,7 @@ import { execFileSync } from 'node:child_process';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { runOnCores } from '../dist/cli/sim/cores/run-on-cores.js';
 import { runScenario } from '../dist/sim/scenario/run.js';
 import { parseScenario } from '../dist/sim/scenario/schema.js';
 
@@ -29,6 +31,7 @@ const { values } = parseArgs({
     microseconds: { type: 'string' },
     load: { type: 'string', default: '0.5' },
     'flow-bytes': { type: 'string' },
+    cores: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -46,6 +49,7 @@ const processorNs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) * 1e3;
 };
+const nowNs = () => performance.now() * 1e6;
 
 /** @param {number} hosts */
 async function measure(hosts) {
@@ -60,30 +64,34 @@ async function measure(hosts) {
           [Number(bytes), 100],
         ];
   let connected = 0;
-  const result = await runScenario(
-    parseScenario({
-      name: 'scale',
-      duration: `${microseconds}us`,
-      topology: topologyOf(hosts),
-      payload: values.payload,
-      queuePairs: values['queue-pairs'],
-      nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
-      switch: {
-        pfc: { priorities: [0] },
-        buffer: { totalBytes: 32_000_000 },
-        ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
-      },
-      flows: [
-        { kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: Number(values.load), sizes },
-      ],
-    }),
-    {
-      realNowNs: processorNs,
-      onConnections: (count) => {
-        connected = Math.max(connected, count);
-      },
+  const scenario = parseScenario({
+    name: 'scale',
+    duration: `${microseconds}us`,
+    topology: topologyOf(hosts),
+    payload: values.payload,
+    queuePairs: values['queue-pairs'],
+    ...(values.cores !== undefined && { cores: Number(values.cores) }),
+    nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
+    switch: {
+      pfc: { priorities: [0] },
+      buffer: { totalBytes: 32_000_000 },
+      ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
     },
-  );
+    flows: [{ kind: 'poisson', from: `h0..h${hosts - 1}`, to: `h0..h${hosts - 1}`, load: Number(values.load), sizes }],
+  });
+  const startedNs = nowNs();
+  const { result, work } =
+    (scenario.cores ?? 1) > 1
+      ? await runOnCores(scenario, { signal: new AbortController().signal, onProgress() {} })
+      : {
+          result: await runScenario(scenario, {
+            realNowNs: values.cores === undefined ? processorNs : nowNs,
+            onConnections: (count) => {
+              connected = Math.max(connected, count);
+            },
+          }),
+          work: [],
+        };
   return {
     hosts,
     flows: result.flows.length,
@@ -91,7 +99,10 @@ async function measure(hosts) {
     traceHash: result.traceHash,
     packetEvents: result.packetEvents,
     virtualUs: result.virtualSeconds * 1e6,
-    setUpSeconds: (processorNs() - begunNs) / 1e9 - result.wallSeconds,
+    setUpSeconds:
+      (values.cores === undefined ? processorNs() - begunNs : nowNs() - startedNs) / 1e9 - result.wallSeconds,
+    processorSeconds: (processorNs() - begunNs) / 1e9,
+    waitedShares: work.map(({ seconds, waitedSeconds }) => waitedSeconds / seconds),
     seconds: result.wallSeconds,
     eventsPerSecond: result.eventsPerSecond,
     memoryBytes: process.resourceUsage().maxRSS * 1024,
@@ -110,9 +121,9 @@ else {
   if (values.json) process.stdout.write(`${JSON.stringify({ rows })}\n`);
   else {
     process.stdout.write(
-      '| hosts | virtual time | flows | connected | packet events | set-up | run | million a second | memory |\n',
+      '| hosts | virtual time | flows | connected | packet events | set-up | run | processor | waited | million a second | memory |\n',
     );
-    process.stdout.write('|---|---|---|---|---|---|---|---|---|\n');
+    process.stdout.write('|---|---|---|---|---|---|---|---|---|---|---|\n');
     for (const row of rows) {
       const cells = [
         row.hosts,
@@ -122,6 +133,8 @@ else {
         row.packetEvents,
         `${row.setUpSeconds.toFixed(1)} s`,
         `${row.seconds.toFixed(1)} s`,
+        `${row.processorSeconds.toFixed(1)} s`,
+        row.waitedShares.map((share) => `${Math.round(100 * share)} %`).join(', ') || '-',
         (row.eventsPerSecond / 1e6).toFixed(2),
         `${(row.memoryBytes / 1e6).toFixed(0)} MB`,
       ];

@@ -18,7 +18,7 @@ import { FIGURES, figureNamed } from '../sim/figures/index.js';
 import { FrameCapture } from '../sim/frame-capture.js';
 import { loadDocument, loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
-import { runWatched } from '../sim/run-watched.js';
+import { runOnCoresWatched, runWatched } from '../sim/run-watched.js';
 import { SeriesFile } from '../sim/series-file.js';
 import { StationTrace } from '../sim/station-trace.js';
 import { sweepHere } from '../sim/sweep/local-executor.js';
@@ -56,6 +56,7 @@ interface RunOptions extends SimOptions {
   readonly topology?: string;
   readonly flows?: string;
   readonly flowFormat?: Ns3FlowFormat;
+  readonly cores?: number;
 }
 
 interface SweepOptions extends SimOptions {
@@ -95,6 +96,7 @@ Examples:
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--set <path=value>', 'override a field; may be repeated', collect)
     .option('--seed <n>', 'seed of all random numbers', countOption)
+    .option('--cores <n>', 'compute on so many cores; every number gives the same result', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
     .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
     .option('--topology <file>', "a topology file of HPCC's simulator or ns3-rdma in the place of the scenario's")
@@ -114,6 +116,7 @@ Examples:
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
   rocev2 sim run dcqcn-n2-4us --pcap h2.pcapng --at h2
   rocev2 sim run dcqcn-n16-4us --set payload=virtual
+  rocev2 sim run fabric.json --cores 2
   rocev2 sim run dcqcn-n2-4us --trace h0.ndjson --at h0 --series rates.csv --set sample=10us
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
 Fields of a scenario file: docs/lab.md.`,
@@ -237,8 +240,11 @@ async function figure(name: string | undefined, options: FigureOptions, output: 
   output.document('sim-figure', { figures: [result] });
 }
 
-function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string; set: string[] } {
-  return { name, set: [...set, ...(seed === undefined ? [] : [`seed=${seed}`])] };
+function choiceOf(name: string, { set = [], seed, cores }: RunOptions): { name: string; set: string[] } {
+  const given = Object.entries({ seed, cores }).flatMap(([field, value]) =>
+    value === undefined ? [] : [`${field}=${value}`],
+  );
+  return { name, set: [...set, ...given] };
 }
 
 async function run(name: string, options: RunOptions, output: Output): Promise<void> {
@@ -275,6 +281,12 @@ async function runCaptured(scenario: Scenario, options: RunOptions, output: Outp
   const { pcap, trace: tracePath, series: seriesPath, at } = options;
   if (at !== undefined && pcap === undefined && tracePath === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap and --trace');
+  }
+  if ((scenario.cores ?? 1) > 1) {
+    if (pcap !== undefined || tracePath !== undefined || seriesPath !== undefined) {
+      throw new CommandFailure(EXIT_USAGE, '--pcap, --trace and --series need --cores 1, which gives the same run');
+    }
+    return await runOnCoresWatched(scenario, output);
   }
   const host = at ?? receiverOf(scenario);
   const capture = pcap === undefined ? undefined : await FrameCapture.create(pcap, host);

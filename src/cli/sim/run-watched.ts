@@ -7,6 +7,7 @@ import type { ScenarioResult } from '../../sim/scenario/result.js';
 import { runScenario, type WatchedRunOptions } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import type { Output } from '../output.js';
+import { runOnCores } from './cores/run-on-cores.js';
 import type { FrameCapture } from './frame-capture.js';
 import type { SeriesFile } from './series-file.js';
 import type { StationTrace } from './station-trace.js';
@@ -44,4 +45,18 @@ export async function runWatched(
       return !output.io.interrupted.aborted;
     },
   }).finally(() => progress.stop());
+}
+
+/** The same for a scenario that gives several cores. */
+export async function runOnCoresWatched(scenario: Scenario, output: Output): Promise<ScenarioResult> {
+  const progress = output.progress(100);
+  const run = runOnCores(scenario, {
+    signal: output.io.interrupted,
+    onProgress: (done) =>
+      progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`),
+  });
+  const { result, work } = await run.finally(() => progress.stop());
+  const shares = work.map(({ seconds, waitedSeconds }) => `${Math.round((100 * waitedSeconds) / seconds)} %`);
+  output.note(`${scenario.cores} cores; each waited for the others ${shares.join(', ')} of the time`);
+  return result;
 }

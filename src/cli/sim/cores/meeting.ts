@@ -1,0 +1,96 @@
+/**
+ * Where the threads of a divided run wait for each other: each brings a time, and all leave with the least of them. What a thread has written before it comes is seen by all who have left.
+ */
+
+import { RoceError } from '../../../core/errors.js';
+
+const ARRIVED = 0;
+const MEETINGS = 1;
+const GIVEN_UP = 2;
+/** Looks at whether all are there before the thread sleeps: a sleep costs more than a short wait. */
+const LOOKS = 2_000;
+/** A thread that sleeps looks so often whether the run has been given up, and whether somebody waits for it to read. */
+const SLEEP_MS = 5;
+
+/** What the threads share. */
+export interface MeetingMemory {
+  /** How many have come, how often all have met, whether the run has been given up. */
+  readonly state: SharedArrayBuffer;
+  /** Times, two of each thread: those of this meeting must stay while the first have gone on to the next. */
+  readonly times: SharedArrayBuffer;
+}
+
+/** Memory for a meeting of so many. */
+export function newMeetingMemory(members: number): MeetingMemory {
+  return { state: new SharedArrayBuffer(3 * 4), times: new SharedArrayBuffer(2 * members * 8) };
+}
+
+/** Nobody need come any more: all who wait or will come are refused. */
+export function giveUp({ state }: MeetingMemory): void {
+  const numbers = new Int32Array(state);
+  Atomics.store(numbers, GIVEN_UP, 1);
+  Atomics.notify(numbers, MEETINGS);
+}
+
+/** One member's view. */
+export class Meeting {
+  readonly #state: Int32Array;
+  readonly #times: Float64Array;
+  readonly #members: number;
+  readonly #me: number;
+  readonly #nowNs: () => number;
+  readonly #whileWaiting: () => void;
+  #isOdd = 0;
+  /** Real time spent waiting. */
+  waitedNs = 0;
+  /** Meetings so far. */
+  meetings = 0;
+
+  /** `me`: from 0. `nowNs`: real time. `whileWaiting` is called now and then. */
+  constructor({ state, times }: MeetingMemory, me: number, nowNs: () => number, whileWaiting: () => void) {
+    this.#state = new Int32Array(state);
+    this.#times = new Float64Array(times);
+    this.#members = this.#times.length / 2;
+    this.#me = me;
+    this.#nowNs = nowNs;
+    this.#whileWaiting = whileWaiting;
+  }
+
+  /** Waits until all are there; the least time that anybody has brought. Throws ERR_ROCE_ABORTED after {@link giveUp}. */
+  meet(timeNs: number): number {
+    this.meetings++;
+    this.#isOdd ^= 1;
+    const first = this.#isOdd * this.#members;
+    const times = this.#times;
+    times[first + this.#me] = timeNs;
+    const meeting = Atomics.load(this.#state, MEETINGS);
+    if (Atomics.add(this.#state, ARRIVED, 1) === this.#members - 1) {
+      Atomics.store(this.#state, ARRIVED, 0);
+      Atomics.add(this.#state, MEETINGS, 1);
+      Atomics.notify(this.#state, MEETINGS);
+    } else {
+      const sinceNs = this.#nowNs();
+      this.#wait(meeting);
+      this.waitedNs += this.#nowNs() - sinceNs;
+    }
+    let least = times[first];
+    for (let i = 1; i < this.#members; i++) if (times[first + i] < least) least = times[first + i];
+    return least;
+  }
+
+  /** Throws ERR_ROCE_ABORTED after {@link giveUp}. */
+  checkGivenUp(): void {
+    if (Atomics.load(this.#state, GIVEN_UP) !== 0) {
+      throw new RoceError('ERR_ROCE_ABORTED', 'another part of the run has failed');
+    }
+  }
+
+  #wait(meeting: number): void {
+    for (let look = 0; look < LOOKS; look++) if (Atomics.load(this.#state, MEETINGS) !== meeting) return;
+    while (Atomics.load(this.#state, MEETINGS) === meeting) {
+      this.checkGivenUp();
+      this.#whileWaiting();
+      Atomics.wait(this.#state, MEETINGS, meeting, SLEEP_MS);
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/** The thread of one part of a divided run: takes a {@link PartTask}, posts a {@link PartMessage} each step and one at the end. */
+
+import { setImmediate } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { NS_PER_S } from '../../../core/units.js';
+import { loadExtensions } from '../../../driver/extensions.js';
+import { nowNs } from '../../../driver/system-clock.js';
+import { divide, lookaheadNs } from '../../../sim/divided-network.js';
+import { factsOf, type PartFacts } from '../../../sim/scenario/facts.js';
+import { STEPS } from '../../../sim/scenario/run.js';
+import { ScenarioRun } from '../../../sim/scenario/scenario-run.js';
+import type { Scenario } from '../../../sim/scenario/schema.js';
+import { topologyOf } from '../../../sim/scenario/topology-of.js';
+import { FrameRing, type RingMemory } from './frame-ring.js';
+import { Meeting, type MeetingMemory } from './meeting.js';
+
+/** The parameters of the thread. */
+export interface PartTask {
+  /** What is run. */
+  readonly scenario: Scenario;
+  /** Modules to load before the run. */
+  readonly extensions: readonly string[];
+  /** Its number, from 0. */
+  readonly me: number;
+  /** How many there are. */
+  readonly parts: number;
+  /** Where they wait for each other. */
+  readonly meeting: MeetingMemory;
+  /** By writer, then by reader. */
+  readonly rings: ReadonlyArray<readonly RingMemory[]>;
+  /** A byte of each flow: not 0 if it has ended. */
+  readonly ended: SharedArrayBuffer;
+  /** Two numbers: somebody has asked for the end; the run ends with this step. */
+  readonly stop: SharedArrayBuffer;
+}
+
+/** What the thread tells. */
+export type PartMessage =
+  | { readonly kind: 'progress'; readonly done: number }
+  | { readonly kind: 'end'; readonly facts: PartFacts; readonly work: PartWork };
+
+/** What a part has done, in real time. */
+export interface PartWork {
+  /** From when all parts were ready to the end. */
+  readonly seconds: number;
+  /** Of these, waiting for other parts. */
+  readonly waitedSeconds: number;
+  /** Times that it met the others. */
+  readonly meetings: number;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+const ASKED = 0;
+const DECIDED = 1;
+
+parentPort!.postMessage(await runPart(workerData as PartTask));
+
+async function runPart({
+  scenario,
+  extensions,
+  me,
+  parts,
+  meeting: memory,
+  rings,
+  ended,
+  stop,
+}: PartTask): Promise<PartMessage> {
+  await loadExtensions(extensions);
+  const topology = topologyOf(scenario.topology);
+  const partOf = divide(topology, parts);
+  const aheadNs = lookaheadNs(topology.links, partOf);
+  const ends = [...topology.links].flatMap(({ a, b }) => [b, a]);
+  /** The earliest arrival of what was sent since the last meeting. */
+  let sentNs = NEVER;
+  const run: ScenarioRun = await ScenarioRun.prepare(
+    scenario,
+    {},
+    {
+      owns: (node) => partOf.get(node) === me,
+      departureOf: (cable) => {
+        const to = partOf.get(ends[cable])!;
+        return (arrivalNs, bytes, offset, length) => {
+          if (arrivalNs < sentNs) sentNs = arrivalNs;
+          outgoing[to].write(cable, arrivalNs, bytes, offset, length);
+        };
+      },
+    },
+  );
+  const { storage } = run.network;
+  const outgoing = rings[me].map((ring) => new FrameRing(ring, storage, () => onFull()));
+  const incoming = rings.filter((_, from) => from !== me).map((written) => new FrameRing(written[me], storage));
+  const take: ScenarioRun['deliver'] = (cable, arrivalNs, bytes, offset, length) =>
+    run.deliver(cable, arrivalNs, bytes, offset, length);
+  const receive = (): void => {
+    for (const ring of incoming) ring.readAll(take);
+  };
+  const meeting = new Meeting(memory, me, nowNs, receive);
+  const onFull = (): void => {
+    meeting.checkGivenUp();
+    receive();
+  };
+  const endedFlows = new Uint8Array(ended);
+  const stopping = new Int32Array(stop);
+  run.start();
+  meeting.meet(0);
+  const startedNs = nowNs();
+  meeting.waitedNs = 0;
+  for (let step = 1; step <= STEPS; step++) {
+    const untilNs = (scenario.duration * step) / STEPS;
+    for (;;) {
+      const firstNs = meeting.meet(Math.min(run.nextNs, sentNs));
+      sentNs = NEVER;
+      receive();
+      if (firstNs > untilNs) break;
+      run.runBefore(firstNs + aheadNs, untilNs);
+    }
+    run.pass(untilNs);
+    await setImmediate(); // As in a run that is not divided, promises go on between steps.
+    run.markEnded(endedFlows);
+    if (me === 0) {
+      parentPort!.postMessage({ kind: 'progress', done: step / STEPS } satisfies PartMessage);
+      stopping[DECIDED] = Atomics.load(stopping, ASKED);
+    }
+    meeting.meet(0);
+    if (stopping[DECIDED] !== 0 || endedFlows.every((flag) => flag !== 0)) break;
+  }
+  const work = {
+    seconds: (nowNs() - startedNs) / NS_PER_S,
+    waitedSeconds: meeting.waitedNs / NS_PER_S,
+    meetings: meeting.meetings,
+  };
+  return { kind: 'end', facts: factsOf(run), work };
+}

@@ -1,0 +1,90 @@
+/**
+ * Runs one scenario on several cores: its network is divided by racks, each part has a thread of this process. The result is that of one core, see docs/lab.md.
+ */
+
+import { Worker } from 'node:worker_threads';
+import { SeededRandom } from '../../../core/random.js';
+import { loadedExtensions } from '../../../driver/extensions.js';
+import { divide } from '../../../sim/divided-network.js';
+import { planFlows } from '../../../sim/scenario/flow-plan.js';
+import { mergeFacts } from '../../../sim/scenario/merge-facts.js';
+import { report } from '../../../sim/scenario/report.js';
+import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import type { Scenario } from '../../../sim/scenario/schema.js';
+import { topologyOf } from '../../../sim/scenario/topology-of.js';
+import { newRingMemory } from './frame-ring.js';
+import { giveUp, newMeetingMemory } from './meeting.js';
+import type { PartMessage, PartTask, PartWork } from './part-thread.js';
+
+/** Of all rings that a part reads. What cuts a network in two carries less in a window of a microsecond. */
+const RING_BYTES = 16 * 2 ** 20;
+
+/** How a divided run talks to whoever waits for it. */
+interface CoresOptions {
+  /** Ends the run after the step that it is in, with the result until then. */
+  readonly signal: AbortSignal;
+  /** Called with the share of virtual time that has passed. */
+  readonly onProgress: (done: number) => void;
+}
+
+/** What a divided run gives. */
+interface CoresResult {
+  readonly result: ScenarioResult;
+  /** Of each part. */
+  readonly work: readonly PartWork[];
+}
+
+type PartEnd = Extract<PartMessage, { kind: 'end' }>;
+
+/**
+ * The result of a scenario that gives `cores`. Throws ERR_ROCE_CONFLICT if its network has fewer racks than that, and what {@link runScenario} throws.
+ */
+export async function runOnCores(scenario: Scenario, { signal, onProgress }: CoresOptions): Promise<CoresResult> {
+  const topology = topologyOf(scenario.topology);
+  const parts = scenario.cores!;
+  divide(topology, parts); // A network that cannot be divided is refused here.
+  const numbers = Array.from({ length: parts }, (_, i) => i);
+  const meeting = newMeetingMemory(parts);
+  const stop = new SharedArrayBuffer(2 * 4);
+  const task: Omit<PartTask, 'me'> = {
+    scenario,
+    extensions: loadedExtensions(),
+    parts,
+    meeting,
+    rings: numbers.map((from) => numbers.map((to) => newRingMemory(from === to ? 0 : RING_BYTES / parts))),
+    ended: new SharedArrayBuffer(planFlows(scenario, topology, new SeededRandom(scenario.seed)).length),
+    stop,
+  };
+  const ask = () => Atomics.store(new Int32Array(stop), 0, 1);
+  if (signal.aborted) ask();
+  signal.addEventListener('abort', ask, { once: true });
+  const threads = numbers.map(
+    (me) =>
+      new Worker(new URL('./part-thread.js', import.meta.url), { workerData: { ...task, me } satisfies PartTask }),
+  );
+  try {
+    const ends = await Promise.all(threads.map((thread) => endOf(thread, onProgress)));
+    const facts = mergeFacts(
+      ends.map((end) => end.facts),
+      topology,
+    );
+    const work = ends.map((end) => end.work);
+    const wallSeconds = Math.max(...work.map(({ seconds }) => seconds));
+    return { result: report({ scenario, topology, facts, wallSeconds }), work };
+  } finally {
+    signal.removeEventListener('abort', ask);
+    giveUp(meeting);
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+}
+
+function endOf(thread: Worker, onProgress: (done: number) => void): Promise<PartEnd> {
+  return new Promise((resolve, reject) => {
+    thread.on('message', (message: PartMessage) => {
+      if (message.kind === 'end') resolve(message);
+      else onProgress(message.done);
+    });
+    thread.once('error', reject);
+    thread.once('exit', (code) => reject(new Error(`a part of the run ended with code ${code}`))); // Without effect after its end.
+  });
+}
