@@ -214,6 +214,11 @@ export async function diskOwner({ manager, timing }: DiskParts, name: string): P
   }
 }
 
+function inUse(name: string): RpcError {
+  const what = 'end the program that has it; the lease of one that died ends 30 s after it was last heard';
+  return new RpcError('BUSY', `the disk '${name}' is in use: ${what}`);
+}
+
 /** Deletes a disk. What snapshots and clones share with it stays. Rejects with MISSING, or BUSY while it has an owner. */
 export async function removeDisk({ manager, timing }: DiskParts, name: string): Promise<void> {
   let isGone = true;
@@ -222,6 +227,7 @@ export async function removeDisk({ manager, timing }: DiskParts, name: string): 
       await manager.call('deleteStream', { stream }, timing.callMs);
       isGone = false;
     } catch (error) {
+      if (codeOf(error) === 'BUSY') throw inUse(name);
       if (codeOf(error) !== 'MISSING') throw error; // Half of it may have been deleted before.
     }
   }

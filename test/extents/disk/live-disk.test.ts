@@ -92,7 +92,10 @@ describe('a disk over a cluster on sockets', () => {
     await using first = await client.openDisk('vol', { owner: 'first' });
     await first.write(0, Buffer.from('1'));
     await expect(client.openDisk('vol')).rejects.toThrow('belongs to first');
-    await expect(client.deleteDisk('vol')).rejects.toMatchObject({ remoteCode: 'BUSY' });
+    await expect(client.deleteDisk('vol')).rejects.toMatchObject({
+      remoteCode: 'BUSY',
+      message: expect.stringContaining("the disk 'vol' is in use: end the program that has it"),
+    });
     await using second = await client.openDisk('vol', { takeOver: true });
     await expect(first.write(0, Buffer.from('2'))).rejects.toThrow("EIO: the disk 'vol' is not ours any more");
     await expect(first.read(0, 1, Buffer.alloc(1))).rejects.toThrow('is not ours any more');
