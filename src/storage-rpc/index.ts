@@ -5,7 +5,7 @@
  */
 
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
-export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from './disk/block-device.js';
+export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno, NotOwnerError } from './disk/block-device.js';
 export type { DiskIdentity } from './disk/disk-identity.js';
 export { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
 export { MemoryDevice } from './disk/memory-device.js';
