@@ -141,7 +141,9 @@ export function openStandingBackend(
     const disk = await openWhenFree(client, name, takeOver, output);
     const reopen = async () => {
       const { owner } = await client.diskOwner(name);
-      return owner === undefined ? client.openDisk(name, { owner: ownName() }) : undefined;
+      // It is ours where an attempt has failed after the manager had agreed to it.
+      const isFree = owner === undefined || owner === ownName();
+      return isFree ? client.openDisk(name, { owner: ownName() }) : undefined;
     };
     return new StandingDisk(disk, {
       clock: SYSTEM_CLOCK,
