@@ -19,6 +19,11 @@ export interface FrameStorage {
   readonly headBytes: number;
 }
 
+/** How many bytes are kept of a frame of this length. */
+export function keptBytes(length: number, storage: FrameStorage | undefined): number {
+  return storage === undefined || length <= storage.wholeBytesMax ? length : storage.headBytes;
+}
+
 /** A frame copied to where frames are kept: whole, or its head. `slot` has room for what is kept. */
 export function keepFrame(
   bytes: Uint8Array,

@@ -5,8 +5,9 @@
  * Invariant: the reader sees a record whole or not at all; `written` and `read` count words of 8 bytes since the beginning, modulo 2^32.
  */
 
+import { copyBytes } from '../../../core/bytes.js';
 import { RoceError } from '../../../core/errors.js';
-import type { FrameStorage } from '../../../switch/frame-pool.js';
+import { type FrameStorage, keptBytes } from '../../../switch/frame-pool.js';
 
 /** Takes a frame; the bytes are valid during the call. */
 type FrameTaker = (cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number) => void;
@@ -64,8 +65,7 @@ export class FrameRing {
 
   /** Appends a copy of a frame, and waits if there is no room. Throws ERR_ROCE_LIMIT for a frame that never has room. */
   write(cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number): void {
-    const storage = this.#storage;
-    const kept = storage === undefined || length <= storage.wholeBytesMax ? length : storage.headBytes;
+    const kept = keptBytes(length, this.#storage);
     const words = HEAD_WORDS + Math.ceil(kept / WORD);
     const start = this.#own & (this.#words - 1);
     const gap = start + words > this.#words ? this.#words - start : 0;
@@ -79,9 +79,7 @@ export class FrameRing {
     this.#numbers[2 * at] = cable;
     this.#numbers[2 * at + 1] = length;
     this.#times[at + 1] = arrivalNs;
-    const first = (at + HEAD_WORDS) * WORD;
-    const to = this.#bytes;
-    for (let i = 0; i < kept; i++) to[first + i] = bytes[offset + i];
+    copyBytes(bytes, offset, this.#bytes, (at + HEAD_WORDS) * WORD, kept);
     this.#own = (this.#own + words) | 0;
     Atomics.store(this.#counts, WRITTEN, this.#own);
   }
@@ -90,7 +88,6 @@ export class FrameRing {
   readAll(take: FrameTaker): void {
     const end = Atomics.load(this.#counts, WRITTEN);
     if (end === this.#own) return;
-    const storage = this.#storage;
     while (this.#own !== end) {
       const at = this.#own & (this.#words - 1);
       const cable = this.#numbers[2 * at];
@@ -99,7 +96,7 @@ export class FrameRing {
         continue;
       }
       const length = this.#numbers[2 * at + 1];
-      const kept = storage === undefined || length <= storage.wholeBytesMax ? length : storage.headBytes;
+      const kept = keptBytes(length, this.#storage);
       take(cable, this.#times[at + 1], this.#bytes, (at + HEAD_WORDS) * WORD, length);
       this.#own = (this.#own + HEAD_WORDS + Math.ceil(kept / WORD)) | 0;
     }
