@@ -27,7 +27,7 @@ export class ServedDisk {
   /** Clients can only read. */
   readonly readOnly: boolean;
   /** How fast its requests may go. */
-  limit: RateLimit | undefined;
+  readonly limit: RateLimit | undefined;
   /** Who may write. */
   readonly lease: DiskLease<ServerSession>;
   #device: BlockDevice;
@@ -44,10 +44,11 @@ export class ServedDisk {
   /** One write of it at a time. */
   #storing: Promise<void> = Promise.resolve();
 
-  constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms) {
+  /** `rate`: a limit that goes on. Default: one of `limit` begins. */
+  constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms, rate?: RateLimit) {
     this.name = name;
     this.readOnly = readOnly;
-    this.limit = limit && new RateLimit(limit);
+    this.limit = rate ?? (limit && new RateLimit(limit));
     this.#storedLease = device.leaseStore?.initial;
     this.lease = new DiskLease(terms, this.#storedLease);
     this.#device = device;
@@ -56,9 +57,7 @@ export class ServedDisk {
   /** The same disk, for another life of it. */
   again(terms: LeaseTerms): ServedDisk {
     const { name, readOnly, limit, device } = this;
-    const next = new ServedDisk({ name, device, readOnly }, terms);
-    next.limit = limit;
-    return next;
+    return new ServedDisk({ name, device, readOnly }, terms, limit);
   }
 
   /** The disk itself, at present. */
