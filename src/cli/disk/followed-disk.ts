@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
 import type { DiskOwner } from '../../extents/index.js';
 import type { FindServer, ServerPlace } from '../../storage-rpc/live/whereabouts.js';
+import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import type { Output } from '../output.js';
 import { resolveHost } from '../resolve-host.js';
 import type { SecureFlags } from '../secure-options.js';
@@ -85,7 +86,8 @@ function whyNobody(name: string, text: string, { owner }: DiskOwner): string {
 }
 
 async function placeOf(address: string): Promise<ServerPlace> {
-  const at = address.lastIndexOf(':');
-  const host = await resolveHost(address.slice(0, at).replace(/^\[(.*)\]$/, '$1'));
-  return { host, port: Number(address.slice(at + 1)) };
+  const place = parseSocketAddress(address);
+  if ('path' in place)
+    throw new RoceError('ERR_ROCE_MALFORMED', `the manager says '${address}', which is no HOST:PORT`);
+  return { host: await resolveHost(place.host), port: place.port };
 }
