@@ -14,7 +14,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
   const records = extents.map(({ value }) => value);
   const known = new Map(extents.map(({ extent, value }) => [extent, value]));
   const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
-  const codes = new Set([manager.code, ...records.map(({ coded }) => coded?.code)]);
+  const codes = new Set([parts.code, ...records.map(({ coded }) => coded?.code)]);
   codes.delete(undefined);
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
   return {

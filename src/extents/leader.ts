@@ -1,6 +1,5 @@
 /** What leads: a stream manager and its upkeep. */
 
-import type { CodeName } from './coding/erasure-code.js';
 import type { ManagerMethods } from './messages.js';
 import { type ManagerParts, StreamManager } from './stream-manager.js';
 import { Upkeep } from './upkeep.js';
@@ -15,10 +14,10 @@ export interface Leader {
   stop(): void;
 }
 
-/** `code`: what sealed extents are coded with; undefined: they stay in replicas. */
-export function leaderOf(parts: ManagerParts, code: CodeName | undefined): Leader {
+/** A manager with its upkeep. */
+export function leaderOf(parts: ManagerParts): Leader {
   const manager = new StreamManager(parts);
-  const upkeep = new Upkeep(manager, code);
+  const upkeep = new Upkeep(manager);
   let isStopped = false;
   return {
     start: async () => {

@@ -52,6 +52,8 @@ export interface ManagerParts {
   readonly timing: ManagerTiming;
   /** Bytes at which owners begin another extent: what a node must have room for. */
   readonly extentBytes: number;
+  /** What sealed extents are coded with. Missing: they stay in replicas. */
+  readonly code?: CodeName | undefined;
   /** Rejects if another manager may have led when it was called. */
   confirmLead(): Promise<void>;
   /** All managers that are there, for people. */
@@ -101,8 +103,6 @@ export class StreamManager {
   copying = 0;
   /** Extents being coded. */
   coding = 0;
-  /** What sealed extents are coded with, as its upkeep was told; undefined: they stay in replicas. */
-  code: CodeName | undefined;
   #cluster = '';
   readonly #handlers: Handlers;
   readonly #reports = new NodeReports(this);

@@ -3,7 +3,6 @@
 import { NS_PER_MS } from '../core/units.js';
 import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './catalogue.js';
 import { CodingUpkeep } from './coding/coding-upkeep.js';
-import type { CodeName } from './coding/erasure-code.js';
 import type { StreamManager } from './stream-manager.js';
 
 /** Copies at a time: each is an incast of one at its target. */
@@ -16,10 +15,9 @@ export class Upkeep {
   #isStopped = false;
   #stopTimer: () => void = () => {};
 
-  /** `code`: what sealed extents are coded with; undefined: they stay in replicas. */
-  constructor(manager: StreamManager, code?: CodeName) {
+  constructor(manager: StreamManager) {
     this.#manager = manager;
-    this.#coding = new CodingUpkeep(manager, code);
+    this.#coding = new CodingUpkeep(manager);
   }
 
   /** Begins. */

@@ -228,13 +228,14 @@ export class Cluster {
       random: this.seeds.stream(`manager${life}`),
       timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
+      code: this.code,
       confirmLead: async () => {},
       managers: async () => [],
     });
     await manager.start();
     if (life !== this.#managerLife) return;
     this.manager = manager;
-    this.#upkeep = new Upkeep(manager, this.code);
+    this.#upkeep = new Upkeep(manager);
     this.#upkeep.start();
   }
 
@@ -276,10 +277,11 @@ export class Cluster {
       random,
       timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
+      code: this.code,
       confirmLead: () => (this.believesItLeads ? Promise.resolve() : metadata.confirm()),
       managers: () => candidate.managers(),
     });
-    const upkeep = new Upkeep(manager, this.code);
+    const upkeep = new Upkeep(manager);
     this.terms++;
     return {
       start: async () => {

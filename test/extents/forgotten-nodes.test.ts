@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { CodingUpkeep } from '../../src/extents/coding/coding-upkeep.js';
+import type { CodeName } from '../../src/extents/coding/erasure-code.js';
 import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
 import { StreamManager } from '../../src/extents/stream-manager.js';
 import { Upkeep } from '../../src/extents/upkeep.js';
@@ -18,7 +19,7 @@ const FORGET_MS = 400;
 /** Longer than a node is remembered, and a look of the manager more. */
 const LONG_MS = FORGET_MS + 4 * TIMING.upkeepMs;
 
-async function managerAlone() {
+async function managerAlone(code?: CodeName) {
   const events = new EventQueue();
   const clock = virtualClock(events);
   const metadata = new MemoryMetadata(clock);
@@ -29,6 +30,7 @@ async function managerAlone() {
     random: new SeededRandom(1).stream('manager'),
     timing: { ...TIMING, forgetMs: FORGET_MS },
     extentBytes: EXTENT_BYTES,
+    code,
     confirmLead: async () => {},
     managers: async () => [],
   });
@@ -60,8 +62,8 @@ describe('a manager forgets', () => {
   });
 
   it('when extents were sealed that are deleted before they are coded', async () => {
-    const { manager } = await managerAlone();
-    const coding = new CodingUpkeep(manager, 'rs-6-3');
+    const { manager } = await managerAlone('rs-6-3');
+    const coding = new CodingUpkeep(manager);
     const records = Array.from({ length: 100 }, (_, k) => ({
       ...{ extent: k + 1, key: '', version: 1 },
       value: { epoch: 2, sealed: 1 << 20, replicas: [] },

@@ -7,7 +7,7 @@ import { NS_PER_MS } from '../../core/units.js';
 import { type CodedRecord, type KnownExtent, REPLICAS } from '../catalogue.js';
 import type { StreamManager } from '../stream-manager.js';
 import { codedPlace, isDecodable } from './coded-place.js';
-import { type CodeName, erasureCode } from './erasure-code.js';
+import { erasureCode } from './erasure-code.js';
 import { fragmentBytes } from './layout.js';
 
 /** Extents coded at a time: each reads a whole replica and sends half as much again. */
@@ -21,10 +21,8 @@ export class CodingUpkeep {
   /** When this manager saw first that an extent was sealed. */
   readonly #sealedNs = new Map<number, number>();
 
-  /** `code`: that of extents which are not coded yet; undefined: they stay as they are. */
-  constructor(manager: StreamManager, code: CodeName | undefined) {
+  constructor(manager: StreamManager) {
     this.#manager = manager;
-    manager.code = code;
   }
 
   /** Extents whose time it counts. */
@@ -41,9 +39,9 @@ export class CodingUpkeep {
 
   /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
   async consider({ extent, value }: KnownExtent): Promise<void> {
-    const { live, busy, catalogue, parts, code: name } = this.#manager;
+    const { live, busy, catalogue, parts } = this.#manager;
+    const { clock, timing, random, code: name } = parts;
     if (name === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
-    const { clock, timing, random } = parts;
     const sinceNs = this.#sealedNs.get(extent) ?? clock.nowNs();
     this.#sealedNs.set(extent, sinceNs);
     if (clock.nowNs() - sinceNs < timing.codeAfterMs * NS_PER_MS) return;

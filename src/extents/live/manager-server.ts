@@ -143,10 +143,10 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     closing.defer(() => store.close());
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(new Peers(device, transport));
-    const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
+    const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
     const address = placeText(host, door.port);
     const begin = files === undefined ? campaign : leadAlone;
-    const manager = await begin({ store, address, common, code, closing });
+    const manager = await begin({ store, address, common, closing });
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);
     door.serve(MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle));
     return new ManagerServer(address, { manager, store }, closing);
@@ -157,21 +157,20 @@ interface Beginning {
   readonly store: Metadata;
   readonly address: string;
   readonly common: Common;
-  readonly code: CodeName | undefined;
   readonly closing: Closing;
 }
 
 /** The folder has a lock: there is no other manager. */
-async function leadAlone({ store, address, common, code, closing }: Beginning): Promise<Answering> {
+async function leadAlone({ store, address, common, closing }: Beginning): Promise<Answering> {
   const only: ManagerPlace = { address, leads: true, since: new Date(wallMs()).toISOString() };
   const parts = { ...common, metadata: store, confirmLead: async () => {}, managers: async () => [only] };
-  const leader = leaderOf(parts, code);
+  const leader = leaderOf(parts);
   closing.defer(() => leader.stop());
   await leader.start();
   return { isLeading: true, handle: leader.handle };
 }
 
-async function campaign({ store, address, common, code, closing }: Beginning): Promise<Answering> {
+async function campaign({ store, address, common, closing }: Beginning): Promise<Answering> {
   const { clock } = common;
   const candidate: Candidate = new Candidate({
     store,
@@ -182,7 +181,7 @@ async function campaign({ store, address, common, code, closing }: Beginning): P
     wallMs,
     lead: (metadata) => {
       const confirmLead = () => metadata.confirm();
-      return leaderOf({ ...common, metadata, confirmLead, managers: () => candidate.managers() }, code);
+      return leaderOf({ ...common, metadata, confirmLead, managers: () => candidate.managers() });
     },
   });
   closing.defer(() => candidate.stop());
