@@ -17,7 +17,10 @@ export function filesOf(extent: number, { replicas, coded }: ExtentRecord, node:
   ];
 }
 
-/** Whether a sealed extent has all its fragments, each on a node of its own that is there, or all its replicas if it is not worth coding. */
+/**
+ * Whether a sealed extent has all its fragments, each on a node of its own that is there, or all its replicas if it is not worth coding. A replica too many, which
+ * was made while a node was away that came back, must have gone, too.
+ */
 function isWholeExtent(
   { sealed, replicas, coded }: ExtentRecord,
   code: CodeName | undefined,
@@ -29,7 +32,7 @@ function isWholeExtent(
   }
   if (code !== undefined && fragmentBytes({ code, length: sealed! }) * erasureCode(code).total < REPLICAS * sealed!)
     return false;
-  return replicas.length >= REPLICAS && replicas.every(isThere);
+  return replicas.length === REPLICAS && replicas.every(isThere);
 }
 
 /** Whether each sealed extent of a cluster is whole, on nodes that are up. */

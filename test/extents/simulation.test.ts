@@ -40,6 +40,12 @@ describe('a simulated cluster', () => {
   });
 });
 
+describe('a node that comes back when a fourth replica was made in its place', () => {
+  it('has its replica again, and the fourth goes before the cluster counts as whole', async () => {
+    expect((await runSeed(70_548)).problems).toEqual([]);
+  });
+});
+
 describe('an old copy of a disk that nobody knows from a restart, and then the power of all', () => {
   const SEED = 8553;
   afterEach(() => void vi.restoreAllMocks());
