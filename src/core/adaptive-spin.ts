@@ -6,12 +6,24 @@
  * So it has to pay: after a row of spins that found nothing there are none for a while, longer each time that it happens again (as KVM
  * shrinks its halt polling: Linux, Documentation/virt/kvm/halt-polling.rst). The same after a stall, time that passed between two looks
  * although nothing was done: then the system took the processor away.
+ *
+ * Traffic may change meanwhile: code gets warm, a transfer ends and short messages follow. So a pause behind spins in vain ends early when enough work has come
+ * that a spin could have met; that takes more work, too, each time that it was in vain again. A pause behind a stall takes its time, and so does each of a thread
+ * that works for another thread of its process: where both lack a core, a spin makes work come late that would have come soon.
  */
 
 /** The longest spin: several loopback round trips. */
 export const SPIN_MAX_NS = 50_000;
 /** Spins in vain, one after the other, until they stop. */
 const MISSES_MAX = 8;
+/** A gap of a thread that slept which a spin could have bridged: some of it was waking up, at both ends. */
+const PROMISING_NS = 2 * SPIN_MAX_NS;
+/** Such gaps that end the shortest pause; a longer pause takes as many more as it is longer, up to {@link PROMISES_MAX}. */
+const PROMISES_MIN = 8;
+/** So the eight spins of a trial in vain cost 3 us a message at most. */
+const PROMISES_MAX = 128;
+/** What a longer gap takes away again. */
+const DISAPPOINTMENT = 4;
 /** One look takes a few microseconds; a whole time slice of another thread takes milliseconds. */
 const STALL_NS = 500_000;
 const PAUSE_MIN_NS = 10e6;
@@ -22,6 +34,15 @@ export class AdaptiveSpin {
   #misses = 0;
   #pauseNs = PAUSE_MIN_NS;
   #pausedUntilNs = Number.NEGATIVE_INFINITY;
+  /** Gaps of {@link PROMISING_NS} that this pause still needs to end early, and in all. */
+  #promisesLeft = Number.POSITIVE_INFINITY;
+  #promises = Number.POSITIVE_INFINITY;
+  readonly #endsPausesEarly: boolean;
+
+  /** `endsPausesEarly`: the thread does all of the work at its end. */
+  constructor(endsPausesEarly = false) {
+    this.#endsPausesEarly = endsPausesEarly;
+  }
 
   /** How long a wait that begins at `nowNs` may spin: 0 or {@link SPIN_MAX_NS}. */
   budgetNs(nowNs: number): number {
@@ -30,20 +51,33 @@ export class AdaptiveSpin {
 
   /** There was no work for `gapNs`, until `nowNs`. */
   onGap(gapNs: number, nowNs: number): void {
-    if (nowNs < this.#pausedUntilNs) return;
+    if (nowNs < this.#pausedUntilNs) {
+      this.#onGapOfPause(gapNs);
+      return;
+    }
     if (gapNs <= SPIN_MAX_NS) {
       this.#misses = 0;
       this.#pauseNs = PAUSE_MIN_NS;
-    } else if (++this.#misses === MISSES_MAX) this.#pause(nowNs);
+    } else if (++this.#misses === MISSES_MAX) {
+      const promises = Math.min(PROMISES_MAX, (PROMISES_MIN * this.#pauseNs) / PAUSE_MIN_NS);
+      this.#pause(nowNs, this.#endsPausesEarly ? promises : Number.POSITIVE_INFINITY);
+    }
+  }
+
+  #onGapOfPause(gapNs: number): void {
+    if (gapNs > PROMISING_NS) this.#promisesLeft = Math.min(this.#promises, this.#promisesLeft + DISAPPOINTMENT);
+    else if (--this.#promisesLeft <= 0) this.#pausedUntilNs = Number.NEGATIVE_INFINITY;
   }
 
   /** Two looks of one spin were `lookNs` apart, the second at `nowNs`. */
   onLook(lookNs: number, nowNs: number): void {
-    if (lookNs >= STALL_NS) this.#pause(nowNs);
+    if (lookNs >= STALL_NS) this.#pause(nowNs, Number.POSITIVE_INFINITY);
   }
 
-  #pause(nowNs: number): void {
+  #pause(nowNs: number, promises: number): void {
     this.#misses = 0;
+    this.#promises = promises;
+    this.#promisesLeft = promises;
     this.#pausedUntilNs = nowNs + this.#pauseNs;
     this.#pauseNs = Math.min(PAUSE_MAX_NS, 2 * this.#pauseNs);
   }

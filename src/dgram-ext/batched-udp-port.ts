@@ -114,7 +114,7 @@ class MmsgPort implements BatchedUdpPort {
   /** For itself, if it is not. */
   #loop: LoopReadiness | undefined;
   #turnPending = false;
-  readonly #spin = new AdaptiveSpin();
+  readonly #spin = new AdaptiveSpin(true);
   /** When something arrived last. */
   #receivedNs = 0;
   /** The last look at the socket took all that was there. */

@@ -58,6 +58,7 @@ export function openShmPort(options: ShmPortOptions): SharedMemoryPort {
 class ShmPort implements SharedMemoryPort {
   readonly address: IpAddress;
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onDelivered: () => void = () => {};
   readonly #base: BatchedUdpPort;
   readonly #options: ShmPortOptions;
   readonly #outgoing: OutgoingRings;
@@ -71,7 +72,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #waiting: TxBatch[] = [];
   #waitingSlot = 0;
   readonly #rx: RxDatagram;
-  readonly #spin = new AdaptiveSpin();
+  readonly #spin = new AdaptiveSpin(true);
   #receivedNs = 0;
   #turnPending = false;
   #isClosed = false;
@@ -88,6 +89,7 @@ class ShmPort implements SharedMemoryPort {
     this.#base = base;
     this.address = base.address;
     base.onDatagram = (datagram) => this.#fromSocket(datagram);
+    base.onDelivered = () => this.onDelivered();
     this.#options = options;
     this.#outgoing = new OutgoingRings({
       lib,
@@ -353,10 +355,13 @@ class ShmPort implements SharedMemoryPort {
     if (this.#receiveRings() > 0) {
       this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
       this.#receivedNs = nowNs;
+      this.onDelivered();
     }
     if (!this.#isClosed) this.#incoming.forgetOver(nowNs);
-    if (this.#incoming.isWaiting && !this.#isReadingSocket && this.#base.receive() === 0)
-      this.#incoming.socketIsEmpty();
+    if (this.#incoming.isWaiting && !this.#isReadingSocket) {
+      if (this.#base.receive() === 0) this.#incoming.socketIsEmpty();
+      else this.onDelivered();
+    }
     const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
     if (looksAgain || this.#hasUnsent || !this.#incoming.sleep()) this.#turnSoon();
   };

@@ -56,4 +56,51 @@ describe('adaptive spin', () => {
     spin.onLook(4 * MS, 0);
     expect(spin.budgetNs(9 * MS)).toBe(0);
   });
+
+  describe('of a thread that does all the work of its end', () => {
+    /** So long it takes with waking up at both ends; a spin would have met it. */
+    const PROMISING_NS = 1.5 * SPIN_MAX_NS;
+
+    it('begins again when short gaps show that it would pay, and not before', () => {
+      const spin = new AdaptiveSpin(true);
+      failEightTimes(spin, 0);
+      for (let i = 0; i < 7; i++) spin.onGap(PROMISING_NS, MS);
+      expect(spin.budgetNs(MS)).toBe(0);
+      spin.onGap(PROMISING_NS, MS);
+      expect(spin.budgetNs(MS)).toBe(SPIN_MAX_NS);
+    });
+
+    it('needs more of them each time that it was in vain again, 128 at most', () => {
+      const spin = new AdaptiveSpin(true);
+      const needed = [];
+      for (let trial = 0; trial < 7; trial++) {
+        failEightTimes(spin, 0);
+        let gaps = 0;
+        for (; spin.budgetNs(0) === 0; gaps++) spin.onGap(PROMISING_NS, 0);
+        needed.push(gaps);
+      }
+      expect(needed).toEqual([8, 16, 32, 64, 128, 128, 128]);
+    });
+
+    it('does not begin again for traffic that seldom comes back soon', () => {
+      const spin = new AdaptiveSpin(true);
+      failEightTimes(spin, 0);
+      for (let i = 0; i < 1000; i++) spin.onGap(i % 4 === 0 ? MS : PROMISING_NS, 1);
+      expect(spin.budgetNs(1)).toBe(0);
+    });
+
+    it('stays away for the whole pause after a stall: there is no core to spare', () => {
+      const spin = new AdaptiveSpin(true);
+      spin.onLook(4 * MS, 0);
+      for (let i = 0; i < 1000; i++) spin.onGap(8_000, MS);
+      expect(spin.budgetNs(9 * MS)).toBe(0);
+    });
+  });
+
+  it('takes its pauses whole where another thread of the process wants the core, too', () => {
+    const spin = new AdaptiveSpin();
+    failEightTimes(spin, 0);
+    for (let i = 0; i < 1000; i++) spin.onGap(8_000, MS);
+    expect(spin.budgetNs(9 * MS)).toBe(0);
+  });
 });

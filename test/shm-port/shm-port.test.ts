@@ -136,6 +136,36 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
       expect(received.map(({ payload }) => payload[0])).toEqual([...Array(10).keys()]);
     }));
 
+  it('says that it has delivered behind the datagrams of the socket and of rings, awake and woken, before anything that they resolve runs', () =>
+    withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
+      let received = 0;
+      let undelivered = 0;
+      let late = 0;
+      b.onDatagram = () => {
+        received++;
+        undelivered++;
+        queueMicrotask(() => {
+          if (undelivered > 0) late++;
+        });
+      };
+      b.onDelivered = () => {
+        undelivered = 0;
+      };
+      const sendAndLook = async (count: number) => {
+        const before = received;
+        sendAll(a, b, numbered(count));
+        await until(() => received === before + count, 'all datagrams');
+      };
+      await sendAndLook(3); // By the socket.
+      await meet(a, b);
+      for (let i = 0; i < 3; i++) {
+        await sendAndLook(1);
+        await sendAndLook(3);
+        await new Promise((resolve) => setTimeout(resolve, 5)); // timer: until nobody spins any more
+      }
+      expect([received, undelivered, late]).toEqual([15, 0, 0]);
+    }));
+
   it('waits while a ring is full, and goes on in order', () =>
     withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
       await meet(a, b);
