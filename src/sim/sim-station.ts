@@ -18,7 +18,7 @@ import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline
 import { SimHost } from './sim-host.js';
 import { VirtualPayload } from './virtual-payload.js';
 
-/** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
+/** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. {@link SimStation.peer} is its other host. */
 type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
 
 /** Stands between a station's NIC and its cable, and may look at both. */
@@ -58,6 +58,8 @@ export class SimStation {
   readonly mac: Uint8Array;
   /** Called with every RoCE packet sent and taken in, as `bytes` from `offset` on, BTH first. */
   onPacket: PacketProbe | undefined;
+  /** Who the packet that was sent or taken in last goes to, or comes from; its own address before the first. */
+  peer: IpAddress;
   /** Called with every frame that leaves or arrives, from the Ethernet header on, without check sequence; valid during the call. */
   onFrame: FrameSink | undefined;
   /** Sees every datagram that leaves, and that the NIC takes in. */
@@ -89,6 +91,7 @@ export class SimStation {
     this.host = new SimHost({ address, events, random, pathMtuMax, carriesPayload });
     if (!carriesPayload) this.#virtual = new VirtualPayload(frameBytesMax);
     this.mac = macOf(address);
+    this.peer = address;
     this.#events = events;
     this.#cable = cable;
     this.#headerBytes = frameHeaderBytes(4);
@@ -154,6 +157,7 @@ export class SimStation {
       rx.bytes = this.#virtual.read(bytes, offset, length);
       rx.offset -= offset;
     }
+    this.peer = rx.source;
     this.onPacket?.(false, rx.bytes, rx.offset, rx.length, rx.ecn);
     if (this.tap === undefined) this.host.receive(rx);
     else this.tap.received(rx, this.#takeIn);
@@ -173,6 +177,7 @@ export class SimStation {
     const length = batch.lengths[0];
     this.#destinationMac.set(batch.destinations[0].bytes, 2);
     writeFrameHeaders(batch, 0, this.mac, this.#destinationMac);
+    this.peer = batch.destinations[0];
     this.onPacket?.(true, batch.slab, start, length, batch.ecns[0]);
     const [first, frameBytes] = [start - this.#headerBytes, length + this.#headerBytes];
     this.onFrame?.(batch.slab, first, frameBytes);

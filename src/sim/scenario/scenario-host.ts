@@ -1,7 +1,8 @@
 /** The application of a simulated host: its device, one completion queue and one buffer for all flows, and what its packets tell. */
 
-import { readU24 } from '../../core/bytes.js';
+import { readU16, readU24 } from '../../core/bytes.js';
 import { RoceError } from '../../core/errors.js';
+import type { IpAddress } from '../../packet/address.js';
 import { CNP, OPCODES, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY } from '../../packet/opcode.js';
 import { psnAdd, psnDiff } from '../../packet/psn.js';
 import { BTH_BYTES, BTH_PAD_SHIFT, ICRC_BYTES } from '../../packet/roce.js';
@@ -17,9 +18,13 @@ import type { TraceHash } from './trace-hash.js';
 /** What is no payload in a packet, padding apart, by opcode. */
 const OVERHEAD_BYTES = Uint8Array.from(OPCODES, (info) => BTH_BYTES + (info?.extBytes ?? 0) + ICRC_BYTES);
 
-/** The other end of a flow, as packets name it. */
+/** The other end of a flow, as packets name it: its host and its QPN. */
 interface Track {
   readonly flow: Flow;
+  /** The host, see {@link hostNumber}. */
+  readonly peer: number;
+  /** Another peer's, whose queue pair has the same number. */
+  next: Track | undefined;
   /** Its data leave here. */
   readonly isSource: boolean;
   /** The PSN behind the newest data packet; -1 before the first. */
@@ -49,7 +54,7 @@ export class ScenarioHost {
   /** One buffer for all flows. */
   readonly memory: MemoryRegion;
   readonly #flows = new Map<number, Flow>();
-  /** Flows whose data leaves here, by the QPN it is sent to; where packets are followed, also the others that send here. */
+  /** Flows whose data leaves here, by the QPN it is sent to: the first of a list of peers. Where packets are followed, also the others that send here. */
   readonly #sending = new Map<number, Track>();
   /** Packets that leave and arrive are counted for each flow, so that its queue pairs can be freed. */
   readonly #followsPackets: boolean;
@@ -97,11 +102,10 @@ export class ScenarioHost {
   add(flow: Flow): void {
     const isSource = flow.source === this;
     this.#flows.set(isSource ? flow.sourceQpn : flow.sinkQpn, flow);
+    if (!isSource && !this.#followsPackets) return;
     const peerQpn = isSource ? flow.sinkQpn : flow.sourceQpn;
-    // Queue pairs of two peers may have one number: then the data counts.
-    if (isSource || (this.#followsPackets && !this.#sending.has(peerQpn))) {
-      this.#sending.set(peerQpn, { flow, isSource, nextPsn: -1 });
-    }
+    const peer = hostNumber((isSource ? flow.sink : flow.source).station.address);
+    this.#sending.set(peerQpn, { flow, peer, next: this.#sending.get(peerQpn), isSource, nextPsn: -1 });
   }
 
   /** The flow has it no more. */
@@ -111,7 +115,13 @@ export class ScenarioHost {
     const peerQpn = isSource ? flow.sinkQpn : flow.sourceQpn;
     this.#flows.delete(qpn);
     this.#freed.add(qpn);
-    if (this.#sending.get(peerQpn)?.flow === flow) this.#sending.delete(peerQpn);
+    const first = this.#sending.get(peerQpn);
+    if (first?.flow !== flow) {
+      let before = first;
+      while (before?.next !== undefined && before.next.flow !== flow) before = before.next;
+      if (before !== undefined) before.next = before.next?.next;
+    } else if (first.next === undefined) this.#sending.delete(peerQpn);
+    else this.#sending.set(peerQpn, first.next);
   }
 
   /** Hands completions to their flows. */
@@ -127,7 +137,9 @@ export class ScenarioHost {
     const opcode = bytes[offset];
     const isData = opcode <= RC_READ_RESPONSE_ONLY && opcode !== RC_READ_REQUEST;
     if (!isData && !this.#followsPackets) return;
-    const track = this.#sending.get(readU24(bytes, offset + 5));
+    let track = this.#sending.get(readU24(bytes, offset + 5));
+    const peer = hostNumber(this.station.peer);
+    while (track !== undefined && track.peer !== peer) track = track.next;
     if (track === undefined) return;
     const { flow } = track;
     if (this.#followsPackets) {
@@ -154,6 +166,11 @@ export class ScenarioHost {
     flow.packetsUnderWay--;
     flow.lastPacketNs = this.station.host.nowNs();
   }
+}
+
+/** What tells hosts of a simulation apart: the last two bytes of their addresses, see {@link SimStation}. */
+function hostNumber({ bytes }: IpAddress): number {
+  return readU16(bytes, 2);
 }
 
 function latePacket(qpn: number, nowNs: number): RoceError {
