@@ -112,10 +112,17 @@ describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('threads', async (
   const { runOnCores } = (await import(BUILT).catch(() => ({}))) as { runOnCores: typeof runOnCoresOf };
   const timeless = (result: ScenarioResult) => ({ ...result, wallSeconds: 0, eventsPerSecond: 0 });
 
-  it.each([2, 3])('%i give the document of one', async (cores) => {
+  it.each([
+    [2, 'at-start'],
+    [3, 'at-start'],
+    [2, 'per-flow'],
+  ] as const)('%i give the document of one, queue pairs %s', async (cores, queuePairs) => {
     const whole = await runScenario(parseScenario({ ...FABRIC, cores: 1 }));
     const { signal } = new AbortController();
-    const { result, work } = await runOnCores(parseScenario({ ...FABRIC, cores }), { signal, onProgress() {} });
+    const { result, work } = await runOnCores(parseScenario({ ...FABRIC, cores, queuePairs }), {
+      signal,
+      onProgress() {},
+    });
     expect(timeless(result)).toEqual(timeless(whole));
     expect(result.summary.completions.count).toBeGreaterThan(0);
     expect(work).toHaveLength(cores);

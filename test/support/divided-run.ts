@@ -1,7 +1,10 @@
 /** A scenario divided into parts that run in turn on one thread, as their threads would side by side. */
 
+import { SeededRandom } from '../../src/core/random.js';
 import { divide, lookaheadNs } from '../../src/sim/divided-network.js';
 import { factsOf } from '../../src/sim/scenario/facts.js';
+import { FlowEnds } from '../../src/sim/scenario/flow-ends.js';
+import { planFlows } from '../../src/sim/scenario/flow-plan.js';
 import { mergeFacts } from '../../src/sim/scenario/merge-facts.js';
 import { report } from '../../src/sim/scenario/report.js';
 import type { ScenarioResult } from '../../src/sim/scenario/result.js';
@@ -16,6 +19,8 @@ interface DividedRun {
   readonly crossings: number;
   /** Windows in which the parts ran. */
   readonly windows: number;
+  /** Before each step, by part: flows that have queue pairs there. */
+  readonly connected: ReadonlyArray<readonly number[]>;
 }
 
 /** `stretch`: times the lookahead that is right. */
@@ -26,7 +31,10 @@ export async function runDivided(scenario: Scenario, parts: number, stretch = 1)
   const ends = topology.links.flatMap(({ a, b }) => [b, a]);
   let crossings = 0;
   let windows = 0;
+  const connected: number[][] = [];
   const runs: ScenarioRun[] = [];
+  const flows = planFlows(scenario, topology, new SeededRandom(scenario.seed)).length;
+  const flowEnds = new FlowEnds(new ArrayBuffer(FlowEnds.bytesFor(flows)));
   for (let me = 0; me < parts; me++) {
     runs.push(
       await ScenarioRun.prepare(
@@ -39,6 +47,7 @@ export async function runDivided(scenario: Scenario, parts: number, stretch = 1)
             runs[partOf.get(ends[cable])!].deliver(cable, arrivalNs, bytes, offset, length);
           },
         },
+        flowEnds,
       ),
     );
   }
@@ -46,6 +55,8 @@ export async function runDivided(scenario: Scenario, parts: number, stretch = 1)
   for (const run of runs) run.start();
   for (let step = 1; step <= STEPS; step++) {
     const untilNs = (scenario.duration * step) / STEPS;
+    for (const run of runs) await run.connectUntil(untilNs);
+    connected.push(runs.map(({ connections }) => connections.count));
     for (;;) {
       const firstNs = Math.min(...runs.map(({ nextNs }) => nextNs));
       if (firstNs > untilNs) break;
@@ -54,9 +65,12 @@ export async function runDivided(scenario: Scenario, parts: number, stretch = 1)
     }
     for (const run of runs) run.pass(untilNs);
     await Promise.resolve();
-    for (const run of runs) run.markEnded(ended);
+    for (const run of runs) {
+      run.markEnded(ended);
+      run.tellEnds();
+    }
     if (ended.every((flag) => flag !== 0)) break;
   }
   const facts = mergeFacts(runs.map(factsOf), topology);
-  return { result: report({ scenario, topology, facts, wallSeconds: 0 }), crossings, windows };
+  return { result: report({ scenario, topology, facts, wallSeconds: 0 }), crossings, windows, connected };
 }

@@ -9,7 +9,7 @@ import type {
   ScenarioResult,
   SlowdownResult,
 } from '../../sim/scenario/result.js';
-import type { Column } from '../output.js';
+import type { Column, Output } from '../output.js';
 
 /** Columns of {@link flowRow}. */
 export const FLOW_COLUMNS: readonly Column[] = [
@@ -139,4 +139,30 @@ function completionText({ count, unfinished, p50Ns, p90Ns, p99Ns }: CompletionRe
 
 function kilobytes(bytes: number): string {
   return `${(bytes / 1000).toFixed(1)} KB`;
+}
+
+/** Flows the table for people shows. */
+const FLOWS_SHOWN = 24;
+
+/** The result for people: summary, tables, assertions. */
+export function printResult(result: ScenarioResult, output: Output): void {
+  for (const { label, text } of summaryLines(result)) output.line(`  ${label.padEnd(14)}${text}`);
+  output.line();
+  if (result.flows.length <= FLOWS_SHOWN) output.table(FLOW_COLUMNS, result.flows.map(flowRow));
+  else output.line(`${result.flows.length} flows; --json and --report show each`);
+  output.line();
+  output.table(QUEUE_COLUMNS, result.queues.filter(isTelling).map(queueRow));
+  if (result.buffers.length > 0) {
+    output.line();
+    output.table(BUFFER_COLUMNS, result.buffers.map(bufferRow));
+  }
+  if (result.flows.filter(({ completionNs }) => completionNs !== null).length >= SLOWDOWN_FLOWS_MIN) {
+    output.line();
+    output.table(SLOWDOWN_COLUMNS, result.slowdowns.map(slowdownRow));
+  }
+  if (result.assertions.length > 0) output.line();
+  for (const { name, ok, detail } of result.assertions) {
+    const mark = ok ? output.colors.green('ok    ') : output.colors.red('FAILED');
+    output.line(`${mark}  ${name}: ${detail}`);
+  }
 }

@@ -38,14 +38,17 @@ export async function connectFlow(flow: Flow, nic: NicOptions, part: NetworkPart
   if (sinkQp !== undefined) sink.add(flow);
 }
 
-/** Frees both queue pairs of a flow. A packet that arrives for one of them afterwards ends the run. */
+/** Frees the queue pairs that a flow has in this part of the network. A packet that arrives for one of them afterwards ends the run. */
 export async function disconnectFlow(flow: Flow): Promise<void> {
   const { source, sink, pair } = flow;
-  await source.station.host.nic.freeing(flow.sourceQpn, () => pair!.sourceQp!.close());
-  await sink.station.host.nic.freeing(flow.sinkQpn, () => pair!.sinkQp!.close());
-  source.remove(flow);
-  sink.remove(flow);
+  if (pair!.sourceQp !== undefined) await freeQp(source, flow.sourceQpn, pair!.sourceQp, flow);
+  if (pair!.sinkQp !== undefined) await freeQp(sink, flow.sinkQpn, pair!.sinkQp, flow);
   flow.pair = undefined;
+}
+
+async function freeQp(host: ScenarioHost, qpn: number, qp: QueuePair, flow: Flow): Promise<void> {
+  await host.station.host.nic.freeing(qpn, () => qp.close());
+  host.remove(flow);
 }
 
 function makeQp(

@@ -4,12 +4,13 @@
  *
  * A pair may go when its flow has completed, both ends are idle, and no packet of it is under way: as many have arrived as have left. If some were lost, or fault rules make
  * copies, that cannot be told by counting; then it goes when none has left or arrived for the quiet time (`quiet-time.ts`). A packet that comes even later ends the run with an error,
- * because the answer to it would be missing.
+ * because the answer to it would be missing. Where a flow has one end in another part of the network, both parts decide by what each tells of its end (`flow-ends.ts`).
  */
 
 import type { NetworkPart } from '../divided-network.js';
 import { connectFlow, disconnectFlow } from './connect-flow.js';
 import type { Flow } from './flow.js';
+import type { FlowEnds } from './flow-ends.js';
 import type { Scenario } from './schema.js';
 
 interface FlowConnectionsOptions {
@@ -20,6 +21,8 @@ interface FlowConnectionsOptions {
   readonly quietNs: number;
   /** Of the network; only flows that have an end in it are connected. */
   readonly part: NetworkPart;
+  /** What other parts tell of the ends that they have. Only where pairs are freed and there are other parts. */
+  readonly ends: FlowEnds | undefined;
 }
 
 /** Makes and frees the queue pairs of flows. */
@@ -28,15 +31,17 @@ export class FlowConnections {
   readonly #hasCopies: boolean;
   readonly #quietNs: number;
   readonly #part: NetworkPart;
+  readonly #ends: FlowEnds | undefined;
   /** Not connected yet; the first to start is the last. */
   readonly #waiting: Flow[];
   #connected: Flow[] = [];
 
-  constructor({ flows, nic, hasCopies, quietNs, part }: FlowConnectionsOptions) {
+  constructor({ flows, nic, hasCopies, quietNs, part, ends }: FlowConnectionsOptions) {
     this.#nic = nic;
     this.#hasCopies = hasCopies;
     this.#quietNs = quietNs;
     this.#part = part;
+    this.#ends = ends;
     const here = flows.filter(({ plan: { from, to } }) => part.owns(from) || part.owns(to));
     this.#waiting = here.sort((a, b) => b.plan.startNs - a.plan.startNs || b.plan.id - a.plan.id);
   }
@@ -64,6 +69,14 @@ export class FlowConnections {
     }
   }
 
+  /** Tells other parts of the ends that are here and have their peer there. All parts tell at one time, and only then {@link freeUnused}. */
+  tellEnds(): void {
+    if (this.#ends === undefined) return;
+    for (const flow of this.#connected) {
+      if (isDivided(flow)) this.#ends.tell(flow, flow.pair!.sourceQp !== undefined, isIdleHere(flow));
+    }
+  }
+
   /** Frees the queue pairs that nobody will miss. */
   async freeUnused(nowNs: number): Promise<void> {
     const done = this.#connected.filter((flow) => this.#isOver(flow, nowNs));
@@ -73,10 +86,25 @@ export class FlowConnections {
   }
 
   #isOver(flow: Flow, nowNs: number): boolean {
-    if (flow.completedNs === undefined) return false;
-    const allArrived = flow.packetsUnderWay === 0 && !this.#hasCopies;
-    if (!allArrived && nowNs - flow.lastPacketNs <= this.#quietNs) return false;
-    const { source, sink, sourceQpn, sinkQpn } = flow;
-    return source.station.host.nic.isIdle(sourceQpn) && sink.station.host.nic.isIdle(sinkQpn);
+    const other = isDivided(flow) ? this.#ends!.read(flow.plan.id, flow.pair!.sourceQp === undefined) : undefined;
+    if (flow.completedNs === undefined && other?.isCompleted !== true) return false;
+    const packetsUnderWay = flow.packetsUnderWay + (other?.packetsUnderWay ?? 0);
+    const lastPacketNs = Math.max(flow.lastPacketNs, other?.lastPacketNs ?? 0);
+    const allArrived = packetsUnderWay === 0 && !this.#hasCopies;
+    if (!allArrived && nowNs - lastPacketNs <= this.#quietNs) return false;
+    return other?.isIdle !== false && isIdleHere(flow);
   }
+}
+
+/** One of its ends is in another part. */
+function isDivided({ pair }: Flow): boolean {
+  return pair!.sourceQp === undefined || pair!.sinkQp === undefined;
+}
+
+/** None of its ends in this part sends anything unless a packet arrives. */
+function isIdleHere({ source, sink, sourceQpn, sinkQpn, pair }: Flow): boolean {
+  return (
+    (pair!.sourceQp === undefined || source.station.host.nic.isIdle(sourceQpn)) &&
+    (pair!.sinkQp === undefined || sink.station.host.nic.isIdle(sinkQpn))
+  );
 }

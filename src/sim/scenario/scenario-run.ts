@@ -19,6 +19,7 @@ import { sampleControls } from './control-samples.js';
 import type { PartFacts } from './facts.js';
 import type { Flow } from './flow.js';
 import { FlowConnections } from './flow-connections.js';
+import type { FlowEnds } from './flow-ends.js';
 import { type FlowPlan, planFlows } from './flow-plan.js';
 import { hostsOf } from './hosts.js';
 import { Probes } from './probes.js';
@@ -91,13 +92,14 @@ export class ScenarioRun {
   }
 
   /**
-   * Builds the network and reserves the flows; those of `part` are connected unless queue pairs are made per flow. Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do
-   * not exist.
+   * Builds the network and reserves the flows; those of `part` are connected unless queue pairs are made per flow. `ends` is what all parts of a divided network share. Throws ERR_ROCE_UNKNOWN_NAME for hosts,
+   * switches or parameters that do not exist.
    */
   static async prepare(
     scenario: Scenario,
     options: WatchedRunOptions = {},
     part: NetworkPart = WHOLE_NETWORK,
+    ends?: FlowEnds,
   ): Promise<ScenarioRun> {
     const random = new SeededRandom(scenario.seed);
     const events = new EventQueue();
@@ -135,6 +137,7 @@ export class ScenarioRun {
       hasCopies: scenario.faults !== undefined,
       quietNs: isPerFlow ? quietNsOf(scenario, topology) : 0,
       part,
+      ends: isPerFlow ? ends : undefined,
     });
     if (!isPerFlow) await connections.connectAll();
     return new ScenarioRun(stage, flows, connections, options);
@@ -162,7 +165,7 @@ export class ScenarioRun {
     if (this.part.owns(isRead ? to : from)) this.events.at(startNs, () => flow.startActive());
   }
 
-  /** Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. */
+  /** Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other parts have told of their ends since the last step. */
   async connectUntil(untilNs: number): Promise<void> {
     if (this.scenario.queuePairs === 'at-start') return;
     await this.connections.freeUnused(this.events.nowNs);
@@ -209,6 +212,11 @@ export class ScenarioRun {
   /** All flows have an end, and have come to it. */
   get isOver(): boolean {
     return this.#allEnd && this.flows.every(hasEnded);
+  }
+
+  /** Tells other parts what they need to know to free queue pairs; all parts are at one virtual time. */
+  tellEnds(): void {
+    this.connections.tellEnds();
   }
 
   /** Sets `ended[id]` for each flow that has ended as far as can be seen in this part. Nothing where a flow has no end. */

@@ -279,10 +279,6 @@ export const scenarioSchema = fields
     path: ['warmup'],
     message: 'the warm-up ends before the run does',
   })
-  .refine(({ cores, queuePairs }) => cores === undefined || queuePairs === 'at-start', {
-    path: ['queuePairs'],
-    message: 'leave it out where cores are given: to free a queue pair takes knowledge of both its ends',
-  })
   .refine(({ sample, duration }) => sample * SERIES_POINTS_MAX >= duration, {
     path: ['sample'],
     message: `a series has at most ${SERIES_POINTS_MAX} points`,

@@ -80,7 +80,9 @@ test.each(Array.from({ length: 8 }, (_, i) => i + 1))('seed %i', async (seed) =>
   const racks = new Set(links.filter(({ a }) => a.startsWith('h')).map(({ b }) => b)).size;
   const whole = await runScenario(parseScenario({ ...file, cores: 1 }));
   const parts = dice.int(2, racks);
-  const { result, crossings } = await runDivided(parseScenario({ ...file, cores: parts }), parts);
+  // What a fault rule holds back may come after its queue pairs have gone.
+  const queuePairs = file.faults === undefined && seed % 2 === 0 ? 'per-flow' : 'at-start';
+  const { result, crossings } = await runDivided(parseScenario({ ...file, cores: parts, queuePairs }), parts);
   expect(crossings).toBeGreaterThan(0);
   expect(JSON.stringify(result)).toBe(JSON.stringify(whole));
 });

@@ -225,7 +225,3 @@ describe('how a network is divided', () => {
     expect(() => partsOf({ kind: 'star', hosts: 8 }, 2)).toThrow('2 parts need 2 switches with hosts');
   });
 });
-
-test('queue pairs per flow are refused with cores', () => {
-  expect(() => parseScenario({ ...FABRIC, cores: 1, queuePairs: 'per-flow' })).toThrow('queuePairs: leave it out');
-});

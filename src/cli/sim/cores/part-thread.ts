@@ -7,6 +7,7 @@ import { loadExtensions } from '../../../driver/extensions.js';
 import { nowNs } from '../../../driver/system-clock.js';
 import { divide, lookaheadNs } from '../../../sim/divided-network.js';
 import { factsOf, type PartFacts } from '../../../sim/scenario/facts.js';
+import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { STEPS } from '../../../sim/scenario/run.js';
 import { ScenarioRun } from '../../../sim/scenario/scenario-run.js';
 import type { Scenario } from '../../../sim/scenario/schema.js';
@@ -30,6 +31,8 @@ export interface PartTask {
   readonly rings: ReadonlyArray<readonly RingMemory[]>;
   /** A byte of each flow: not 0 if it has ended. */
   readonly ended: SharedArrayBuffer;
+  /** What the parts tell each other of flows between them. */
+  readonly ends: SharedArrayBuffer;
   /** Two numbers: somebody has asked for the end; the run ends with this step. */
   readonly stop: SharedArrayBuffer;
 }
@@ -63,6 +66,7 @@ async function runPart({
   meeting: memory,
   rings,
   ended,
+  ends: endsMemory,
   stop,
 }: PartTask): Promise<PartMessage> {
   await loadExtensions(extensions);
@@ -85,6 +89,7 @@ async function runPart({
         };
       },
     },
+    new FlowEnds(endsMemory),
   );
   const { storage } = run.network;
   const outgoing = rings[me].map((ring) => new FrameRing(ring, storage, () => onFull()));
@@ -107,6 +112,7 @@ async function runPart({
   meeting.waitedNs = 0;
   for (let step = 1; step <= STEPS; step++) {
     const untilNs = (scenario.duration * step) / STEPS;
+    await run.connectUntil(untilNs);
     for (;;) {
       const firstNs = meeting.meet(Math.min(run.nextNs, sentNs));
       sentNs = NEVER;
@@ -117,6 +123,7 @@ async function runPart({
     run.pass(untilNs);
     await setImmediate(); // As in a run that is not divided, promises go on between steps.
     run.markEnded(endedFlows);
+    run.tellEnds();
     if (me === 0) {
       parentPort!.postMessage({ kind: 'progress', done: step / STEPS } satisfies PartMessage);
       stopping[DECIDED] = Atomics.load(stopping, ASKED);

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { SeededRandom } from '../../../core/random.js';
 import { loadedExtensions } from '../../../driver/extensions.js';
 import { divide } from '../../../sim/divided-network.js';
+import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { planFlows } from '../../../sim/scenario/flow-plan.js';
 import { mergeFacts } from '../../../sim/scenario/merge-facts.js';
 import { report } from '../../../sim/scenario/report.js';
@@ -45,6 +46,7 @@ export async function runOnCores(scenario: Scenario, { signal, onProgress }: Cor
   divide(topology, parts); // A network that cannot be divided is refused here.
   const numbers = Array.from({ length: parts }, (_, i) => i);
   const meeting = newMeetingMemory(parts);
+  const flows = planFlows(scenario, topology, new SeededRandom(scenario.seed)).length;
   const stop = new SharedArrayBuffer(2 * 4);
   const task: Omit<PartTask, 'me'> = {
     scenario,
@@ -52,7 +54,8 @@ export async function runOnCores(scenario: Scenario, { signal, onProgress }: Cor
     parts,
     meeting,
     rings: numbers.map((from) => numbers.map((to) => newRingMemory(from === to ? 0 : RING_BYTES / parts))),
-    ended: new SharedArrayBuffer(planFlows(scenario, topology, new SeededRandom(scenario.seed)).length),
+    ended: new SharedArrayBuffer(flows),
+    ends: new SharedArrayBuffer(FlowEnds.bytesFor(flows)),
     stop,
   };
   const ask = () => Atomics.store(new Int32Array(stop), 0, 1);

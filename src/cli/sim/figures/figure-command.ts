@@ -1,0 +1,51 @@
+/** `rocev2 sim figure`: runs a published figure, and shows ours beside it. */
+
+import { CommandFailure, EXIT_USAGE } from '../../exit.js';
+import type { Output } from '../../output.js';
+import { checkWritable, writeOutputFile } from '../../output-file.js';
+import { figureLab } from './figure.js';
+import { FIGURE_COLUMNS, figureChart, figureResult, figureRow, listedFigure } from './figure-report.js';
+import { FIGURES, figureNamed } from './index.js';
+
+/** As on the command line. */
+export interface FigureOptions {
+  /** All figures are listed, and none is run. */
+  readonly list?: true;
+  /** File for an SVG chart. */
+  readonly plot?: string;
+  /** One JSON document is printed. */
+  readonly json?: true;
+}
+
+/** Runs the figure of this name, or lists all. Throws CommandFailure. */
+export async function showFigure(name: string | undefined, options: FigureOptions, output: Output): Promise<void> {
+  if (options.list || name === undefined) {
+    if (name !== undefined || !options.list || options.plot !== undefined) {
+      throw new CommandFailure(EXIT_USAGE, "name a figure, or give --list alone: 'rocev2 sim figure --list'");
+    }
+    output.table(
+      [
+        { title: 'Figure', align: 'left' },
+        { title: 'By', align: 'left' },
+        { title: 'What it shows', align: 'left' },
+      ],
+      FIGURES.map(({ name, by, title }) => [name, by, title]),
+    );
+    output.document('sim-figure', { figures: FIGURES.map(listedFigure) });
+    return;
+  }
+  const chosen = figureNamed(name);
+  await checkWritable(options.plot);
+  const run = await chosen.run(figureLab(output.io.interrupted));
+  const result = figureResult(chosen, run);
+  output.line(output.colors.bold(result.title));
+  output.line(`${result.source}; inside: no more than ${100 * result.tolerance} % away`);
+  output.line();
+  output.table(FIGURE_COLUMNS, result.values.map(figureRow));
+  if (result.note !== null) output.line(`\n${result.note}`);
+  if (options.plot !== undefined) {
+    await writeOutputFile(options.plot, figureChart(run));
+    output.note(`wrote ${options.plot}`);
+  }
+  output.document('sim-figure', { figures: [result] });
+}

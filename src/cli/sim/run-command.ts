@@ -1,0 +1,139 @@
+/** `rocev2 sim run`: one scenario, the files that were asked for, and what people see of the result. */
+
+import type { Ns3FlowFormat } from '../../sim/formats/ns3.js';
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import type { Scenario } from '../../sim/scenario/schema.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
+import type { Output } from '../output.js';
+import { checkWritable, writeOutputFile } from '../output-file.js';
+import { FrameCapture } from './frame-capture.js';
+import { loadScenario } from './load.js';
+import { scenarioChart, scenarioPage } from './page.js';
+import { runOnCoresWatched, runWatched } from './run-watched.js';
+import { SeriesFile } from './series-file.js';
+import { StationTrace } from './station-trace.js';
+import { printResult } from './tables.js';
+
+/** As on the command line. */
+export interface RunOptions {
+  /** Overrides, `path=value`. */
+  readonly set?: readonly string[];
+  /** Of all random numbers. */
+  readonly seed?: number;
+  /** File for an HTML page. */
+  readonly report?: string;
+  /** File for an SVG chart. */
+  readonly plot?: string;
+  /** File for the frames on the cable of one host. */
+  readonly pcap?: string;
+  /** File for what the NIC of one host does. */
+  readonly trace?: string;
+  /** File for what rate controls do. */
+  readonly series?: string;
+  /** The host of `pcap` and `trace`. Default: where the last flow goes. */
+  readonly at?: string;
+  /** A topology file of another simulator. */
+  readonly topology?: string;
+  /** A file of flows of another simulator. */
+  readonly flows?: string;
+  /** Who wrote it. */
+  readonly flowFormat?: Ns3FlowFormat;
+  /** Threads that compute the run. */
+  readonly cores?: number;
+}
+
+/** Runs the scenario of this name or file. Throws CommandFailure, also if an assertion fails. */
+export async function runCommand(name: string, options: RunOptions, output: Output): Promise<void> {
+  const set = overridesOf(options);
+  const { topology, flows, flowFormat } = options;
+  const scenario = await loadScenario({
+    name,
+    set,
+    ...(topology !== undefined && { topology }),
+    ...(flows !== undefined && { flows }),
+    ...(flowFormat !== undefined && { flowFormat }),
+  });
+  for (const path of [options.report, options.plot, options.series]) await checkWritable(path);
+  output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
+  const result = await runCaptured(scenario, options, output);
+  await writeFiles(
+    result,
+    scenario,
+    ['rocev2 sim run', name, ...foreignFiles(options), ...set.map((text) => `--set ${text}`)].join(' '),
+    options,
+    output,
+  );
+  if (!output.json) printResult(result, output);
+  output.document('sim-run', result);
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
+}
+
+/** All overrides of a scenario, those that have an option of their own last. */
+function overridesOf({ set = [], seed, cores }: RunOptions): string[] {
+  const given = Object.entries({ seed, cores }).flatMap(([field, value]) =>
+    value === undefined ? [] : [`${field}=${value}`],
+  );
+  return [...set, ...given];
+}
+
+function foreignFiles({ topology, flows, flowFormat }: RunOptions): string[] {
+  const flowFile = flows === undefined ? [] : [`--flows ${flows} --flow-format ${flowFormat}`];
+  return [...(topology === undefined ? [] : [`--topology ${topology}`]), ...flowFile];
+}
+
+async function runCaptured(scenario: Scenario, options: RunOptions, output: Output): Promise<ScenarioResult> {
+  const { pcap, trace: tracePath, series: seriesPath, at } = options;
+  if (at !== undefined && pcap === undefined && tracePath === undefined) {
+    throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap and --trace');
+  }
+  if ((scenario.cores ?? 1) > 1) {
+    if (pcap !== undefined || tracePath !== undefined || seriesPath !== undefined) {
+      throw new CommandFailure(EXIT_USAGE, '--pcap, --trace and --series need --cores 1, which gives the same run');
+    }
+    return await runOnCoresWatched(scenario, output);
+  }
+  const host = at ?? receiverOf(scenario);
+  const capture = pcap === undefined ? undefined : await FrameCapture.create(pcap, host);
+  const trace = tracePath === undefined ? undefined : await StationTrace.create(tracePath, host);
+  const series = seriesPath === undefined ? undefined : new SeriesFile(seriesPath);
+  try {
+    return await runWatched(scenario, output, { capture, trace, series });
+  } finally {
+    await capture?.close();
+    await trace?.close();
+    if (capture !== undefined) {
+      output.note(`wrote ${pcap}${capture.lost === 0 ? '' : `; ${capture.lost} frames found no room`}`);
+    }
+    if (trace !== undefined) output.note(`wrote ${tracePath}`);
+    if (series !== undefined) {
+      await writeOutputFile(seriesPath!, series.text());
+      output.note(`wrote ${seriesPath}`);
+    }
+  }
+}
+
+/** Where the flows of the last entry go. */
+function receiverOf({ flows }: Scenario): string {
+  const last = flows[flows.length - 1];
+  if (last.kind === 'list') return last.flows[last.flows.length - 1].to;
+  const to = typeof last.to === 'string' ? last.to : last.to[0];
+  return to.split('..')[0];
+}
+
+async function writeFiles(
+  result: ScenarioResult,
+  scenario: Scenario,
+  command: string,
+  options: RunOptions,
+  output: Output,
+): Promise<void> {
+  if (options.report !== undefined) {
+    await writeOutputFile(options.report, scenarioPage(result, command, scenario));
+    output.note(`wrote ${options.report}`);
+  }
+  if (options.plot !== undefined) {
+    await writeOutputFile(options.plot, scenarioChart(result));
+    output.note(`wrote ${options.plot}`);
+  }
+}

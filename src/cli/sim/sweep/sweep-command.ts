@@ -1,0 +1,124 @@
+/** `rocev2 sim sweep` and `rocev2 sim worker`: many runs of one scenario, here or by workers. */
+
+import { formatRate } from '../../../core/units.js';
+import { parseScenario } from '../../../sim/scenario/schema.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../../exit.js';
+import type { Output } from '../../output.js';
+import { loadDocument } from '../load.js';
+import { sweepHere } from './local-executor.js';
+import { type SweepResult, type SweepTask, sweepPoints } from './points.js';
+import { sweepOnRedis } from './redis-executor.js';
+import { DEFAULT_REDIS, withoutPassword } from './redis-queue.js';
+import { workOnSweeps } from './redis-worker.js';
+
+/** As on the command line. */
+export interface SweepOptions {
+  /** Overrides of all runs, `path=value`. */
+  readonly set?: readonly string[];
+  /** Of all runs. */
+  readonly seed?: number;
+  /** The axes, `path=values`. */
+  readonly over?: readonly string[];
+  /** Runs in parallel on this machine. */
+  readonly jobs: number;
+  /** Who computes. */
+  readonly executor: 'local' | 'redis';
+  /** URL of the server. Default: that of the environment. */
+  readonly redis?: string;
+  /** Runs that have a result on the server are run again. */
+  readonly fresh?: true;
+}
+
+/** As on the command line. */
+export interface WorkerOptions {
+  /** URL of the server. Default: that of the environment. */
+  readonly redis?: string;
+  /** Runs in parallel. */
+  readonly jobs: number;
+}
+
+/** Runs every combination of the axes. Throws CommandFailure, also if an assertion fails. */
+export async function sweepCommand(name: string, options: SweepOptions, output: Output): Promise<void> {
+  const axes = options.over ?? [];
+  const wrong = axes.find((axis) => !/^[\w.[\]-]+=./.test(axis));
+  if (axes.length === 0 || wrong !== undefined) {
+    throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write, for example, --over seed=1..8`);
+  }
+  const url = redisOf(options, output);
+  if (options.executor === 'local' && (options.redis !== undefined || options.fresh)) {
+    throw new CommandFailure(EXIT_USAGE, '--redis and --fresh belong to --executor redis');
+  }
+  const { set = [], seed } = options;
+  const forAll = [...set, ...(seed === undefined ? [] : [`seed=${seed}`])];
+  const tasks: SweepTask[] = [];
+  for (const point of sweepPoints(axes)) {
+    const document = await loadDocument({ name, set: [...forAll, ...point] });
+    parseScenario(document); // Mistakes show before hours have passed.
+    tasks.push({ point, document });
+  }
+  const isLocal = options.executor === 'local';
+  output.note(
+    `${tasks.length} runs, ${isLocal ? `${options.jobs} at a time` : `by the workers of ${withoutPassword(url)}`}`,
+  );
+  const progress = output.progress(tasks.length);
+  const control = {
+    signal: output.io.interrupted,
+    onDone: (done: number) => progress.update(done, `${done} of ${tasks.length} runs`),
+  };
+  const sweeping = isLocal
+    ? sweepHere(tasks, { ...control, jobs: options.jobs })
+    : sweepOnRedis(tasks, { ...control, url, fresh: options.fresh === true, say: (text) => output.note(text) });
+  const results = await sweeping.finally(() => progress.stop());
+  output.table(
+    [
+      ...axes.map((axis) => ({ title: axis.split('=')[0], align: 'left' as const })),
+      { title: 'Goodput', align: 'right' },
+      { title: 'Jain', align: 'right' },
+      { title: 'Queue mean KB', align: 'right' },
+      { title: 'p99 KB', align: 'right' },
+      { title: 'CNPs', align: 'right' },
+      { title: 'Pauses', align: 'right' },
+      { title: 'Dropped', align: 'right' },
+      { title: 'Assertions', align: 'left' },
+      { title: 'Trace', align: 'left' },
+    ],
+    results.map(sweepRow),
+  );
+  output.document('sim-sweep', { runs: results });
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
+  if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
+}
+
+/** Computes runs of sweeps until it is interrupted. */
+export async function workCommand(options: WorkerOptions, output: Output): Promise<void> {
+  const url = redisOf(options, output);
+  await workOnSweeps({
+    url,
+    jobs: options.jobs,
+    signal: output.io.interrupted,
+    onReady: (queue) => output.line(`ready for ${options.jobs} runs at once of ${queue} at ${withoutPassword(url)}`),
+    onRun: (name, seed) => output.line(`${name}, seed ${seed}`),
+    onFailure: (problem) => output.line(`FAILED: ${problem}`),
+  });
+}
+
+function redisOf({ redis }: { readonly redis?: string }, { io }: Output): string {
+  return redis ?? (io.env.ROCEV2_REDIS || DEFAULT_REDIS);
+}
+
+function sweepRow({ point, result }: SweepResult): (string | number)[] {
+  const { summary, assertions, traceHash } = result;
+  const failed = assertions.filter(({ ok }) => !ok).length;
+  return [
+    ...point.map((text) => text.slice(text.indexOf('=') + 1)),
+    formatRate(summary.goodputBps),
+    summary.jain.toFixed(4),
+    (summary.queueMeanBytes / 1000).toFixed(1),
+    (summary.queueP99Bytes / 1000).toFixed(1),
+    summary.cnps,
+    summary.pauseFrames,
+    summary.droppedPackets,
+    failed === 0 ? 'ok' : `${failed} failed`,
+    traceHash,
+  ];
+}
