@@ -136,7 +136,7 @@ export const CNP = 0x81;
 export const VENDOR_SACK = 0xd1;
 /** A SEND or WRITE that a switch has cut to its BTH, whose opcode this replaces: an extension as the former. */
 export const VENDOR_TRIMMED = 0xd2;
-/** Its receiver asks for the packet with this PSN again: BTH alone. */
+/** Its receiver asks for the packet with this PSN again: BTH alone. A READ response that a switch has cut becomes one, too. */
 export const VENDOR_TRIM_NAK = 0xd3;
 
 const HEADER_BYTES: ReadonlyArray<readonly [number, number]> = [

@@ -52,7 +52,7 @@ export class ReadResponder {
   readonly #qp: QpShared;
   #recovery: ReceiverRecovery;
   #records = new ResponderRecords(0);
-  #responses = new ResponseQueue(0);
+  #responses = new ResponseQueue(0, 0);
   readonly #range = new MemoryRange();
   /** The NAK for the request that was refused last. */
   refusedSyndrome = 0;
@@ -69,7 +69,7 @@ export class ReadResponder {
     const { maxDestRdAtomic } = this.#qp.attributes;
     this.#recovery = recovery;
     this.#records = new ResponderRecords(maxDestRdAtomic);
-    this.#responses = new ResponseQueue(maxDestRdAtomic);
+    this.#responses = new ResponseQueue(maxDestRdAtomic, recovery.replaysMax);
   }
 
   /** max_dest_rd_atomic has changed. */

@@ -112,24 +112,24 @@ export class ResponseJob {
   }
 }
 
-/** Repeated requests that may wait beyond the original ones; more are dropped, and asked for again after a timeout. */
-const REPLAYS_MAX = 64;
-
 /** Bounded by what was agreed, but holds no more than was ever needed: many queue pairs are never read from. */
 export class ResponseQueue {
   #ring: ResponseJob[] = [];
   #head = 0;
+  readonly #replaysMax: number;
   #capacity: number;
   /** Answers pending. */
   count = 0;
 
-  constructor(maxDestRdAtomic: number) {
-    this.#capacity = maxDestRdAtomic + REPLAYS_MAX;
+  /** `replaysMax`: repeated requests that may wait beyond the original ones; more are dropped. */
+  constructor(maxDestRdAtomic: number, replaysMax: number) {
+    this.#replaysMax = replaysMax;
+    this.#capacity = maxDestRdAtomic + replaysMax;
   }
 
   /** Makes room for that many original requests at a time; never less than there was, because some may wait. */
   resize(maxDestRdAtomic: number): void {
-    this.#capacity = Math.max(this.#capacity, maxDestRdAtomic + REPLAYS_MAX);
+    this.#capacity = Math.max(this.#capacity, maxDestRdAtomic + this.#replaysMax);
   }
 
   #grow(): void {

@@ -191,12 +191,14 @@ export class Retransmitter {
     if (this.#timed !== undefined) this.#timed.onAnswer(now);
   }
 
-  /** The receiver says that a switch has cut the packet `psn`. */
+  /** A switch has cut the packet `psn`, which the receiver says; or the answer with that PSN to a READ, which says so itself. */
   trimmed(psn: number, now: number): void {
     const { unacked, newPsn } = this.#out;
     if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.#recovery.onTrimmed(psn)) return;
     this.#qp.host.counters[COUNTER.trim_nak_received]++;
-    this.#qp.congestion.rate.onTrimmed(this.#qp.mtuBytes, now);
+    // The answers to a READ are paced by who sends them.
+    const isOurs = this.#out.kindOf(this.#out.find(psn, this.#out.head)) === KIND_DATA;
+    if (isOurs) this.#qp.congestion.rate.onTrimmed(this.#qp.mtuBytes, now);
     this.#rtt.cancel();
     this.#qp.schedule();
   }

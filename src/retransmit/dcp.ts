@@ -3,7 +3,7 @@
  * comes back, and then that packet is sent again, and no other.
  *
  *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the
- *     packet into its queue of what is to be sent again.
+ *     packet into its queue of what is to be sent again. A cut READ response arrives at the end that has asked, which asks for that part again.
  *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are cumulative. So packets may take all ways in turn, and one that is late is never sent
  *     twice.
  *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged is sent again. It is coarse, since no loss that a switch knows of needs it.
@@ -16,14 +16,14 @@
  * keeps the control queue short. Strict priority, the default of the switch, is w without bound.
  *
  * It deviates in this: DCP writes each packet where its own address says, and counts the packets of each message, since there every packet has an address and the number of its message. Here what is ahead of
- * a gap stands in the store of selective repeat and is executed in order, so a message is complete when its last packet is. READ responses are not cut: what is lost of them waits for the timeout.
+ * a gap stands in the store of selective repeat and is executed in order, so a message is complete when its last packet is.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { WAYS_MAX } from '../packet/int-trailer.js';
 import { psnAdd } from '../packet/psn.js';
 import { CHOICE_ECMP, CHOICE_SPRAY } from './multipath.js';
-import { DELIVERED, OUTSTANDING, PacketAccounts, RESENT, SPAN_MASK } from './packet-accounts.js';
+import { DELIVERED, OUTSTANDING, PacketAccounts, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
 import { defineRecovery, LOSS_REPORTED, NO_REWIND } from './recovery.js';
 import { SelectiveRepeatReceiver } from './selective-repeat.js';
 import { OneWay, type WayChoice, WaysInTurn } from './way-choice.js';
@@ -81,6 +81,8 @@ function wayChoice({ choice, paths }: DcpParameters): WayChoice {
 /** Keeps what comes behind a gap, and says nothing of it. */
 export class DcpReceiver extends SelectiveRepeatReceiver {
   override readonly reportsGaps = false;
+  /** Each answer that was cut may be asked for by itself, and a request that is dropped waits for the timeout. */
+  override readonly replaysMax = SELECTIVE_SPAN;
 
   override bitmapBytes(_expected: number): number {
     return 0;

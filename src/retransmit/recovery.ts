@@ -158,6 +158,9 @@ export abstract class ReceiverRecovery {
    */
   readonly restartsReads: boolean = false;
 
+  /** Repeated requests for answers that may wait beyond the original ones, at least 1; more are dropped, and asked for again after a timeout. Default 64. */
+  readonly replaysMax: number = 64;
+
   /** Gaps are reported, by NAK or SACK. Default true. False: the sender learns otherwise what is lost. */
   readonly reportsGaps: boolean = true;
 

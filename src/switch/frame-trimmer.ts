@@ -3,6 +3,8 @@
  * at once what is missing. Cut Payload (Cheng et al., NSDI 2014), NDP (Handley et al., SIGCOMM 2017) and Ultra Ethernet do so; the form is ours: the opcode says that
  * the packet was cut, the DSCP gives it the priority of control packets, and the ICRC is made anew over what is left.
  *
+ * A cut READ response goes to the end that has asked, and its PSN is one of that end's requests: so it is made the message by which a receiver asks for a packet again, and says all that is to be said.
+ *
  * Only packets of connections whose ends know what this is are cut: those with several ways (BTH_WAYS), which need not have more than one.
  */
 
@@ -12,7 +14,7 @@ import { icrcOfIpPacket } from '../packet/icrc.js';
 import { BTH_TRAILER, BTH_WAYS } from '../packet/int-trailer.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
 import { IPV6_BYTES } from '../packet/ipv6.js';
-import { OP_SEND, OP_WRITE, OPCODES, VENDOR_TRIMMED } from '../packet/opcode.js';
+import { OP_READ_RESPONSE, OP_SEND, OP_WRITE, OPCODES, VENDOR_TRIM_NAK, VENDOR_TRIMMED } from '../packet/opcode.js';
 import { PRIORITIES } from '../packet/pfc.js';
 import { isPsp } from '../packet/psp.js';
 import { BTH_BYTES, BTH_MIGREQ, ICRC_BYTES } from '../packet/roce.js';
@@ -24,6 +26,7 @@ import type { TrimConfig } from './switch-config.js';
 const DSCP_OF_PRIORITY = 8;
 const DEFAULT_PRIORITY = 6;
 const CUT_BYTES = BTH_BYTES + ICRC_BYTES;
+const NOT_CUT = -1;
 
 /** Cuts frames. Without a configuration it cuts none. */
 export class FrameTrimmer {
@@ -49,8 +52,10 @@ export class FrameTrimmer {
     const isV4 = bytes[ip] >> 4 === 4;
     const udp = ip + (isV4 ? IPV4_BYTES : IPV6_BYTES);
     const bth = udp + UDP_BYTES;
-    if (length <= bth + CUT_BYTES || !isUncutData(bytes, ip, udp)) return 0;
-    bytes[bth] = VENDOR_TRIMMED;
+    if (length <= bth + CUT_BYTES || !isSpread(bytes, ip, udp)) return 0;
+    const opcode = opcodeOfCut(bytes[bth]);
+    if (opcode === NOT_CUT) return 0;
+    bytes[bth] = opcode;
     bytes[bth + 1] = BTH_MIGREQ;
     bytes[bth + 4] &= ~BTH_TRAILER;
     this.#writeDscp(bytes, ip, isV4);
@@ -70,13 +75,19 @@ export class FrameTrimmer {
   }
 }
 
-/** A SEND or WRITE of a connection with several ways, in the clear. */
-function isUncutData(bytes: Uint8Array, ip: number, udp: number): boolean {
+/** A packet of a connection with several ways, in the clear. */
+function isSpread(bytes: Uint8Array, ip: number, udp: number): boolean {
   const isV4 = bytes[ip] >> 4 === 4;
   if (isV4 && bytes[ip] !== 0x45) return false;
   if (bytes[ip + (isV4 ? 9 : 6)] !== IP_PROTOCOL_UDP || readU16(bytes, udp + 2) !== ROCE_UDP_PORT) return false;
   const bth = udp + UDP_BYTES;
-  if ((bytes[bth + 4] & BTH_WAYS) === 0 || isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES)) return false;
-  const info = OPCODES[bytes[bth]];
-  return info?.transport === 'RC' && (info.kind === OP_SEND || info.kind === OP_WRITE);
+  return (bytes[bth + 4] & BTH_WAYS) !== 0 && !isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES);
+}
+
+/** What the opcode of a packet becomes where it is cut; NOT_CUT for what is no data. */
+function opcodeOfCut(opcode: number): number {
+  const info = OPCODES[opcode];
+  if (info?.transport !== 'RC') return NOT_CUT;
+  if (info.kind === OP_READ_RESPONSE) return VENDOR_TRIM_NAK;
+  return info.kind === OP_SEND || info.kind === OP_WRITE ? VENDOR_TRIMMED : NOT_CUT;
 }

@@ -36,7 +36,7 @@ describe('records', () => {
 describe('the oldest record', () => {
   it('is owed while its first answer waits, however old the PSNs of the others look', () => {
     const records = new ResponderRecords(2);
-    const queue = new ResponseQueue(2);
+    const queue = new ResponseQueue(2, 64);
     const owe = (record: ResponderRecord) => {
       const job = queue.append()!;
       job.firstAnswerOf = record;

@@ -111,6 +111,43 @@ describe('eight senders into one port with a short queue', () => {
   });
 });
 
+describe('a READ', () => {
+  it('asks again for the part whose answer came back cut, as often as it does', async () => {
+    const nic = await dcp();
+    nic.qp.postSend({ opcode: 'RDMA_READ', wrId: 1, sges: [nic.mr.sge(0, 8 * MTU)], remoteAddr: 0n, rkey: 1 });
+    expect(nic.take()).toMatchObject([{ name: 'RDMA_READ_REQUEST', at: 0, dmaLength: 8 * MTU }]);
+    for (const at of [3, 3, 7]) {
+      deliver(nic, VENDOR_TRIM_NAK, psnAdd(SQ_START, at));
+      expect(nic.take()).toMatchObject([{ name: 'RDMA_READ_REQUEST', at, dmaLength: MTU }]);
+    }
+    deliver(nic, VENDOR_TRIM_NAK, psnAdd(SQ_START, 8));
+    expect(nic.take()).toEqual([]);
+    expect(nic.device.counters()).toMatchObject({ trim_nak_received: 3, local_ack_timeout_err: 0 });
+  });
+
+  it('of eight hosts at once sends again exactly what was cut, and no timer runs out', async () => {
+    const { hosts, port, doneNs, isWhole } = await incast(8, { op: 'read' });
+    expect(isWhole).toBe(true);
+    expect(port.tx_trimmed).toBeGreaterThan(200);
+    expect(hosts).toMatchObject({
+      trim_nak_received: port.tx_trimmed,
+      trim_nak_sent: 0,
+      rx_trimmed: 0,
+      stale_response: 0,
+      local_ack_timeout_err: 0,
+    });
+    const packets = (8 * 128 * 1024) / MTU_BYTES;
+    const bytes = packets * LINK_BYTES.data + port.tx_trimmed * LINK_BYTES.header;
+    expect(Math.max(...doneNs)).toBeLessThan(1.05 * ((bytes * 8e9) / RATE_BPS) + 20_000);
+  });
+
+  it('needs timeouts where the switch drops and tells nobody', async () => {
+    const { hosts, isWhole } = await incast(8, { op: 'read', switchConfig: { queuePackets: 32 } });
+    expect(isWhole).toBe(true);
+    expect(hosts.local_ack_timeout_err).toBeGreaterThan(8);
+  });
+});
+
 describe('a control queue served in turn with data', () => {
   /** w >= (N - 1) / (r - N) */
   const r = LINK_BYTES.data / LINK_BYTES.header;

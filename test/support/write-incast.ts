@@ -1,4 +1,4 @@
-/** Hosts that write to one at the same time over one switch, in virtual time, with every counter at hand. */
+/** Hosts that write to one at the same time over one switch, or from which it reads, in virtual time, with every counter at hand. */
 
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
 import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
@@ -13,6 +13,8 @@ import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import { connectQp } from './pair.js';
 
 export interface IncastOptions {
+  /** Default: the hosts write. `read`: the one reads from all of them. */
+  readonly op?: 'write' | 'read';
   readonly senders: number;
   /** Of each. */
   readonly bytes: number;
@@ -47,7 +49,7 @@ export interface IncastResult {
 
 /** Runs it. */
 export async function writeIncast(options: IncastOptions): Promise<IncastResult> {
-  const { senders, bytes, mtu, recovery, rateControl, faults, sampleNs, untilNs = 100e6 } = options;
+  const { op = 'write', senders, bytes, mtu, recovery, rateControl, faults, sampleNs, untilNs = 100e6 } = options;
   const simulation = new Simulation({
     topology: star(senders + 1, { rateBps: options.rateBps, delayNs: options.delayNs }),
     pathMtu: mtu,
@@ -61,6 +63,7 @@ export async function writeIncast(options: IncastOptions): Promise<IncastResult>
   const devices = [receiver];
   const doneNs = Array<number>(senders).fill(Number.POSITIVE_INFINITY);
   let isWhole = true;
+  const looks: Array<() => void> = [];
   const attr = {
     timeout: options.timeout ?? 10,
     inflightPackets: options.inflightPackets ?? 256,
@@ -82,19 +85,36 @@ export async function writeIncast(options: IncastOptions): Promise<IncastResult>
       { address: simulation.address(from), qpn: own.qp.qpn, psn: 0 },
       { psn: 0, mtu, recovery, attr },
     );
-    const source = await own.pd.regMr(bytes, Access.LOCAL_WRITE);
+    const source = await own.pd.regMr(bytes, Access.REMOTE_ALL);
     for (let at = 0; at < bytes; at++) source.bytes[at] = (at * 7 + i) & 255;
-    own.qp.postSend({
-      opcode: 'RDMA_WRITE',
-      sges: [source.sge()],
-      remoteAddr: target.addr + BigInt(i * bytes),
-      rkey: target.rkey,
-    });
-    simulation.onTurn(from, () => {
-      const completion = own.cq.pollOne();
+    if (op === 'write') {
+      own.qp.postSend({
+        opcode: 'RDMA_WRITE',
+        sges: [source.sge()],
+        remoteAddr: target.addr + BigInt(i * bytes),
+        rkey: target.rkey,
+      });
+    } else {
+      peer.qp.postSend({
+        opcode: 'RDMA_READ',
+        sges: [target.sge(i * bytes, bytes)],
+        remoteAddr: source.addr,
+        rkey: source.rkey,
+      });
+    }
+    const { cq } = op === 'write' ? own : peer;
+    const look = (): void => {
+      const completion = cq.pollOne();
       if (completion === undefined) return;
       doneNs[i] = completion.statusName === 'SUCCESS' ? simulation.nowNs : Number.NaN;
       isWhole &&= source.bytes.equals(target.bytes.subarray(i * bytes, (i + 1) * bytes));
+    };
+    if (op === 'write') simulation.onTurn(from, look);
+    else looks.push(look);
+  }
+  if (op === 'read') {
+    simulation.onTurn(to, () => {
+      for (const look of looks) look();
     });
   }
   const queue: number[] = [];

@@ -6,7 +6,16 @@ import { FrameInfo, parseFrame } from '../../src/packet/frame.js';
 import { icrcOfIpPacket } from '../../src/packet/icrc.js';
 import { BTH_TRAILER, BTH_WAYS } from '../../src/packet/int-trailer.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
-import { RC_ACK, RC_READ_REQUEST, VENDOR_TRIMMED } from '../../src/packet/opcode.js';
+import {
+  RC_ACK,
+  RC_ATOMIC_ACK,
+  RC_READ_REQUEST,
+  RC_READ_RESPONSE_FIRST,
+  RC_READ_RESPONSE_MIDDLE,
+  RC_READ_RESPONSE_ONLY,
+  VENDOR_TRIM_NAK,
+  VENDOR_TRIMMED,
+} from '../../src/packet/opcode.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import { FrameTrimmer } from '../../src/switch/frame-trimmer.js';
 import { A, B, roceFrame } from './traffic.js';
@@ -69,10 +78,24 @@ describe.each([4, 6] as const)('a cut packet over IPv%i', (family) => {
   });
 });
 
+describe('a READ response that is cut', () => {
+  it.each([RC_READ_RESPONSE_FIRST, RC_READ_RESPONSE_MIDDLE, RC_READ_RESPONSE_ONLY])(
+    'opcode %i asks who reads to ask again',
+    (opcode) => {
+      const { bytes, info } = dataFrame(4, (bth) => (bth[0] = opcode));
+      const length = new FrameTrimmer({}).cut(bytes, bytes.length, info.ipOffset);
+      const packet = new RocePacket();
+      expect(parseRoce(bytes, info.payloadOffset, length - info.payloadOffset, packet)).toBe(PARSE_OK);
+      expect(packet).toMatchObject({ opcode: VENDOR_TRIM_NAK, psn: PSN, payloadBytes: 0 });
+    },
+  );
+});
+
 describe('what is not cut, and stays as it was', () => {
   const refused: Record<string, (bth: Uint8Array) => void> = {
     'a packet of a connection that does not say it has several ways': (bth) => (bth[4] &= ~BTH_WAYS),
     'an acknowledgement': (bth) => (bth[0] = RC_ACK),
+    'the answer to an atomic': (bth) => (bth[0] = RC_ATOMIC_ACK),
     'a READ request': (bth) => (bth[0] = RC_READ_REQUEST),
     'an opcode that is none': (bth) => (bth[0] = 0xff),
   };

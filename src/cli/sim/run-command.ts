@@ -16,6 +16,8 @@ import { printResult } from './tables.js';
 
 /** As on the command line. */
 export interface RunOptions {
+  /** One JSON document is printed. */
+  readonly json?: true;
   /** Overrides, `path=value`. */
   readonly set?: readonly string[];
   /** Of all random numbers. */

@@ -13,6 +13,8 @@ import { workOnSweeps } from './redis-worker.js';
 
 /** As on the command line. */
 export interface SweepOptions {
+  /** One JSON document is printed. */
+  readonly json?: true;
   /** Overrides of all runs, `path=value`. */
   readonly set?: readonly string[];
   /** Of all runs. */
