@@ -1,6 +1,7 @@
-// Runs all figures of `rocev2 sim figure`, and writes docs/figures.md and docs/pictures/figures: `npm run build && node scripts/figures-doc.js`.
-// With --check it only says whether the page is what it would write. The runs are in virtual time: every machine gets the same page.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Runs the figures of `rocev2 sim figure`, and writes docs/figures.md and docs/pictures/figures: `npm run build && node scripts/figures-doc.js`.
+// With names it runs these, and leaves what the page has of the others: `node scripts/figures-doc.js ns3-pfc conext16-4`.
+// With --check it only says which figures are not as the page has them. The runs are in virtual time: every machine gets the same page.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { figureLab } from '../dist/cli/sim/figures/figure.js';
 import { FIGURE_COLUMNS, figureChart, figureResult, figureRow } from '../dist/cli/sim/figures/figure-report.js';
@@ -9,6 +10,12 @@ import { FIGURES } from '../dist/cli/sim/figures/index.js';
 const page = new URL('../docs/figures.md', import.meta.url);
 const pictures = new URL('../docs/pictures/figures/', import.meta.url);
 const check = process.argv.includes('--check');
+const names = process.argv.slice(2).filter((argument) => argument !== '--check');
+const unknown = names.filter((name) => !FIGURES.some((figure) => figure.name === name));
+if (unknown.length > 0) {
+  console.error(`no such figure: ${unknown.join(', ')}; 'rocev2 sim figure --list' has their names`);
+  process.exit(2);
+}
 
 const HEAD = `# Published figures beside ours
 
@@ -21,43 +28,79 @@ draw other random numbers). These limits belong to the method, and no figure has
 number, the published value is 1, and ours is 1 if it has the same order, else 0. [fluid.md](fluid.md) and [lab.md](lab.md) say more about what is outside.
 `;
 
+/** What the page has now, by name: a row of the overview and a section. */
+const before = readFileSync(page, 'utf8');
+const rowBefore = new Map([...before.matchAll(/^\| \[([\w-]+)\]\(#.*$/gm)].map(([row, name]) => [name, row]));
+const sectionBefore = new Map(
+  before
+    .split(/^(?=## )/m)
+    .slice(1)
+    .map((section) => [section.slice(3, section.indexOf('\n')), section.replace(/\n*$/, '\n')]),
+);
+
 const lab = figureLab();
+const rows = [];
 const sections = [];
-const totals = [];
-if (!check) {
-  rmSync(pictures, { recursive: true, force: true });
-  mkdirSync(pictures, { recursive: true });
-}
+const different = [];
+mkdirSync(pictures, { recursive: true });
 for (const figure of FIGURES) {
+  const { name } = figure;
+  if (names.length > 0 && !names.includes(name)) {
+    rows.push(rowBefore.get(name) ?? '');
+    sections.push(sectionBefore.get(name) ?? '');
+    continue;
+  }
   const run = await figure.run(lab);
-  const { name, title, source, by, note, values } = figureResult(figure, run);
+  const { row, section } = textOf(figureResult(figure, run));
+  const path = new URL(`${name}.svg`, pictures);
+  const picture = figureChart(run);
+  const isSame = row === rowBefore.get(name) && section === sectionBefore.get(name) && picture === contentOf(path);
+  if (!isSame) different.push(name);
+  console.log(`${name}: ${isSame ? 'as on the page' : 'differs'}`);
+  rows.push(row);
+  sections.push(section);
+  if (!check) writeFileSync(path, picture);
+}
+
+const overview = ['| figure | what it shows | by | values inside |', '|---|---|---|---|', ...rows, ''].join('\n');
+const text = [HEAD, overview, ...sections].join('\n');
+const strangers = readdirSync(pictures).filter((file) => !FIGURES.some(({ name }) => file === `${name}.svg`));
+if (!check) {
+  for (const file of strangers) rmSync(new URL(file, pictures));
+  writeFileSync(page, text);
+} else if (text !== before || different.length > 0 || strangers.length > 0) {
+  console.error(
+    `docs/figures.md is not what the figures give: npm run build && node scripts/figures-doc.js ${different.join(' ')}`,
+  );
+  process.exitCode = 1;
+}
+
+/** A figure as the page has it. */
+function textOf({ name, title, source, by, note, values }) {
   const inside = values.filter(({ verdict }) => verdict === 'inside').length;
-  totals.push(`| [${name}](#${name}) | ${title} | ${by} | ${inside} of ${values.length} |`);
   const table = [
     FIGURE_COLUMNS.map((column) => column.title),
     FIGURE_COLUMNS.map(() => '---'),
     ...values.map(figureRow),
   ];
-  sections.push(
-    [
-      `## ${name}`,
-      '',
-      `${title}. Source: ${source}.`,
-      '',
-      ...table.map((cells) => `| ${cells.join(' | ')} |`),
-      '',
-      ...(note === null ? [] : [note, '']),
-      `![${title}](pictures/figures/${name}.svg)`,
-      '',
-    ].join('\n'),
-  );
-  if (!check) writeFileSync(new URL(`${name}.svg`, pictures), figureChart(run));
+  const section = [
+    `## ${name}`,
+    '',
+    `${title}. Source: ${source}.`,
+    '',
+    ...table.map((cells) => `| ${cells.join(' | ')} |`),
+    '',
+    ...(note === null ? [] : [note, '']),
+    `![${title}](pictures/figures/${name}.svg)`,
+    '',
+  ].join('\n');
+  return { row: `| [${name}](#${name}) | ${title} | ${by} | ${inside} of ${values.length} |`, section };
 }
 
-const overview = ['| figure | what it shows | by | values inside |', '|---|---|---|---|', ...totals, ''].join('\n');
-const text = [HEAD, overview, ...sections].join('\n');
-if (!check) writeFileSync(page, text);
-else if (readFileSync(page, 'utf8') !== text) {
-  console.error('docs/figures.md is not what the figures give: npm run build && node scripts/figures-doc.js');
-  process.exitCode = 1;
+function contentOf(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined; // A new figure.
+  }
 }
