@@ -17,6 +17,13 @@ export const PACING_CATCH_UP_NS = 10e6;
 /** More datagrams than a socket holds. After reading this many, everything that had arrived before has been read. */
 const ARRIVED_MAX = 8192;
 const NONE_DUE = -1;
+/**
+ * Behind a batch of so many packets the clock is read again: that costs less than a hundredth of the batch, which would be sent again where its timer was judged too early.
+ * Shorter ones are seldom held up, and cost little when they are sent again.
+ */
+const TIMED_PACKETS = 8;
+/** A batch that left so long after the clock was read was held up. Making and sending the longest one takes a tenth of it. */
+const HELD_UP_NS = 1e6;
 
 /** A NIC and its port under one clock. */
 export class Crank {
@@ -105,6 +112,10 @@ export class Crank {
     if (batch === undefined) return 0; // The kernel is behind: the next turn tries again.
     const packets = nic.transmit(batch, this.nowNs);
     this.#port.sendBatch(batch);
+    if (packets >= TIMED_PACKETS) {
+      const heldUpNs = nowNs() - this.nowNs;
+      if (heldUpNs >= HELD_UP_NS) nic.leftLate(this.nowNs, heldUpNs);
+    }
     return packets;
   }
 

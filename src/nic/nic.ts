@@ -25,6 +25,7 @@ import type { EventRing } from '../ring/event-ring.js';
 import { CnpQueue } from './cnp-queue.js';
 import { CommandTable } from './command-table.js';
 import { Deadlines } from './deadlines.js';
+import { HeldUpBatches } from './held-up-batches.js';
 import { PacingQueue } from './pacing-queue.js';
 import { PeerPaths } from './peer-paths.js';
 import type { PortFacts } from './port-facts.js';
@@ -100,6 +101,7 @@ export class Nic implements QpHost {
   readonly #pacing = new PacingQueue();
   readonly #pauses = new PriorityPause<NicQueuePair>((qp) => this.#resume(qp));
   readonly #cnps = new CnpQueue();
+  readonly #heldUp = new HeldUpBatches();
   readonly #priorityOfDscp: (dscp: number) => number;
   readonly #cnpPriority: number;
   #ipId = 0;
@@ -152,6 +154,10 @@ export class Nic implements QpHost {
 
   armDeadline(qp: NicQueuePair): void {
     this.#deadlines.arm(qp);
+  }
+
+  heldUpNs(stampNs: number): number {
+    return this.#heldUp.of(stampNs);
   }
 
   resumeAt(qp: Paced, timeNs: number): void {
@@ -240,6 +246,11 @@ export class Nic implements QpHost {
     for (let slot = before; slot < batch.count; slot++) counters[TX_BYTES] += batch.lengths[slot];
     counters[TX_PACKETS] += batch.count - before;
     return batch.count - before;
+  }
+
+  /** The batch that {@link transmit} filled at `now` left only `heldUpNs` later: the timers that began with it begin then. */
+  leftLate(now: number, heldUpNs: number): void {
+    this.#heldUp.add(now, heldUpNs);
   }
 
   /** The pause of its priority is over. */

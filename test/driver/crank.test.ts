@@ -3,10 +3,11 @@
  * judges, or it would send again what has been answered, and get as many answers more.
  */
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Crank } from '../../src/driver/crank.js';
 import type { Nic } from '../../src/nic/nic.js';
-import type { Port, RxDatagram } from '../../src/port/datagram.js';
+import type { Port, RxDatagram, TxBatch } from '../../src/port/datagram.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -93,5 +94,44 @@ describe('a crank', () => {
     nic.nextPacingNs = 0;
     crank.turn();
     expect([nic.paced, nic.timersJudged]).toEqual([1, 0]);
+  });
+
+  describe('behind a batch', () => {
+    let nowMs = 0;
+
+    afterEach(() => {
+      vi.restoreAllMocks();
+    });
+
+    /** What the NIC is told of a batch of so many packets when the process loses its processor for so long while it is made and sent. */
+    const heldUp = (packets: number, ms: number) => {
+      vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+      const told: number[] = [];
+      const sender = {
+        nextTimerNs: NEVER,
+        nextDeadlineNs: NEVER,
+        hasWork: true,
+        transmit: () => packets,
+        leftLate: (stampNs: number, heldUpNs: number) => told.push(stampNs - sending.nowNs, Math.round(heldUpNs)),
+      };
+      const sendBatch = () => {
+        nowMs += ms;
+      };
+      const slow = { beginBatch: () => ({ count: 0 }) as TxBatch, sendBatch, onDatagram: () => {}, onPause: () => {} };
+      const sending = new Crank(sender as unknown as Nic, slow as unknown as Port, () => {});
+      sending.turn();
+      return told;
+    };
+
+    it('says how long it was held up, where its timers would begin too early', () => {
+      expect(heldUp(8, 100)).toEqual([0, 100e6]);
+      expect(heldUp(60, 1)).toEqual([0, 1e6]);
+    });
+
+    it('says nothing of one that left soon, nor of a short one: the clock is not read', () => {
+      expect(heldUp(60, 0.9)).toEqual([]);
+      expect(heldUp(7, 100)).toEqual([]);
+      expect(heldUp(0, 100)).toEqual([]);
+    });
   });
 });
