@@ -88,7 +88,7 @@ function sumOf(bytes: Uint8Array, offset: number, length: number, seed: number):
     if (buffer.byteLength < SLAB_BYTES_MIN) return crc32(bytes.subarray(offset, offset + length), seed);
     slab = new Uint8Array(buffer);
   }
-  return crc32At(slab, bytes.byteOffset + offset, length, seed);
+  return crc32At(slab, bytes.byteOffset + offset, length, seed) >>> 0;
 }
 
 /** Lessens the lengths of the headers in `scratch`: the ICRC is that of the packet without trailer. */

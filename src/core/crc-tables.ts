@@ -14,6 +14,17 @@ export function crcTables(polynomial: number): Int32Array {
 
 /** CRC of `bytes[offset, offset + length)` with the tables `t`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
 export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, length: number, seed: number): number {
+  return signedCrcOfRange(t, bytes, offset, length, seed) >>> 0;
+}
+
+/** The same with a sign: V8 hands such 32 bits from function to function without allocating. `seed` may have one, too. */
+export function signedCrcOfRange(
+  t: Int32Array,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  seed: number,
+): number {
   const end = offset + length;
   const lastBlock = end - 8;
   let register = ~seed;
@@ -23,7 +34,7 @@ export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, len
     register = crcStep(t, register, bytes, i + 4);
   }
   for (; i < end; i++) register = (register >>> 8) ^ t[(register ^ bytes[i]) & 0xff];
-  return ~register >>> 0;
+  return ~register;
 }
 
 /** The register behind eight bytes: the first four are mixed into `register` already, the others stand at `bytes[i]`. */

@@ -8,17 +8,17 @@
  */
 
 import { crc32 as zlibSum } from 'node:zlib';
-import { crcOfRange, crcStep, crcTables } from './crc-tables.js';
+import { crcOfRange, crcStep, crcTables, signedCrcOfRange } from './crc-tables.js';
 import { requirePackage } from './packages.js';
 import { rememberedView } from './view-cache.js';
 
-/** A way to compute CRC-32. All give the same values. */
+/** A way to compute CRC-32. All give the same values. Seeds may have a sign. */
 export interface Crc32Implementation {
   /** For people, and for `ROCEV2_CRC32`. */
   readonly name: string;
   /** As {@link crc32}. */
   readonly sum: (bytes: Uint8Array, seed: number) => number;
-  /** As {@link crc32At}. */
+  /** As {@link crc32At}: 32 bits, with a sign or without. */
   readonly sumAt: (bytes: Uint8Array, offset: number, length: number, seed: number, view?: Uint8Array) => number;
 }
 
@@ -32,7 +32,8 @@ export let crc32 = (bytes: Uint8Array, seed = 0): number => {
 
 /**
  * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of an array that lives long, such as a slab: what an implementation learns about the array
- * is remembered. `view`, if the caller has one, is a view of exactly these bytes.
+ * is remembered. `view`, if the caller has one, is a view of exactly these bytes. The result may have a sign: whoever compares it has to take it away (`>>> 0`). `seed` may
+ * have one, too.
  */
 export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
   useCrc32(packagedCrc32());
@@ -74,15 +75,19 @@ export function zlibCrc32(): Crc32Implementation {
 
 /** Tables in JavaScript, which need nothing: {@link crc32Range}. */
 export function javaScriptCrc32(): Crc32Implementation {
-  return { name: 'javascript', sum: (bytes, seed) => crc32Range(bytes, 0, bytes.length, seed), sumAt: crc32Range };
+  return {
+    name: 'javascript',
+    sum: (bytes, seed) => crc32Range(bytes, 0, bytes.length, seed),
+    sumAt: crc32RangeSigned,
+  };
 }
 
-/** An implementation of a function that takes a view of the bytes. */
+/** An implementation of a function that takes a view of the bytes, and seeds without a sign. */
 function viewSums(name: string, sum: Crc32Implementation['sum']): Crc32Implementation {
   return {
     name,
-    sum,
-    sumAt: (bytes, offset, length, seed, view) => sum(view ?? rememberedView(bytes, offset, length), seed),
+    sum: (bytes, seed) => sum(bytes, seed >>> 0),
+    sumAt: (bytes, offset, length, seed, view) => sum(view ?? rememberedView(bytes, offset, length), seed >>> 0),
   };
 }
 
@@ -97,6 +102,11 @@ const TABLES = crcTables(CRC32_POLYNOMIAL);
 /** CRC-32 of `bytes[offset, offset + length)`, continuing from `seed`. Needs no view; meant for ranges of up to a few hundred bytes. */
 export function crc32Range(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return crcOfRange(TABLES, bytes, offset, length, seed);
+}
+
+/** The same with a sign: what the packet path uses, which allocates nothing. */
+export function crc32RangeSigned(bytes: Uint8Array, offset: number, length: number, seed: number): number {
+  return signedCrcOfRange(TABLES, bytes, offset, length, seed);
 }
 
 /**

@@ -10,7 +10,7 @@
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
-import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32Range } from '../core/crc32.js';
+import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32Range, crc32RangeSigned } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from './address.js';
 import { BTH_TRAILER, trailerBytesOf } from './int-trailer.js';
@@ -33,7 +33,7 @@ export const IP_ID_UNKNOWN = -1;
 /** The `ipId` of a packet that came in PSP and was authentic: its integrity is proven by more than a checksum, and no ICRC has to be computed. */
 export const IP_ID_PROTECTED = -0x1_0000;
 
-/** CRC-32 of any message followed by its own CRC, least significant byte first. */
+/** CRC-32 of any message followed by its own CRC, least significant byte first: the same with a sign. */
 const RESIDUE = 0x2144df1c;
 
 /** L of every value of one byte that has `after` bytes behind it in the prefix. */
@@ -81,7 +81,7 @@ export class IcrcFlow {
     this.#base = crc32(udp, crc32(ip, crc32(new Uint8Array(8).fill(0xff))));
   }
 
-  /** CRC-32 up to the BTH for a UDP payload of that many bytes, to be continued over the BTH. `ipId` is ignored for IPv6. */
+  /** CRC-32 up to the BTH for a UDP payload of that many bytes, with a sign, to be continued over the BTH. `ipId` is ignored for IPv6. */
   prefix(udpPayloadBytes: number, ipId: number): number {
     const udp = udpPayloadBytes + UDP_BYTES;
     let crc = this.#base ^ UDP_LENGTH_HIGH[udp >> 8] ^ UDP_LENGTH_LOW[udp & 0xff];
@@ -89,7 +89,7 @@ export class IcrcFlow {
       const total = udp + IPV4_BYTES;
       crc ^= V4_LENGTH_HIGH[total >> 8] ^ V4_LENGTH_LOW[total & 0xff] ^ V4_ID_HIGH[ipId >> 8] ^ V4_ID_LOW[ipId & 0xff];
     } else crc ^= V6_LENGTH_HIGH[udp >> 8] ^ V6_LENGTH_LOW[udp & 0xff];
-    return crc >>> 0;
+    return crc;
   }
 }
 
@@ -150,7 +150,7 @@ export function sealIcrc(
   bytes[offset + 4] = 0xff;
   const seed = flow.prefix(roceBytes, ipId);
   let crc: number;
-  if (covered <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, covered, seed);
+  if (covered <= CRC32_RANGE_BYTES) crc = crc32RangeSigned(bytes, offset, covered, seed);
   else if (checkView === undefined) crc = crc32(bytes.subarray(offset, end), seed);
   else crc = crc32At(bytes, offset, covered, seed, checkView);
   bytes[offset + 4] = congestion;
@@ -175,7 +175,7 @@ export function sealIcrcAround(
   const congestion = bytes[offset + 4];
   bytes[offset + 4] = 0xff;
   const roceBytes = headerBytes + dataBytes + ICRC_BYTES;
-  const seed = crc32Range(bytes, offset, headerBytes, flow.prefix(roceBytes, ipId));
+  const seed = crc32RangeSigned(bytes, offset, headerBytes, flow.prefix(roceBytes, ipId));
   bytes[offset + 4] = congestion;
   storeIcrc(bytes, icrcOffset, crc32At(data, dataOffset, dataBytes, seed));
 }
@@ -210,7 +210,7 @@ export function checkIcrc(
   const tried = ipId < 0 ? IP_ID_UNKNOWN - ipId : ipId;
   const seed = flow.prefix(length, tried);
   let crc: number;
-  if (length <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, length, seed);
+  if (length <= CRC32_RANGE_BYTES) crc = crc32RangeSigned(bytes, offset, length, seed);
   else if (length === bytes.length) crc = crc32(bytes, seed);
   else crc = crc32At(bytes, offset, length, seed);
   bytes[offset + 4] = congestion;

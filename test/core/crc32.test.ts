@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { crc32, crc32Backend, crc32Range } from '../../src/core/crc32.js';
+import { crc32, crc32At, crc32Backend, crc32Range, crc32RangeSigned } from '../../src/core/crc32.js';
 import { naiveCrc32 as reference } from '../support/naive-codec.js';
 
 test('both implementations give the check value of CRC-32/ISO-HDLC', () => {
@@ -27,6 +27,19 @@ test('values chain', () => {
       const whole = reference(new Uint8Array([...a, ...b]));
       expect(crc32(b, crc32(a))).toBe(whole);
       expect(crc32Range(b, 0, b.length, crc32Range(a, 0, a.length, 0))).toBe(whole);
+    }),
+  );
+});
+
+test('values chain with a sign, too, as V8 keeps 32 bits without allocating', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.uint8Array({ minLength: 1 }), (a, b) => {
+      const whole = reference(new Uint8Array([...a, ...b]));
+      const first = crc32RangeSigned(a, 0, a.length, 0);
+      expect(first).toBe(reference(a) | 0);
+      expect(crc32RangeSigned(b, 0, b.length, first)).toBe(whole | 0);
+      expect(crc32(b, first)).toBe(whole);
+      expect(crc32At(b, 0, b.length, first) >>> 0).toBe(whole);
     }),
   );
 });

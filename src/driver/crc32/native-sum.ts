@@ -6,7 +6,7 @@
  * keeps those without allocating.
  */
 
-import { CRC32_RANGE_BYTES, type Crc32Implementation, crc32Range } from '../../core/crc32.js';
+import { CRC32_RANGE_BYTES, type Crc32Implementation, crc32Range, crc32RangeSigned } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
 import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
@@ -41,9 +41,9 @@ export function nativeCrc32({ name, library, symbol }: NativeSum): Crc32Implemen
       return sumOfView(seed | 0, bytes, length) >>> 0;
     },
     sumAt: (bytes, offset, length, seed) => {
-      if (length <= CRC32_RANGE_BYTES) return crc32Range(bytes, offset, length, seed);
+      if (length <= CRC32_RANGE_BYTES) return crc32RangeSigned(bytes, offset, length, seed);
       if (offset < 0 || offset + length > bytes.length) throw new RangeError('these bytes are not all in the array');
-      return sumOfAddress(seed | 0, addressOf(bytes) + offset, length) >>> 0;
+      return sumOfAddress(seed | 0, addressOf(bytes) + offset, length);
     },
   };
 }

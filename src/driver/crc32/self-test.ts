@@ -35,8 +35,9 @@ export function sumsRight({ sum, sumAt }: Crc32Implementation): boolean {
     const view = bytes.subarray(offset, offset + length);
     return (
       sum(view, seed) === right &&
-      sumAt(bytes, offset, length, seed) === right &&
-      sumAt(bytes, offset, length, seed, view) === right &&
+      sum(view, seed | 0) === right &&
+      sumAt(bytes, offset, length, seed) >>> 0 === right &&
+      sumAt(bytes, offset, length, seed | 0, view) >>> 0 === right &&
       sum(view.subarray(half), sum(view.subarray(0, half), seed)) === right
     );
   });
