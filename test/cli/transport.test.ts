@@ -48,6 +48,21 @@ describe.skipIf(process.platform !== 'linux')('two of our own', () => {
     expect(atServer).toMatchObject({ transport, iterations: 50, lost: 0, verified: true });
   });
 
+  it('multipath is RC with the recovery of this name', async () => {
+    const { exitCodes, said, atClient, atServer } = await pair(['bw', 'write', '--transport', 'multipath'], {
+      client: ['-s', '20000', '-n', '50', '--loss', 'every=50'],
+    });
+    expect(exitCodes, said).toEqual([0, 0]);
+    expect(atClient).toMatchObject({ transport: 'rc', recovery: 'multipath', iterations: 50, verified: true });
+    expect(atServer).toMatchObject({ recovery: 'multipath', verified: true });
+  });
+
+  it('and refuses another recovery', async () => {
+    const refused = await run(['bw', 'write', '--transport', 'multipath', '--recovery', 'irn', '--bind', SERVER]);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('--recovery irn cannot be used with --transport multipath');
+  });
+
   it('several queue pairs send datagrams side by side', async () => {
     const { atClient } = await pair(['bw', 'send', '--transport', 'ud'], { client: ['-n', '20', '-q', '4'] });
     expect(atClient).toMatchObject({ iterations: 80, qps: 4, lost: 0, verified: true, sizeBytes: 4096 });

@@ -38,7 +38,7 @@ import { documentOf, expectLimits, printHead, resultOf, type TransferResult } fr
 import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
 import { beginRound, prepare, sizesOf } from './run.js';
 import type { TransferTool } from './tool.js';
-import { optionsForTransport } from './transport.js';
+import { optionsForTransport, type WrittenTransferOptions } from './transport.js';
 
 /** Options of both commands, in the program's units. */
 export interface TransferOptions extends EndpointOptions, RateControlFlags {
@@ -168,7 +168,7 @@ export interface TypedTransfer {
   /** The server; undefined: this side is the server. */
   readonly host: string | undefined;
   /** The options as commander parses them. */
-  readonly options: TransferOptions;
+  readonly options: WrittenTransferOptions;
 }
 
 /** Runs either command; `command` knows which options were given. */

@@ -3,7 +3,6 @@
  * docs/perftest.md is made of it (`node scripts/perftest-doc.js`). Options that perftest does not have stand in `command.ts`.
  */
 
-import { TRANSPORTS } from '../../cm/transport.js';
 import {
   choiceOption,
   countOption,
@@ -14,6 +13,7 @@ import {
   rangeOption,
   secondsOption,
 } from '../options.js';
+import { TRANSFER_TRANSPORTS } from './transport.js';
 
 /** One of the two commands. */
 export type ToolName = 'bw' | 'lat';
@@ -54,9 +54,9 @@ const BW = ['bw'] as const;
 const LAT = ['lat'] as const;
 
 /** `RC` and `rc` alike. */
-const transportOption = choiceOption(TRANSPORTS);
+const transportOption = choiceOption(TRANSFER_TRANSPORTS);
 const anyCaseTransport = Object.assign((text: string) => transportOption(text.toLowerCase()), {
-  choices: TRANSPORTS,
+  choices: TRANSFER_TRANSPORTS,
 });
 
 /** What `bw` and `lat` take, in the order of their help. */
@@ -90,7 +90,8 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     also: ['--connection'],
     parse: anyCaseTransport,
     preset: 'rc',
-    meaning: 'RC, UC or UD; UC has write and send, UD has send of one packet; neither retransmits',
+    meaning:
+      'RC, UC or UD; UC has write and send, UD has send of one packet; neither retransmits; multipath: RC with --recovery multipath',
   },
   {
     flags: '-b, --bidirectional',

@@ -7,6 +7,16 @@ import { choiceOption } from '../options.js';
 import type { TransferOptions } from './command.js';
 import { checkDatagramSize, type TransferOp } from './endpoint.js';
 
+/** A reliable connection over many paths: RC with the recovery scheme of this name. */
+const MULTIPATH = 'multipath';
+/** What `--transport` of bw and lat takes. */
+export const TRANSFER_TRANSPORTS = [...TRANSPORTS, MULTIPATH] as const;
+
+/** The options as commander parses them: `multipath` is still a transport. */
+export type WrittenTransferOptions = Omit<TransferOptions, 'transport'> & {
+  readonly transport: (typeof TRANSFER_TRANSPORTS)[number];
+};
+
 /** Adds `--transport rc|uc|ud`, default rc, whose help ends in `text`. */
 export function addTransportOption(command: Command, text: string): Command {
   return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
@@ -48,7 +58,12 @@ const OPERATIONS: Readonly<Record<TransportName, readonly TransferOp[]>> = {
  * ERR_ROCE_CONFLICT for operations and options that the transport does not have (IBTA vol. 1 table 38), ERR_ROCE_OUT_OF_RANGE for a
  * size.
  */
-export function optionsForTransport(op: TransferOp, options: TransferOptions, command: Command): TransferOptions {
+export function optionsForTransport(
+  op: TransferOp,
+  written: WrittenTransferOptions,
+  command: Command,
+): TransferOptions {
+  const options = withoutMultipath(written, command);
   const { transport, size, mtu } = options;
   const name = transport.toUpperCase();
   if (!OPERATIONS[transport].includes(op)) {
@@ -68,4 +83,17 @@ export function optionsForTransport(op: TransferOp, options: TransferOptions, co
   if (!isGiven('size')) return { ...options, size: Math.min(size, mtu), mayShrink: true };
   checkDatagramSize(size, mtu);
   return options;
+}
+
+function withoutMultipath(options: WrittenTransferOptions, command: Command): TransferOptions {
+  const { transport, recovery } = options;
+  if (transport !== MULTIPATH) return { ...options, transport };
+  if (recovery !== MULTIPATH && command.getOptionValueSource('recovery') === 'cli') {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      `--recovery ${recovery} cannot be used with --transport multipath`,
+      'it is RC with --recovery multipath: leave one of them out',
+    );
+  }
+  return { ...options, transport: 'rc', recovery: MULTIPATH };
 }

@@ -13,8 +13,8 @@ import { runDivided } from '../../support/divided-run.js';
 /** Flows of many sizes between all hosts of four racks, with pauses and DCQCN. */
 const FABRIC: ScenarioFile = {
   name: 'fabric',
-  duration: '60us',
-  sample: '20us',
+  duration: '40us',
+  sample: '10us',
   topology: { kind: 'leaf-spine', leaves: 4, spines: 2, hostsPerLeaf: 2, rate: '40Gbps' },
   payload: 'virtual',
   nic: { cc: { name: 'dcqcn', linkRateBps: '40Gbps' }, timeout: 14 },
@@ -92,8 +92,8 @@ async function expectSame(file: ScenarioFile, counts: readonly number[] = [4]): 
 
 describe('queue pairs per flow change nothing in a divided run', () => {
   test('flows of many sizes with DCQCN and pauses', async () => {
-    const { summary } = await expectSame(FABRIC, [2, 4]);
-    expect(summary.completions.count).toBeGreaterThan(30);
+    const { summary } = await expectSame(FABRIC, [4]);
+    expect(summary.completions.count).toBeGreaterThan(10);
     expect(summary.cnps).toBeGreaterThan(0);
   });
 
