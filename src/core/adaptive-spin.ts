@@ -18,12 +18,10 @@ export const SPIN_MAX_NS = 50_000;
 const MISSES_MAX = 8;
 /** A gap of a thread that slept which a spin could have bridged: some of it was waking up, at both ends. */
 const PROMISING_NS = 2 * SPIN_MAX_NS;
-/** Such gaps that end the shortest pause; a longer pause takes as many more as it is longer, up to {@link PROMISES_MAX}. */
+/** Such gaps, less the longer ones between them, end the shortest pause; a longer pause takes as many more as it is longer, up to {@link PROMISES_MAX}. */
 const PROMISES_MIN = 8;
 /** So the eight spins of a trial in vain cost 3 us a message at most. */
 const PROMISES_MAX = 128;
-/** What a longer gap takes away again. */
-const DISAPPOINTMENT = 4;
 /** One look takes a few microseconds; a whole time slice of another thread takes milliseconds. */
 const STALL_NS = 500_000;
 const PAUSE_MIN_NS = 10e6;
@@ -65,7 +63,7 @@ export class AdaptiveSpin {
   }
 
   #onGapOfPause(gapNs: number): void {
-    if (gapNs > PROMISING_NS) this.#promisesLeft = Math.min(this.#promises, this.#promisesLeft + DISAPPOINTMENT);
+    if (gapNs > PROMISING_NS) this.#promisesLeft = Math.min(this.#promises, this.#promisesLeft + 1);
     else if (--this.#promisesLeft <= 0) this.#pausedUntilNs = Number.NEGATIVE_INFINITY;
   }
 

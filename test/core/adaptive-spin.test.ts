@@ -82,11 +82,16 @@ describe('adaptive spin', () => {
       expect(needed).toEqual([8, 16, 32, 64, 128, 128, 128]);
     });
 
-    it('does not begin again for traffic that seldom comes back soon', () => {
-      const spin = new AdaptiveSpin(true);
-      failEightTimes(spin, 0);
-      for (let i = 0; i < 1000; i++) spin.onGap(i % 4 === 0 ? MS : PROMISING_NS, 1);
-      expect(spin.budgetNs(1)).toBe(0);
+    it('begins again for traffic of which most comes back soon, not where half of it does', () => {
+      const gapsUntilItSpins = (longEvery: number) => {
+        const spin = new AdaptiveSpin(true);
+        failEightTimes(spin, 0);
+        let gaps = 0;
+        for (; spin.budgetNs(1) === 0 && gaps < 1000; gaps++) spin.onGap(gaps % longEvery === 0 ? MS : PROMISING_NS, 1);
+        return gaps;
+      };
+      expect(gapsUntilItSpins(4)).toBe(15);
+      expect(gapsUntilItSpins(2)).toBe(1000);
     });
 
     it('stays away for the whole pause after a stall: there is no core to spare', () => {
