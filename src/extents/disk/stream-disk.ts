@@ -72,6 +72,8 @@ export class StreamDisk implements BlockDevice {
   #position: Location | undefined;
   /** Bytes of log since the last checkpoint. */
   #logBytes = 0;
+  /** Bytes of blocks that have been given up since then, and not replaced. */
+  #clearedBytes = 0;
   #upkeep: Promise<void> | undefined;
   #isClosed = false;
 
@@ -283,11 +285,13 @@ export class StreamDisk implements BlockDevice {
   /** Tells the map of a record when it is durable: acknowledgements come in the order of the log. @internal */
   async applied(record: LogRecord, bytes: number, durable: Promise<Location>): Promise<void> {
     const at = await durable;
+    const before = this.#map.liveBlocks;
     applyLogRecord(this.#map, record, at);
     const stored = recordBytes(bytes);
     this.#position = { extent: at.extent, offset: at.offset + stored };
     this.#logBytes += stored;
-    if (this.#logBytes >= this.#checkpointBytes) this.#keepUp();
+    if (record.kind === 'clear') this.#clearedBytes += (before - this.#map.liveBlocks) * DISK_BLOCK_BYTES;
+    if (this.#isUpkeepDue) this.#keepUp();
   }
 
   /** Every write was durable when it was acknowledged. */
@@ -347,6 +351,11 @@ export class StreamDisk implements BlockDevice {
     return Math.max(this.#owned().log.extentBytes, Math.min(LOG_BYTES_MAX, dirty));
   }
 
+  /** What was cleared counts as well as growth: without a checkpoint its space would not come back while nobody writes. */
+  get #isUpkeepDue(): boolean {
+    return this.#logBytes + this.#clearedBytes >= this.#checkpointBytes;
+  }
+
   /** Waits for the cleaner if the log grows faster than it can clean. */
   async #room(): Promise<void> {
     if (this.#upkeep !== undefined && this.#logBytes > LOG_AHEAD * this.#checkpointBytes) await this.#upkeep;
@@ -361,12 +370,13 @@ export class StreamDisk implements BlockDevice {
   /** One at a time: a root must not come before the pages that another checkpoint has taken upon itself. */
   #beginUpkeep(): Promise<void> {
     const work = this.#checkpointAndClean();
-    const upkeep = work
-      .catch(() => {})
-      .finally(() => {
-        this.#upkeep = undefined;
-      });
-    this.#upkeep = upkeep;
+    const done = () => {
+      this.#upkeep = undefined;
+    };
+    this.#upkeep = work.then(() => {
+      done();
+      if (this.#clearedBytes > 0 && this.#isUpkeepDue) this.#keepUp(); // Nothing else may come.
+    }, done);
     return work;
   }
 
@@ -378,6 +388,7 @@ export class StreamDisk implements BlockDevice {
   async #checkpoint(): Promise<void> {
     const { log, store } = this.#owned();
     this.#logBytes = 0;
+    this.#clearedBytes = 0;
     await store.checkpoint(this.metadata, this.#position, () => log.renew());
   }
 
