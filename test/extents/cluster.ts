@@ -123,6 +123,10 @@ class StoppableClock implements Clock {
 /** Messages from one to the other: in order, or not at all. */
 export class Network {
   lossRate = 0;
+  /** Whether it has no faults any more. */
+  isEnded = false;
+  /** Whether machines may be cut off at any time, beside other faults. */
+  isSwizzled = false;
   readonly #cut = new Set<string>();
   readonly #last = new Map<string, number>();
   readonly #events: EventQueue;
@@ -143,6 +147,13 @@ export class Network {
 
   heal(): void {
     this.#cut.clear();
+  }
+
+  /** Nothing is lost any more. */
+  end(): void {
+    this.heal();
+    this.lossRate = 0;
+    this.isEnded = true;
   }
 
   send(from: string, to: string, deliver: () => void): void {

@@ -170,7 +170,8 @@ export class Faults {
       if (coded === undefined) return replicas.filter(isElsewhere).length >= 2;
       return coded.fragments.filter(({ node }) => isElsewhere(node)).length >= erasureCode(coded.code).total - 2;
     });
-    if (!isSafe) return;
+    // Whoever has an old folder, and alone can be reached, cannot be known for what it is.
+    if (!isSafe || this.#cluster.network.isSwizzled) return;
     this.#cluster.stopNode(machine, false);
     lose();
     await this.#cluster.sleep(20);
@@ -180,8 +181,7 @@ export class Faults {
   /** All faults end, and what failed is replaced. */
   async end(): Promise<void> {
     const { network, machines, managers } = this.#cluster;
-    network.heal();
-    network.lossRate = 0;
+    network.end();
     if (managers.length === 0 && this.#cluster.manager === undefined) await this.#cluster.startManager();
     for (const process of managers) if (process.candidate === undefined) this.#cluster.startCandidate(process);
     for (const machine of machines) {
