@@ -7,6 +7,7 @@ import type { IpAddress } from '../../packet/address.js';
 import { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { DISK_CLOSING_MS } from '../disk/backend-options.js';
 import { openStorageDevice } from '../disk/rdma-options.js';
 import { untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
@@ -122,6 +123,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     );
   }
   output.note('Ctrl-C ends it');
+  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
