@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PlaceLimits } from '../../src/cm/places.js';
-import { tcpPortOf } from '../../src/extents/live/peers.js';
+import { tcpPortOf } from '../../src/extents/live/peer-connector.js';
 import { ServiceDoor } from '../../src/extents/live/service-door.js';
 import { HELLO, writeFrame } from '../../src/rpc/frame.js';
 import { connectRpc, defineService, type RpcClient, rpcOverStream, type StandardSchema } from '../../src/rpc/index.js';

@@ -69,7 +69,7 @@ describe('a cluster on sockets', () => {
     await writer.close();
     expect(await readAll(client, 'log')).toEqual(values);
     expect(await readAll(client, 'log', 21)).toEqual(values.slice(21));
-    const peers = new Peers(device);
+    const peers = Peers.of(device);
     closing.push(() => peers.close());
     const place = (await client.extents('log')).find(({ extent }) => extent === locations[1].extent)!;
     for (const replica of place.replicas) {
@@ -103,6 +103,19 @@ describe('a cluster on sockets', () => {
     await client.deleteStream('log');
     await expect(readAll(client, 'log')).rejects.toThrow("there is no stream 'log'");
     await eventually(async () => (await client.status()).nodes.every(({ usedBytes }) => usedBytes === 0));
+  });
+
+  it('says to who reads a stream that it was deleted meanwhile', async () => {
+    const client = await startCluster();
+    await client.createStream('log');
+    const writer = await client.openStream('log');
+    for (let k = 0; k < 3; k++) await writer.append(Buffer.alloc(700_000, k)); // Each in an extent of its own.
+    await writer.close();
+    const records = client.read('log');
+    expect((await records.next()).value).toMatchObject({ number: 0 });
+    await client.deleteStream('log');
+    await eventually(async () => (await client.status()).nodes.every(({ usedBytes }) => usedBytes === 0));
+    await expect(records.next()).rejects.toThrow("the stream 'log' was deleted while it was read");
   });
 
   it('goes on where it was after all of it has been started anew', async () => {

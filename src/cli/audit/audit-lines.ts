@@ -6,6 +6,7 @@ import type { Finding, RuleResult, Verdict } from '../../audit/ledger.js';
 import type { MeasureUnit } from '../../audit/measures.js';
 import type { Rule } from '../../audit/rule.js';
 import { formatNs, formatRate } from '../../core/units.js';
+import { counted } from '../counted.js';
 import type { Output } from '../output.js';
 
 /** Findings of one rule and verdict that are printed; --json has up to 100. */
@@ -56,11 +57,6 @@ export function printRule(output: Output, { id, title, source, severity, audit, 
     active: 'does not judge it',
   };
   output.line(`Audit ${words[audit]}: ${how}.`);
-}
-
-/** `1 violation`, `3 violations`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function printFindings(output: Output, result: RuleResult, all: readonly Finding[], verdict: Finding['verdict']): void {

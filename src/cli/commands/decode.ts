@@ -9,6 +9,7 @@ import { LINK_TYPES } from '../../capture/link-layer.js';
 import { isTrace } from '../../capture/trace-reader.js';
 import { udpOf } from '../../capture/udp-in-capture.js';
 import { ROCE_UDP_PORT } from '../../port/datagram.js';
+import { counted } from '../counted.js';
 import { PacketLines, sixDigits } from '../decode-lines.js';
 import { decodeTrace } from '../decode-trace.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
@@ -198,10 +199,6 @@ function printSummary(output: Output, flows: readonly FlowSummary[], packets: nu
     );
     output.line();
   }
-  const others = otherPackets === 0 ? '' : `, ${plural(otherPackets, 'other packet')} left out`;
-  output.line(`${plural(packets, 'RoCEv2 packet')} in ${plural(flows.length, 'flow')}${others}`);
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  const others = otherPackets === 0 ? '' : `, ${counted(otherPackets, 'other packet')} left out`;
+  output.line(`${counted(packets, 'RoCEv2 packet')} in ${counted(flows.length, 'flow')}${others}`);
 }

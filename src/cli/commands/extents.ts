@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
 import { type ClusterOptions, MANAGER_PORT, parseManagers } from '../extents/cluster.js';
 import {
   type CreateDiskOptions,

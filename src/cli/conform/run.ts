@@ -17,7 +17,7 @@ import { batchedUdpAvailable } from '../../dgram-ext/batched-udp-port.js';
 import { openPort } from '../../driver/open-port.js';
 import { SYSTEM_CLOCK, wallClockNs } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
-import { counted } from '../audit/audit-lines.js';
+import { counted } from '../counted.js';
 import {
   CommandFailure,
   EXIT_FAILED,

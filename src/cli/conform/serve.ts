@@ -4,7 +4,7 @@ import { ConnectionManager } from '../../cm/connection-manager.js';
 import { type ConformServeCounts, ConformService } from '../../conform/service.js';
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
-import { counted } from '../audit/audit-lines.js';
+import { counted } from '../counted.js';
 import { type FrameFlags, frameDeviceOptions } from '../frame-wire.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';

@@ -2,7 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { parseCount } from '../../core/units.js';
-import { placeText } from '../../extents/live/peers.js';
+import { placeText } from '../../extents/live/peer-connector.js';
 import type { IpAddress } from '../../packet/address.js';
 import { isStreamBackend } from './stream-backend.js';
 

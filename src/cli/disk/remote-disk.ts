@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
-import { placeText } from '../../extents/live/peers.js';
+import { placeText } from '../../extents/live/peer-connector.js';
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { FindServer } from '../../storage-rpc/live/whereabouts.js';
 import type { DiskAccess } from '../../storage-rpc/sk/disk-lease.js';

@@ -8,7 +8,7 @@ import { NS_PER_S } from '../../core/units.js';
 import { nowNs, SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { StandingDisk } from '../../extents/disk/standing-disk.js';
 import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../../extents/index.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
 import type { IpAddress } from '../../packet/address.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';

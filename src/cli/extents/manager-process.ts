@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/index.js';
 import type { EtcdAccess } from '../../extents/live/etcd-access.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import type { RdmaDevice } from '../../verbs/device.js';

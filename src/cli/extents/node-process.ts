@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { type NodeServer, serveNode } from '../../extents/index.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peers.js';
+import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import type { RdmaDevice } from '../../verbs/device.js';

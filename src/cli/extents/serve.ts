@@ -14,6 +14,7 @@ import {
 } from '../../extents/index.js';
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
+import { counted } from '../counted.js';
 import { orInterrupted, untilInterrupted } from '../interruption.js';
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
@@ -144,7 +145,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   if (node === undefined) return;
   await using _ = node;
   output.note(
-    `node ${node.node} of cluster ${node.cluster}, ${node.replicas} replicas, ${node.fragments} fragments, at ${node.address}`,
+    `node ${node.node} of cluster ${node.cluster}, ${counted(node.replicas, 'replica')}, ${counted(node.fragments, 'fragment')}, at ${node.address}`,
   );
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
@@ -154,7 +155,8 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { cluster, replicas, fragments } = node;
   const counters = node.counters();
-  output.line(`${counters.appends} appends, ${counters.reads} reads, ${counters.repaired} records repaired`);
+  const { appends, reads, repaired } = counters;
+  output.line(`${counted(appends, 'append')}, ${counted(reads, 'read')}, ${counted(repaired, 'record')} repaired`);
   output.document('extents-node', {
     node: node.node,
     address: node.address,

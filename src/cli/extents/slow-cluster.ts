@@ -4,6 +4,7 @@ import type { Output } from '../output.js';
 
 /** Longer than a manager takes to notice that a node is gone, and to open an extent elsewhere. */
 const PATIENCE_MS = 8000;
+const LOOK_MS = 1000;
 const WORDS =
   "nothing has been written for 8 s: writes wait while fewer than three nodes take data, or have room for two extents ('rocev2 extents status' shows them); Ctrl-C ends the wait";
 
@@ -14,14 +15,15 @@ export async function sayingIfSlow<T>(
   progress: () => number = () => 0,
 ): Promise<T> {
   let last = progress();
+  let stillMs = 0;
   const timer = setInterval(() => {
     const now = progress();
-    if (now === last) {
-      output.note(WORDS);
-      clearInterval(timer);
-    }
+    stillMs = now === last ? stillMs + LOOK_MS : 0;
     last = now;
-  }, PATIENCE_MS);
+    if (stillMs < PATIENCE_MS) return;
+    output.note(WORDS);
+    clearInterval(timer);
+  }, LOOK_MS);
   try {
     return await work;
   } finally {

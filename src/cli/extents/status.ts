@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes } from '../../core/units.js';
 import { REPLICAS } from '../../extents/catalogue.js';
 import { type ClusterStatus, diskOf } from '../../extents/index.js';
+import { counted } from '../counted.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { ownerText } from './disks.js';
@@ -90,7 +91,7 @@ function print(
   );
   const { seals, copies, codings, rebuilds, deleted } = counters;
   output.line(
-    `since the manager began: ${seals} seals, ${copies} copies made, ${codings} extents coded, ${rebuilds} fragments made anew, ${deleted} extents deleted; ${copying} copies, ${coding} codings under way`,
+    `since the manager began: ${counted(seals, 'seal')}, ${counted(copies, 'copy', 'copies')} made, ${counted(codings, 'extent')} coded, ${counted(rebuilds, 'fragment')} made anew, ${counted(deleted, 'extent')} deleted; ${counted(copying, 'copy', 'copies')}, ${counted(coding, 'coding')} under way`,
   );
   const waiting = whatWaits({ nodes, nodesNeeded });
   if (waiting !== undefined) output.line(waiting);

@@ -9,6 +9,7 @@ import { nowNs } from '../../driver/system-clock.js';
 import { REPLICAS } from '../../extents/catalogue.js';
 import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../../extents/index.js';
 import { codeOf } from '../../extents/messages.js';
+import { counted } from '../counted.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
 import { endingInTime, orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
@@ -121,9 +122,12 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
   io.allowAfterInterruption?.(LAST_APPENDS_MS + RELEASE_MS);
   const result = await withCluster(options, async (client) => {
     await checkNodes(client);
-    await client.createStream(stream);
     const owner = `rocev2 extents append, process ${process.pid} on ${hostname()}`;
-    const writer = await openOwned(client, stream, { owner, takeOver: options.takeOver === true });
+    const open = async () => {
+      await client.createStream(stream);
+      return openOwned(client, stream, { owner, takeOver: options.takeOver === true });
+    };
+    const writer = await sayingIfSlow(open(), output);
     try {
       return await endingInTime(appendAll(writer, recordsOf(file, options), output), io.interrupted, LAST_APPENDS_MS);
     } finally {
@@ -131,11 +135,8 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
     }
   });
   const { records, bytes, failovers, seconds } = result;
-  const others =
-    failovers === 0 ? '' : `, ${failovers} ${failovers === 1 ? 'extent' : 'extents'} left because of an error`;
-  output.line(
-    `${records} ${records === 1 ? 'record' : 'records'}, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`,
-  );
+  const others = failovers === 0 ? '' : `, ${counted(failovers, 'extent')} left because of an error`;
+  output.line(`${counted(records, 'record')}, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`);
   output.document('extents-append', { stream, ...result });
 }
 

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { systemRandom } from '../../driver/system-random.js';
+import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import {
   copyDisk,
@@ -18,11 +19,12 @@ import {
 import type { DiskMetadata } from '../disk/map-records.js';
 import type { StreamDisk } from '../disk/stream-disk.js';
 import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
-import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
+import { type ClusterStatus, codeOf, type ExtentPlace, type Manager } from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
 import { openCoder } from './coder.js';
-import { askManager, checkTransport, type ExtentTransport, Peers } from './peers.js';
+import { checkTransport, type ExtentTransport } from './peer-connector.js';
+import { askManager, Peers } from './peers.js';
 import { CLIENT_TIMING } from './timing.js';
 
 /** What {@link openExtents} takes. */
@@ -68,6 +70,11 @@ const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: 
 const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 
+/** A name that nobody else has, for whoever owns a disk until it is finished; it is shown as its owner. */
+function makerName(): string {
+  return `its maker ${randomUUID().slice(0, 8)}`;
+}
+
 /** The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there is none. */
 export class ExtentsClient implements AsyncDisposable {
   readonly #address: string;
@@ -81,7 +88,7 @@ export class ExtentsClient implements AsyncDisposable {
   constructor({ device, manager, transport }: OpenExtentsOptions) {
     this.#device = device;
     this.#address = manager;
-    this.#peers = new Peers(device, transport);
+    this.#peers = Peers.of(device, transport);
     this.#manager = this.#peers.manager(manager);
     this.#reader = new ExtentReader({ ...this.#parts(), combiner: this.#coder, random: systemRandom() });
   }
@@ -128,17 +135,29 @@ export class ExtentsClient implements AsyncDisposable {
 
   /**
    * The records of a stream in order, each append once, up to what its owner has told to be on all replicas: that is everything once the stream is closed. Rejects
-   * with ERR_ROCE_REMOTE: `MISSING`, `UNREACHABLE` or `DAMAGED` if no replica answers well.
+   * with ERR_ROCE_REMOTE: `MISSING`, also if the stream is deleted meanwhile, `UNREACHABLE` or `DAMAGED` if no replica answers well.
    */
   async *read(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<ReadRecord, void, undefined> {
     checkOptions('read', options, READ_OPTIONS);
     const { from = 0 } = options;
     checkWhole('from', from, 0, Number.MAX_SAFE_INTEGER);
     let number = 0;
-    for await (const { head, bytes } of this.#reader.scan(await this.extents(stream))) {
-      if (number >= from) yield { number, extent: head.extent, offset: head.offset, data: dataIn(bytes, head) };
-      number++;
+    const extents = await this.extents(stream);
+    try {
+      for await (const { head, bytes } of this.#reader.scan(extents)) {
+        if (number >= from) yield { number, extent: head.extent, offset: head.offset, data: dataIn(bytes, head) };
+        number++;
+      }
+    } catch (error) {
+      throw await this.#whyUnread(stream, error);
     }
+  }
+
+  /** The error for people: what is missing may be the whole stream. */
+  async #whyUnread(stream: string, error: unknown): Promise<unknown> {
+    if (codeOf(error) !== 'MISSING') return error;
+    const now = await this.extents(stream).catch(codeOf);
+    return now === 'MISSING' ? new RpcError('MISSING', `the stream '${stream}' was deleted while it was read`) : error;
   }
 
   /** All disks by name. Those in use are described as of their last checkpoint but one, or not at all. */
@@ -152,19 +171,19 @@ export class ExtentsClient implements AsyncDisposable {
    */
   async createDisk(name: string, options: CreateDiskOptions): Promise<void> {
     checkOptions('createDisk', options, DISK_OPTIONS);
-    await this.#ask(createDisk(this.#diskParts(), { name, sizeBytes: options.sizeBytes, owner: randomUUID() }));
+    await this.#ask(createDisk(this.#diskParts(), { name, sizeBytes: options.sizeBytes, owner: makerName() }));
   }
 
   /** Makes a disk that reads for ever as `disk` does now, which may be in use. Both share their data. Rejects with ERR_ROCE_REMOTE: `CONFLICT`, `MISSING`. */
   async snapshotDisk(disk: string, snapshot: string): Promise<void> {
     await this.#ask(
-      copyDisk(this.#diskParts(), { source: disk, name: snapshot, isSnapshot: true, owner: randomUUID() }),
+      copyDisk(this.#diskParts(), { source: disk, name: snapshot, isSnapshot: true, owner: makerName() }),
     );
   }
 
   /** As `snapshotDisk`, and the new disk can be written. */
   async cloneDisk(disk: string, clone: string): Promise<void> {
-    await this.#ask(copyDisk(this.#diskParts(), { source: disk, name: clone, isSnapshot: false, owner: randomUUID() }));
+    await this.#ask(copyDisk(this.#diskParts(), { source: disk, name: clone, isSnapshot: false, owner: makerName() }));
   }
 
   /**

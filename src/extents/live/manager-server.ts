@@ -19,7 +19,8 @@ import type { EtcdAccess } from './etcd-access.js';
 import { isEtcdEndpoint } from './etcd-gateway.js';
 import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
-import { checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
+import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
+import { Peers } from './peers.js';
 import { ServiceDoor } from './service-door.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
 import { CANDIDATE_TIMING, MANAGER_TIMING } from './timing.js';
@@ -142,7 +143,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
         : await files.named(LogMetadata.open(files, clock));
     closing.defer(() => store.close());
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
-    const peers = closing.use(new Peers(device, transport));
+    const peers = closing.use(Peers.of(device, transport));
     const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
     const address = placeText(host, door.port);
     const begin = files === undefined ? campaign : leadAlone;

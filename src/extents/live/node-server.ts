@@ -8,7 +8,8 @@ import { ExtentStore } from '../extent-store.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
 import { FolderFiles } from './folder-files.js';
-import { askManager, checkTransport, type ExtentTransport, Peers, placeText } from './peers.js';
+import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
+import { askManager, Peers } from './peers.js';
 import { ServiceDoor } from './service-door.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
@@ -115,7 +116,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = closing.use(await FolderFiles.open(folder));
-    const peers = closing.use(new Peers(device, transport));
+    const peers = closing.use(Peers.of(device, transport));
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
     const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));

@@ -8,7 +8,7 @@ import type { Listener } from '../../cm/listener.js';
 import type { PlaceLimits } from '../../cm/places.js';
 import { type RpcServer, type Service, serveRpc } from '../../rpc/index.js';
 import type { RdmaDevice } from '../../verbs/device.js';
-import { CONNECTION, tcpPortOf } from './peers.js';
+import { CONNECTION, tcpPortOf } from './peer-connector.js';
 import { type Handlers, StreamDoor } from './stream-door.js';
 
 /** Ports that are tried where the system chooses: the next one may be taken. */

@@ -9,7 +9,7 @@ import { NS_PER_MS } from '../../../src/core/units.js';
 import { ExtentNode } from '../../../src/extents/extent-node.js';
 import { ExtentReader } from '../../../src/extents/extent-reader.js';
 import { ExtentStore } from '../../../src/extents/extent-store.js';
-import { CONNECTION } from '../../../src/extents/live/peers.js';
+import { CONNECTION } from '../../../src/extents/live/peer-connector.js';
 import { handlersOf, MANAGER_SERVICE, methodsOf, NODE_SERVICE } from '../../../src/extents/live/services.js';
 import { MemoryMetadata } from '../../../src/extents/memory-metadata.js';
 import type { Manager, NodeMethods, NodePlace, Nodes } from '../../../src/extents/messages.js';

@@ -1,0 +1,182 @@
+/** How a connection to a manager or node is made: over RDMA, and over TCP where that fails, or has failed a short time ago. */
+
+import { connectSocket } from '../../cm/connect-socket.js';
+import { connect } from '../../cm/listen-connect.js';
+import { channelSecurity, secureAsClient } from '../../cm/secure-channel.js';
+import { checkKind } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { Patience, WAIT_OPTIONS, waitForEvent } from '../../core/wait.js';
+import { connectRpc, type RpcClient, rpcOverStream, type Service } from '../../rpc/index.js';
+import { RpcError } from '../../rpc/rpc-error.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { methodsOf, NODE_SERVICE } from './services.js';
+
+/**
+ * Frames are small; records are read. A peer that lives, and acknowledges nothing for 4.3 s (4.096 us x 2^20), is reached over TCP from then on: waiting longer, as connections without
+ * another way do, would cost each call its whole time when packets are lost.
+ */
+export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64, totalTimeout: 20 } as const;
+
+/** What connections are made of: `auto` is RDMA, and TCP where that fails. */
+export const EXTENT_TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
+/** One of {@link EXTENT_TRANSPORTS}. */
+export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for what is none. */
+export function checkTransport(transport: ExtentTransport = 'auto'): void {
+  checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
+}
+
+/** After RDMA has failed with a peer, TCP is used for so long. */
+const TCP_NS = 60 * NS_PER_S;
+/** An answer to the smallest request takes no longer. */
+const PROOF_MS = 2_000;
+/** As long as RDMA was last seen to fail where TCP did not. */
+const HASTY_PROOF_MS = 500;
+/** A connection is there in this time, or the peer is taken for dead. */
+const CONNECT_MS = 12_000;
+/** What packets that do not arrive look like. A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
+const LOST_PACKETS = ['ERR_ROCE_TIMEOUT', 'ERR_ROCE_CONNECT', 'ERR_ROCE_CLOSED', 'ERR_ROCE_COMPLETION'];
+
+/** A connection. */
+export interface PeerLink {
+  /** Calls the peer. */
+  readonly client: RpcClient<Service>;
+  /** What it goes over. */
+  readonly transport: 'rdma' | 'tcp';
+}
+
+/** How long a connection may take. */
+export interface ConnectLimits {
+  /** So long the caller waits for an answer. */
+  readonly timeoutMs: number;
+  /** Ends the attempt at once. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes connections. */
+export interface PeerConnector {
+  /** Rejects as `connect` of cm does. */
+  connect(address: string, service: Service, limits: ConnectLimits): Promise<PeerLink>;
+  /** Whether the peer answers the smallest request over this connection. */
+  answers(link: PeerLink, service: Service): Promise<boolean>;
+  /** The next connection to this address is TCP: packets may not arrive, or the peer may be away. */
+  noteFailure(address: string): void;
+}
+
+/** Connections of a device. */
+export class DeviceConnector implements PeerConnector {
+  readonly #device: RdmaDevice;
+  readonly #transport: ExtentTransport;
+  /** Addresses with which RDMA has failed, and until when it is not tried again. */
+  readonly #failed = new Map<string, number>();
+  /** The last peer that was connected is one with which RDMA had failed: packets may be lost on the way to all. */
+  #isLossy = false;
+
+  constructor(device: RdmaDevice, transport: ExtentTransport = 'auto') {
+    this.#device = device;
+    this.#transport = transport;
+  }
+
+  async connect(address: string, service: Service, { timeoutMs, signal }: ConnectLimits): Promise<PeerLink> {
+    const overTcp = async (): Promise<PeerLink> => {
+      const stream = await this.#dial(address, signal);
+      this.#isLossy = true;
+      return { client: connectRpc(rpcOverStream(stream), service), transport: 'tcp' };
+    };
+    const { clock } = this.#device;
+    if (this.#transport === 'tcp' || (this.#failed.get(address) ?? 0) > clock.nowNs()) return overTcp();
+    try {
+      const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
+      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...patience });
+      const client = connectRpc(connection, service);
+      const proofMs = this.#isLossy ? HASTY_PROOF_MS : PROOF_MS;
+      if (this.#transport === 'auto')
+        await provePackets(client, service, { timeoutMs: Math.min(timeoutMs / 2, proofMs), signal });
+      this.#isLossy = false;
+      return { client, transport: 'rdma' };
+    } catch (error) {
+      if (this.#transport === 'rdma' || !LOST_PACKETS.includes((error as RoceError).code)) throw error;
+      const link = await overTcp().catch(() => {
+        throw error; // The peer is away altogether.
+      });
+      this.noteFailure(address);
+      return link;
+    }
+  }
+
+  async answers({ client }: PeerLink, service: Service): Promise<boolean> {
+    return ask(client, service, { timeoutMs: PROOF_MS }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async #dial(address: string, signal: AbortSignal) {
+    const { host, port } = placeOf(address);
+    const socket = await connectSocket(host, tcpPortOf(port), undefined, signal);
+    socket.setNoDelay(true);
+    const security = channelSecurity(this.#device);
+    if (security === undefined) return socket;
+    try {
+      const patience = Patience.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
+      return (await waitForEvent(patience, secureAsClient(socket, host, security))).socket;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  noteFailure(address: string): void {
+    if (this.#transport !== 'auto') return;
+    const nowNs = this.#device.clock.nowNs();
+    for (const [other, untilNs] of this.#failed) if (untilNs <= nowNs) this.#failed.delete(other);
+    this.#failed.set(address, nowNs + TCP_NS);
+  }
+}
+
+/** The exchange was TCP: that packets arrive both ways shows an answer to a request. */
+async function provePackets(
+  client: RpcClient<Service>,
+  service: Service,
+  patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<void> {
+  try {
+    await ask(client, service, patience);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** The smallest request, to which a refusal is an answer, too. */
+async function ask(
+  client: RpcClient<Service>,
+  service: Service,
+  patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<void> {
+  try {
+    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, patience);
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+  }
+}
+
+/** TCP port of a service whose RDMA exchange is at `port`. */
+export function tcpPortOf(port: number): number {
+  return port + 1;
+}
+
+/** `HOST:PORT`, with an IPv6 address in brackets. */
+export function placeText(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** `HOST:PORT`, with an IPv6 address in brackets. Throws ERR_ROCE_MALFORMED. */
+function placeOf(address: string): { readonly host: string; readonly port: number } {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${address}' is no address`, 'write HOST:PORT');
+  return { host, port: Number(port) };
+}
