@@ -70,12 +70,15 @@ export class Chains {
   }
 
   /**
-   * Writes the disks of all chains and compiles their code: holes are answered without data, and code is slow until it has been compiled.
+   * Writes the disks of all chains and compiles their code: holes are answered without data, and code is slow until it has been compiled, which takes some
+   * ten thousand requests of each kind.
    * @param {readonly Chain[]} chains @param {number} mebibytes @param {number} seconds
    */
   async warm(chains, mebibytes, seconds) {
     for (const chain of chains) await this.measure(chain, { op: 'write', block: '1m', depth: 4 }, mebibytes, seconds);
-    for (const chain of chains) await this.measure(chain, { op: 'randread', block: '4k', depth: 4 }, mebibytes, 1);
+    for (const op of ['randread', 'randwrite']) {
+      for (const chain of chains) await this.measure(chain, { op, block: '8k', depth: 16 }, mebibytes, 2 * seconds);
+    }
   }
 
   /** Ends all processes, the last one first. */

@@ -19,11 +19,17 @@ export function portableCrc32c(bytes: Uint8Array, seed = 0): number {
 
 let tables: Int32Array | undefined;
 
-/** CRC-32C of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. The first call loads the fastest one there is. */
-export let crc32c: Crc32c = (bytes, seed) => {
-  crc32c = fastest();
-  return crc32c(bytes, seed);
-};
+/** Up to here a call of native code costs more than the sum does: headers of messages are that short. */
+const SHORT_BYTES = 64;
+
+/** CRC-32C of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. The first call for more than a header loads the fastest one there is. */
+export function crc32c(bytes: Uint8Array, seed?: number): number {
+  if (bytes.length <= SHORT_BYTES) return portableCrc32c(bytes, seed);
+  native ??= fastest();
+  return native(bytes, seed);
+}
+
+let native: Crc32c | undefined;
 
 function fastest(): Crc32c {
   try {

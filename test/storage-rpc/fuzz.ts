@@ -64,7 +64,7 @@ function someRequest(random: RandomSource): Buffer {
     descriptor: { addr: 0n, rkey: 0, length: 0 },
     dataCrc: random.u32(),
   };
-  writeRequest(message, request);
+  writeRequest(message, request, request.descriptor, request.dataCrc);
   return message;
 }
 

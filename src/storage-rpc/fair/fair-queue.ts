@@ -82,11 +82,20 @@ export class FairClient {
     this.#queue.ask(this.#account, { bytes, granted, limit });
   }
 
-  /** The same as a promise; rejects with ERR_ROCE_CLOSED when the client leaves before. */
-  take(bytes: number, limit?: RateLimit): Promise<void> {
-    return new Promise((granted, reject) => {
-      const refused = () => reject(new RoceError('ERR_ROCE_CLOSED', 'the client has left'));
-      this.#queue.ask(this.#account, { bytes, granted, refused, limit });
+  /** The same as a promise; rejects with ERR_ROCE_CLOSED when the client leaves before. Undefined: it has been granted at once, as nearly always. */
+  take(bytes: number, limit?: RateLimit): Promise<void> | undefined {
+    let isGranted = false;
+    let resolve = () => {
+      isGranted = true;
+    };
+    let reject: (error: Error) => void = () => {};
+    const granted = () => resolve();
+    const refused = () => reject(new RoceError('ERR_ROCE_CLOSED', 'the client has left'));
+    this.#queue.ask(this.#account, { bytes, granted, refused, limit });
+    if (isGranted) return undefined;
+    return new Promise((go, stop) => {
+      resolve = go;
+      reject = stop;
     });
   }
 

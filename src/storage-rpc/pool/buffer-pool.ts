@@ -156,19 +156,9 @@ export class BufferPool<S extends Slab> {
    * nothing is in use that could come back instead. `onRelease` is called when the buffer is released.
    */
   acquire(bytes: number, onRelease: () => void = () => {}): Promise<Lease<S>> {
-    if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `a buffer cannot have ${bytes} bytes`,
-        `give 1 to ${PIECE_BYTES_MAX}`,
-      );
-    }
+    const lease = this.acquireNow(bytes, onRelease);
+    if (lease !== undefined) return Promise.resolve(lease);
     if (this.#closed) return Promise.reject(closedError());
-    const lease = this.#waiters.length === 0 ? this.#take(bytes, onRelease) : undefined;
-    if (lease !== undefined) {
-      this.counters.hits++;
-      return Promise.resolve(lease);
-    }
     if (this.#waiters.length >= this.#limits.waitersMax) {
       this.counters.refused++;
       return Promise.reject(
@@ -180,6 +170,21 @@ export class BufferPool<S extends Slab> {
       this.#waiters.push({ bytes, onRelease, resolve, reject });
       this.#grow();
     });
+  }
+
+  /** {@link acquire} of a buffer that is there; undefined: there is none, others wait, or the pool closes. Throws as that does. */
+  acquireNow(bytes: number, onRelease: () => void = () => {}): Lease<S> | undefined {
+    if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
+      throw new RoceError(
+        'ERR_ROCE_OUT_OF_RANGE',
+        `a buffer cannot have ${bytes} bytes`,
+        `give 1 to ${PIECE_BYTES_MAX}`,
+      );
+    }
+    if (this.#closed || this.#waiters.length > 0) return undefined;
+    const lease = this.#take(bytes, onRelease);
+    if (lease !== undefined) this.counters.hits++;
+    return lease;
   }
 
   /** Gives all slabs back, also one that is being made. Leases still out must not be used any more. */

@@ -78,8 +78,8 @@ export interface SkServerChannel {
   onRequest: (incoming: SkIncoming) => void;
   /** Called once, when the channel has failed. */
   onFailure: (error: Error) => void;
-  /** Memory this channel can move data from and to. */
-  buffer(bytes: number): Promise<DataBuffer>;
+  /** Memory this channel can move data from and to; at once where there is some. */
+  buffer(bytes: number): DataBuffer | Promise<DataBuffer>;
   /**
    * Fetches bytes `[from, from + length)` of the data of a WRITE that is not inline to their place in `into`. Rejects when the channel is gone
    * and can touch the memory no more.

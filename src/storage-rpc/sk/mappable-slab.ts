@@ -36,7 +36,12 @@ export class MappableSlab implements Slab {
 
   /** A region over this memory that is not mapped. */
   async take(): Promise<FastRegisterMemoryRegion> {
-    return this.#unmapped.shift() ?? (await this.#pd.allocFastRegMr(this.bytes));
+    return this.takeNow() ?? (await this.#pd.allocFastRegMr(this.bytes));
+  }
+
+  /** The same, of those that there are; undefined: all of them are mapped. */
+  takeNow(): FastRegisterMemoryRegion | undefined {
+    return this.#unmapped.shift();
   }
 
   /** The region's mapping has ended. */

@@ -36,6 +36,11 @@ export class OwnMemory {
     for (const slab of memory.slabs.values()) await (await slab).close();
   }
 
+  /** Whether these bytes lie in a memory that was added. */
+  has(bytes: Uint8Array): boolean {
+    return this.#memories.has(bytes.buffer);
+  }
+
   /** The memory that all of these bytes lie in, registered in the domain; undefined: they lie in none. Rejects as `allocFastRegMr`. */
   slabOf(pd: ProtectionDomain, bytes: Uint8Array): Promise<MappableSlab> | undefined {
     const memory = this.#memories.get(bytes.buffer);

@@ -134,6 +134,11 @@ export class RdmaClientChannel implements SkClientChannel {
     const moves = op === 'READ' || (op === 'WRITE' && (flags & SK_INLINE) === 0);
     if (!moves || length === 0) this.#post(place, mine, NO_PLACE);
     else {
+      const atOnce = this.#mapPooled(mine);
+      if (atOnce !== undefined) {
+        this.#post(place, mine, atOnce);
+        return;
+      }
       const mapped = this.#map(mine).then(
         (descriptor) => this.#post(place, mine, descriptor),
         (error: Error) => this.fail(error),
@@ -166,6 +171,22 @@ export class RdmaClientChannel implements SkClientChannel {
     this.#parts.onClosed?.();
   }
 
+  /** {@link #map} for what has memory and a region of the pool at hand, and waits for nothing; undefined: it has not. */
+  #mapPooled(mine: CallInProgress): RemotePlace | undefined {
+    const { request, data, into } = mine.call;
+    const own = data ?? into;
+    if (own !== undefined && this.#own.has(own)) return undefined;
+    const lease = this.#pool.acquireNow(request.length);
+    if (lease === undefined) return undefined;
+    const region = lease.slab.takeNow();
+    if (region === undefined) {
+      lease.release();
+      return undefined;
+    }
+    if (data !== undefined) lease.bytes.set(data);
+    return this.#open(mine, lease, region);
+  }
+
   /** Finds memory for the call and registers it; data to be written is copied there, so that no memory is exposed that the program has not allocated for that. */
   async #map(mine: CallInProgress): Promise<RemotePlace> {
     const { request, data, into } = mine.call;
@@ -177,10 +198,14 @@ export class RdmaClientChannel implements SkClientChannel {
         : new Lease(slab, own!.byteOffset - slab.bytes.byteOffset, request.length, () => {});
     const region = await lease.slab.take();
     if (data !== undefined && slab === undefined) lease.bytes.set(data);
-    const mapping = { lease, region, key: region.nextKey(), open: true };
-    mine.mapping = mapping;
+    return this.#open(mine, lease, region);
+  }
+
+  #open(mine: CallInProgress, lease: Lease<MappableSlab>, region: FastRegisterMemoryRegion): RemotePlace {
+    const key = region.nextKey();
+    mine.mapping = { lease, region, key, open: true };
     // The offset in the slab serves as the address: the key alone says which slab it is.
-    return { addr: BigInt(lease.offset), rkey: mapping.key, length: request.length };
+    return { addr: BigInt(lease.offset), rkey: key, length: lease.length };
   }
 
   #post(place: number, mine: CallInProgress, descriptor: RemotePlace): void {
@@ -188,7 +213,7 @@ export class RdmaClientChannel implements SkClientChannel {
     const { request, data, checks } = mine.call;
     const begin = place * REQUEST_MESSAGE_BYTES_MAX;
     const message = this.#requests.bytes.subarray(begin, begin + REQUEST_MESSAGE_BYTES_MAX);
-    writeRequest(message, { ...request, descriptor, dataCrc: checks.dataCrc });
+    writeRequest(message, request, descriptor, checks.dataCrc);
     message.set(checks.list, REQUEST_BYTES);
     let length = REQUEST_BYTES + checks.list.length;
     if ((request.flags & SK_INLINE) !== 0 && data !== undefined) {

@@ -40,8 +40,13 @@ export interface SkServerShare {
 /** READs and atomics a queue pair has outstanding: what the exchange negotiates. */
 const ORD = 16;
 
+/** Its number is known when there is room for it. */
+type NumberedRequest = SendWorkRequest & { wrId: number };
+
+const NOTHING = () => {};
+
 interface Post {
-  readonly request: SendWorkRequest;
+  readonly request: NumberedRequest;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -93,10 +98,20 @@ export class RdmaServerChannel implements SkServerChannel {
     return channel;
   }
 
-  async buffer(bytes: number): Promise<Lease<MemoryRegion>> {
+  buffer(bytes: number): Lease<MemoryRegion> | Promise<Lease<MemoryRegion>> {
     const piece = pieceBytes(bytes);
     const release = () => this.#memory.give(piece);
-    await this.#memory.take(piece);
+    const granted = this.#memory.take(piece);
+    const lease = granted === undefined ? this.#share.pool.acquireNow(bytes, release) : undefined;
+    return lease ?? this.#bufferLater(bytes, granted, release);
+  }
+
+  async #bufferLater(
+    bytes: number,
+    granted: Promise<void> | undefined,
+    release: () => void,
+  ): Promise<Lease<MemoryRegion>> {
+    await granted;
     try {
       return await this.#share.pool.acquire(bytes, release);
     } catch (error) {
@@ -113,7 +128,7 @@ export class RdmaServerChannel implements SkServerChannel {
       await this.#share.pulls.take(length);
       try {
         const remoteAddr = addr + BigInt(from);
-        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset + from, length)], remoteAddr, rkey });
+        await this.#post({ opcode: 'RDMA_READ', wrId: 0, sges: [slab.sge(offset + from, length)], remoteAddr, rkey });
       } finally {
         this.#share.pulls.give(length);
       }
@@ -126,16 +141,19 @@ export class RdmaServerChannel implements SkServerChannel {
     const { slab, offset, length } = data as Lease<MemoryRegion>;
     const { addr: remoteAddr, rkey } = request.descriptor;
     const sges = [slab.sge(offset, length)];
-    // Nothing tells that it is done but the reply behind it.
-    void this.#post({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false }).catch(() => {});
+    // Nothing tells that it is done but the reply behind it, which also hears of a failure.
+    const write: NumberedRequest = { opcode: 'RDMA_WRITE', wrId: 0, sges, remoteAddr, rkey, signaled: false };
+    this.#postSoon({ request: write, resolve: NOTHING, reject: NOTHING });
   }
 
-  async reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
+  reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
     const { rkey, length } = request.descriptor;
     const inline = encodeMessage(response, list, request.op === 'READ' ? undefined : data?.bytes);
-    const send =
-      length > 0 ? ({ opcode: 'SEND_WITH_INV', invalidateRkey: rkey } as const) : ({ opcode: 'SEND' } as const);
-    await this.#post({ ...send, inline }).catch(() => {}); // A failing channel reports itself.
+    const send: NumberedRequest =
+      length > 0
+        ? { opcode: 'SEND_WITH_INV', wrId: 0, inline, invalidateRkey: rkey }
+        : { opcode: 'SEND', wrId: 0, inline };
+    return this.#post(send).catch(NOTHING); // A failing channel reports itself.
   }
 
   close(): Promise<void> {
@@ -158,24 +176,28 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   /** Posts a work request when there is room; resolves when it has completed. Rejects when the queue pair is gone, not before. */
-  async #post(request: SendWorkRequest): Promise<void> {
-    if (this.#failure !== undefined) {
-      await this.close();
-      throw this.#failure;
+  #post(request: NumberedRequest): Promise<void> {
+    return new Promise((resolve, reject) => this.#postSoon({ request, resolve, reject }));
+  }
+
+  #postSoon(post: Post): void {
+    const failure = this.#failure;
+    if (failure !== undefined) {
+      void this.close().then(() => post.reject(failure), post.reject);
+      return;
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#waitingForRoom.push({ request, resolve, reject });
-      this.#postWaiting();
-    });
+    this.#waitingForRoom.push(post);
+    this.#postWaiting();
   }
 
   #postWaiting(): void {
     while (this.#waitingForRoom.length > 0 && this.#failure === undefined && this.#qp.sendRoom > 0) {
       const post = this.#waitingForRoom.shift()!;
-      const wrId = this.#nextWrId;
-      this.#nextWrId = (wrId + 1) >>> 0;
-      if (post.request.signaled !== false) this.#posted.set(wrId, post);
-      this.#qp.postSend({ ...post.request, wrId });
+      const { request } = post;
+      request.wrId = this.#nextWrId;
+      this.#nextWrId = (this.#nextWrId + 1) >>> 0;
+      if (request.signaled !== false) this.#posted.set(request.wrId, post);
+      this.#qp.postSend(request);
     }
   }
 

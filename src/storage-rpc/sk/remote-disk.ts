@@ -79,6 +79,7 @@ export class RemoteDisk implements BlockDevice {
       offset: offset + at,
       length: bytes,
       into: into.subarray(at, at + bytes),
+      view: this.#view,
     }));
   }
 
@@ -92,18 +93,24 @@ export class RemoteDisk implements BlockDevice {
       offset: offset + at,
       length: bytes,
       data: data.subarray(at, at + bytes),
+      view: this.#view,
     }));
   }
 
   async flush(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
-    await this.#submit({ op: 'FLUSH', offset: 0, length: 0 });
+    await this.#submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view });
   }
 
   async trim(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'EINVAL');
     this.#checkWritable();
-    await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({ op: 'TRIM', offset: offset + at, length: bytes }));
+    await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
+      op: 'TRIM',
+      offset: offset + at,
+      length: bytes,
+      view: this.#view,
+    }));
   }
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
@@ -117,6 +124,7 @@ export class RemoteDisk implements BlockDevice {
       flags,
       offset: offset + at,
       length: bytes,
+      view: this.#view,
     }));
   }
 
@@ -131,6 +139,7 @@ export class RemoteDisk implements BlockDevice {
           op: 'STATUS',
           offset: at,
           length: bytes,
+          view: this.#view,
           take: (data) => {
             found = decodeExtents(data);
           },
@@ -189,7 +198,7 @@ export class RemoteDisk implements BlockDevice {
   }
 
   #submit(io: SkIo): Promise<void> {
-    const done = this.#session.submit({ ...io, view: this.#view });
+    const done = this.#session.submit(io);
     this.#underWay.add(done);
     const forget = () => this.#underWay.delete(done);
     done.then(forget, forget);

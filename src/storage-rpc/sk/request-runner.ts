@@ -52,7 +52,8 @@ export class RequestRunner {
       await this.#atDisk(0, (device) => device.read(offset, 0, EMPTY));
       return { status: 'OK' };
     }
-    const data = await channel.buffer(length);
+    const found = channel.buffer(length);
+    const data = found instanceof Promise ? await found : found;
     try {
       return await this.#atDisk(length, async (device) => {
         if (device.readChecked === undefined || !isWholeBlocks(offset, length)) {
@@ -113,7 +114,7 @@ export class RequestRunner {
       }
       // What the client has summed is what the disk keeps, all the way.
       const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
-      const options = { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) };
+      const options = isChecked ? { fua, crcs: crcsOfChecks(checks) } : { fua };
       await this.#atDisk(data.length, (device) => device.write(request.offset, data, options));
       return { status: 'OK' };
     } finally {
@@ -123,7 +124,8 @@ export class RequestRunner {
 
   /** Does work on the disk that moves so many bytes, when it is this client's turn. */
   async #atDisk<T>(bytes: number, work: (device: BlockDevice) => Promise<T>): Promise<T> {
-    await this.#parts.turns.take(bytes, this.#parts.disk.limit);
+    const turn = this.#parts.turns.take(bytes, this.#parts.disk.limit);
+    if (turn !== undefined) await turn;
     try {
       return await this.#parts.disk.use((device) => {
         if (this.#parts.isFenced()) throw new RoceError('ERR_ROCE_FENCED', 'another client has taken over the disk');

@@ -65,6 +65,9 @@ export function checkInlineWriteBytesMax(bytes: number): void {
 
 const MAGIC = 0x7152_6b53;
 const VERSION = 1;
+const U32 = 2 ** 32;
+/** Of an offset that a number holds exactly. */
+const OFFSET_HIGH_MAX = 0x1f_ffff;
 
 /** Header of a request. */
 export interface SkRequest {
@@ -92,23 +95,30 @@ export interface SkRequest {
 
 const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
 
-/** Writes the header to the first 64 bytes of `out`. */
-export function writeRequest(out: Buffer, request: SkRequest): void {
+/** Writes the header to the first 64 bytes of `out`. `flags`, `descriptor` and `dataCrc` stand in place of those of the request: transports know them, and copying a request costs more than writing it. */
+export function writeRequest(
+  out: Buffer,
+  request: Omit<SkRequest, 'descriptor' | 'dataCrc'>,
+  descriptor: RemotePlace,
+  dataCrc: number,
+  flags = request.flags,
+): void {
   out.writeUInt32LE(MAGIC, 0);
   out[4] = VERSION;
   out[5] = SK_OPS[request.op];
-  out.writeUInt16LE(request.flags, 6);
+  out.writeUInt16LE(flags, 6);
   out.writeBigUInt64LE(request.sessionLow, 8);
   out.writeUInt16LE(request.slot, 16);
   out.writeUInt16LE(0, 18);
   out.writeUInt32LE(request.slotSeq, 20);
   out.writeUInt32LE(request.disk, 24);
-  out.writeBigUInt64LE(BigInt(request.offset), 28);
+  out.writeUInt32LE(request.offset % U32, 28);
+  out.writeUInt32LE(Math.floor(request.offset / U32), 32);
   out.writeUInt32LE(request.length, 36);
-  out.writeBigUInt64LE(request.descriptor.addr, 40);
-  out.writeUInt32LE(request.descriptor.rkey, 48);
-  out.writeUInt32LE(request.descriptor.length, 52);
-  out.writeUInt32LE(request.dataCrc, 56);
+  out.writeBigUInt64LE(descriptor.addr, 40);
+  out.writeUInt32LE(descriptor.rkey, 48);
+  out.writeUInt32LE(descriptor.length, 52);
+  out.writeUInt32LE(dataCrc, 56);
   out.writeUInt32LE(crc32c(out.subarray(0, 60)), 60);
 }
 
@@ -120,8 +130,8 @@ export function readRequest(bytes: Buffer): SkRequest | Malformed {
   if (bytes.readUInt32LE(60) !== crc32c(bytes.subarray(0, 60))) return 'bad_header_crc';
   const op = OP_NAMES[bytes[5]];
   const flags = bytes.readUInt16LE(6);
-  const offset = bytes.readBigUInt64LE(28);
-  if (op === undefined || (flags & ~FLAGS_KNOWN) !== 0 || offset > Number.MAX_SAFE_INTEGER) return 'bad_field';
+  const offsetHigh = bytes.readUInt32LE(32);
+  if (op === undefined || (flags & ~FLAGS_KNOWN) !== 0 || offsetHigh > OFFSET_HIGH_MAX) return 'bad_field';
   const length = bytes.readUInt32LE(36);
   if (WITH_DATA.has(op) && length > SK_IO_BYTES_MAX) return 'bad_field';
   if ((flags & SK_INLINE) !== 0 && op !== 'WRITE' && op !== 'RESUME') return 'bad_field';
@@ -135,7 +145,7 @@ export function readRequest(bytes: Buffer): SkRequest | Malformed {
     slot,
     slotSeq: bytes.readUInt32LE(20),
     disk: bytes.readUInt32LE(24),
-    offset: Number(offset),
+    offset: offsetHigh * U32 + bytes.readUInt32LE(28),
     length,
     descriptor: {
       addr: bytes.readBigUInt64LE(40),

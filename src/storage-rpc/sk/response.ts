@@ -76,11 +76,11 @@ export interface SkResponse {
   readonly serverTimeUs: number;
 }
 
-function writeResponse(out: Buffer, response: SkResponse): void {
+function writeResponse(out: Buffer, response: SkResponse, flags: number): void {
   out.writeUInt32LE(MAGIC, 0);
   out[4] = VERSION;
   out[5] = SK_STATUS[response.status];
-  out.writeUInt16LE(response.flags, 6);
+  out.writeUInt16LE(flags, 6);
   out.writeUInt16LE(response.slot, 8);
   out.writeUInt16LE(0, 10);
   out.writeUInt32LE(response.slotSeq, 12);
@@ -123,11 +123,15 @@ export function responseInlineBytes({ flags, moved }: SkResponse): number {
   return (flags & SK_INLINE) === 0 ? 0 : moved;
 }
 
-/** Header, list of checks, and what travels in the message itself. */
-export function encodeMessage(response: SkResponse, list: Uint8Array, inline: Uint8Array | undefined): Buffer {
-  const flags = inline === undefined ? response.flags : response.flags | SK_INLINE;
+/** Header, list of checks, and what travels in the message itself. `flags` stand in place of those of the response. */
+export function encodeMessage(
+  response: SkResponse,
+  list: Uint8Array,
+  inline: Uint8Array | undefined,
+  flags = inline === undefined ? response.flags : response.flags | SK_INLINE,
+): Buffer {
   const out = Buffer.allocUnsafe(RESPONSE_BYTES + list.length + (inline?.length ?? 0));
-  writeResponse(out, { ...response, flags });
+  writeResponse(out, response, flags);
   out.set(list, RESPONSE_BYTES);
   if (inline !== undefined) out.set(inline, RESPONSE_BYTES + list.length);
   return out;

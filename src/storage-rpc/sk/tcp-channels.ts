@@ -77,7 +77,7 @@ export class TcpClientChannel implements SkClientChannel {
     if (this.#ended) return;
     const header = Buffer.allocUnsafe(REQUEST_BYTES);
     const flags = request.op === 'WRITE' && request.length > 0 ? request.flags | SK_INLINE : request.flags;
-    writeRequest(header, { ...request, flags, descriptor: NO_PLACE, dataCrc: checks.dataCrc });
+    writeRequest(header, request, NO_PLACE, checks.dataCrc, flags);
     this.#stream.write([header, checks.list, data ?? EMPTY]);
   }
 
@@ -135,8 +135,12 @@ export class TcpServerChannel implements SkServerChannel {
     stream.onClose = (error) => this.#fail(error);
   }
 
-  async buffer(bytes: number): Promise<DataBuffer> {
-    await this.#memory.take(bytes);
+  buffer(bytes: number): DataBuffer | Promise<DataBuffer> {
+    const granted = this.#memory.take(bytes);
+    return granted === undefined ? this.#newBuffer(bytes) : granted.then(() => this.#newBuffer(bytes));
+  }
+
+  #newBuffer(bytes: number): DataBuffer {
     let held = true;
     const release = () => {
       if (held) this.#memory.give(bytes);
@@ -156,7 +160,7 @@ export class TcpServerChannel implements SkServerChannel {
   reply(_: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
     if (this.#ended) return Promise.resolve();
     const flags = data === undefined ? response.flags : response.flags | SK_INLINE;
-    const header = encodeMessage({ ...response, flags }, list, undefined);
+    const header = encodeMessage(response, list, undefined, flags);
     const bytes = header.length + (data?.bytes.length ?? 0);
     return new Promise((resolve) => {
       const done = () => {

@@ -225,7 +225,7 @@ test('a client over TCP that asks and does not read is not read from: 16 MiB and
     const request = Buffer.alloc(64);
     const [slot, disk, offset] = [0, 0, 0];
     const header = { op: 'READ', flags: 0, sessionLow: 0n, slot, slotSeq, disk, offset, length: bytes.length } as const;
-    writeRequest(request, { ...header, descriptor: NO_PLACE, dataCrc: 0 });
+    writeRequest(request, header, NO_PLACE, 0);
     stream.onData(request);
   };
   for (let seq = 1; !isPaused && seq < 1000; seq++) ask(seq);

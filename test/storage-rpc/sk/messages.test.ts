@@ -35,7 +35,7 @@ const DISK = { uuid: '01234567-89ab-cdef-0123-456789abcdef', generation: 7, name
 
 test('a request, byte by byte', () => {
   const bytes = Buffer.alloc(64);
-  writeRequest(bytes, REQUEST);
+  writeRequest(bytes, REQUEST, REQUEST.descriptor, REQUEST.dataCrc);
   expect(toHex(bytes.subarray(0, 60), 4)).toBe(
     [
       '536b5271 01 02 0100'.replaceAll(' ', ''),
@@ -50,6 +50,13 @@ test('a request, byte by byte', () => {
   );
   expect(bytes.readUInt32LE(60)).toBe(crc32c(bytes.subarray(0, 60)));
   expect(readRequest(bytes)).toEqual(REQUEST);
+});
+
+test.each([0, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER])('an offset of %d arrives as it was', (offset) => {
+  const bytes = Buffer.alloc(64);
+  writeRequest(bytes, { ...REQUEST, offset }, REQUEST.descriptor, REQUEST.dataCrc);
+  expect(bytes.readBigUInt64LE(28)).toBe(BigInt(offset));
+  expect(readRequest(bytes)).toEqual({ ...REQUEST, offset });
 });
 
 test('a response, byte by byte', () => {
@@ -69,7 +76,7 @@ test('a response, byte by byte', () => {
 
 test('a changed bit anywhere in a header is noticed', () => {
   const request = Buffer.alloc(64);
-  writeRequest(request, REQUEST);
+  writeRequest(request, REQUEST, REQUEST.descriptor, REQUEST.dataCrc);
   for (let bit = 0; bit < 64 * 8; bit++) {
     const changed = Buffer.from(request);
     changed[bit >> 3] ^= 1 << (bit & 7);
@@ -80,7 +87,7 @@ test('a changed bit anywhere in a header is noticed', () => {
 test('fields that cannot be are refused, though the sum is right', () => {
   const spoil = (change: (bytes: Buffer) => void): unknown => {
     const bytes = Buffer.alloc(64);
-    writeRequest(bytes, REQUEST);
+    writeRequest(bytes, REQUEST, REQUEST.descriptor, REQUEST.dataCrc);
     change(bytes);
     bytes.writeUInt32LE(crc32c(bytes.subarray(0, 60)), 60);
     return readRequest(bytes);
@@ -90,6 +97,7 @@ test('fields that cannot be are refused, though the sum is right', () => {
   expect(spoil((b) => b.writeUInt16LE(0x8000, 6))).toBe('bad_field');
   expect(spoil((b) => b.writeUInt16LE(128, 16))).toBe('bad_field');
   expect(spoil((b) => b.writeBigUInt64LE(1n << 60n, 28))).toBe('bad_field');
+  expect(spoil((b) => b.writeBigUInt64LE(1n << 53n, 28))).toBe('bad_field');
   expect(spoil((b) => b.writeUInt32LE((1 << 20) + 1, 36))).toBe('bad_field');
   expect(spoil((b) => b.writeUInt8(2, 4))).toBe('bad_version');
 });

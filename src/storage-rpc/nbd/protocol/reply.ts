@@ -11,7 +11,7 @@ import * as wire from './wire.js';
  */
 export function shortReply(echo: Uint8Array, errno?: BlockErrno): Uint8Array {
   if (isExtended(echo)) return errno === undefined ? chunk(wire.REPLY_TYPE_NONE, echo, 0) : errorReply(echo, errno, '');
-  const bytes = new Uint8Array(wire.SIMPLE_REPLY_BYTES);
+  const bytes = Buffer.allocUnsafe(wire.SIMPLE_REPLY_BYTES); // All of it is written.
   writeU32(bytes, 0, wire.SIMPLE_REPLY_MAGIC);
   writeU32(bytes, 4, errno === undefined ? 0 : BLOCK_ERRNOS[errno]);
   bytes.set(echo, 8);
@@ -71,7 +71,7 @@ export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent
 /** A chunk that is the whole reply, with `room` bytes behind its header; `more` are sent apart. */
 function chunk(type: number, echo: Uint8Array, room: number, more = 0): Uint8Array {
   const start = headerBytes(echo);
-  const bytes = new Uint8Array(start + room);
+  const bytes = Buffer.allocUnsafe(start + room).fill(0); // A piece of Node's pool: a small Uint8Array would get memory of its own when it is sent.
   writeU32(bytes, 0, isExtended(echo) ? wire.EXTENDED_REPLY_MAGIC : wire.STRUCTURED_REPLY_MAGIC);
   writeU16(bytes, 4, wire.REPLY_FLAG_DONE);
   writeU16(bytes, 6, type);

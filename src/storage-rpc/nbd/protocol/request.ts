@@ -77,7 +77,8 @@ export class RequestReader {
     this.#header = undefined;
     this.#data = undefined;
     this.#filled = 0;
-    return withContexts({ ...header, data });
+    const { type, flags, echo, offset, lengthBytes, payloadBytes } = header;
+    return withContexts({ type, flags, echo, offset, lengthBytes, payloadBytes, data });
   }
 
   #parse(bytes: Uint8Array): NbdRequest {
@@ -89,7 +90,7 @@ export class RequestReader {
       type,
       flags,
       // The piece it lies in should not live as long.
-      echo: Uint8Array.from(bytes.subarray(8, 8 + (this.#isExtended ? wire.EXTENDED_ECHO_BYTES : wire.COOKIE_BYTES))),
+      echo: new Uint8Array(bytes.subarray(8, 8 + (this.#isExtended ? wire.EXTENDED_ECHO_BYTES : wire.COOKIE_BYTES))),
       offset: wire.readU64(bytes, 16),
       lengthBytes,
       payloadBytes: carries ? lengthBytes : 0,
