@@ -95,6 +95,7 @@ class MmsgPort implements BatchedUdpPort {
   readonly ipIdPolicy = 'train';
   readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onTrain: (bytes: Uint8Array, offset: number, packetBytes: number, packets: number) => void = () => {};
   onDelivered: () => void = () => {};
   onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
@@ -271,6 +272,7 @@ class MmsgPort implements BatchedUdpPort {
       rx.dscp = received.trafficClass >> 2;
       this.counters.rxDatagrams += count;
       datagrams += count;
+      this.onTrain(rx.bytes, received.segmentOffset(slot, 0), received.segmentBytes, received.wholeSegments);
       for (let i = 0; i < count && this.#state === 'open'; i++) {
         // What the kernel kept together was most likely sent together.
         if (this.address.family === 4) rx.ipId = IP_ID_UNKNOWN - i;

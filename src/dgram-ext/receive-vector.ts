@@ -131,6 +131,11 @@ export class ReceiveVector {
     return this.bytes === 0 ? 1 : Math.ceil(this.bytes / this.segmentBytes);
   }
 
+  /** Datagrams of {@link segmentBytes} in the slot last {@link open}ed: all, or all but the last. */
+  get wholeSegments(): number {
+    return this.bytes === 0 ? 0 : Math.floor(this.bytes / this.segmentBytes);
+  }
+
   /** Where datagram `index` of the slot last opened stands in {@link slab}, until the next {@link receive}. */
   segmentOffset(slot: number, index: number): number {
     return slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + index * this.segmentBytes;

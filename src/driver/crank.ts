@@ -56,6 +56,7 @@ export class Crank {
       nic.receive(datagram, this.nowNs);
       this.isBusy = false;
     };
+    if (port.onTrain !== undefined) port.onTrain = (...train) => nic.trainArrives(...train);
     port.onPause = (priority, durationNs) => {
       onHeard();
       nic.pause(priority, durationNs, this.nowNs);

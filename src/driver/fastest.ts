@@ -5,6 +5,7 @@
 
 import { RoceError } from '../core/errors.js';
 import { nowNs } from './system-clock.js';
+import { cleanVectorState } from './vector-state.js';
 
 /** Makes an implementation, or throws why it cannot be had. */
 export type Candidate<T> = () => T;
@@ -24,15 +25,23 @@ export interface Contest<T> {
 /** One that is tried later has to cost this much of the best before it: what lies nearer is noise, and the choice should not change from run to run. */
 const CHEAPER = 0.95;
 
-/** The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. */
-export function fastestOf<T>(contest: Contest<T>, candidates: Iterable<Candidate<T>>, costOf: (one: T) => number): T {
+/**
+ * The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. `clean` is called behind each: what one
+ * leaves in the processor's registers slows down the next one, and the thread ever after.
+ */
+export function fastestOf<T>(
+  contest: Contest<T>,
+  candidates: Iterable<Candidate<T>>,
+  costOf: (one: T) => number,
+  clean: () => void = cleanVectorState,
+): T {
   let fastest: T | undefined;
   let leastCost = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const implementation = rightOne(contest, candidate);
-    if (typeof implementation === 'string') continue;
-    const cost = costOf(implementation);
-    if (cost > leastCost * CHEAPER) continue;
+    const cost = typeof implementation === 'string' ? Number.POSITIVE_INFINITY : costOf(implementation);
+    clean();
+    if (typeof implementation === 'string' || cost > leastCost * CHEAPER) continue;
     leastCost = cost;
     fastest = implementation;
   }

@@ -287,6 +287,11 @@ export class Nic implements QpHost {
     this.#pauses.expire(now);
   }
 
+  /** Ahead of datagrams that stand one behind another, as `Port.onTrain` has it. */
+  trainArrives(bytes: Uint8Array, offset: number, packetBytes: number, packets: number): void {
+    this.#receivePath.train.begin(bytes, offset, packetBytes, packets);
+  }
+
   /** A datagram has arrived: it is checked, and executed or dropped. */
   receive(datagram: RxDatagram, now: number): void {
     this.#receivePath.receive(datagram, now);

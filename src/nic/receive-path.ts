@@ -8,6 +8,7 @@ import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.j
 import { ECN_CE, type RxDatagram } from '../port/datagram.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import { COUNTER } from '../ring/counters.js';
+import { ReceivedTrain } from './received-train.js';
 
 const RX_PACKETS = COUNTER.rx_packets;
 const RX_BYTES = COUNTER.rx_bytes;
@@ -18,6 +19,8 @@ const ALL_PARTITIONS = 0x7fff;
 export class ReceivePath {
   /** Malformed packets by parse reason, in the order of PARSE_REASONS. */
   readonly parseDrops = new Float64Array(PARSE_REASONS.length);
+  /** What is known of the neighbours of a datagram. */
+  readonly train = new ReceivedTrain();
   readonly #counters: Float64Array;
   readonly #queuePairs: ReadonlyMap<number, NicQueuePair>;
   readonly #checksIcrc: boolean;
@@ -58,7 +61,7 @@ export class ReceivePath {
   }
 
   #icrcHolds(flow: IcrcFlow, datagram: RxDatagram): boolean {
-    if (!this.#checksIcrc) return true;
+    if (!this.#checksIcrc || this.train.holds(flow, datagram)) return true;
     const verdict = checkIcrc(flow, datagram.bytes, datagram.offset, datagram.length, datagram.ipId);
     if (verdict === ICRC_BAD) {
       this.#counters[COUNTER.rx_icrc_errors]++;

@@ -279,6 +279,11 @@ export interface Port {
   /** Called once per received datagram. Set by the driver before {@link open} resolves. */
   onDatagram: (datagram: RxDatagram) => void;
   /**
+   * Called ahead of all datagrams that came in one piece: `packets` of them, of `packetBytes` each, stand one behind another from `bytes[offset]` on, and nothing but their receiver
+   * changes them until the next call. A last one that is shorter is not counted. Set by the driver, as `onDatagram`. Absent: nothing is known of neighbours.
+   */
+  onTrain?: (bytes: Uint8Array, offset: number, packetBytes: number, packets: number) => void;
+  /**
    * Called behind the datagrams of one look at the socket, by ports that take many at a time. Set by the driver, as `onDatagram`. Absent: each datagram comes
    * by itself.
    */

@@ -77,6 +77,36 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
     });
   });
 
+  it('tells of datagrams that came in one piece ahead of them: where they stand, how long and how many they are', async () => {
+    const make = (address: IpAddress) => openBatchedUdpPort({ nowNs, address, udpPort: 0 });
+    const [a, b] = [make(V4_A), make(V4_B)];
+    await withPorts([a, b], async () => {
+      let covered = 0;
+      let longest = 0;
+      let expected = { bytes: new Uint8Array(0) as Uint8Array, at: 0, packetBytes: 0, left: 0 };
+      b.onTrain = (bytes, at, packetBytes, packets) => {
+        expected = { bytes, at, packetBytes, left: packets };
+        longest = Math.max(longest, packets);
+      };
+      const received = collect(b);
+      const hand = b.onDatagram;
+      b.onDatagram = (datagram) => {
+        if (expected.left > 0) {
+          expect(datagram.bytes).toBe(expected.bytes);
+          expect([datagram.offset, datagram.length]).toEqual([expected.at, expected.packetBytes]);
+          expected.at += expected.packetBytes;
+          expected.left--;
+          covered++;
+        } else expect(datagram.length).toBeLessThan(expected.packetBytes);
+        hand(datagram);
+      };
+      sendAll(a, b, payloads);
+      await until(() => received.length === payloads.length, 'all datagrams');
+      expect(longest).toBeGreaterThanOrEqual(b.description.includes('GRO') && a.description.includes('GSO') ? 4 : 1);
+      expect(covered).toBeGreaterThan(payloads.length / 2);
+    });
+  });
+
   it('keeps marked and unmarked datagrams of one length apart', async () => {
     const [a, b] = [
       openBatchedUdpPort({ nowNs, address: V4_A, udpPort: 0 }),

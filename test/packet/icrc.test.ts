@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../src/core/bytes.js';
+import { equalBytes, toHex } from '../../src/core/bytes.js';
 import { crc32 } from '../../src/core/crc32.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
@@ -14,6 +14,8 @@ import {
   icrcOfIpPacket,
   renumberIcrc,
   sealIcrc,
+  TRAIN_PACKETS_MAX,
+  trainHolds,
 } from '../../src/packet/icrc.js';
 import { naiveIcrc, naiveIpPacket } from '../support/naive-codec.js';
 
@@ -209,5 +211,85 @@ describe('renumberIcrc', () => {
         },
       ),
     );
+  });
+});
+
+describe('a train', () => {
+  const flows = [
+    new IcrcFlow(A4, B4, 0xc123, 4791),
+    new IcrcFlow(IpAddress.parse('2001:db8::1'), IpAddress.parse('2001:db8::2'), 0xc123, 4791),
+  ];
+  const AT = 20;
+
+  /** Right packets with the identifications 0, 1, 2 ... one behind another from {@link AT} on. */
+  function train(random: RandomSource, flow: IcrcFlow, packetBytes: number, packets: number): Uint8Array {
+    const bytes = Uint8Array.from({ length: AT + packets * packetBytes + 8 }, () => random.u32());
+    for (let i = 0; i < packets; i++) {
+      const at = AT + i * packetBytes;
+      bytes[at + 4] &= 0xc0; // FECN and BECN are not covered; nothing says that there is a trailer.
+      sealIcrc(flow, bytes, at, packetBytes, i, undefined);
+    }
+    return bytes;
+  }
+
+  test('of right packets holds, however many and long they are, and is left as it was', () => {
+    const random = new SeededRandom(5).stream('trains');
+    for (let n = 0; n < 40; n++) {
+      const flow = flows[n & 1];
+      const packetBytes = 4 * randomInt(random, 64, 120);
+      const packets = randomInt(random, 1, TRAIN_PACKETS_MAX);
+      const bytes = train(random, flow, packetBytes, packets);
+      const before = bytes.slice();
+      expect(trainHolds(flow, bytes, AT, packetBytes, packets)).toBe(true);
+      expect(equalBytes(bytes, before)).toBe(true);
+      for (let i = 0; i < packets; i++) {
+        expect(checkIcrc(flow, bytes, AT + i * packetBytes, packetBytes, i)).toBe(ICRC_OK);
+      }
+    }
+  });
+
+  test('with one wrong packet never holds: bursts of up to 32 bits, in any packet', () => {
+    const random = new SeededRandom(6).stream('bursts');
+    const [packetBytes, packets] = [272, 15];
+    for (const flow of flows) {
+      const right = train(random, flow, packetBytes, packets);
+      for (let n = 0; n < 1000; n++) {
+        const bytes = right.slice();
+        const packet = AT + randomInt(random, 0, packets - 1) * packetBytes;
+        const at = packet + randomInt(random, 5, packetBytes - 4);
+        for (let k = 0; k < 4; k++) bytes[at + k] ^= k === 0 ? random.u32() | 1 : random.u32();
+        const before = bytes.slice();
+        expect(trainHolds(flow, bytes, AT, packetBytes, packets)).toBe(false);
+        expect(equalBytes(bytes, before)).toBe(true);
+      }
+    }
+  });
+
+  test('does not hold when two packets changed places, are the same, or are numbered otherwise', () => {
+    const random = new SeededRandom(7).stream('places');
+    const [flow] = flows;
+    const [packetBytes, packets] = [272, 6];
+    const right = train(random, flow, packetBytes, packets);
+    const part = (i: number) => right.slice(AT + i * packetBytes, AT + (i + 1) * packetBytes);
+    const swapped = right.slice();
+    swapped.set(part(2), AT + 3 * packetBytes);
+    swapped.set(part(3), AT + 2 * packetBytes);
+    const doubled = right.slice();
+    doubled.set(part(2), AT + 3 * packetBytes);
+    const renumbered = right.slice();
+    for (let i = 0; i < packets; i++) sealIcrc(flow, renumbered, AT + i * packetBytes, packetBytes, 7 + i, undefined);
+    for (const bytes of [swapped, doubled, renumbered]) {
+      expect(trainHolds(flow, bytes, AT, packetBytes, packets)).toBe(false);
+    }
+  });
+
+  test('in which a packet says that it has a trailer does not hold: it is for the check of one packet', () => {
+    const random = new SeededRandom(8).stream('trailers');
+    const [flow] = flows;
+    const bytes = train(random, flow, 272, 6);
+    bytes[AT + 3 * 272 + 4] |= 0x20;
+    const before = bytes.slice();
+    expect(trainHolds(flow, bytes, AT, 272, 6)).toBe(false);
+    expect(equalBytes(bytes, before)).toBe(true);
   });
 });

@@ -5,6 +5,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
+import { cleanVectorState } from '../../driver/vector-state.js';
 import { type Combine, portableCombine } from '../coding/combiner.js';
 
 const LIBRARY = 'libisal.so.2';
@@ -33,5 +34,6 @@ export function isaLCombine(): Combine {
     const tables = Buffer.alloc(TABLE_BYTES * rows.length * sources.length);
     initTables(sources.length, rows.length, Buffer.concat(rows), tables);
     encodeData(length, sources.length, rows.length, tables, pointersOf(sources), pointersOf(outs));
+    cleanVectorState();
   };
 }
