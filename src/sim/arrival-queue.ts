@@ -43,7 +43,7 @@ export class ArrivalQueue {
       if (nextNs >= beforeNs || nextNs > untilNs || nextNs === NEVER) return;
       if (arrivalNs <= eventNs) {
         const action = this.#actions[0];
-        events.pass(arrivalNs);
+        events.passBefore(arrivalNs);
         this.#removeFirst();
         action();
       } else events.step();
