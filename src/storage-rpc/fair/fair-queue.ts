@@ -85,14 +85,18 @@ export class FairClient {
   /** The same as a promise; rejects with ERR_ROCE_CLOSED when the client leaves before. Undefined: it has been granted at once, as nearly always. */
   take(bytes: number, limit?: RateLimit): Promise<void> | undefined {
     let isGranted = false;
+    let refusal: RoceError | undefined;
     let resolve = () => {
       isGranted = true;
     };
-    let reject: (error: Error) => void = () => {};
+    let reject = (error: RoceError) => {
+      refusal = error;
+    };
     const granted = () => resolve();
     const refused = () => reject(new RoceError('ERR_ROCE_CLOSED', 'the client has left'));
     this.#queue.ask(this.#account, { bytes, granted, refused, limit });
     if (isGranted) return undefined;
+    if (refusal !== undefined) return Promise.reject(refusal); // Who was granted something meanwhile has ended this client.
     return new Promise((go, stop) => {
       resolve = go;
       reject = stop;

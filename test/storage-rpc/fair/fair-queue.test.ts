@@ -163,6 +163,22 @@ test('a client that leaves asks for nothing any more and still gives back what i
   expect(queue.heldBytes).toBe(MIB);
 });
 
+test('a client that leaves when an earlier request is granted, while it asks for the next, is refused', async () => {
+  const { queue, events } = rig();
+  const limit = new RateLimit({ iops: 1 });
+  const client = queue.join();
+  let asked: Promise<unknown> | undefined;
+  ask(client, 512, limit);
+  // When the third may go, ahead of the timer.
+  events.at(limit.readyNs + SECOND, () => {
+    asked = client.take(512)?.catch((error: Error) => error);
+  });
+  ask(client, 512, limit);
+  client.ask(512, () => client.leave(), limit);
+  advance(events, 3 * SECOND);
+  expect(await asked).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+});
+
 test('a limit of requests and one of bytes hold over all clients, and each has its part', () => {
   for (const [limit, bytes, perSecond] of [
     [new RateLimit({ iops: 100 }), 512, 100],
