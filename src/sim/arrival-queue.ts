@@ -43,7 +43,7 @@ export class ArrivalQueue {
       if (nextNs >= beforeNs || nextNs > untilNs || nextNs === NEVER) return;
       if (arrivalNs <= eventNs) {
         const action = this.#actions[0];
-        events.passBefore(arrivalNs);
+        events.pass(arrivalNs);
         this.#removeFirst();
         action();
       } else events.step();

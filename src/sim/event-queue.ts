@@ -7,15 +7,11 @@
  *
  * The event that runs leaves a hole at the top of the heap. Most events schedule another, and that one falls from the hole to its place: one way
  * through the heap for both.
- *
- * Who may turn out not to need an event reserves its place in the order (`reserve`), and schedules it later, in that place (`atReserved`), or never.
  */
 
 const CHILDREN_BITS = 2;
 const CHILDREN = 1 << CHILDREN_BITS;
 const CAPACITY = 64;
-const FIRST = -1;
-const LAST = Number.POSITIVE_INFINITY;
 const NOTHING = (): void => {};
 
 /** Virtual time, and what is to happen in it. */
@@ -32,8 +28,6 @@ export class EventQueue {
   /** The event at the top has been taken out, and nothing has been put there yet. */
   #hasHole = false;
   #sequence = 0;
-  /** Of the event of the heap that runs, or ran last. All of this time that are before it have run, and no others; LAST: all have. */
-  #running = LAST;
   #nowNs = 0;
   /** What was scheduled for `#nowNs` when that had come: a ring, oldest at `#soonHead`. It was scheduled after all that the heap has of this time. */
   #soon: Array<() => void> = new Array<() => void>(CAPACITY).fill(NOTHING);
@@ -59,25 +53,7 @@ export class EventQueue {
       this.#soon[(this.#soonHead + this.#soonCount++) & (this.#soon.length - 1)] = action;
       return;
     }
-    this.#insert(timeNs, this.#sequence++, action);
-  }
-
-  /** The place in the order of events of one time that an event would get which is scheduled now, for a time to come. */
-  reserve(): number {
-    return this.#sequence++;
-  }
-
-  /** Whether an event at `timeNs` with a reserved place would have run by now. */
-  hasPassed(timeNs: number, place: number): boolean {
-    return timeNs < this.#nowNs || (timeNs === this.#nowNs && place < this.#running);
-  }
-
-  /** An event at `timeNs`, in the place that was reserved for it. It must not have {@link hasPassed}. */
-  atReserved(timeNs: number, place: number, action: () => void): void {
-    this.#insert(timeNs, place, action);
-  }
-
-  #insert(timeNs: number, sequence: number, action: () => void): void {
+    const sequence = this.#sequence++;
     if (this.#hasHole) {
       this.#hasHole = false;
       const slot = this.#slots[0];
@@ -94,9 +70,8 @@ export class EventQueue {
     this.#actions[slot] = action;
     while (hole > 0) {
       const parent = (hole - 1) >> CHILDREN_BITS;
-      const parentTime = times[parent];
-      if (parentTime < timeNs || (parentTime === timeNs && sequences[parent] < sequence)) break;
-      times[hole] = parentTime;
+      if (times[parent] <= timeNs) break; // It was scheduled earlier: with an equal time it stays in front.
+      times[hole] = times[parent];
       sequences[hole] = sequences[parent];
       slots[hole] = slots[parent];
       hole = parent;
@@ -120,7 +95,6 @@ export class EventQueue {
       this.#soon[place] = NOTHING; // What ran must not be kept alive.
       this.#soonHead = (place + 1) & (this.#soon.length - 1);
       this.#soonCount--;
-      this.#running = LAST; // It was scheduled after all that the heap has of this time.
       action();
       return true;
     }
@@ -129,7 +103,6 @@ export class EventQueue {
     const action = this.#actions[slot];
     this.#actions[slot] = NOTHING;
     this.#nowNs = this.#times[0];
-    this.#running = this.#sequences[0];
     this.#hasHole = true; // Also if the action throws: a hole is no damage.
     action();
     return true;
@@ -138,13 +111,6 @@ export class EventQueue {
   /** Time passes to `timeNs` without an event of this queue. None may be due before. */
   pass(timeNs: number): void {
     this.#nowNs = timeNs;
-    this.#running = LAST;
-  }
-
-  /** The same, and something happens at `timeNs` before the events of that time. */
-  passBefore(timeNs: number): void {
-    this.#nowNs = timeNs;
-    this.#running = FIRST;
   }
 
   /**
@@ -160,7 +126,7 @@ export class EventQueue {
       if (!this.step()) break;
       count++;
     }
-    if (untilNs !== Number.POSITIVE_INFINITY && untilNs >= this.#nowNs && this.nextNs > untilNs) this.pass(untilNs);
+    if (untilNs !== Number.POSITIVE_INFINITY && untilNs > this.#nowNs && this.nextNs > untilNs) this.#nowNs = untilNs;
     return count;
   }
 

@@ -96,21 +96,14 @@ export class SimSwitch {
   }
 }
 
-/**
- * One port's sending side: the cable is free, or busy until an event. Where nothing waits that event would do nothing, so it is not scheduled; its place among the events of its time is kept for it, because
- * a frame may come before.
- */
+/** One port's sending side: the cable is free, or busy until an event. */
 class Egress {
   readonly #engine: Switch;
   readonly #port: number;
   readonly #events: EventQueue;
   readonly #cable: Cable;
   readonly #onSent: () => void;
-  #isAwaited = false;
-  /** When the cable is free; before the first frame it has been for ever. */
-  #freeNs = -1;
-  /** The place of that event where it is not scheduled. */
-  #freePlace = 0;
+  #isSending = false;
 
   constructor(engine: Switch, port: number, events: EventQueue, cable: Cable, onSent: () => void) {
     this.#engine = engine;
@@ -121,29 +114,21 @@ class Egress {
   }
 
   kick(): void {
-    if (this.#isAwaited) return;
-    if (this.#events.hasPassed(this.#freeNs, this.#freePlace)) this.#next();
-    else this.#await(this.#freePlace);
-  }
-
-  #await(place: number): void {
-    this.#isAwaited = true;
-    this.#events.atReserved(this.#freeNs, place, this.#free);
+    if (!this.#isSending) this.#next();
   }
 
   #next(): void {
     const engine = this.#engine;
     const slot = engine.take(this.#port, this.#events.nowNs);
+    this.#isSending = slot >= 0;
     if (slot < 0) return;
-    this.#freeNs = this.#cable.send(engine.slotBytes(slot), 0, engine.slotLength(slot));
+    const freeNs = this.#cable.send(engine.slotBytes(slot), 0, engine.slotLength(slot));
     engine.release(slot);
-    this.#freePlace = this.#events.reserve();
-    if (engine.hasFrames(this.#port)) this.#await(this.#freePlace);
+    this.#events.at(freeNs, this.#free);
   }
 
   /** A frame that leaves may let the sender of another port go on. */
   readonly #free = (): void => {
-    this.#isAwaited = false;
     this.#next();
     this.#onSent();
   };

@@ -216,11 +216,6 @@ export class Switch {
     return this.#traffic.ready.next();
   }
 
-  /** Something waits at an egress, be it a pause frame of its own, and whether or not it may go now. */
-  hasFrames(port: number): boolean {
-    return this.#traffic.queues.portPackets[port] > 0 || this.#traffic.flowControl.sender.pending[port] !== 0;
-  }
-
   /** Frames waiting at an egress. */
   queued(port: number): number {
     return this.#traffic.queues.portPackets[port];
