@@ -36,8 +36,8 @@ const CLOCK_UNMEASURED = { count: 2, condition: /Can't produce a report/ } as co
 
 /** How a cell is run. */
 export interface CellOptions {
-  /** Further attempts, where the peer is known to fail now and then. Default: where perftest could not measure its clock. */
-  readonly retry?: number;
+  /** Further attempts, where the peer is known to fail now and then, or where an error says so. Default: where perftest could not measure its clock. */
+  readonly retry?: number | { readonly count: number; readonly condition: RegExp };
   /** Cells of one group take turns in the rounds. Default: those with the same peer and the same `what`. */
   readonly group?: string;
 }
