@@ -270,7 +270,8 @@ export function trainHolds(
     bytes[at] = 0xff;
   }
   const seed = flow.prefix(packetBytes, 0);
-  const holds = mayHold && crc32At(bytes, offset, packets * packetBytes, seed) === flow.trainSum(packetBytes, packets);
+  const holds =
+    mayHold && crc32At(bytes, offset, packets * packetBytes, seed) >>> 0 === flow.trainSum(packetBytes, packets);
   for (let i = 0, at = offset + 4; i < packets; i++, at += packetBytes) bytes[at] = maskedBytes[i];
   return holds;
 }

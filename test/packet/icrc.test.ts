@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { equalBytes, toHex } from '../../src/core/bytes.js';
-import { crc32 } from '../../src/core/crc32.js';
+import { crc32, javaScriptCrc32, useCrc32, zlibCrc32 } from '../../src/core/crc32.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import {
@@ -244,6 +244,18 @@ describe('a train', () => {
       expect(equalBytes(bytes, before)).toBe(true);
       for (let i = 0; i < packets; i++) {
         expect(checkIcrc(flow, bytes, AT + i * packetBytes, packetBytes, i)).toBe(ICRC_OK);
+      }
+    }
+  });
+
+  test.each([javaScriptCrc32(), zlibCrc32()])('holds by sums of $name, with a sign or without', (implementation) => {
+    const random = new SeededRandom(9).stream('signs');
+    useCrc32(implementation);
+    onTestFinished(() => useCrc32(zlibCrc32())); // All give the same values.
+    for (const flow of flows) {
+      for (let packets = 1; packets <= 16; packets++) {
+        const bytes = train(random, flow, 272, packets);
+        expect(trainHolds(flow, bytes, AT, 272, packets)).toBe(true);
       }
     }
   });
