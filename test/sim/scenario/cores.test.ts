@@ -7,21 +7,13 @@ import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
 import { runDivided } from '../../support/divided-run.js';
+import { fourRacks } from '../../support/four-racks.js';
 
 /** Flows of many sizes over two tiers, with pauses and DCQCN. */
 const FABRIC: ScenarioFile = {
-  name: 'fabric',
+  ...fourRacks(3),
   duration: '60us',
   warmup: '10us',
-  sample: '10us',
-  topology: { kind: 'leaf-spine', leaves: 4, spines: 2, hostsPerLeaf: 3, rate: '40Gbps' },
-  payload: 'virtual',
-  nic: { cc: { name: 'dcqcn', linkRateBps: '40Gbps' }, timeout: 14 },
-  switch: {
-    pfc: { priorities: [0] },
-    buffer: { totalBytes: '2MB' },
-    ecn: { kind: 'red', kminBytes: 4_000, kmaxBytes: 40_000, pmax: 0.2 },
-  },
   flows: [
     {
       kind: 'poisson',
