@@ -137,11 +137,7 @@ export class DeviceConnector implements PeerConnector {
 }
 
 /** The exchange was TCP: that packets arrive both ways shows an answer to a request. */
-async function provePackets(
-  client: RpcClient<Service>,
-  service: Service,
-  patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
-): Promise<void> {
+async function provePackets(client: RpcClient<Service>, service: Service, patience: ConnectLimits): Promise<void> {
   try {
     await ask(client, service, patience);
   } catch (error) {
