@@ -3,6 +3,7 @@
 import { formatNs, formatRate } from '../core/units.js';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
 import { renderLineChart } from '../plot/line-chart.js';
+import { counted } from './counted.js';
 import type { Column } from './output.js';
 
 const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patched TIMELY' } as const;
@@ -48,7 +49,7 @@ export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTr
 export function fluidHeadline(study: FluidStudy, delayNs: number): string {
   const flows = flowCount(study.groups);
   const controller = study.piAt === null ? '' : ` with PI at the ${study.piAt}`;
-  const link = `${flows} flow${flows === 1 ? '' : 's'} on ${formatRate(study.linkRateBps)}`;
+  const link = `${counted(flows, 'flow')} on ${formatRate(study.linkRateBps)}`;
   return `${MODEL_NAMES[study.model]}${controller}: ${link}, feedback delay ${formatNs(delayNs)}`;
 }
 

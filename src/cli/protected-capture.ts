@@ -15,6 +15,7 @@ import {
 import { UDP_BYTES, writeUdpLength } from '../packet/udp.js';
 import { parseKeyLog } from '../secure/key-log.js';
 import { KeyRing, RECORD_OPENED, RECORD_WITHOUT_KEY } from '../secure/key-ring.js';
+import { counted } from './counted.js';
 import { readInputFile } from './input-file.js';
 
 /** Protected packets of a capture, by what the keys made of them. */
@@ -32,7 +33,7 @@ export interface OpenedPackets {
 /** `12 protected packets opened, 1 without a key`. */
 export function openedWords({ opened, withoutKey, forged, cut }: OpenedPackets): string {
   const words = [
-    `${opened} protected ${opened === 1 ? 'packet' : 'packets'} opened`,
+    `${counted(opened, 'protected packet')} opened`,
     withoutKey > 0 && `${withoutKey} without a key`,
     forged > 0 && `${forged} not authentic`,
     cut > 0 && `${cut} captured too short`,

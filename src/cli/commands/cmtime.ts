@@ -8,6 +8,7 @@ import type { CmConnection } from '../../cm/cm-connection.js';
 import type { ConnectionManager } from '../../cm/connection-manager.js';
 import { NS_PER_MS, NS_PER_US } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
+import { counted } from '../counted.js';
 import type { CmtimeStep } from '../documents.js';
 import { type CliIo, Output } from '../output.js';
 import {
@@ -47,7 +48,7 @@ async function cmtime(options: ManyConnectionsOptions, output: Output): Promise<
   const isServer = options.server === undefined;
   const { peer, steps } = await withManager(options, output, (cm) => (isServer ? serve : measure)(cm, options, output));
   const { connections } = options;
-  if (isServer) output.line(`${connections} connection${connections === 1 ? '' : 's'} from ${peer}`);
+  if (isServer) output.line(`${counted(connections, 'connection')} from ${peer}`);
   else print(steps, connections, output);
   output.document('cmtime', { role: isServer ? 'server' : 'client', peer, connections, steps });
 }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { formatNs, formatRate, NS_PER_MS } from '../../core/units.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from '../../estats/endpoint-document.js';
 import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
+import { counted } from '../counted.js';
 import type { Column, Output } from '../output.js';
 import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -94,7 +95,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
 function protectionWords(protection: NonNullable<QpRow['protection']>): string {
   const { peer, cipher, sendSpi, receiveSpi, sealed, opened, replayed, forged, rekeys } = protection;
   const spis = `SPI 0x${sendSpi.toString(16)} out, 0x${receiveSpi.toString(16)} in`;
-  const changes = `keys changed ${rekeys} time${rekeys === 1 ? '' : 's'}`;
+  const changes = `keys changed ${counted(rekeys, 'time')}`;
   return `protected: ${peer}, ${cipher}, ${spis}; sealed ${sealed}, opened ${opened}, ${changes}, dropped ${replayed} replayed, ${forged} forged`;
 }
 

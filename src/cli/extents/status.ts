@@ -101,7 +101,7 @@ function print(
 function whatWaits({ nodes, nodesNeeded }: Pick<ClusterStatus, 'nodes' | 'nodesNeeded'>): string | undefined {
   const count = nodes.filter(({ state }) => state === 'up').length;
   if (count >= nodesNeeded) return undefined;
-  const needed = `${count} ${count === 1 ? 'node takes' : 'nodes take'} data, and ${nodesNeeded} are needed`;
+  const needed = `${counted(count, 'node takes', 'nodes take')} data, and ${nodesNeeded} are needed`;
   return count < REPLICAS ? `${needed}: appends wait` : `${needed} for all extents to be whole and coded`;
 }
 

@@ -7,6 +7,7 @@ import type { IpAddress } from '../../packet/address.js';
 import { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { counted } from '../counted.js';
 import { DISK_CLOSING_MS } from '../disk/backend-options.js';
 import { openStorageDevice } from '../disk/rdma-options.js';
 import { untilInterrupted } from '../interruption.js';
@@ -140,8 +141,7 @@ function report(server: NvmeTargetServer, nqns: readonly string[], seconds: numb
       output.line(`${nqn} ${nsid}: ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`);
     }
   }
-  for (const { rule, struck } of server.faults)
-    output.line(`fault ${rule}: ${struck} command${struck === 1 ? '' : 's'}`);
+  for (const { rule, struck } of server.faults) output.line(`fault ${rule}: ${counted(struck, 'command')}`);
   const ports = server.ports.map(({ transport, address, port }) => ({ transport, address: address.text, port }));
   output.document('nvme-target', { ports, subsystems, seconds, ...server.counters, faults: server.faults });
 }

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { IpAddress } from '../../packet/address.js';
+import { counted } from '../counted.js';
 import { rangeOption, sizeOption } from '../options.js';
 import type { Output } from '../output.js';
 import type { ManyConnectionsOptions } from './many-connections.js';
@@ -43,7 +44,7 @@ export function reportBothWays(
   output: Output,
 ): void {
   const each = `${count} ${messages} of ${size} bytes each way`;
-  output.line(`${connections} connection${connections === 1 ? '' : 's'}, ${each}, in ${seconds.toFixed(2)} seconds`);
+  output.line(`${counted(connections, 'connection')}, ${each}, in ${seconds.toFixed(2)} seconds`);
   output.document(command, {
     role: server === undefined ? 'server' : 'client',
     peer: peer.text,

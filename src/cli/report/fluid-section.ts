@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { formatNs, formatRate } from '../../core/units.js';
 import { htmlTable } from '../../plot/html-page.js';
 import { renderLineChart } from '../../plot/line-chart.js';
+import { counted } from '../counted.js';
 import type { SectionReader } from './section.js';
 
 const maybe = z.number().nullable();
@@ -27,7 +28,7 @@ export const fluidSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;
   const { model, flows, delayNs, fixedPoint, phaseMarginDegrees, criticalDelayNs, trace } = parsed.data;
-  const title = `Fluid model ${model}: ${flows} flow${flows === 1 ? '' : 's'}, delay ${formatNs(delayNs)}`;
+  const title = `Fluid model ${model}: ${counted(flows, 'flow')}, delay ${formatNs(delayNs)}`;
   const shown = (value: number | null | undefined, format: (value: number) => string) =>
     value === null || value === undefined ? 'none' : format(value);
   const degrees = (value: number) => `${value.toFixed(1)} degrees`;

@@ -9,6 +9,7 @@ import type {
   ScenarioResult,
   SlowdownResult,
 } from '../../sim/scenario/result.js';
+import { counted } from '../counted.js';
 import type { Column, Output } from '../output.js';
 
 /** Columns of {@link flowRow}. */
@@ -127,8 +128,7 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
   if (summary.smallCompletions.count > 0) {
     lines.push({ label: 'below 100 KB', text: completionText(summary.smallCompletions) });
   }
-  if (summary.failedFlows > 0)
-    lines.push({ label: 'failed', text: `${summary.failedFlows} flow${summary.failedFlows === 1 ? '' : 's'}` });
+  if (summary.failedFlows > 0) lines.push({ label: 'failed', text: counted(summary.failedFlows, 'flow') });
   return lines;
 }
 
