@@ -203,6 +203,11 @@ describe('events', () => {
     expect(program.health.isGood).toBe(true);
   });
 
+  it('tell of both where they come between two readings', () => {
+    const { texts } = readEach(diskDocument(1, {}), diskDocument(2, {}, { path: { ...PATH, failovers: 1 } }));
+    expect(texts.slice(1).map((text) => text.replace(/^.*?: /, ''))).toEqual(['failover to TCP', 'back on RDMA']);
+  });
+
   it('tell of a pause storm', () => {
     const { texts, program } = readEach(
       switchDocument(1, { a: {} }),

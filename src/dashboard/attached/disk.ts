@@ -109,13 +109,14 @@ function outageEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {
 
 function pathEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {
   if (now === null) return [];
+  const failovers = growth(now.failovers, earlier?.failovers);
+  // A short outage may begin and end between two readings.
+  const wasAway = earlier !== null && (earlier.state !== 'RDMA' || failovers > 0);
   return [
-    ...counted('failure', 'failover to TCP', growth(now.failovers, earlier?.failovers)),
+    ...counted('failure', 'failover to TCP', failovers),
     ...counted('loss', 'request sent again', growth(now.resentRequests, earlier?.resentRequests)),
     ...counted('notice', 'the storage server was started anew', growth(now.serverRestarts, earlier?.serverRestarts)),
-    ...(earlier !== null && earlier.state !== 'RDMA' && now.state === 'RDMA'
-      ? [{ kind: 'notice', text: 'back on RDMA' } as const]
-      : []),
+    ...(wasAway && now.state === 'RDMA' ? [{ kind: 'notice', text: 'back on RDMA' } as const] : []),
   ];
 }
 
