@@ -65,6 +65,8 @@ export interface BatchedUdpPort extends Port {
    * comes, unless `everything` is asked for: before timers are judged.
    */
   receive(everything?: boolean): number;
+  /** Some of what it was given to send has not left yet: the kernel has no room. */
+  readonly hasUnsent: boolean;
   /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over: then false. */
   wait(timeoutNs: number): boolean;
   /** An eventfd. Known once open. */
@@ -164,6 +166,10 @@ class MmsgPort implements BatchedUdpPort {
 
   get wakeFd(): number {
     return this.#readiness?.eventFd ?? -1;
+  }
+
+  get hasUnsent(): boolean {
+    return this.#unsent.length > 0;
   }
 
   async open(): Promise<void> {

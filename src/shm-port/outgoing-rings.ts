@@ -55,7 +55,7 @@ export class OutgoingRings {
   /** A batch in the ring that was used last; undefined where there is none, or while it is full. */
   lend(slots: number, nowNs: number): TxBatch | undefined {
     const link = this.#lastLink;
-    if (link === undefined || !link.isOpen(nowNs) || link.isOver(nowNs)) return undefined;
+    if (link === undefined || !link.isOpen || link.isOver(nowNs)) return undefined;
     this.#lent = link.lend(slots);
     if (this.#lent !== undefined) this.#lender = link;
     return this.#lent;
@@ -86,7 +86,15 @@ export class OutgoingRings {
     return kept;
   }
 
-  /** An open link, or undefined: the socket. */
+  /**
+   * From here on, packets for peers that have begun to read their rings go through these. Only between batches, and when the socket has taken everything before: peers read a
+   * ring once their sockets are empty, and what leaves through the socket later would come behind what was sent after it.
+   */
+  openThoseRead(nowNs: number): void {
+    for (const link of this.#links) link.openIfRead(nowNs);
+  }
+
+  /** An open link, or undefined: the socket. It is the same for all packets of a batch. */
   linkTo(destination: IpAddress, port: number, nowNs: number): RingLink | undefined {
     if (destination !== this.#lastDestination || port !== this.#lastPort) {
       this.#lastDestination = destination;
@@ -99,7 +107,7 @@ export class OutgoingRings {
       this.#drop(link);
       return undefined;
     }
-    if (link.isOpen(nowNs)) return link;
+    if (link.isOpen) return link;
     const offer = link.offer(nowNs);
     if (offer !== undefined) {
       const { greet } = this.#surroundings;

@@ -70,15 +70,17 @@ export class RingLink {
     this.#nextOfferNs = 0;
   }
 
-  /** The peer reads. To be asked before a batch is pushed. */
-  isOpen(nowNs: number): boolean {
-    if (!this.#isOpen) {
-      if (this.#hasGivenUp || !this.#writer.isOpen) return false;
-      this.#isOpen = true;
-      this.#checkedNs = nowNs;
-      this.#segment.forgetName();
-    }
-    return true;
+  /** The ring takes what is sent from here on: {@link openIfRead} has found that the peer reads it. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Opens the ring if the peer has begun to read it. Only while nothing for the peer is on its way to the socket, which the ring would overtake. */
+  openIfRead(nowNs: number): void {
+    if (this.#isOpen || this.#hasGivenUp || !this.#writer.isOpen) return;
+    this.#isOpen = true;
+    this.#checkedNs = nowNs;
+    this.#segment.forgetName();
   }
 
   /** The peer has left, died, or written what cannot be: the link is of no use any more. */

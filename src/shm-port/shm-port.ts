@@ -3,7 +3,7 @@
  * ring in memory; packets, ICRC, recovery and rate control are the same. The socket stays: introductions and doorbells come through it, and so does
  * everything of peers that do not share memory.
  *
- * Invariants: a batch goes out in order, ring by ring; a ring's memory is not touched after its link or reader is closed.
+ * Invariants: what a peer is sent arrives in order, also where it goes on from the socket to a ring; a ring's memory is not touched after its link or reader is closed.
  */
 
 import { setTimeout } from 'node:timers/promises';
@@ -177,6 +177,7 @@ class ShmPort implements SharedMemoryPort {
     const { nowNs } = this.#options;
     const endNs = nowNs() + SHARE_PATIENCE_NS;
     while (!this.#isClosed && nowNs() < endNs) {
+      if (this.#waiting.length === 0) this.#openThoseRead(nowNs());
       if (this.#outgoing.linkTo(address, udpPort, nowNs()) !== undefined) return true;
       await setTimeout(SHARE_POLL_MS); // The peer takes it from its own thread, and tells nobody.
     }
@@ -189,6 +190,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#waiting.length > 0) this.#flush();
     if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
     this.#batchNs = nowNs ?? this.#options.nowNs();
+    this.#openThoseRead(this.#batchNs);
     return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
   }
 
@@ -200,9 +202,18 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent && this.#options.polled !== true) this.#turnSoon();
   }
 
+  /** Between batches. What the socket has not taken yet may not be overtaken by a ring that is new. */
+  #openThoseRead(nowNs: number): void {
+    if (!this.#base.hasUnsent) this.#outgoing.openThoseRead(nowNs);
+  }
+
   /** A ring is full, or a peer sleeps that could not be woken. Nobody tells when that is over. */
   get #hasUnsent(): boolean {
     return this.#waiting.length > 0 || this.#outgoing.owesDoorbell;
+  }
+
+  get hasUnsent(): boolean {
+    return this.#hasUnsent || this.#base.hasUnsent;
   }
 
   #takeBack(batch: TxBatch): void {
@@ -238,6 +249,7 @@ class ShmPort implements SharedMemoryPort {
   /** Puts into rings what goes there, and takes it out of the batch (length 0). */
   #deliver(batch: TxBatch): boolean {
     const nowNs = this.#options.nowNs();
+    if (this.#waitingSlot === 0) this.#openThoseRead(nowNs);
     const { count, lengths, destinations, destinationPorts } = batch;
     for (let slot = this.#waitingSlot; slot < count; slot++) {
       const link = this.#outgoing.linkTo(destinations[slot], destinationPorts[slot], nowNs);

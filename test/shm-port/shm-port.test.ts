@@ -45,6 +45,18 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
       await Promise.all(ports.map((port) => port.close()));
     }
   }
+  /** Adds a datagram of 100 bytes. */
+  const fill = (batch: TxBatch, to: Port, byte: number) => {
+    const slot = batch.count++;
+    batch.slab.fill(byte, batch.payloadOffset(slot), batch.payloadOffset(slot) + 100);
+    batch.lengths[slot] = 100;
+    batch.sources[slot] = A;
+    batch.destinations[slot] = to.address;
+    batch.destinationPorts[slot] = to.udpPort;
+    batch.ecns[slot] = 0;
+    batch.dscps[slot] = 0;
+    batch.ipIds[slot] = batch.trainIndex(slot);
+  };
   const numbered = (count: number, from = 0) =>
     Array.from({ length: count }, (_, i) => new Uint8Array(100).fill(from + i));
 
@@ -59,6 +71,32 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
       expect(await a.share(b.address, b.udpPort)).toBe(true);
       expect(a.counters.txDatagrams).toBe(40);
       expect(b.counters.rxDatagrams).toBe(40);
+    }));
+
+  it('goes on from the socket to a ring between batches, in order also for a peer that reads all the time', () =>
+    withPorts([shmPort(A), shmPort(B, 0, { polled: true })] as const, async (a, b) => {
+      const received: number[] = [];
+      b.onDatagram = ({ bytes, offset }) => received.push(bytes[offset]);
+      const get = () => {
+        b.receive(true);
+        return b.address;
+      };
+      /** Whenever a datagram of the batch is looked at, the peer reads what has been sent. */
+      const sendWatched = (first: number, count: number) => {
+        const batch = a.beginBatch()!;
+        for (let slot = 0; slot < count; slot++) {
+          fill(batch, b, first + slot);
+          Object.defineProperty(batch.destinations, slot, { get, configurable: true });
+        }
+        a.sendBatch(batch);
+        for (let slot = 0; slot < count; slot++) {
+          Object.defineProperty(batch.destinations, slot, { value: b.address, writable: true });
+        }
+      };
+      for (let i = 0; i < 5; i++) sendWatched(5 * i, 5);
+      for (let i = 0; i < 3; i++) b.receive(true);
+      expect(received).toEqual([...Array(25).keys()]);
+      expect(await a.share(b.address, b.udpPort)).toBe(true); // It has gone on to the ring, on the way.
     }));
 
   it('speaks with a port that knows no rings as before: the offers are packets that it drops', () =>
@@ -79,17 +117,7 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
         const [byRing, bySocket] = [collect(b), collect(c)];
         const batch = a.beginBatch()!;
         const to = [c, b, b, c, c, b, c];
-        to.forEach((port, slot) => {
-          batch.count++;
-          batch.slab.fill(slot, batch.payloadOffset(slot), batch.payloadOffset(slot) + 100);
-          batch.lengths[slot] = 100;
-          batch.sources[slot] = a.address;
-          batch.destinations[slot] = port.address;
-          batch.destinationPorts[slot] = port.udpPort;
-          batch.ecns[slot] = 0;
-          batch.dscps[slot] = 0;
-          batch.ipIds[slot] = batch.trainIndex(slot);
-        });
+        for (const [slot, port] of to.entries()) fill(batch, port, slot);
         a.sendBatch(batch);
         const isPacket = ({ payload }: { payload: Uint8Array }) => payload.length === 100;
         await until(() => byRing.length === 3 && bySocket.filter(isPacket).length === 4, 'both parts');
@@ -113,23 +141,13 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
     withPorts([shmPort(A, 0, { batches: 1 }), shmPort(B)] as const, async (a, b) => {
       await meet(a, b);
       const received = collect(b);
-      const fill = (batch: TxBatch, byte: number) => {
-        batch.count = 1;
-        batch.slab.fill(byte, batch.payloadOffset(0), batch.payloadOffset(0) + 100);
-        batch.lengths[0] = 100;
-        batch.sources[0] = a.address;
-        batch.destinations[0] = b.address;
-        batch.destinationPorts[0] = b.udpPort;
-        batch.ecns[0] = 0;
-        batch.dscps[0] = 0;
-      };
       for (let i = 0; i < 5; i++) {
         await new Promise((resolve) => setTimeout(resolve, 5)); // timer: until nobody spins any more
         const [inRing, only] = [a.beginBatch()!, a.beginBatch()!];
         expect(a.beginBatch()).toBeUndefined();
-        fill(inRing, 2 * i);
+        fill(inRing, b, 2 * i);
         a.sendBatch(inRing); // A doorbell would have to leave in a batch.
-        fill(only, 2 * i + 1);
+        fill(only, b, 2 * i + 1);
         a.sendBatch(only);
         await until(() => received.length === 2 * i + 2, `datagram ${2 * i + 1}`);
       }
