@@ -2,7 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { cell } from './support/cell.js';
+import type { CommandResult } from './support/command.js';
 import { describeWithRig } from './support/describe-on-rig.js';
+import { expectBothDone, LAST_ACKNOWLEDGEMENT } from './support/last-acknowledgement.js';
 import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 18515;
@@ -15,29 +17,41 @@ const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 /** On a busy machine the requester of Soft-RoCE can stand still for ever when an ACK crosses its repetition: docs/interop.md. */
 const AGAIN = { retry: 1 };
 /** The ACK of the last message may be among the packets that are lost, and who should send it again has ended by then: one of fifty. */
-const LAST_ACK_LOST = { retry: { count: 2, condition: /transport retry counter exceeded/ } };
+const LAST_ACK_LOST = { retry: { count: 2, condition: new RegExp(LAST_ACKNOWLEDGEMENT) } };
+
+interface Game {
+  readonly family: 4 | 6;
+  readonly gidIndex: number;
+  readonly size: number;
+  readonly mtu: number;
+  readonly iterations: number;
+}
 
 await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
   const cells = FAMILIES.flatMap(({ family, gidIndex }) => SIZES.map((size) => ({ family, gidIndex, size })));
   const addressOf = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);
 
-  async function asClient(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
+  async function asClient(cell: Game) {
     const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
     const server = await rig().background('server', `ibv_rc_pingpong -g ${cell.gidIndex} ${numbers}`);
     await rig().listening(PORT);
     const args = ['pingpong', rig().guests[0].ip4, '--bind', addressOf(cell.family), ...numbers.split(' ')];
-    const result = await jsonResult(startRocev2(rig(), [...args, '-c', '--json']));
-    expect((await server.wait()).exitCode).toBe(0);
-    return result;
+    const ours = await startRocev2(rig(), [...args, '-c', '--json']).wait();
+    return resultOf(ours, await server.wait());
   }
 
-  async function asServer(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
+  async function asServer(cell: Game) {
     const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
     const args = ['pingpong', '--bind', addressOf(cell.family), ...numbers.split(' ')];
     const server = startRocev2(rig(), [...args, '-c', '--json']);
     await saysOnStderr(server, 'waiting for a client');
-    await succeeds(`ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig().hostSide.ip4}`);
-    return jsonResult(server);
+    const theirs = await rig().exec(`ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig().hostSide.ip4}`);
+    return resultOf(await server.wait(), theirs);
+  }
+
+  function resultOf(ours: CommandResult, theirs: CommandResult) {
+    expectBothDone(ours, theirs);
+    return JSON.parse(ours.stdout) as Record<string, unknown>;
   }
 
   async function succeeds(client: string): Promise<void> {
