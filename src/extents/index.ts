@@ -16,6 +16,7 @@ export type { ReaderCounters } from './extent-reader.js';
 export {
   type CreateDiskOptions,
   ExtentsClient,
+  type OpenDiskOptions,
   type OpenExtentsOptions,
   type OpenStreamOptions,
   openExtents,

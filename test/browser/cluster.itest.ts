@@ -127,7 +127,7 @@ describe.skipIf(chromiumPath === undefined)('the page over a cluster', { timeout
     expect(await other.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     // Found and measured at once: each reading of the cluster makes the rows anew, and an element that has left the page has no place in it.
     const strip = `document.querySelector('.nodes [data-node="1"] .node-strip').getBoundingClientRect()`;
-    const { right, width } = await other.page.evaluate<DOMRect>(`${strip}.toJSON()`);
+    const { right, width } = await other.page.evaluate<{ right: number; width: number }>(`${strip}.toJSON()`);
     expect(width).toBeGreaterThan(0);
     expect(right).toBeLessThan(viewport.width); // State and history need no scrolling.
     await other.page.close();

@@ -19,6 +19,7 @@ import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
 import { backendParameters } from './backend-parameters.js';
 import type { OpenedDisk } from './nvme-backend.js';
+import { readFailureTeller } from './read-failures.js';
 
 /** A lease ends after 30 seconds without its owner. */
 const WAIT_S = 45;
@@ -139,11 +140,12 @@ export function openStandingBackend(
 ): Promise<OpenedDisk & { readonly disk: StandingDisk }> {
   return openWith(text, keys, async (client, { disk: name, takeOver }) => {
     const disk = await openWhenFree(client, name, takeOver, output);
+    const onUnreadable = readFailureTeller(output);
     const reopen = async () => {
       const { owner } = await client.diskOwner(name);
       // It is ours where an attempt has failed after the manager had agreed to it.
       const isFree = owner === undefined || owner === ownName();
-      return isFree ? client.openDisk(name, { owner: ownName() }) : undefined;
+      return isFree ? client.openDisk(name, { owner: ownName(), onUnreadable }) : undefined;
     };
     return new StandingDisk(disk, {
       clock: SYSTEM_CLOCK,
@@ -166,10 +168,11 @@ async function openWhenFree(
   output: Output,
 ): Promise<StreamDisk> {
   const owner = ownName();
+  const onUnreadable = readFailureTeller(output);
   const stopNs = nowNs() + WAIT_S * NS_PER_S;
   for (let isTold = false; ; isTold = true) {
     try {
-      return await client.openDisk(name, { owner, takeOver });
+      return await client.openDisk(name, { owner, takeOver, onUnreadable });
     } catch (error) {
       if (!(error instanceof RpcError && error.remoteCode === 'BUSY') || nowNs() > stopNs) throw error;
       if (!isTold) output.note(`${error.message}; waiting for its lease to end (?take-over does not wait)`);

@@ -146,7 +146,10 @@ export class CodedReader {
       const quick = usable.filter((one) => !slow.has(one) || there.has(one));
       const plan = code.plan([fragment], quick) ?? code.plan([fragment], usable);
       if (plan === undefined)
-        throw new RpcError('UNREACHABLE', `too few fragments of extent ${coded.extent} answer: ${usable.length}`);
+        throw new RpcError(
+          'UNREACHABLE',
+          `too few fragments of extent ${coded.extent} answer: ${usable.length} of ${code.total}`,
+        );
       const missing = plan.sources.filter((one) => !there.has(one));
       if (missing.length === 0) {
         this.counters.reconstructed++;

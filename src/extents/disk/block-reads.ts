@@ -2,21 +2,21 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import { BlockDeviceError, type BlockExtent, EXTENTS_MAX } from '../../storage-rpc/disk/block-device.js';
-import type { ExtentReader } from '../extent-reader.js';
 import { type BlockMap, DISK_BLOCK_BYTES, type MapRun, recordOf } from './block-map.js';
+import type { DiskParts } from './disk-parts.js';
 
 /** Requests of one read that are under way at a time. */
 const READS_MAX = 32;
 
 /** The blocks of one disk. */
 export class BlockReads {
-  readonly #reader: ExtentReader;
+  readonly #parts: Pick<DiskParts, 'reader' | 'onUnreadable'>;
   readonly #map: BlockMap;
   readonly #disk: string;
 
   /** `disk`: its name, for errors. */
-  constructor(reader: ExtentReader, map: BlockMap, disk: string) {
-    this.#reader = reader;
+  constructor(parts: Pick<DiskParts, 'reader' | 'onUnreadable'>, map: BlockMap, disk: string) {
+    this.#parts = parts;
     this.#map = map;
     this.#disk = disk;
   }
@@ -44,7 +44,7 @@ export class BlockReads {
     }
     const { offset, index } = recordOf(run);
     try {
-      const blocks = await this.#reader.read(run.extent, offset, index, run.count);
+      const blocks = await this.#parts.reader.read(run.extent, offset, index, run.count);
       into.set(blocks.data);
       crcs?.set(blocks.crcs);
     } catch (cause) {
@@ -53,8 +53,10 @@ export class BlockReads {
         this.#map.isAt(run.block + k, { extent: run.extent, word: run.word + k }),
       );
       if (!isSame) return this.read(run.block, run.count, into, crcs);
-      const text = `${run.count} blocks at ${run.block * DISK_BLOCK_BYTES} of '${this.#disk}' cannot be read`;
-      throw new BlockDeviceError('EIO', `${text}: ${(cause as Error).message}`, { cause });
+      const text = `${run.count * DISK_BLOCK_BYTES} bytes at ${run.block * DISK_BLOCK_BYTES} of '${this.#disk}' cannot be read`;
+      const error = new BlockDeviceError('EIO', `${text}: ${(cause as Error).message}`, { cause });
+      this.#parts.onUnreadable?.(error);
+      throw error;
     }
   }
 

@@ -3,6 +3,7 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
+import type { BlockDeviceError } from '../../storage-rpc/disk/block-device.js';
 import type { ExtentReader, ReaderTiming } from '../extent-reader.js';
 import type { Manager, Nodes } from '../messages.js';
 import type { WriterTiming } from '../stream-writer.js';
@@ -21,6 +22,8 @@ export interface DiskParts {
   readonly random: RandomSource;
   /** Times. */
   readonly timing: WriterTiming & ReaderTiming;
+  /** Told of each read that fails because the cluster does not have the blocks now. */
+  readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
 }
 
 const LOG = '.disk-log';

@@ -85,7 +85,7 @@ export class StreamDisk implements BlockDevice {
   ) {
     this.metadata = metadata;
     this.#map = map;
-    this.#blocks = new BlockReads(parts.reader, map, metadata.name);
+    this.#blocks = new BlockReads(parts, map, metadata.name);
     this.#position = position;
     if (owned === undefined) return;
     const cleaner = new Cleaner(parts, {

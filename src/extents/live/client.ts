@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { RpcError } from '../../rpc/rpc-error.js';
+import type { BlockDeviceError } from '../../storage-rpc/disk/block-device.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import {
   copyDisk,
@@ -45,6 +46,12 @@ export interface OpenStreamOptions {
   readonly takeOver?: boolean;
 }
 
+/** What `openDisk` of {@link ExtentsClient} takes. */
+export interface OpenDiskOptions extends OpenStreamOptions {
+  /** Told of each read that fails with EIO because the cluster does not have the blocks now. It must not throw. */
+  readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
+}
+
 /** What `createDisk` of {@link ExtentsClient} takes. */
 export interface CreateDiskOptions {
   /** Size, bytes: a multiple of 4096, 1 TiB at most. Space is taken when it is written. */
@@ -67,6 +74,7 @@ export interface ReadRecord extends Location {
 
 const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true, transport: true };
 const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: true };
+const OPEN_DISK_OPTIONS: OptionNames<OpenDiskOptions> = { ...STREAM_OPTIONS, onUnreadable: true };
 const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 
@@ -190,10 +198,10 @@ export class ExtentsClient implements AsyncDisposable {
    * Becomes the owner of a disk, which alone reads and writes it, or reads a snapshot. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while another owner has a
    * lease. Close it before the client.
    */
-  openDisk(name: string, options: OpenStreamOptions = {}): Promise<StreamDisk> {
-    checkOptions('openDisk', options, STREAM_OPTIONS);
-    const { owner = randomUUID(), takeOver = false } = options;
-    return this.#ask(openDisk(this.#diskParts(), { name, owner, takeOver }));
+  openDisk(name: string, options: OpenDiskOptions = {}): Promise<StreamDisk> {
+    checkOptions('openDisk', options, OPEN_DISK_OPTIONS);
+    const { owner = randomUUID(), takeOver = false, onUnreadable } = options;
+    return this.#ask(openDisk({ ...this.#diskParts(), onUnreadable }, { name, owner, takeOver }));
   }
 
   /** Who owns a disk, and where that one serves it, `HOST:PORT`, as far as it has said so: `rocev2 disk serve` does. Rejects with ERR_ROCE_REMOTE (`MISSING`). */

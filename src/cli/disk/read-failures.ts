@@ -1,0 +1,25 @@
+/** What a server of a disk in a cluster says when blocks of it cannot be read: its clients are told EIO, and no more. */
+
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import { counted } from '../counted.js';
+import type { Output } from '../output.js';
+
+/** A client that reads on would fill the screen. */
+const QUIET_NS = 10 * NS_PER_S;
+
+/** Says the first failure, and one of those that follow every ten seconds at most, with how many there were in between. `now`: nanoseconds. */
+export function readFailureTeller(output: Pick<Output, 'note'>, now = nowNs): (error: Error) => void {
+  let quietUntilNs = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return ({ message }) => {
+    if (now() < quietUntilNs) {
+      untold++;
+      return;
+    }
+    const others = untold === 0 ? '' : `; ${counted(untold, 'read')} before it failed, too`;
+    output.note(`${message.replace(/^EIO: /, '')}${others} ('rocev2 extents status' shows which nodes are down)`);
+    quietUntilNs = now() + QUIET_NS;
+    untold = 0;
+  };
+}
