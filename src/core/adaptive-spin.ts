@@ -12,16 +12,18 @@
  * that works for another thread of its process: where both lack a core, a spin makes work come late that would have come soon.
  */
 
-/** The longest spin: several loopback round trips. */
+/** The longest spin of a thread that works for another one of its process: several loopback round trips. */
 export const SPIN_MAX_NS = 50_000;
+/** That of a thread that does all of the work at its end. Its peer is most likely such a thread, too, and has to make the answer meanwhile, from cold caches if it slept. */
+export const LONE_SPIN_MAX_NS = 100_000;
 /** Spins in vain, one after the other, until they stop. */
 const MISSES_MAX = 8;
-/** A gap of a thread that slept which a spin could have bridged: some of it was waking up, at both ends. */
-const PROMISING_NS = 2 * SPIN_MAX_NS;
+/** A gap of a thread that slept, of two spins at most, could have been bridged by one: some of it was waking up, at both ends. */
+const PROMISING_SPINS = 2;
 /** Such gaps, less the longer ones between them, end the shortest pause; a longer pause takes as many more as it is longer, up to {@link PROMISES_MAX}. */
 const PROMISES_MIN = 8;
 /** So the eight spins of a trial in vain cost 3 us a message at most. */
-const PROMISES_MAX = 128;
+const PROMISES_MAX = 256;
 /** One look takes a few microseconds; a whole time slice of another thread takes milliseconds. */
 const STALL_NS = 500_000;
 const PAUSE_MIN_NS = 10e6;
@@ -32,38 +34,40 @@ export class AdaptiveSpin {
   #misses = 0;
   #pauseNs = PAUSE_MIN_NS;
   #pausedUntilNs = Number.NEGATIVE_INFINITY;
-  /** Gaps of {@link PROMISING_NS} that this pause still needs to end early, and in all. */
+  /** Promising gaps that this pause still needs to end early, and in all. */
   #promisesLeft = Number.POSITIVE_INFINITY;
   #promises = Number.POSITIVE_INFINITY;
-  readonly #endsPausesEarly: boolean;
+  readonly #isAlone: boolean;
+  readonly #spinNs: number;
 
-  /** `endsPausesEarly`: the thread does all of the work at its end. */
-  constructor(endsPausesEarly = false) {
-    this.#endsPausesEarly = endsPausesEarly;
+  /** `isAlone`: the thread does all of the work at its end. It spins for longer, and ends pauses early. */
+  constructor(isAlone = false) {
+    this.#isAlone = isAlone;
+    this.#spinNs = isAlone ? LONE_SPIN_MAX_NS : SPIN_MAX_NS;
   }
 
-  /** How long a wait that begins at `nowNs` may spin: 0 or {@link SPIN_MAX_NS}. */
+  /** How long a wait that begins at `nowNs` may spin: 0, or {@link SPIN_MAX_NS}, or {@link LONE_SPIN_MAX_NS}. */
   budgetNs(nowNs: number): number {
-    return nowNs < this.#pausedUntilNs ? 0 : SPIN_MAX_NS;
+    return nowNs < this.#pausedUntilNs ? 0 : this.#spinNs;
   }
 
-  /** There was no work for `gapNs`, until `nowNs`. */
+  /** There was no work for `gapNs`, until `nowNs`: nothing came, and nothing was to be sent. */
   onGap(gapNs: number, nowNs: number): void {
     if (nowNs < this.#pausedUntilNs) {
       this.#onGapOfPause(gapNs);
       return;
     }
-    if (gapNs <= SPIN_MAX_NS) {
+    if (gapNs <= this.#spinNs) {
       this.#misses = 0;
       this.#pauseNs = PAUSE_MIN_NS;
     } else if (++this.#misses === MISSES_MAX) {
       const promises = Math.min(PROMISES_MAX, (PROMISES_MIN * this.#pauseNs) / PAUSE_MIN_NS);
-      this.#pause(nowNs, this.#endsPausesEarly ? promises : Number.POSITIVE_INFINITY);
+      this.#pause(nowNs, this.#isAlone ? promises : Number.POSITIVE_INFINITY);
     }
   }
 
   #onGapOfPause(gapNs: number): void {
-    if (gapNs > PROMISING_NS) this.#promisesLeft = Math.min(this.#promises, this.#promisesLeft + 1);
+    if (gapNs > PROMISING_SPINS * this.#spinNs) this.#promisesLeft = Math.min(this.#promises, this.#promisesLeft + 1);
     else if (--this.#promisesLeft <= 0) this.#pausedUntilNs = Number.NEGATIVE_INFINITY;
   }
 

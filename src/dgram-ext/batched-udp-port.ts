@@ -118,8 +118,8 @@ class MmsgPort implements BatchedUdpPort {
   #loop: LoopReadiness | undefined;
   #turnPending = false;
   readonly #spin = new AdaptiveSpin(true);
-  /** When something arrived last. */
-  #receivedNs = 0;
+  /** When something arrived or left last: since then this end has waited for others. */
+  #busyNs = 0;
   /** The last look at the socket took all that was there. */
   #isDrained = true;
   #udpPort: number;
@@ -210,8 +210,9 @@ class MmsgPort implements BatchedUdpPort {
 
   // ---- sending
 
-  beginBatch(): TxBatch | undefined {
+  beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#state !== 'open') return undefined;
+    if (nowNs !== undefined) this.#busyNs = nowNs;
     if (this.#unsent.length > 0) this.#flush();
     const batch = this.#free.pop();
     if (batch !== undefined) batch.count = 0;
@@ -307,11 +308,11 @@ class MmsgPort implements BatchedUdpPort {
     if (this.#state !== 'open') return;
     const nowNs = this.#options.nowNs();
     if (this.receive() > 0) {
-      this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
-      this.#receivedNs = nowNs;
+      this.#spin.onGap(nowNs - this.#busyNs, nowNs);
+      this.#busyNs = nowNs;
       this.onDelivered();
     }
-    const looksAgain = !this.#isDrained || nowNs - this.#receivedNs < this.#spin.budgetNs(nowNs);
+    const looksAgain = !this.#isDrained || nowNs - this.#busyNs < this.#spin.budgetNs(nowNs);
     if (looksAgain || this.#unsent.length > 0) this.#turnSoon();
     else this.#loop?.rest();
   };

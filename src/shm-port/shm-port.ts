@@ -73,7 +73,8 @@ class ShmPort implements SharedMemoryPort {
   #waitingSlot = 0;
   readonly #rx: RxDatagram;
   readonly #spin = new AdaptiveSpin(true);
-  #receivedNs = 0;
+  /** When something arrived or left last. */
+  #busyNs = 0;
   #turnPending = false;
   #isClosed = false;
   /** Rings are being read: their memory has to stay. */
@@ -191,6 +192,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
     this.#batchNs = nowNs ?? this.#options.nowNs();
     this.#openThoseRead(this.#batchNs);
+    this.#busyNs = this.#batchNs;
     return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
   }
 
@@ -365,8 +367,8 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent) this.#flush();
     const nowNs = this.#options.nowNs();
     if (this.#receiveRings() > 0) {
-      this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
-      this.#receivedNs = nowNs;
+      this.#spin.onGap(nowNs - this.#busyNs, nowNs);
+      this.#busyNs = nowNs;
       this.onDelivered();
     }
     if (!this.#isClosed) this.#incoming.forgetOver(nowNs);
@@ -374,7 +376,7 @@ class ShmPort implements SharedMemoryPort {
       if (this.#base.receive() === 0) this.#incoming.socketIsEmpty();
       else this.onDelivered();
     }
-    const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
+    const looksAgain = nowNs - this.#busyNs <= this.#spin.budgetNs(nowNs);
     if (looksAgain || this.#hasUnsent || !this.#incoming.sleep()) this.#turnSoon();
   };
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSpin, SPIN_MAX_NS } from '../../src/core/adaptive-spin.js';
+import { AdaptiveSpin, LONE_SPIN_MAX_NS, SPIN_MAX_NS } from '../../src/core/adaptive-spin.js';
 
 const MS = 1e6;
 
 /** Eight gaps too long to bridge, the last at `nowNs`. */
 function failEightTimes(spin: AdaptiveSpin, nowNs: number): void {
-  for (let i = 0; i < 8; i++) spin.onGap(2 * SPIN_MAX_NS, nowNs);
+  for (let i = 0; i < 8; i++) spin.onGap(2 * LONE_SPIN_MAX_NS, nowNs);
 }
 
 describe('adaptive spin', () => {
@@ -59,7 +59,14 @@ describe('adaptive spin', () => {
 
   describe('of a thread that does all the work of its end', () => {
     /** So long it takes with waking up at both ends; a spin would have met it. */
-    const PROMISING_NS = 1.5 * SPIN_MAX_NS;
+    const PROMISING_NS = 1.5 * LONE_SPIN_MAX_NS;
+
+    it('bridges gaps in which its peer makes the answer, where a thread with a colleague gives up', () => {
+      const [alone, other] = [new AdaptiveSpin(true), new AdaptiveSpin()];
+      for (const spin of [alone, other]) for (let i = 0; i < 8; i++) spin.onGap(1.8 * SPIN_MAX_NS, 0);
+      expect(alone.budgetNs(0)).toBe(LONE_SPIN_MAX_NS);
+      expect(other.budgetNs(0)).toBe(0);
+    });
 
     it('begins again when short gaps show that it would pay, and not before', () => {
       const spin = new AdaptiveSpin(true);
@@ -67,19 +74,19 @@ describe('adaptive spin', () => {
       for (let i = 0; i < 7; i++) spin.onGap(PROMISING_NS, MS);
       expect(spin.budgetNs(MS)).toBe(0);
       spin.onGap(PROMISING_NS, MS);
-      expect(spin.budgetNs(MS)).toBe(SPIN_MAX_NS);
+      expect(spin.budgetNs(MS)).toBe(LONE_SPIN_MAX_NS);
     });
 
-    it('needs more of them each time that it was in vain again, 128 at most', () => {
+    it('needs more of them each time that it was in vain again, 256 at most', () => {
       const spin = new AdaptiveSpin(true);
       const needed = [];
-      for (let trial = 0; trial < 7; trial++) {
+      for (let trial = 0; trial < 8; trial++) {
         failEightTimes(spin, 0);
         let gaps = 0;
         for (; spin.budgetNs(0) === 0; gaps++) spin.onGap(PROMISING_NS, 0);
         needed.push(gaps);
       }
-      expect(needed).toEqual([8, 16, 32, 64, 128, 128, 128]);
+      expect(needed).toEqual([8, 16, 32, 64, 128, 256, 256, 256]);
     });
 
     it('begins again for traffic of which most comes back soon, not where half of it does', () => {

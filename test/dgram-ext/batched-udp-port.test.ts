@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { equalBytes } from '../../src/core/bytes.js';
 import { batchedUdpAvailable, openBatchedUdpPort, openUdpPort } from '../../src/dgram-ext/index.js';
@@ -74,6 +75,40 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
         expect(equalBytes(payload, payloads[i])).toBe(true);
       });
       expect(a.counters).toEqual({ txDatagrams: payloads.length, rxDatagrams: 0, txErrors: 0 });
+    });
+  });
+
+  it('looks again for 100 us behind what has come, or what it has sent, whichever is later, then sleeps', async () => {
+    let timeNs = 1e9;
+    let looks = 0;
+    const clock = () => {
+      looks++;
+      return timeNs;
+    };
+    const [a, b] = [
+      openBatchedUdpPort({ nowNs, address: V4_A, udpPort: 0 }),
+      openBatchedUdpPort({ nowNs: clock, address: V4_B, udpPort: 0 }),
+    ];
+    /** Whether it has looked again when some rounds of the loop have passed. */
+    const looksAgain = async () => {
+      for (let round = 0; round < 3; round++) await nextRound();
+      const before = looks;
+      for (let round = 0; round < 3; round++) await nextRound();
+      return looks > before;
+    };
+    await withPorts([a, b], async () => {
+      for (const sends of [true, false]) {
+        const received = collect(b);
+        sendAll(a, b, [payloads[0]]);
+        await until(() => received.length === 1, 'the datagram');
+        timeNs += 60_000;
+        expect(await looksAgain()).toBe(true);
+        if (sends) b.sendBatch(b.beginBatch(timeNs)!);
+        timeNs += 60_000;
+        expect(await looksAgain()).toBe(sends);
+        timeNs += 60_000;
+        expect(await looksAgain()).toBe(false);
+      }
     });
   });
 
