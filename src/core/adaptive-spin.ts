@@ -84,3 +84,31 @@ export class AdaptiveSpin {
     this.#pauseNs = Math.min(PAUSE_MAX_NS, 2 * this.#pauseNs);
   }
 }
+
+/** The waits of a thread that does all of the work at its end: each begins with what has come, and anew with the first that it sends behind that. */
+export class TrafficSpin {
+  readonly #spin = new AdaptiveSpin(true);
+  /** Since then it has waited for others. */
+  #sinceNs = 0;
+  /** Something has come and nothing was sent since. Who only sends waits for nobody. */
+  #hasHeard = false;
+
+  /** Something came, and was found at `nowNs`. */
+  onReceived(nowNs: number): void {
+    this.#spin.onGap(nowNs - this.#sinceNs, nowNs);
+    this.#sinceNs = nowNs;
+    this.#hasHeard = true;
+  }
+
+  /** Something is sent: what the program did until then with what had come was no waiting. */
+  onSent(nowNs: number): void {
+    if (!this.#hasHeard) return;
+    this.#sinceNs = nowNs;
+    this.#hasHeard = false;
+  }
+
+  /** Whether to look again before going to sleep. */
+  looksAgain(nowNs: number): boolean {
+    return nowNs - this.#sinceNs < this.#spin.budgetNs(nowNs);
+  }
+}

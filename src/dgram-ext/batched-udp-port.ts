@@ -11,7 +11,7 @@
  */
 
 import { getSystemErrorName } from 'node:util';
-import { AdaptiveSpin } from '../core/adaptive-spin.js';
+import { TrafficSpin } from '../core/adaptive-spin.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import {
@@ -117,9 +117,7 @@ class MmsgPort implements BatchedUdpPort {
   /** For itself, if it is not. */
   #loop: LoopReadiness | undefined;
   #turnPending = false;
-  readonly #spin = new AdaptiveSpin(true);
-  /** When something arrived or left last: since then this end has waited for others. */
-  #busyNs = 0;
+  readonly #spin = new TrafficSpin();
   /** The last look at the socket took all that was there. */
   #isDrained = true;
   #udpPort: number;
@@ -212,7 +210,7 @@ class MmsgPort implements BatchedUdpPort {
 
   beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#state !== 'open') return undefined;
-    if (nowNs !== undefined) this.#busyNs = nowNs;
+    if (nowNs !== undefined) this.#spin.onSent(nowNs);
     if (this.#unsent.length > 0) this.#flush();
     const batch = this.#free.pop();
     if (batch !== undefined) batch.count = 0;
@@ -308,12 +306,10 @@ class MmsgPort implements BatchedUdpPort {
     if (this.#state !== 'open') return;
     const nowNs = this.#options.nowNs();
     if (this.receive() > 0) {
-      this.#spin.onGap(nowNs - this.#busyNs, nowNs);
-      this.#busyNs = nowNs;
+      this.#spin.onReceived(nowNs);
       this.onDelivered();
     }
-    const looksAgain = !this.#isDrained || nowNs - this.#busyNs < this.#spin.budgetNs(nowNs);
-    if (looksAgain || this.#unsent.length > 0) this.#turnSoon();
+    if (!this.#isDrained || this.#spin.looksAgain(nowNs) || this.#unsent.length > 0) this.#turnSoon();
     else this.#loop?.rest();
   };
 

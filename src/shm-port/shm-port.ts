@@ -7,7 +7,7 @@
  */
 
 import { setTimeout } from 'node:timers/promises';
-import { AdaptiveSpin } from '../core/adaptive-spin.js';
+import { TrafficSpin } from '../core/adaptive-spin.js';
 import type { RandomSource } from '../core/random.js';
 import { type Pace, TokenBucket } from '../core/token-bucket.js';
 import { type BatchedUdpPort, type BatchedUdpPortOptions, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
@@ -72,9 +72,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #waiting: TxBatch[] = [];
   #waitingSlot = 0;
   readonly #rx: RxDatagram;
-  readonly #spin = new AdaptiveSpin(true);
-  /** When something arrived or left last. */
-  #busyNs = 0;
+  readonly #spin = new TrafficSpin();
   #turnPending = false;
   #isClosed = false;
   /** Rings are being read: their memory has to stay. */
@@ -192,7 +190,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
     this.#batchNs = nowNs ?? this.#options.nowNs();
     this.#openThoseRead(this.#batchNs);
-    this.#busyNs = this.#batchNs;
+    this.#spin.onSent(this.#batchNs);
     return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
   }
 
@@ -367,8 +365,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent) this.#flush();
     const nowNs = this.#options.nowNs();
     if (this.#receiveRings() > 0) {
-      this.#spin.onGap(nowNs - this.#busyNs, nowNs);
-      this.#busyNs = nowNs;
+      this.#spin.onReceived(nowNs);
       this.onDelivered();
     }
     if (!this.#isClosed) this.#incoming.forgetOver(nowNs);
@@ -376,8 +373,7 @@ class ShmPort implements SharedMemoryPort {
       if (this.#base.receive() === 0) this.#incoming.socketIsEmpty();
       else this.onDelivered();
     }
-    const looksAgain = nowNs - this.#busyNs <= this.#spin.budgetNs(nowNs);
-    if (looksAgain || this.#hasUnsent || !this.#incoming.sleep()) this.#turnSoon();
+    if (this.#spin.looksAgain(nowNs) || this.#hasUnsent || !this.#incoming.sleep()) this.#turnSoon();
   };
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSpin, LONE_SPIN_MAX_NS, SPIN_MAX_NS } from '../../src/core/adaptive-spin.js';
+import { AdaptiveSpin, LONE_SPIN_MAX_NS, SPIN_MAX_NS, TrafficSpin } from '../../src/core/adaptive-spin.js';
 
 const MS = 1e6;
 
@@ -114,5 +114,36 @@ describe('adaptive spin', () => {
     failEightTimes(spin, 0);
     for (let i = 0; i < 1000; i++) spin.onGap(8_000, MS);
     expect(spin.budgetNs(9 * MS)).toBe(0);
+  });
+});
+
+describe('spin behind traffic', () => {
+  it('takes no program that works for long for one that waits', () => {
+    const spins = (isSent: boolean) => {
+      const spin = new TrafficSpin();
+      let timeNs = 0;
+      for (let i = 0; i < 20; i++) {
+        spin.onReceived(timeNs);
+        timeNs += LONE_SPIN_MAX_NS; // The program works.
+        if (isSent) spin.onSent(timeNs);
+        timeNs += 20_000;
+      }
+      return spin.looksAgain(timeNs - 20_000);
+    };
+    expect(spins(true)).toBe(true);
+    expect(spins(false)).toBe(false);
+  });
+
+  it('waits for nobody where all is sent and nothing comes', () => {
+    const spin = new TrafficSpin();
+    for (let timeNs = MS; timeNs < 20 * MS; timeNs += 50_000) {
+      spin.onSent(timeNs);
+      expect(spin.looksAgain(timeNs)).toBe(false);
+    }
+    spin.onReceived(20 * MS);
+    spin.onSent(20 * MS);
+    spin.onSent(20 * MS + 50_000); // Another one starts no other wait.
+    expect(spin.looksAgain(20 * MS + 99_000)).toBe(true);
+    expect(spin.looksAgain(20 * MS + 101_000)).toBe(false);
   });
 });
