@@ -1,17 +1,18 @@
 /**
- * Connections come and go for a minute an engine, or for SOAK_SECONDS: what the process occupies stays flat. Memory is compared by the least of a
- * quarter, which is what a collection leaves.
+ * Connections come and go for a minute, or for SOAK_SECONDS: what the process occupies stays flat. Memory is compared by the least of a
+ * quarter, which is what a collection leaves. The engines take turns in the rounds; memory.long.ts has both each time.
  */
 
 import { describe, expect, it } from 'vitest';
 import { comeAndGo, least } from '../e2e/coming-and-going.js';
 import { isBuilt } from '../e2e/executable.js';
+import { casesOfRound } from '../support/rounds.js';
 
 const MIB = 1 << 20;
 const seconds = Number(process.env['SOAK_SECONDS'] ?? 60);
 
 describe.skipIf(!isBuilt)(`${seconds} s of connections that come and go`, () => {
-  it.each(['worker', 'inline'])(
+  it.each(casesOfRound(['worker', 'inline']))(
     'leave memory and descriptors flat: %s',
     async (engine) => {
       const { samples, done } = await comeAndGo({ engine, seconds });

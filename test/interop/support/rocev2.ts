@@ -1,7 +1,6 @@
 /** The `rocev2` executable, inside a rig's namespace or where it needs none. */
 
 import { execFile } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { RunningCommand } from './command.js';
@@ -9,24 +8,9 @@ import type { Rig } from './rig.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** What a build is made of, and what it makes last. */
-const SOURCES = ['src', 'scripts', 'package.json', 'tsconfig.build.json', 'tsconfig.page.json'];
-const LAST_OF_BUILD = 'dist/bundle/index.js';
-
 /** Compiles the sources where they have changed, so that what runs is what is there. */
 export async function buildRocev2(): Promise<void> {
-  if (isBuildFresh()) return;
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT });
-}
-
-/** A build takes a minute of two cores, and each suite asks for one. */
-function isBuildFresh(): boolean {
-  const built = statSync(`${ROOT}${LAST_OF_BUILD}`, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return SOURCES.every((source) => {
-    const path = `${ROOT}${source}`;
-    const within = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [];
-    return [path, ...within.map((file) => `${path}/${file}`)].every((file) => statSync(file).mtimeMs < built);
-  });
+  await promisify(execFile)(process.execPath, ['scripts/build-if-changed.js'], { cwd: ROOT });
 }
 
 function commandLine(args: readonly string[]): string[] {
