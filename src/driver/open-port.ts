@@ -216,7 +216,7 @@ async function makeBatchedPort(
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   if (io !== 'shm') return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const { openShmPort } = await SHARED_MEMORY_PORTS.load();
-  const port = openShmPort({ ...batched, random: systemRandom() });
+  const port = openShmPort({ ...batched, random: systemRandom(), streams: borrows });
   return { port, share: (...peer) => port.share(...peer) };
 }
 

@@ -1,12 +1,11 @@
 /** The rings that a port writes: which packet goes through which, and what is put into them in place. */
 
 import type { RandomSource } from '../core/random.js';
-import type { LibC } from '../dgram-ext/libc.js';
 import type { IpAddress } from '../packet/address.js';
 import type { TxBatch } from '../port/datagram.js';
 import { DOORBELL_BYTES, INTRODUCTION_BYTES, writeDoorbell, writeIntroduction } from './introduction.js';
 import { isLocalAddress } from './local-addresses.js';
-import { RingLink } from './ring-link.js';
+import { type OwnEnd, RingLink } from './ring-link.js';
 
 /** Peers with a ring, each way; further ones use the socket. */
 export const PEERS_MAX = 32;
@@ -22,11 +21,7 @@ export type Greet = (
 ) => boolean;
 
 /** What rings are made of. */
-export interface RingSurroundings {
-  /** The system. */
-  readonly lib: LibC;
-  /** The port's own address. */
-  readonly address: IpAddress;
+export interface RingSurroundings extends OwnEnd {
   /** Makes the numbers that introduce a ring. */
   readonly random: RandomSource;
   /** Tells a peer of a ring, or of what is in it. */
@@ -119,8 +114,7 @@ export class OutgoingRings {
   #find(destination: IpAddress, port: number): RingLink | undefined {
     const known = this.#linkOf(destination, port);
     if (known !== undefined || this.#links.length === PEERS_MAX || !this.isLocal(destination)) return known;
-    const { lib, address, random } = this.#surroundings;
-    const link = new RingLink(lib, address, destination, port, random.u32() | 0);
+    const link = new RingLink(this.#surroundings, destination, port, this.#surroundings.random.u32() | 0);
     this.#links.push(link);
     return link;
   }

@@ -19,8 +19,10 @@ import {
   TX_HEADROOM_BYTES,
   TX_PAYLOAD_BYTES_MAX,
   TX_SLOT_BYTES,
-  TxBatch,
+  type TxBatch,
 } from '../port/datagram.js';
+import { RingBatch } from './ring-batch.js';
+import type { StreamingCopy } from './streaming-copy.js';
 
 /** What may be in flight to a peer, and as many answers. */
 export const RING_SLOTS = 512;
@@ -63,16 +65,16 @@ export class RingWriter {
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
   /** Its slots are the ring's: packets are written where they will be read. */
-  readonly #inPlace: TxBatch;
+  readonly #inPlace: RingBatch;
   #tail = 0;
   #head = 0;
   #isBroken = false;
 
-  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `source`: where packets come from. */
-  constructor(memory: ArrayBuffer, nonce: number, source: IpAddress) {
+  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `source`: where packets come from. `streaming`: how data are copied, if not as usual. */
+  constructor(memory: ArrayBuffer, nonce: number, source: IpAddress, streaming?: StreamingCopy) {
     this.#words = new Int32Array(memory);
     this.#bytes = new Uint8Array(memory);
-    this.#inPlace = new TxBatch(RING_SLOTS, source, 1, new Uint8Array(memory, HEADER_BYTES));
+    this.#inPlace = new RingBatch(RING_SLOTS, source, new Uint8Array(memory, HEADER_BYTES), streaming);
     this.#words[WORD_NONCE] = nonce;
     Atomics.store(this.#words, WORD_MAGIC, MAGIC);
   }
@@ -145,6 +147,7 @@ export class RingWriter {
 
   /** Shows the reader what was pushed. True: the reader sleeps and has to be woken, which is told once. */
   publish(): boolean {
+    this.#inPlace.settle();
     Atomics.store(this.#words, WORD_TAIL, this.#tail);
     return (
       Atomics.load(this.#words, WORD_READER_ASLEEP) !== 0 && Atomics.exchange(this.#words, WORD_READER_ASLEEP, 0) !== 0

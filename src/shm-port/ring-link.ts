@@ -10,6 +10,7 @@ import type { TxBatch } from '../port/datagram.js';
 import type { Introduction } from './introduction.js';
 import { RING_BYTES, RingWriter } from './packet-ring.js';
 import { Segment } from './segment.js';
+import type { StreamingCopy } from './streaming-copy.js';
 
 const OFFERS_MAX = 5;
 /** The first pause between offers, which doubles. */
@@ -18,6 +19,16 @@ const OFFER_PAUSE_NS = 50e6;
 const CHECK_NS = 50e6;
 /** A reader that has left the ring full for so long stands still: what is sent to it is lost, as in a full socket. */
 const FULL_MAX_NS = 500e6;
+
+/** What the writing end brings. */
+export interface OwnEnd {
+  /** The system. */
+  readonly lib: LibC;
+  /** The port's own address. */
+  readonly address: IpAddress;
+  /** How data are copied into rings, if not as usual. */
+  readonly streaming?: StreamingCopy | undefined;
+}
 
 /** The writing side of a ring, and what becomes of it. */
 export class RingLink {
@@ -38,13 +49,13 @@ export class RingLink {
   #owesDoorbell = false;
   #hasGivenUp = false;
 
-  /** `source`: the address of this end. Throws ERR_ROCE_IO when there is no memory for a ring. */
-  constructor(lib: LibC, source: IpAddress, peer: IpAddress, peerPort: number, nonce: number) {
+  /** Throws ERR_ROCE_IO when there is no memory for a ring. */
+  constructor({ lib, address, streaming }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
     this.peer = peer;
     this.peerPort = peerPort;
     this.#nonce = nonce;
     this.#segment = Segment.create(lib, RING_BYTES);
-    this.#writer = new RingWriter(this.#segment.memory, nonce, source);
+    this.#writer = new RingWriter(this.#segment.memory, nonce, address, streaming);
   }
 
   /** The peer has taken none of the offers: everything goes to it through the socket. */

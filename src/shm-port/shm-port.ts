@@ -19,6 +19,7 @@ import { IncomingRings } from './incoming-rings.js';
 import { type Introduction, readGreeting } from './introduction.js';
 import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
 import { RING_SLOTS } from './packet-ring.js';
+import { loadStreamingCopy } from './streaming-copy.js';
 
 /** Introductions that a port looks at: each costs system calls, and anybody can send them. */
 const INTRODUCTION_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
@@ -41,6 +42,11 @@ const FULL_SLEEP_NS = 50_000;
 export interface ShmPortOptions extends BatchedUdpPortOptions {
   /** Makes the numbers that introduce a ring. */
   readonly random: RandomSource;
+  /**
+   * Copies data of this thread past the cache (`streaming-copy.ts`), where the system can. The ICRC is then computed over where they come from, so only where nobody changes
+   * them meanwhile. Default false.
+   */
+  readonly streams?: boolean;
 }
 
 /** A port through shared memory. */
@@ -62,6 +68,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #base: BatchedUdpPort;
   readonly #options: ShmPortOptions;
   readonly #outgoing: OutgoingRings;
+  readonly #streams: boolean;
   readonly #incoming: IncomingRings;
   readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
   /** When the last batch was asked for: it is sent at once. */
@@ -90,8 +97,11 @@ class ShmPort implements SharedMemoryPort {
     base.onDatagram = (datagram) => this.#fromSocket(datagram);
     base.onDelivered = () => this.onDelivered();
     this.#options = options;
+    const streaming = options.streams === true ? loadStreamingCopy(lib) : undefined;
+    this.#streams = streaming !== undefined;
     this.#outgoing = new OutgoingRings({
       lib,
+      streaming,
       address: base.address,
       random: options.random,
       greet: this.#greet,
@@ -112,7 +122,7 @@ class ShmPort implements SharedMemoryPort {
   }
 
   get description(): string {
-    return `${this.#base.description}, shared memory on this host`;
+    return `${this.#base.description}, shared memory on this host${this.#streams ? ' past the cache' : ''}`;
   }
 
   get udpPort(): number {

@@ -1,0 +1,59 @@
+/**
+ * Copies past the cache (non-temporal stores), by libpmem where the system has it. What a ring's writer stores next was read last by another processor, whose cache
+ * has to give up each line before an ordinary store goes on: that costs several times as much as the copy. A store past the cache waits for nobody.
+ */
+
+import { equalBytes } from '../core/bytes.js';
+import { koffiPackage, type LibC } from '../dgram-ext/libc.js';
+import { rememberedAddresses } from '../dgram-ext/remembered-addresses.js';
+
+const LIBRARY = 'libpmem.so.1';
+/** Nobody waits for the stores of one copy (PMEM_F_MEM_NODRAIN), and they go past the cache (PMEM_F_MEM_NONTEMPORAL). */
+const FLAGS = 1 | 2;
+/** The self-test: a packet's data, from and to places that are aligned to words only. */
+const TRIED_BYTES = 4096;
+const TRIED_OFFSET = 12;
+
+/** How to copy past the cache. */
+export interface StreamingCopy {
+  /** `from[offset, offset + length)` to `to[at, at + length)`; both arrays live long. Throws RangeError where these bytes are not all in the arrays. */
+  copy(to: Uint8Array, at: number, from: Uint8Array, offset: number, length: number): void;
+  /** Everything copied so far is in memory before what this thread stores from here on. */
+  drain(): void;
+}
+
+/** Undefined where there is no such library, or it copies wrongly. */
+export function loadStreamingCopy(lib: LibC): StreamingCopy | undefined {
+  try {
+    const loaded = koffiPackage().load(LIBRARY);
+    const copyMemory: (to: number, from: number, bytes: number, flags: number) => number = loaded.func(
+      'uintptr_t pmem_memcpy(uintptr_t, uintptr_t, size_t, int)',
+    );
+    const drain: () => void = loaded.func('void pmem_drain()');
+    const addressOfTarget = rememberedAddresses(lib);
+    const addressOfSource = rememberedAddresses(lib);
+    const streaming: StreamingCopy = {
+      copy: (to, at, from, offset, length) => {
+        if (at < 0 || at + length > to.length || offset < 0 || offset + length > from.length) {
+          throw new RangeError('these bytes are not all in the arrays');
+        }
+        copyMemory(addressOfTarget(to) + at, addressOfSource(from) + offset, length, FLAGS);
+      },
+      drain,
+    };
+    return copiesRight(streaming) ? streaming : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True when a copy has the bytes of its source, and what stands around it is as before. */
+export function copiesRight({ copy, drain }: StreamingCopy): boolean {
+  const from = Uint8Array.from({ length: TRIED_BYTES + 2 * TRIED_OFFSET }, (_, i) => (i * 251) >>> 3);
+  const to = new Uint8Array(TRIED_BYTES + 2 * TRIED_OFFSET).fill(0xa5);
+  const right = to.slice();
+  right.set(from.subarray(TRIED_OFFSET, TRIED_OFFSET + TRIED_BYTES), TRIED_OFFSET);
+  copy(to, TRIED_OFFSET, from, TRIED_OFFSET, TRIED_BYTES);
+  drain();
+  return equalBytes(to, right);
+}
