@@ -10,7 +10,7 @@
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
-import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32Range, crc32RangeSigned } from '../core/crc32.js';
+import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32PacketSigned, crc32Range } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from './address.js';
 import { BTH_TRAILER, trailerBytesOf } from './int-trailer.js';
@@ -174,7 +174,7 @@ export function sealIcrc(
   bytes[offset + 4] = 0xff;
   const seed = flow.prefix(roceBytes, ipId);
   let crc: number;
-  if (covered <= CRC32_RANGE_BYTES) crc = crc32RangeSigned(bytes, offset, covered, seed);
+  if (covered <= CRC32_RANGE_BYTES) crc = crc32PacketSigned(bytes, offset, covered, seed);
   else if (checkView === undefined) crc = crc32(bytes.subarray(offset, end), seed);
   else crc = crc32At(bytes, offset, covered, seed, checkView);
   bytes[offset + 4] = congestion;
@@ -199,7 +199,7 @@ export function sealIcrcAround(
   const congestion = bytes[offset + 4];
   bytes[offset + 4] = 0xff;
   const roceBytes = headerBytes + dataBytes + ICRC_BYTES;
-  const seed = crc32RangeSigned(bytes, offset, headerBytes, flow.prefix(roceBytes, ipId));
+  const seed = crc32PacketSigned(bytes, offset, headerBytes, flow.prefix(roceBytes, ipId));
   bytes[offset + 4] = congestion;
   storeIcrc(bytes, icrcOffset, crc32At(data, dataOffset, dataBytes, seed));
 }
@@ -234,7 +234,7 @@ export function checkIcrc(
   const tried = ipId < 0 ? IP_ID_UNKNOWN - ipId : ipId;
   const seed = flow.prefix(length, tried);
   let crc: number;
-  if (length <= CRC32_RANGE_BYTES) crc = crc32RangeSigned(bytes, offset, length, seed);
+  if (length <= CRC32_RANGE_BYTES) crc = crc32PacketSigned(bytes, offset, length, seed);
   else if (length === bytes.length) crc = crc32(bytes, seed);
   else crc = crc32At(bytes, offset, length, seed);
   bytes[offset + 4] = congestion;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { crc32, crc32At, crc32Backend, crc32Range, crc32RangeSigned } from '../../src/core/crc32.js';
+import { crc32, crc32At, crc32Backend, crc32PacketSigned, crc32Range, crc32RangeSigned } from '../../src/core/crc32.js';
 import { naiveCrc32 as reference } from '../support/naive-codec.js';
 
 test('both implementations give the check value of CRC-32/ISO-HDLC', () => {
@@ -42,6 +42,22 @@ test('values chain with a sign, too, as V8 keeps 32 bits without allocating', ()
       expect(crc32At(b, 0, b.length, first) >>> 0).toBe(whole);
     }),
   );
+});
+
+test('packets in a slab give the same sum by words as by bytes, wherever they begin and end', () => {
+  const slab = Uint8Array.from({ length: 10_000 }, (_, i) => (i * 37 + (i >> 8)) & 0xff);
+  const shifted = slab.subarray(1); // Its words would begin elsewhere: it has none.
+  fc.assert(
+    fc.property(fc.nat(9000), fc.nat(200), fc.uint8Array(), fc.boolean(), (from, bytes, before, isWhole) => {
+      const [offset, length] = isWhole ? [from & ~3, bytes & ~3] : [from, bytes];
+      for (const array of [slab, shifted, slab.slice(0, offset + length)]) {
+        const whole = reference(new Uint8Array([...before, ...array.subarray(offset, offset + length)]));
+        expect(crc32PacketSigned(array, offset, length, reference(before) | 0)).toBe(whole | 0);
+      }
+    }),
+  );
+  slab[4000] ^= 1; // What is summed is the slab as it is now.
+  expect(crc32PacketSigned(slab, 4000, 92, 0)).toBe(reference(slab.subarray(4000, 4092)) | 0);
 });
 
 test('the backend is one of the two', () => {
