@@ -35,6 +35,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
         damaged: report?.damaged ?? 0,
         repaired: report?.repaired ?? 0,
         ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
+        ...(report?.journal !== undefined && { journal: report.journal }),
       })),
     streams: (await catalogue.streams()).map(({ stream, value }) => {
       const owner = owners.get(`owner/${stream}`);

@@ -257,10 +257,10 @@ export class ExtentNode {
     const { store, manager, timing } = this.#parts;
     const { node, lives } = store.identity;
     const freeBytes = await store.freeBytes();
-    const readOnly = store.readOnly;
+    const { readOnly, journal } = store;
     const { damaged, repaired } = this.counters;
     const space = { freeBytes, usedBytes: store.usedBytes() };
-    const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }) };
+    const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }), ...(journal && { journal }) };
     const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
     this.#wanted.clear();
     const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };

@@ -6,6 +6,8 @@ import { RpcError } from '../rpc/rpc-error.js';
 import { FragmentStore, isFragmentFile } from './coding/fragment-store.js';
 import { DurableValue } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
+import { Journal, type JournalDevice, type JournalUse, missingJournal } from './journal.js';
+import { JournaledFiles } from './journaled-files.js';
 import type { NewNode } from './messages.js';
 import { Replica, type ReplicaLength } from './replica.js';
 
@@ -16,6 +18,8 @@ const SUFFIX = '.extent';
 export interface DiskIdentity extends NewNode {
   /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
   readonly lives: number;
+  /** The start that began the journal without which the folder is not whole. */
+  readonly journal?: number;
 }
 
 /** One replica as the node reports it. */
@@ -33,30 +37,40 @@ export class ExtentStore {
   /** Those of extents that are coded. */
   readonly fragments: FragmentStore;
   readonly #files: ExtentFiles;
+  readonly #journal: Journal | undefined;
+  /** Those of replicas, whose changes go through the journal, if there is one. */
+  readonly #replicaFiles: ExtentFiles;
   readonly #replicas = new Map<number, Replica>();
   /** Files that are being deleted: another one of the same name waits. */
   readonly #removing = new Map<number, Promise<void>>();
   #readOnly: string | undefined;
 
-  private constructor(files: ExtentFiles, identity: DiskIdentity) {
+  private constructor(files: ExtentFiles, identity: DiskIdentity, journal: Journal | undefined) {
     this.#files = files;
+    this.#journal = journal;
+    this.#replicaFiles = journal === undefined ? files : new JournaledFiles(files, journal);
     this.identity = identity;
     this.fragments = new FragmentStore(files, (work) => this.#writing(work));
   }
 
   /**
    * Opens a folder, and finds how long each replica is. `introduce` says who the node is if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
-   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, and as `introduce` does; then it is as it was.
+   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, or the journal is not the one that it had, and as `introduce` does; then it is as it was.
+   * Replicas are kept with the journal on `device`, if there is one.
    */
-  static async open(files: ExtentFiles, introduce: () => Promise<NewNode>): Promise<ExtentStore> {
+  static async open(
+    files: ExtentFiles,
+    introduce: () => Promise<NewNode>,
+    device?: JournalDevice,
+  ): Promise<ExtentStore> {
     const names = await files.list();
     const foreign = names.find((name) => name !== IDENTITY_FILE && !isData(name));
     if (foreign !== undefined) {
       const hint = 'name an empty folder, or the one that the node had before';
       throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
-    const identity = await nextLife(files, names, introduce);
-    const store = new ExtentStore(files, identity);
+    const { identity, journal } = await nextLife({ files, names, introduce, device });
+    const store = new ExtentStore(files, identity, journal);
     for (const name of names) {
       if (name.endsWith(SUFFIX)) await store.#recover(name);
       else if (isFragmentFile(name)) await store.fragments.recover(name);
@@ -65,19 +79,26 @@ export class ExtentStore {
   }
 
   async #recover(name: string): Promise<void> {
-    const file = await this.#files.open(name);
+    const file = await this.#replicaFiles.open(name);
     const replica = await orClosed(file, Replica.recover(file, this.identity.lives));
     if (replica !== undefined && replica.state.isCopying !== true && fileName(replica.extent) === name) {
       this.#replicas.set(replica.extent, replica);
       return;
     }
     await file.close();
-    await this.#files.remove(name); // Half a copy, or an extent that was never told to be there.
+    await this.#replicaFiles.remove(name); // Half a copy, or an extent that was never told to be there.
   }
 
   /** Why nothing is written any more. Undefined: it is. */
   get readOnly(): string | undefined {
+    const failure = this.#journal?.failure; // Of a checkpoint, perhaps, of which no request has heard.
+    if (failure !== undefined) this.#readOnly ??= `a write failed: ${failure.message}`;
     return this.#readOnly;
+  }
+
+  /** How full the journal is. Undefined: there is none. */
+  get journal(): JournalUse | undefined {
+    return this.#journal?.use;
   }
 
   /** Every replica that is complete. */
@@ -122,7 +143,7 @@ export class ExtentStore {
     if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
     await this.#removing.get(extent);
     await this.#writing(async () => {
-      const file = await this.#files.create(fileName(extent));
+      const file = await this.#replicaFiles.create(fileName(extent));
       const state = { extent, epoch, life: this.identity.lives };
       this.#replicas.set(extent, await Replica.create(file, state));
     });
@@ -154,7 +175,7 @@ export class ExtentStore {
   async beginCopy(extent: number, epoch: number): Promise<void> {
     await this.remove(extent);
     await this.#writing(async () => {
-      const file = await this.#files.create(fileName(extent));
+      const file = await this.#replicaFiles.create(fileName(extent));
       this.#replicas.set(extent, await Replica.create(file, { extent, epoch, isCopying: true }));
     });
   }
@@ -166,7 +187,7 @@ export class ExtentStore {
     this.#replicas.delete(extent);
     const removing = replica
       .close()
-      .then(() => this.#files.remove(fileName(extent)))
+      .then(() => this.#replicaFiles.remove(fileName(extent)))
       .finally(() => this.#removing.delete(extent));
     this.#removing.set(extent, removing);
     await removing;
@@ -177,8 +198,8 @@ export class ExtentStore {
    * not write, and the next sync would succeed.
    */
   async #writing<T>(work: () => Promise<T>, isSmall = false): Promise<T> {
-    const isFull = this.#readOnly === FULL;
-    if (this.#readOnly !== undefined && !(isSmall && isFull)) throw new RpcError('READ_ONLY', this.#readOnly);
+    const { readOnly } = this;
+    if (readOnly !== undefined && !(isSmall && readOnly === FULL)) throw new RpcError('READ_ONLY', readOnly);
     try {
       return await work();
     } catch (error) {
@@ -194,6 +215,9 @@ export class ExtentStore {
     this.#readOnly = 'the node is closed';
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
     await this.fragments.close();
+    if ((await this.#journal?.close()) !== true) return;
+    const { journal: _, ...identity } = this.identity;
+    await storeIdentity(this.#files.open(IDENTITY_FILE), identity);
   }
 }
 
@@ -201,24 +225,51 @@ function isData(name: string): boolean {
   return name.endsWith(SUFFIX) || isFragmentFile(name);
 }
 
-/** Reads who the disk is, or asks, and notes another start of it. */
-async function nextLife(
-  files: ExtentFiles,
-  names: readonly string[],
-  introduce: () => Promise<NewNode>,
-): Promise<DiskIdentity> {
-  const old = names.includes(IDENTITY_FILE) ? await files.open(IDENTITY_FILE) : undefined;
-  const value = old && (await orClosed(old, DurableValue.load<DiskIdentity>(old))).value;
+/** Reads who the disk is, or asks, and notes another start of it. With a journal replicas are as they were when the last start ended, and the folder says from then on that it needs the journal. */
+async function nextLife({
+  files,
+  names,
+  introduce,
+  device,
+}: {
+  readonly files: ExtentFiles;
+  readonly names: readonly string[];
+  readonly introduce: () => Promise<NewNode>;
+  readonly device: JournalDevice | undefined;
+}): Promise<{ readonly identity: DiskIdentity; readonly journal: Journal | undefined }> {
+  const value = names.includes(IDENTITY_FILE) ? await loadIdentity(files) : undefined;
   if (value === undefined && names.some(isData)) {
-    await old?.close();
     const hint = 'empty it, and the cluster fills it again';
     throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
   }
   const identity = { ...(value ?? (await introduce())), lives: (value?.lives ?? 0) + 1 };
-  const file = old ?? (await files.create(IDENTITY_FILE));
-  await (await DurableValue.load<DiskIdentity>(file)).store(identity);
+  const { cluster, node, lives: life } = identity;
+  const used = value?.journal;
+  if (device === undefined && used !== undefined) throw missingJournal(node);
+  const journal = device && (await Journal.open(device, { cluster, node, life, used }));
+  await storeIdentity(
+    names.includes(IDENTITY_FILE) ? files.open(IDENTITY_FILE) : files.create(IDENTITY_FILE),
+    identity,
+  );
+  if (journal !== undefined) {
+    await journal.begin(files);
+    await storeIdentity(files.open(IDENTITY_FILE), { ...identity, journal: life });
+  }
+  return { identity, journal };
+}
+
+async function loadIdentity(files: ExtentFiles): Promise<DiskIdentity | undefined> {
+  const file = await files.open(IDENTITY_FILE);
+  const { value } = await orClosed(file, DurableValue.load<DiskIdentity>(file));
   await file.close();
-  return identity;
+  return value;
+}
+
+async function storeIdentity(opening: Promise<ExtentFile>, identity: DiskIdentity): Promise<void> {
+  const file = await opening;
+  const store = async () => (await DurableValue.load<DiskIdentity>(file)).store(identity);
+  await orClosed(file, store());
+  await file.close();
 }
 
 /** What is read of a file, which is closed if that fails. */

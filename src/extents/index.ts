@@ -13,6 +13,7 @@ export type { DiskMetadata } from './disk/map-records.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';
 export type { ReaderCounters } from './extent-reader.js';
+export type { JournalUse } from './journal.js';
 export {
   type CreateDiskOptions,
   ExtentsClient,

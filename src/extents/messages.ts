@@ -4,6 +4,7 @@ import type { RpcError } from '../rpc/rpc-error.js';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { ReplicaReport } from './extent-store.js';
+import type { JournalUse } from './journal.js';
 import type { ReplicaLength } from './replica.js';
 
 /** Why a node or a manager refuses. */
@@ -137,6 +138,7 @@ export interface ManagerMethods {
       damaged: number;
       repaired: number;
       readOnly?: string;
+      journal?: JournalUse;
       replicas: readonly ReplicaReport[];
       fragments: readonly FragmentId[];
     },
@@ -226,6 +228,8 @@ export interface ClusterStatus {
     readonly repaired: number;
     /** Why it takes no new data; missing if it does. */
     readonly readOnly?: string;
+    /** How full its journal is; missing if it has none. */
+    readonly journal?: JournalUse;
   }>;
   /** Streams by name. */
   readonly streams: ReadonlyArray<{

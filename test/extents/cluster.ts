@@ -5,6 +5,7 @@ import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../sr
 import { Candidate } from '../../src/extents/candidate.js';
 import { combinerOf, portableCombine } from '../../src/extents/coding/combiner.js';
 import type { CodeName } from '../../src/extents/coding/erasure-code.js';
+import type { ExtentFile } from '../../src/extents/extent-files.js';
 import { ExtentNode } from '../../src/extents/extent-node.js';
 import { ExtentReader } from '../../src/extents/extent-reader.js';
 import { ExtentStore } from '../../src/extents/extent-store.js';
@@ -61,6 +62,8 @@ export interface ClusterOptions {
   readonly searchMs?: number;
   /** After which silence a node without data is forgotten; default: longer than a run. */
   readonly forgetMs?: number;
+  /** Bytes of the journal that each node has on a disk of its own; default: none. */
+  readonly journalBytes?: number;
 }
 
 /** One of several managers. */
@@ -76,6 +79,8 @@ export interface ManagerProcess {
 export interface Machine {
   readonly name: string;
   disk: SimDisk;
+  /** Where its journal is, if it has one. */
+  readonly journal: SimDisk | undefined;
   /** Of the node, as the disk keeps it. */
   number: number;
   node: ExtentNode | undefined;
@@ -166,6 +171,15 @@ export class Network {
   }
 }
 
+const JOURNAL = 'journal';
+/** Time between checkpoints: a few in a run of a cluster. */
+const CHECKPOINT_MS = 120;
+
+/** Makes the journal an empty one. */
+export function emptyJournal(journal: SimDisk | undefined, bytes: number): void {
+  journal?.restore(new Map([[JOURNAL, Buffer.alloc(bytes)]]));
+}
+
 export class Cluster {
   readonly events = new EventQueue();
   readonly clock = virtualClock(this.events);
@@ -181,13 +195,20 @@ export class Cluster {
   believesItLeads = false;
   readonly store: SharedStore;
   terms = 0;
+  /** Starts of nodes that were refused for their journal. */
+  refusedJournals = 0;
   /** The primary believes that the last secondary has the record: acknowledged after two of three. */
   believesLastSecondary = false;
   /** Lengths that replicas which had lost nothing gave when they were fenced, by extent and epoch. */
   readonly fencedLengths = new Map<string, number[]>();
   /** Who makes fragments believes that one is durable which is not. */
   believesFragments = false;
+  /** Journals are not synced before a change counts as durable. */
+  believesJournals = false;
+  /** Files of extents are not synced before their journal is used again. */
+  believesExtentFiles = false;
   readonly code: CodeName | undefined;
+  readonly #journalBytes: number | undefined;
   readonly #searchMs: number;
   readonly #managerTiming: typeof TIMING;
   #upkeep: Upkeep | undefined;
@@ -197,6 +218,7 @@ export class Cluster {
 
   constructor(seed: number, options: ClusterOptions = {}) {
     const { nodes = NODES, code, managers = 1, searchMs = TIMING.searchMs, forgetMs = TIMING.forgetMs } = options;
+    this.#journalBytes = options.journalBytes;
     this.#searchMs = searchMs;
     this.#managerTiming = { ...TIMING, forgetMs };
     this.code = code;
@@ -214,7 +236,10 @@ export class Cluster {
     for (let k = 0; k < nodes; k++) {
       const name = `machine${k}`;
       const disk = new SimDisk(this.events, this.seeds.stream(name));
-      this.machines.push({ name, disk, number: 0, node: undefined, life: 0 });
+      const journal =
+        this.#journalBytes === undefined ? undefined : new SimDisk(this.events, this.seeds.stream(`${name} journal`));
+      emptyJournal(journal, this.#journalBytes ?? 0);
+      this.machines.push({ name, disk, journal, number: 0, node: undefined, life: 0 });
     }
   }
 
@@ -334,13 +359,17 @@ export class Cluster {
     };
   }
 
-  /** Starts the node of a machine. One whose disk is refused as an old copy gets an empty one. */
+  /** Starts the node of a machine. One whose disk is refused as an old copy, or whose journal is refused, gets empty ones. */
   async startNode(machine: Machine): Promise<void> {
     const life = ++machine.life;
     for (;;) {
-      const introduce = async () => ({ node: ++this.#lastNode, cluster: CLUSTER });
-      const store = await ExtentStore.open(machine.disk.open(), introduce);
+      const store = await this.#openStore(machine).catch(() => undefined);
       if (life !== machine.life) return;
+      if (store === undefined) {
+        this.refusedJournals++;
+        this.emptyDisks(machine);
+        continue;
+      }
       machine.number = store.identity.node;
       const node = new ExtentNode({
         store,
@@ -359,9 +388,41 @@ export class Cluster {
       } catch {
         if (life !== machine.life) return;
         machine.disk.kill();
-        machine.disk.empty();
+        machine.journal?.kill();
+        this.emptyDisks(machine);
       }
     }
+  }
+
+  async #openStore({ disk, journal }: Machine): Promise<ExtentStore> {
+    const introduce = async () => ({ node: ++this.#lastNode, cluster: CLUSTER });
+    const files = disk.open();
+    if (journal === undefined) return ExtentStore.open(files, introduce);
+    const believing = async (file: Promise<ExtentFile>, believes: () => boolean): Promise<ExtentFile> => {
+      const { sync, ...rest } = await file;
+      return { ...rest, sync: () => (believes() ? Promise.resolve() : sync()) };
+    };
+    const isExtent = (name: string) => name.endsWith('.extent') && this.believesExtentFiles;
+    const store = await ExtentStore.open(
+      {
+        ...files,
+        create: (name) => believing(files.create(name), () => isExtent(name)),
+        open: (name) => believing(files.open(name), () => isExtent(name)),
+      },
+      introduce,
+      {
+        file: await believing(journal.open().open(JOURNAL), () => this.believesJournals),
+        clock: this.clock,
+        checkpointMs: CHECKPOINT_MS,
+      },
+    );
+    return store;
+  }
+
+  /** Everything that a machine keeps is gone. */
+  emptyDisks({ disk, journal }: Machine): void {
+    disk.empty();
+    emptyJournal(journal, this.#journalBytes ?? 0);
   }
 
   /** The node ends at once. */
@@ -369,8 +430,10 @@ export class Cluster {
     machine.life++;
     machine.node?.stop();
     machine.node = undefined;
-    if (isPowerLost) machine.disk.powerLoss();
-    else machine.disk.kill();
+    for (const disk of [machine.disk, machine.journal]) {
+      if (isPowerLost) disk?.powerLoss();
+      else disk?.kill();
+    }
   }
 
   nodesFrom(from: string): Nodes {

@@ -4,6 +4,7 @@ import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.
 import type { ExtentRecord } from '../../src/extents/catalogue.js';
 import { erasureCode } from '../../src/extents/coding/erasure-code.js';
 import type { Cluster, Machine, ManagerProcess } from './cluster.js';
+import type { SimDisk } from './sim-disk.js';
 
 /** Any machine loses power; or one disk lies, and nobody loses power; or disks are full, slow or fail. */
 export const FAULT_KINDS = ['power', 'lies', 'space'] as const;
@@ -29,6 +30,10 @@ export interface Fault {
   readonly machine: Machine;
 }
 
+function disksOf({ disk, journal }: Machine): SimDisk[] {
+  return journal === undefined ? [disk] : [disk, journal];
+}
+
 /** The faults of one run. */
 export class Faults {
   readonly #cluster: Cluster;
@@ -47,7 +52,7 @@ export class Faults {
     this.#kind = kind;
     const several = cluster.managers.length === 0 ? [] : SEVERAL;
     this.#names = [...(kind === 'power' && losesDisks ? LOSSES : NAMES[kind]), ...NETWORK, ...several];
-    if (kind === 'lies') cluster.machines[0].disk.lies = { lost: 0.02, misdirected: 0.02 };
+    if (kind === 'lies') for (const disk of disksOf(cluster.machines[0])) disk.lies = { lost: 0.02, misdirected: 0.02 };
     if (randomUnit(random) < 0.3) cluster.network.lossRate = 0.01;
   }
 
@@ -84,19 +89,21 @@ export class Faults {
   /** A fault, and its end. `other`: from whom it cuts off a machine, if it is one that does. */
   async cause({ name, machine }: Fault, forMs: number, other: () => string): Promise<void> {
     const { network, machines, managers } = this.#cluster;
-    const { disk } = machine;
+    const { disk, journal } = machine;
     if (name === 'power' || name === 'kill') await this.#restart(machine, name === 'power', forMs);
     else if (name === 'blackout') await Promise.all(machines.map((one) => this.#restart(one, true, this.#int(1, 100))));
     else if (name === 'old') {
-      const image = disk.image();
+      const images = [disk, journal].map((one) => one?.image());
       await this.#cluster.sleep(60);
-      await this.#loseDisk(machine, () => disk.restore(image));
-    } else if (name === 'empty') await this.#loseDisk(machine, () => disk.empty());
-    else if (name === 'rot') machines[0].disk.rot();
+      await this.#loseDisk(machine, () => {
+        for (const [k, one] of [disk, journal].entries()) one?.restore(images[k]!);
+      });
+    } else if (name === 'empty') await this.#loseDisk(machine, () => this.#cluster.emptyDisks(machine));
+    else if (name === 'rot') this.#either(machines[0]).rot();
     else if (name === 'liar') await this.#restart(machines[0], true, forMs);
     else if (name === 'full') disk.capacityBytes = disk.usedBytes + this.#int(0, 20_000);
-    else if (name === 'sync') disk.isSyncFailing = true;
-    else if (name === 'slow') disk.slowness = this.#int(20, 400);
+    else if (name === 'sync') this.#either(machine).isSyncFailing = true;
+    else if (name === 'slow') this.#either(machine).slowness = this.#int(20, 400);
     else if (name === 'leader') await this.#restartManager(this.#leader, forMs);
     else if (name === 'manager' && managers.length > 0) await this.#restartManager(this.#one(managers), forMs);
     else if (name === 'manager') {
@@ -118,6 +125,11 @@ export class Faults {
       await this.#cluster.sleep(forMs);
       network.heal();
     }
+  }
+
+  /** The disk of a machine, or that of its journal. */
+  #either({ disk, journal }: Machine): SimDisk {
+    return journal === undefined || this.#int(0, 1) === 0 ? disk : journal;
   }
 
   get #leader(): ManagerProcess {
@@ -185,12 +197,13 @@ export class Faults {
     if (managers.length === 0 && this.#cluster.manager === undefined) await this.#cluster.startManager();
     for (const process of managers) if (process.candidate === undefined) this.#cluster.startCandidate(process);
     for (const machine of machines) {
-      const { disk } = machine;
-      const isFailed = disk.isSyncFailing;
-      disk.lies = { lost: 0, misdirected: 0 };
-      disk.slowness = 1;
-      disk.capacityBytes = Number.POSITIVE_INFINITY;
-      disk.isSyncFailing = false;
+      const isFailed = disksOf(machine).some((disk) => disk.isSyncFailing);
+      for (const disk of disksOf(machine)) {
+        disk.lies = { lost: 0, misdirected: 0 };
+        disk.slowness = 1;
+        disk.capacityBytes = Number.POSITIVE_INFINITY;
+        disk.isSyncFailing = false;
+      }
       if (isFailed || machine.node === undefined || this.#kind === 'space') await this.#restart(machine, isFailed, 5);
     }
     await this.#cluster.sleep(100);

@@ -119,6 +119,51 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
   );
 
   it(
+    'whose nodes have journals loses no acknowledged record when all of them are killed at once',
+    async () => {
+      await start('--nodes', '3', '--restart', '--journal', join(folder, 'journals'), '--journal-size', '1MiB');
+      await client.createStream('log');
+      const writer = await client.openStream('log');
+      const acknowledged: Buffer[] = [];
+      let isOver = false;
+      const appending = (async () => {
+        while (!isOver) {
+          const record = Buffer.alloc(randomInt(random, 1, 50_000), acknowledged.length & 0xff);
+          await writer.append(record);
+          acknowledged.push(record);
+        }
+      })();
+      for (let round = 0; round < 3; round++) {
+        const until = acknowledged.length + 40;
+        await eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 5 });
+        if (round === 1)
+          expect((await client.status()).nodes.every(({ journal }) => journal?.bytes === 1_044_480)).toBe(true);
+        await Promise.all(['node1', 'node2', 'node3'].map((what) => killed(what)));
+      }
+      const until = acknowledged.length + 10;
+      await eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 5 });
+      isOver = true;
+      await appending;
+      await writer.close();
+      let count = 0;
+      for await (const { data } of client.read('log')) {
+        expect(data.equals(acknowledged[count]), `record ${count}`).toBe(true);
+        count++;
+      }
+      expect(count).toBe(acknowledged.length);
+      // Without its journal a node that was killed is refused, in words.
+      const victim = processOf('node1');
+      up.kill('SIGKILL');
+      await up.ended();
+      await eventually(() => !isAlive(victim), { limitMs: LIMIT_MS, everyMs: 20 });
+      const bare = Program.rocev2('extents', 'node', '--dir', join(folder, 'node1'), '--join', '127.0.0.1:1');
+      await bare.writes('stderr', /node 1 had a journal and was not ended in order/);
+      await bare.ended();
+    },
+    LIMIT_MS,
+  );
+
+  it(
     'that codes its extents reads everything without any three of nine nodes, and fills an empty one in their place',
     async () => {
       await start('--code', 'rs-6-3', '--code-after', '100ms');
@@ -153,6 +198,14 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
     },
     LIMIT_MS,
   );
+
+  function isAlive(pid: number): boolean {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
 
   function managerText(): string {
     return /the manager is at (\S+),/.exec(up.stderr)![1];

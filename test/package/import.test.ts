@@ -72,7 +72,7 @@ describe.runIf(isBuilt)('an import from Node', () => {
     ['rocev2/window', 20, 130_000],
     ['rocev2/rpc', 20, 120_000],
     ['rocev2/kv', 33, 430_000],
-    ['rocev2/extents', 39, 610_000],
+    ['rocev2/extents', 39, 634_000],
     ['rocev2/primitives', 30, 385_000],
   ])('of %s loads at most %d files and %d bytes', (entry, files, bytes) => {
     const loaded = load(entry);

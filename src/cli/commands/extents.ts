@@ -51,6 +51,13 @@ const recordOption = textOption((text) => {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a record of ${bytes} bytes`, '1 byte to 4MiB');
 });
 
+const journalSizeOption = optionWithDefault(
+  '--journal-size <size>',
+  'size of a journal that is made',
+  sizeOption,
+  '64MiB',
+);
+
 const domainOption = textOption((text) => {
   if (text !== '' && text.length <= DOMAIN_MAX) return text;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the name of a domain has 1 to 128 characters');
@@ -153,7 +160,9 @@ function registerUp(extents: Command, io: CliIo): void {
       rangeOption(1, MANAGERS_MAX),
     )
     .option('--metadata <etcd:url>', 'an etcd that runs already; it has what the managers know', etcdOption)
-    .option('--restart', 'start processes anew that die');
+    .option('--restart', 'start processes anew that die')
+    .option('--journal <path>', 'folder of the journals: appends of all extents of a node share one sync')
+    .addOption(journalSizeOption);
   addTelemetryOption(command, 'the cluster, and the RDMA devices of all processes,');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
@@ -165,6 +174,7 @@ Examples:
   rocev2 extents up --dir /tmp/cluster --nodes 7 --restart
   rocev2 extents up --dir /tmp/cluster --managers 3 --metadata etcd:http://127.0.0.1:2379
   rocev2 extents up --dir /tmp/cluster --estats       # 'rocev2 dashboard --attach' shows it
+  rocev2 extents up --dir /tmp/cluster --journal /mnt/nvme/journals
   rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
   rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
     )
@@ -201,6 +211,8 @@ function registerNode(extents: Command, io: CliIo): void {
     .command('node')
     .description('Run a node, which has extents in a folder. It runs until Ctrl-C.')
     .requiredOption('--dir <path>', 'folder of its extents; an empty one becomes a new node')
+    .option('--journal <path>', 'file or block device: appends of all extents share one sync; a new file is made')
+    .addOption(journalSizeOption)
     .requiredOption('--join <host:port>', 'the manager, or several with commas', managerOption)
     .option(
       '--domain <name>',
@@ -221,7 +233,8 @@ function registerNode(extents: Command, io: CliIo): void {
       `
 Examples:
   rocev2 extents node --dir /tmp/node6 --join 127.0.0.1:${MANAGER_PORT}
-  rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --bind 10.0.0.2 --domain rack2`,
+  rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --bind 10.0.0.2 --domain rack2
+  rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --journal /dev/nvme0n1p3`,
     )
     .action((options: NodeOptions & Json) => runNode(options, new Output(io, options.json === true)));
 }

@@ -1,7 +1,7 @@
 /** `rocev2 extents manager` and `node`: servers until Ctrl-C. */
 
 import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
+import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { isLoopback } from '../../dgram-ext/udp-endpoint.js';
 import { nowNs } from '../../driver/system-clock.js';
 import {
@@ -52,6 +52,10 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
 export interface NodeOptions extends NicOptions, SecureFlags {
   /** Folder of the extents. */
   readonly dir: string;
+  /** File or block device of its journal; default: none. */
+  readonly journal?: string;
+  /** Bytes of a journal that is made. */
+  readonly journalSize: number;
   /** Where the manager is, or several of which one leads. */
   readonly join: readonly ManagerPlace[];
   /** Its fault domain; default: one of its own. */
@@ -133,13 +137,31 @@ async function metadataPlace({
 
 /** Runs a node until Ctrl-C, which is its normal end. */
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
-  const { dir: folder, join, port, bind, domain, transport, io, engine, spin, estats = false } = options;
+  const {
+    dir: folder,
+    journal,
+    journalSize: journalBytes,
+    join,
+    port,
+    bind,
+    domain,
+    transport,
+    io,
+    engine,
+    spin,
+    estats = false,
+  } = options;
   const secure = await secureOf(options);
   const { host, text: manager } = await managerAddress(join);
   const address = await nodeAddress(host, bind);
   await using device = await openDevice({ address: address.text, udpPort: 0, io, engine, spin, estats, ...secure });
   output.note(`joining the cluster of ${manager}`);
-  const joining = serveNode({ device, folder, manager, port, transport, ...(domain !== undefined && { domain }) });
+  const place = {
+    folder,
+    ...(domain !== undefined && { domain }),
+    ...(journal !== undefined && { journal, journalBytes }),
+  };
+  const joining = serveNode({ device, ...place, manager, port, transport });
   const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), PATIENCE_MS);
   const node = await orInterrupted(joining, output.io.interrupted).finally(() => clearTimeout(waiting));
   if (node === undefined) return;
@@ -147,6 +169,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   output.note(
     `node ${node.node} of cluster ${node.cluster}, ${counted(node.replicas, 'replica')}, ${counted(node.fragments, 'fragment')}, at ${node.address}`,
   );
+  if (journal !== undefined) output.note(`journal ${journal}, ${formatBytes(node.journal!.bytes)}`);
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
   const watch = watchWrites(node, output);

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes } from '../../core/units.js';
 import { REPLICAS } from '../../extents/catalogue.js';
-import { type ClusterStatus, diskOf } from '../../extents/index.js';
+import { type ClusterStatus, diskOf, type JournalUse } from '../../extents/index.js';
 import { counted } from '../counted.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
@@ -51,6 +51,7 @@ function print(
   for (const { address, leads, since } of several)
     output.line(`${address} ${leads ? 'leads' : 'waits'} since ${since}`);
   output.line();
+  const hasJournals = nodes.some(({ journal }) => journal !== undefined);
   output.table(
     [
       { title: 'node', align: 'right' },
@@ -62,9 +63,23 @@ function print(
       { title: 'used', align: 'right' },
       { title: 'free', align: 'right' },
       { title: 'repaired', align: 'right' },
+      ...(hasJournals ? [{ title: 'journal', align: 'right' } as const] : []),
     ],
     nodes.map(
-      ({ node, address, domain, state, replicas, fragments, usedBytes, freeBytes, damaged, repaired, readOnly }) => [
+      ({
+        node,
+        address,
+        domain,
+        state,
+        replicas,
+        fragments,
+        usedBytes,
+        freeBytes,
+        damaged,
+        repaired,
+        readOnly,
+        journal,
+      }) => [
         node,
         address,
         domain,
@@ -74,6 +89,7 @@ function print(
         formatBytes(usedBytes),
         formatBytes(freeBytes),
         `${repaired} of ${damaged}`,
+        ...(hasJournals ? [journalText(journal)] : []),
       ],
     ),
   );
@@ -95,6 +111,11 @@ function print(
   );
   const waiting = whatWaits({ nodes, nodesNeeded });
   if (waiting !== undefined) output.line(waiting);
+}
+
+/** What is not yet durable in the files of extents, of the room for it. */
+function journalText(journal: JournalUse | undefined): string {
+  return journal === undefined ? '-' : `${formatBytes(journal.usedBytes)} of ${formatBytes(journal.bytes)}`;
 }
 
 /** Why redundancy does not come back by itself; undefined: enough nodes take data. */

@@ -37,6 +37,10 @@ export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly nodes?: number;
   /** Folder of the cluster. */
   readonly dir: string;
+  /** Folder of a journal for each node; default: nodes have none. */
+  readonly journal?: string;
+  /** Bytes of a journal that is made. */
+  readonly journalSize: number;
   /** Managers, of which one leads; default: one. */
   readonly managers?: number;
   /** Members of the etcd that has what the managers know; without it there is one, with a folder. */
@@ -84,7 +88,10 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
     etcd: options.metadata.endpoints,
     etcdAccess: await etcdAccessOf(options.metadata),
   };
-  const made = await makeFolder(options.dir);
+  const made = [
+    ...(await makeFolder(options.dir)),
+    ...(options.journal === undefined ? [] : await makeFolder(options.journal)),
+  ];
   await checkFolder(options.dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
   const family = new Family(output, options.restart ?? false);
@@ -113,6 +120,8 @@ async function startAll(
 ): Promise<Started> {
   const {
     dir,
+    journal,
+    journalSize: journalBytes,
     bind,
     extentSize: extentBytes,
     transport,
@@ -138,9 +147,10 @@ async function startAll(
   let cluster = '';
   for (let k = 1; k <= nodes; k++) {
     const folder = join(dir, `node${k}`);
+    const own = journal === undefined ? {} : { journal: { journal: join(journal, `node${k}.journal`), journalBytes } };
     const node = await family.start('node', `node${k}`, () => {
       const process = new ChildService<NodeService>(`node${k}`, new URL('./node-process.js', import.meta.url));
-      const started = process.call('start', { ...common, folder, manager: managers.join() });
+      const started = process.call('start', { ...common, ...own, folder, manager: managers.join() });
       const words = (at: { node: number; address: string; cluster: string }) =>
         `node ${at.node} is at ${at.address}, in ${folder}`;
       return { process: process as Relative, started, words };
@@ -192,7 +202,7 @@ async function checkFolder(dir: string, nodes: number, output: Output): Promise<
   } catch (cause) {
     throw unusableFolder(dir, cause);
   }
-  const foreign = names.find((name) => !/^(manager|node[1-9]\d*|lost\+found)$/.test(name));
+  const foreign = names.find((name) => !/^(manager|node[1-9]\d*|journals|lost\+found)$/.test(name));
   if (foreign !== undefined) {
     const hint = 'name an empty folder, or one that this command has made';
     throw new RoceError('ERR_ROCE_MISMATCH', `${dir} is not the folder of a cluster: it has '${foreign}'`, hint);

@@ -67,11 +67,11 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   async create(name: string): Promise<ExtentFile> {
     const handle = await open(join(this.#path, name), 'wx+');
     await this.#syncNames();
-    return new FolderFile(handle);
+    return new HandleFile(handle);
   }
 
   async open(name: string): Promise<ExtentFile> {
-    return new FolderFile(await open(join(this.#path, name), 'r+'));
+    return new HandleFile(await open(join(this.#path, name), 'r+'));
   }
 
   async remove(name: string): Promise<void> {
@@ -89,7 +89,8 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   }
 }
 
-class FolderFile implements ExtentFile {
+/** A file by its handle. */
+export class HandleFile implements ExtentFile {
   readonly #handle: FileHandle;
 
   constructor(handle: FileHandle) {

@@ -1,13 +1,15 @@
 /** An extent node on sockets, with its extents in a folder. */
 
-import { checkKind, checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
 import { ExtentStore } from '../extent-store.js';
+import type { JournalUse } from '../journal.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
 import { FolderFiles } from './folder-files.js';
+import { JOURNAL_BYTES, JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN, JournalFile } from './journal-file.js';
 import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
 import { askManager, Peers } from './peers.js';
 import { ServiceDoor } from './service-door.js';
@@ -28,6 +30,10 @@ export interface ServeNodeOptions {
   readonly host?: string;
   /** Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any. Default: a domain of its own. */
   readonly domain?: string;
+  /** File of its journal, or a block device: changes of all extents go there first, one sync for all of them. One that is not there is made. Default: none, and each extent is synced in its own file. */
+  readonly journal?: string;
+  /** Bytes of a journal that is made, 1 MiB to 1 TiB; default 64 MiB. */
+  readonly journalBytes?: number;
   /** How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways, by TCP at the port behind that of the exchange. */
   readonly transport?: ExtentTransport;
 }
@@ -39,6 +45,8 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   port: true,
   host: true,
   domain: true,
+  journal: true,
+  journalBytes: true,
   transport: true,
 };
 
@@ -83,6 +91,11 @@ export class NodeServer implements AsyncDisposable {
     return this.#store.readOnly;
   }
 
+  /** How full its journal is. Undefined: it has none. */
+  get journal(): JournalUse | undefined {
+    return this.#store.journal;
+  }
+
   /** What it has done so far. */
   counters(): NodeCounters {
     return { ...this.#node.counters };
@@ -102,15 +115,17 @@ export class NodeServer implements AsyncDisposable {
 /**
  * Serves an extent node, and resolves when it has joined the cluster. The node of a folder that it has had before waits for the manager as long as it takes.
  * Rejects as `listen` does; for a new folder with ERR_ROCE_CONNECT if there is no manager; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
- * ERR_ROCE_MISMATCH if it has something else, ERR_ROCE_MALFORMED if it does not say whose it is, and ERR_ROCE_REMOTE if it belongs to another cluster, or is an
+ * ERR_ROCE_MISMATCH if it has something else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and ERR_ROCE_REMOTE if it belongs to another cluster, or is an
  * old copy.
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
-  const { transport } = options;
+  const { transport, journal, journalBytes = JOURNAL_BYTES } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkTransport(transport);
+  if (journal !== undefined) checkKind('journal', journal, typeof journal === 'string' && journal !== '', 'a path');
+  checkWhole('journalBytes', journalBytes, JOURNAL_BYTES_MIN, JOURNAL_BYTES_MAX);
   const { clock } = device;
   const timing = NODE_TIMING;
   const closing = new Closing();
@@ -120,7 +135,9 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
     const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
-    const store = await files.named(ExtentStore.open(files, introduce));
+    const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
+    const journalDevice = journalFile && { file: journalFile, clock };
+    const store = await files.named(ExtentStore.open(files, introduce, journalDevice));
     closing.defer(() => store.close());
     const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const address = placeText(host, door.port);

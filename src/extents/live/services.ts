@@ -72,6 +72,7 @@ const MANAGER: Checks<ManagerMethods> = {
     damaged: isCount,
     repaired: isCount,
     readOnly: maybe(isText),
+    journal: maybe(object({ bytes: isCount, usedBytes: isCount })),
     replicas: listOf(isReport),
     fragments: listOf(isFragment),
   },

@@ -1,0 +1,366 @@
+/**
+ * The journal of a node: a file of fixed size, best on a device of its own, to which the changes of all replicas go one behind the other. One write and one sync
+ * make those of any number of extents durable; the files themselves are written at the same time, and synced by a checkpoint, after which the journal is used again
+ * from where it was: it is a ring. A start of the node does the changes of the ring again, in their order, and begins an empty one.
+ *
+ * The head of the file says whose it is, in which start of the node it was begun, and from which position on the ring counts. Whoever opens a journal that is not the
+ * one its folder was written with is refused, because what was acknowledged may be in the other one alone.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import { GroupCommit } from '../storage-rpc/disk/group-commit.js';
+import { DurableValue, SLOTS_BYTES } from './durable-value.js';
+import type { ExtentFile, ExtentFiles } from './extent-files.js';
+import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type FrameOwner } from './journal-frame.js';
+
+/** Files are synced after so much time, even if the journal is far from full: a start has less to do again. */
+const CHECKPOINT_MS = 5_000;
+/** What other formats write here, such as file systems, begins within so many bytes. */
+const BLANK_BYTES = 128 << 10;
+/** Bytes read at once when the ring is looked through. */
+const SCAN_BYTES = 1 << 20;
+
+/** Where a journal is, and what measures its time. */
+export interface JournalDevice {
+  /** Of a fixed size. A new one has zeros. */
+  readonly file: ExtentFile;
+  /** Measures the time between checkpoints. */
+  readonly clock: Clock;
+  /** Longest time between a change and the checkpoint that makes it durable in its file, milliseconds; default 5 s. */
+  readonly checkpointMs?: number;
+}
+
+/** Whose journal is opened. */
+export interface JournalOwner extends FrameOwner {
+  /** The start in which the journal was begun that the folder was written with. Undefined: the folder needs none. */
+  readonly used: number | undefined;
+}
+
+/** How full a journal is. */
+export interface JournalUse {
+  /** Bytes that it has room for. */
+  readonly bytes: number;
+  /** Bytes of changes that are not yet durable in their files. */
+  readonly usedBytes: number;
+}
+
+/** What the head of the file keeps. */
+interface JournalHead extends FrameOwner {
+  /** The start that began the journal before this one, all changes of which are in their files. */
+  readonly before?: number;
+  /** Bytes of the ring. */
+  readonly ring: number;
+  /** Everything before this position is durable in its file. */
+  readonly tail: number;
+}
+
+interface Pending {
+  readonly frame: Buffer;
+  readonly file: ExtentFile;
+}
+
+/** Where a frame is, and how long. */
+interface FramePlace {
+  readonly place: number;
+  readonly length: number;
+  readonly position: number;
+}
+
+/** Frames that stand one behind the other. */
+interface Run {
+  readonly place: number;
+  readonly frames: Buffer[];
+}
+
+/** A journal at work. */
+export class Journal {
+  readonly #file: ExtentFile;
+  readonly #clock: Clock;
+  readonly #checkpointNs: number;
+  readonly #owner: JournalOwner;
+  readonly #head: DurableValue<JournalHead>;
+  readonly #format: FrameFormat;
+  readonly #ring: number;
+  /** Changes that are in their files, and not yet in the ring. */
+  readonly #pending: Pending[] = [];
+  /** Position of the next frame. */
+  #end = 0;
+  /** Number of the next checkpoint. */
+  #checkpoint = 1;
+  /** Files that the ring has changes of, and the checkpoint that makes the last of them durable there. */
+  readonly #files = new Map<ExtentFile, number>();
+  /** Until where the last checkpoint has made everything durable in its file; the head of the journal says so with the next flush. */
+  #reached = { position: 0, checkpoint: 0 };
+  #failure: Error | undefined;
+  #isClosing = false;
+  #isMakingRoom = false;
+  #stopTimer: (() => void) | undefined;
+  /** All that is written to the journal: one flush after another. */
+  readonly #flushes = new GroupCommit(() => this.#unlessFailed(() => this.#flush()));
+  readonly #fileSyncs = new GroupCommit(() => this.#unlessFailed(() => this.#syncFiles()));
+
+  private constructor(device: JournalDevice, owner: JournalOwner, head: DurableValue<JournalHead>, bytes: number) {
+    this.#file = device.file;
+    this.#clock = device.clock;
+    this.#checkpointNs = (device.checkpointMs ?? CHECKPOINT_MS) * NS_PER_MS;
+    this.#owner = owner;
+    this.#head = head;
+    this.#format = new FrameFormat(owner);
+    this.#ring = Math.floor((bytes - SLOTS_BYTES) / FRAME_ALIGN) * FRAME_ALIGN;
+  }
+
+  /** Opens a journal, and changes nothing yet. Rejects with ERR_ROCE_MISMATCH for one that is not that which the folder was written with, or something else. */
+  static async open(device: JournalDevice, owner: JournalOwner): Promise<Journal> {
+    const head = await DurableValue.load<JournalHead>(device.file);
+    await checkHead(device.file, head.value, owner);
+    return new Journal(device, owner, head, await device.file.size());
+  }
+
+  /** Does all changes of the last start again in `files`, and begins an empty journal for this one. */
+  async begin(files: ExtentFiles): Promise<void> {
+    const { cluster, node, life, used } = this.#owner;
+    const last = this.#head.value;
+    if (last !== undefined && last.life === used) await replay(this.#file, last, files);
+    const before = used === undefined ? {} : { before: used };
+    await this.#head.store({ cluster, node, life, ...before, ring: this.#ring, tail: 0 });
+  }
+
+  /** How full it is. */
+  get use(): JournalUse {
+    return { bytes: this.#ring, usedBytes: this.#end - this.#head.value!.tail };
+  }
+
+  /** The first failure of the journal, or of a file in a checkpoint. Nothing is written from then on. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Longest write that goes through the journal, bytes. What is longer is synced in its file at once. */
+  get changeMax(): number {
+    return this.#ring / 4 - FRAME_ALIGN;
+  }
+
+  /** Rejects once nothing may be written any more. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isClosing) throw new RoceError('ERR_ROCE_CLOSED', 'the journal is closed');
+  }
+
+  /** Takes a change that has been done in `file`, and is made durable by the next {@link commit}. */
+  add(file: ExtentFile, change: FileChange): void {
+    this.#files.set(file, this.#checkpoint);
+    this.#pending.push({ frame: this.#format.encode(change), file });
+  }
+
+  /** Resolves when all changes before the call are durable. */
+  async commit(): Promise<void> {
+    this.check();
+    await this.#flushes.commit();
+  }
+
+  /** Resolves when everything in this file is durable there, also what was too long for the journal. */
+  async commitTo(file: ExtentFile): Promise<void> {
+    this.check();
+    this.#files.set(file, this.#checkpoint);
+    await this.checkpoint();
+  }
+
+  /** Resolves when all changes before the call are durable in their files, and the ring has room. */
+  async checkpoint(): Promise<void> {
+    await this.#flushes.commit(); // So that what is older than the checkpoint is not done again over what is younger.
+    await this.#fileSyncs.commit();
+    await this.#flushes.commit();
+  }
+
+  /** Resolves when the ring has no change of this file, which is about to be closed. */
+  async release(file: ExtentFile): Promise<void> {
+    if (this.#failure !== undefined) return;
+    if (this.#files.has(file)) await this.checkpoint().catch(() => {});
+  }
+
+  /** Ends the journal. True: everything is durable in its file, and the journal is not needed any more. */
+  async close(): Promise<boolean> {
+    this.#isClosing = true;
+    this.#stopTimer?.();
+    await this.checkpoint().catch(() => {});
+    return this.#failure === undefined;
+  }
+
+  async #unlessFailed(work: () => Promise<void>): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      await work();
+    } catch (error) {
+      this.#failure ??= error as Error;
+      throw error;
+    }
+  }
+
+  async #flush(): Promise<void> {
+    await this.#storeTail();
+    for (let left = this.#pending.length; left > 0; ) {
+      const runs = this.#placeSome(left);
+      if (runs.length === 0) {
+        await this.#fileSyncs.commit();
+        await this.#storeTail();
+        continue;
+      }
+      for (const { place, frames } of runs) {
+        left -= frames.length;
+        await this.#file.write(SLOTS_BYTES + place, frames.length === 1 ? frames[0] : Buffer.concat(frames));
+      }
+      await this.#file.sync();
+    }
+    this.#checkpointInTime();
+  }
+
+  /** Frees what a checkpoint has made durable. Durable itself before anything is written there. */
+  async #storeTail(): Promise<void> {
+    const { position, checkpoint } = this.#reached;
+    if (position !== this.#head.value!.tail) await this.#head.store({ ...this.#head.value!, tail: position });
+    for (const [file, number] of this.#files) if (number <= checkpoint) this.#files.delete(file);
+  }
+
+  /** Gives the oldest pending frames their places, as many as there is room for, at most `countMax`. */
+  #placeSome(countMax: number): Run[] {
+    const runs: Run[] = [];
+    const { tail } = this.#head.value!;
+    let count = 0;
+    for (; count < countMax; count++) {
+      const { frame } = this.#pending[count];
+      const left = this.#ring - (this.#end % this.#ring);
+      const skipped = frame.length > left ? left : 0; // A frame does not go around the end of the ring.
+      if (this.#end + skipped + frame.length - tail > this.#ring) break;
+      this.#end += skipped;
+      this.#format.place(frame, this.#end);
+      const place = this.#end % this.#ring;
+      if (count === 0 || place === 0) runs.push({ place, frames: [] });
+      runs.at(-1)!.frames.push(frame);
+      this.#end += frame.length;
+    }
+    this.#pending.splice(0, count);
+    return runs;
+  }
+
+  /** When half of the ring is in use, or some time after a change. */
+  #checkpointInTime(): void {
+    if (this.#isClosing || this.#files.size === 0) return;
+    if (this.use.usedBytes <= this.#ring / 2) {
+      this.#stopTimer ??= this.#clock.wakeAt(this.#clock.nowNs() + this.#checkpointNs, () => this.#makeRoom());
+    } else if (!this.#isMakingRoom) this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#isMakingRoom = true;
+    this.checkpoint()
+      .catch(() => {}) // The next change hears of it.
+      .finally(() => {
+        this.#isMakingRoom = false;
+      });
+  }
+
+  async #syncFiles(): Promise<void> {
+    const position = this.#end;
+    const checkpoint = this.#checkpoint++;
+    const files = [...this.#files].filter(([, number]) => number === checkpoint);
+    for (const { file } of this.#pending) this.#files.set(file, this.#checkpoint);
+    for (const [file] of files) await file.sync(); // One after another: the sync of the journal, which appends wait for, has to find a thread.
+    this.#reached = { position, checkpoint };
+  }
+}
+
+/** Refuses a journal that does not belong to the folder. */
+async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner: JournalOwner): Promise<void> {
+  const { cluster, node, life, used } = owner;
+  if (head === undefined) {
+    if (used !== undefined) throw wrongJournal(node, 'this one is empty, or damaged');
+    const start = await file.read(0, BLANK_BYTES);
+    if (start.some((byte) => byte !== 0)) {
+      const hint = 'name a new file, or a device whose first 128 KiB are zeros';
+      throw new RoceError('ERR_ROCE_MISMATCH', 'the journal has something else in it', hint);
+    }
+    return;
+  }
+  if (head.cluster !== cluster || head.node !== node) {
+    const text = `the journal is that of node ${head.node} of cluster ${head.cluster}, and not of node ${node}`;
+    const hint =
+      'name the journal of this node; if that other node has gone for ever, fill the first 128 KiB with zeros';
+    throw new RoceError('ERR_ROCE_MISMATCH', text, hint);
+  }
+  if (head.life >= life) {
+    const text = `the folder of node ${node} is an older copy: its journal was begun in start ${head.life}, this is start ${life}`;
+    throw new RoceError('ERR_ROCE_MISMATCH', text, 'empty folder and journal, and the cluster fills them again');
+  }
+  if (used !== undefined && head.life !== used && head.before !== used)
+    throw wrongJournal(node, `this one was begun in start ${head.life}, and the one that is needed in start ${used}`);
+  if (used !== undefined && (await file.size()) < SLOTS_BYTES + head.ring)
+    throw wrongJournal(node, `this one has been cut, and had ${SLOTS_BYTES + head.ring} bytes`);
+}
+
+function wrongJournal(node: number, why: string): RoceError {
+  const hint =
+    'name the journal that it had; if that is lost, empty the folder and this journal, and the cluster fills them again';
+  return new RoceError('ERR_ROCE_MISMATCH', `the journal is not the one that node ${node} had: ${why}`, hint);
+}
+
+/** The node has a journal, and nobody said where. */
+export function missingJournal(node: number): RoceError {
+  return new RoceError(
+    'ERR_ROCE_MISMATCH',
+    `node ${node} had a journal and was not ended in order: what it acknowledged last may be there alone`,
+    'name its journal; if that is lost, empty the folder, and the cluster fills it again',
+  );
+}
+
+/** Does the changes again, in their order, and makes them durable. Done again after a crash in the middle, it comes to the same. */
+async function replay(file: ExtentFile, head: JournalHead, files: ExtentFiles): Promise<void> {
+  const format = new FrameFormat(head);
+  const places = await intactFrames(file, head, format);
+  const names = new Set(await files.list());
+  const opened = new Map<string, ExtentFile>();
+  for (const { place, length } of places) {
+    const { name, offset, bytes } = format.decode(await file.read(SLOTS_BYTES + place, length));
+    if (!names.has(name)) continue; // It has been deleted.
+    const target = opened.get(name) ?? (await files.open(name));
+    opened.set(name, target);
+    if (bytes === undefined) await target.truncate(offset);
+    else await target.write(offset, bytes);
+  }
+  for (const target of opened.values()) {
+    await target.sync();
+    await target.close();
+  }
+}
+
+/** Where the intact frames of the ring are, in the order in which they were written. Behind a damaged one the others count: each was acknowledged by itself. */
+async function intactFrames(
+  file: ExtentFile,
+  { ring, tail }: JournalHead,
+  format: FrameFormat,
+): Promise<readonly FramePlace[]> {
+  const places: FramePlace[] = [];
+  let chunk: { readonly from: number; readonly bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) };
+  for (let place = 0; place < ring; ) {
+    if (place + FRAME_HEAD_BYTES > chunk.from + chunk.bytes.length) {
+      const bytes = await file.read(SLOTS_BYTES + place, Math.min(SCAN_BYTES, ring - place));
+      if (bytes.length < FRAME_HEAD_BYTES) break;
+      chunk = { from: place, bytes };
+    }
+    const seen = format.look(chunk.bytes.subarray(place - chunk.from));
+    const isHere = seen !== undefined && seen.position >= tail && seen.position % ring === place;
+    if (isHere && place + seen.length <= ring) {
+      const frame = await file.read(SLOTS_BYTES + place, seen.length);
+      if (frame.length === seen.length && format.isIntact(frame)) {
+        places.push({ place, ...seen });
+        place += seen.length;
+        continue;
+      }
+    }
+    place += FRAME_ALIGN;
+  }
+  return places.sort((a, b) => a.position - b.position);
+}

@@ -1,0 +1,103 @@
+/** The journal of a node in a file of its own, or on a block device, which no other process has meanwhile. */
+
+import { type FileHandle, open, readFile, unlink } from 'node:fs/promises';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
+import { formatBytes } from '../../core/units.js';
+import { lockFile } from '../../storage-rpc/disk/file-calls.js';
+import { syncFolder } from '../../storage-rpc/disk/file-io.js';
+import { HandleFile } from './folder-files.js';
+
+/** Bytes of a journal that is made. */
+export const JOURNAL_BYTES = 64 << 20;
+/** A smaller one would be full all the time. */
+export const JOURNAL_BYTES_MIN = 1 << 20;
+/** Positions in it are exact in a `number` for far longer than a node lives. */
+export const JOURNAL_BYTES_MAX = 2 ** 40;
+const ZEROS = Buffer.alloc(1 << 20);
+const SECTOR_BYTES = 512;
+
+/** An open journal. */
+export class JournalFile extends HandleFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #bytes: number;
+  readonly #isMade: boolean;
+
+  private constructor(path: string, handle: FileHandle, bytes: number, isMade: boolean) {
+    super(handle);
+    this.#path = path;
+    this.#handle = handle;
+    this.#bytes = bytes;
+    this.#isMade = isMade;
+  }
+
+  /**
+   * Opens a journal; a file that is not there is made, of `newBytes` zeros (default 64 MiB). Rejects with ERR_ROCE_BUSY while another process has it (Linux with koffi), ERR_ROCE_OUT_OF_RANGE
+   * if it is too small, and with ERR_ROCE_IO if it cannot be made or opened.
+   */
+  static async open(path: string, newBytes = JOURNAL_BYTES): Promise<JournalFile> {
+    let handle: FileHandle | undefined;
+    let isMade = false;
+    try {
+      handle = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        isMade = true;
+        return open(path, 'wx+');
+      });
+      if (!(await lockFile(handle.fd)))
+        throw new RoceError('ERR_ROCE_BUSY', `another process uses the journal ${path}`, 'end it, or name another one');
+      if (isMade) await fill(path, handle, newBytes);
+      const bytes = await sizeOf(handle);
+      if (bytes < JOURNAL_BYTES_MIN)
+        throw new RoceError(
+          'ERR_ROCE_OUT_OF_RANGE',
+          `the journal ${path} has ${formatBytes(bytes)}, and needs ${formatBytes(JOURNAL_BYTES_MIN)} at least`,
+          'name a larger device, or a file that is not there: it is made',
+        );
+      return new JournalFile(path, handle, bytes, isMade);
+    } catch (cause) {
+      await handle?.close();
+      if (isMade) await unlink(path).catch(() => {});
+      if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
+      throw new RoceError('ERR_ROCE_IO', `cannot use the journal ${path}: ${whyUnwritable(cause)}`, undefined, {
+        cause,
+      });
+    }
+  }
+
+  override async size(): Promise<number> {
+    return this.#bytes;
+  }
+
+  /** Lets others have the journal. A file that was made, and that nothing has been written into, goes. */
+  override async close(): Promise<void> {
+    if (this.#isMade && (await this.read(0, ZEROS.length)).every((byte) => byte === 0)) await unlink(this.#path);
+    await this.#handle.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** So that a sync has no size and no place of the file to write any more. */
+async function fill(path: string, handle: FileHandle, bytes: number): Promise<void> {
+  for (let at = 0; at < bytes; at += ZEROS.length) {
+    const length = Math.min(ZEROS.length, bytes - at);
+    await new HandleFile(handle).write(at, ZEROS.subarray(0, length));
+  }
+  await handle.sync();
+  await syncFolder(path);
+}
+
+async function sizeOf(handle: FileHandle): Promise<number> {
+  const stat = await handle.stat();
+  if (!stat.isBlockDevice()) return stat.size;
+  const { rdev } = stat;
+  // <sys/sysmacros.h>: numbers of the device. Its size is in sectors of 512 bytes, whatever its own are.
+  const major = (rdev >>> 8) & 0xfff;
+  const minor = (rdev & 0xff) | ((rdev >>> 12) & 0xf_ff00);
+  return SECTOR_BYTES * Number(await readFile(`/sys/dev/block/${major}:${minor}/size`, 'utf8'));
+}
