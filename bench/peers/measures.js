@@ -27,7 +27,7 @@ const OURS = [
   ours('inline', 'shm', true),
   ours('worker', 'shm', true),
 ];
-/** Those that carry the most, with the CRC-32 of npm; the others have the fastest one, or that of ROCEV2_CRC32. */
+/** Those that carry the most, with the CRC-32 of npm and no library of the system (pairs.js); the others have the fastest one, or that of ROCEV2_CRC32. */
 const OURS_BY_NPM = [
   ours('inline', 'mmsg'),
   ours('worker', 'mmsg', true),

@@ -16,7 +16,7 @@ const LIMIT_SECONDS = 120;
 function end(role, { transport, measure, crc }, options) {
   const child = spawn(process.execPath, [CHILD, role, transport, measure, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, ...(crc !== undefined && { ROCEV2_CRC32: crc }) },
+    env: { ...process.env, ...(crc !== undefined && { ROCEV2_CRC32: crc, ROCEV2_SHM_COPY: 'javascript' }) },
   });
   child.stdin.on('error', () => {}); // It has ended; what it said before tells why.
   const lines = jsonLines(child.stdout, child.stdin);

@@ -67,6 +67,7 @@ export class RingWriter {
   /** Its slots are the ring's: packets are written where they will be read. */
   readonly #inPlace: RingBatch;
   #tail = 0;
+  #shown = 0;
   #head = 0;
   #isBroken = false;
 
@@ -147,8 +148,12 @@ export class RingWriter {
 
   /** Shows the reader what was pushed. True: the reader sleeps and has to be woken, which is told once. */
   publish(): boolean {
-    this.#inPlace.settle();
-    Atomics.store(this.#words, WORD_TAIL, this.#tail);
+    const packets = (this.#tail - this.#shown) | 0;
+    if (packets > 0) {
+      this.#inPlace.settle(packets);
+      this.#shown = this.#tail;
+      Atomics.store(this.#words, WORD_TAIL, this.#tail);
+    }
     return (
       Atomics.load(this.#words, WORD_READER_ASLEEP) !== 0 && Atomics.exchange(this.#words, WORD_READER_ASLEEP, 0) !== 0
     );

@@ -7,10 +7,16 @@ import type { IpAddress } from '../packet/address.js';
 import { TxBatch } from '../port/datagram.js';
 import type { StreamingCopy } from './streaming-copy.js';
 
+/** Packets that make a batch a long one: others pay for the stores while more is written. Of a short one the reader waits for each line to come back from memory. */
+const LONG_BATCH_PACKETS = 8;
+/** Short batches, one after the other, until data are copied as usual. */
+const SHORT_BATCHES_MAX = 4;
+
 /** A batch whose slots are read by another process. */
 export class RingBatch extends TxBatch {
   readonly #streaming: StreamingCopy | undefined;
   #hasStreamed = false;
+  #shortBatches = 0;
 
   /** `slab`: the ring's slots. Data are borrowed only where there is a `streaming` copy. */
   constructor(slots: number, source: IpAddress, slab: Uint8Array<ArrayBuffer>, streaming: StreamingCopy | undefined) {
@@ -30,8 +36,10 @@ export class RingBatch extends TxBatch {
     return this.payloadOffset(slot) + this.borrowedAt[slot] + this.borrowedLengths[slot];
   }
 
-  /** The batch has been filled: its slots may be shown to the reader. */
-  settle(): void {
+  /** The batch has been filled: its slots, `packets` of them, may be shown to the reader. */
+  settle(packets: number): void {
+    this.#shortBatches = packets < LONG_BATCH_PACKETS ? this.#shortBatches + 1 : 0;
+    this.mayBorrow = this.#streaming !== undefined && this.#shortBatches < SHORT_BATCHES_MAX;
     if (!this.#hasStreamed) return;
     this.#hasStreamed = false;
     this.giveBack();

@@ -4,10 +4,13 @@
  */
 
 import { equalBytes } from '../core/bytes.js';
+import { RoceError } from '../core/errors.js';
 import { koffiPackage, type LibC } from '../dgram-ext/libc.js';
 import { rememberedAddresses } from '../dgram-ext/remembered-addresses.js';
 
 const LIBRARY = 'libpmem.so.1';
+/** `javascript`: data are copied as usual, whatever the system has. */
+export const SHM_COPY_VARIABLE = 'ROCEV2_SHM_COPY';
 /** Nobody waits for the stores of one copy (PMEM_F_MEM_NODRAIN), and they go past the cache (PMEM_F_MEM_NONTEMPORAL). */
 const FLAGS = 1 | 2;
 /** The self-test: a packet's data, from and to places that are aligned to words only. */
@@ -22,8 +25,16 @@ export interface StreamingCopy {
   drain(): void;
 }
 
-/** Undefined where there is no such library, or it copies wrongly. */
+/** Undefined where there is no such library, it copies wrongly, or {@link SHM_COPY_VARIABLE} forbids it. Throws ERR_ROCE_UNKNOWN_NAME for another value of the variable. */
 export function loadStreamingCopy(lib: LibC): StreamingCopy | undefined {
+  const wanted = process.env[SHM_COPY_VARIABLE];
+  if (wanted === 'javascript') return undefined;
+  if (wanted !== undefined)
+    throw new RoceError(
+      'ERR_ROCE_UNKNOWN_NAME',
+      `${SHM_COPY_VARIABLE} is '${wanted}'`,
+      "it is 'javascript', or not set",
+    );
   try {
     const loaded = koffiPackage().load(LIBRARY);
     const copyMemory: (to: number, from: number, bytes: number, flags: number) => number = loaded.func(

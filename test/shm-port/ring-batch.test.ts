@@ -1,8 +1,8 @@
 /** Data that leave by a ring past the cache: the packets are those of an ordinary copy. */
 
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { crc32 } from '../../src/core/crc32.js';
-import { libC } from '../../src/dgram-ext/libc.js';
+import { type LibC, libC } from '../../src/dgram-ext/libc.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrcAround } from '../../src/packet/icrc.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
@@ -77,6 +77,30 @@ describe('a ring that is written past the cache', () => {
     expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, A).lend(1)!.mayBorrow).toBe(false);
     expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, A, delayedCopy()).lend(1)!.mayBorrow).toBe(true);
   });
+
+  it('copies as usual behind short batches, and past the cache again behind a long one', () => {
+    const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, A, delayedCopy());
+    const lendsAfter = (packets: number) => {
+      const batch = writer.lend(packets)!;
+      for (; batch.count < packets; batch.count++) writer.keep(64, 0, 0);
+      writer.publish();
+      writer.publish(); // Nothing was put into it: no batch.
+      return writer.lend(1)!.mayBorrow;
+    };
+    expect([1, 7, 1, 1, 1, 8, 1, 1, 1, 9, 1].map(lendsAfter)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
 });
 
 describe('the self-test of a copy past the cache', () => {
@@ -102,5 +126,24 @@ describe.skipIf(library === undefined)('libpmem (where it is installed)', () => 
     expect(() => library!.copy(short, 0, long, 0, 16)).toThrow(RangeError);
     expect(() => library!.copy(long, 0, short, 0, 16)).toThrow(RangeError);
     expect(() => library!.copy(long, -1, long, 0, 8)).toThrow(RangeError);
+  });
+});
+
+describe('ROCEV2_SHM_COPY', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it('copies as usual where it says javascript, whatever the system has', () => {
+    vi.stubEnv('ROCEV2_SHM_COPY', 'javascript');
+    expect(loadStreamingCopy(lib as LibC)).toBeUndefined();
+  });
+
+  it('is refused where it says something else', () => {
+    vi.stubEnv('ROCEV2_SHM_COPY', 'libmem');
+    expect(() => loadStreamingCopy(lib as LibC)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROCE_UNKNOWN_NAME',
+        message: "ROCEV2_SHM_COPY is 'libmem' (it is 'javascript', or not set)",
+      }),
+    );
   });
 });
