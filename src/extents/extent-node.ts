@@ -130,7 +130,9 @@ export class ExtentNode {
         await this.#join();
         break;
       } catch (error) {
-        if (codeOf(error) === 'CONFLICT' || this.#isStopped) throw error;
+        const isRefused = codeOf(error) === 'CONFLICT';
+        if (isRefused) await this.#parts.store.uncountStart().catch(() => {}); // What it says of the folder holds all the same.
+        if (isRefused || this.#isStopped) throw error;
         await this.#sleep(timing.reportMs);
       }
     }

@@ -210,6 +210,15 @@ export class ExtentStore {
     }
   }
 
+  /**
+   * The manager has refused the folder: this start does not count. Otherwise an old copy that is tried again and again would have as many starts as the manager has seen. With a
+   * journal it counts, because the journal was begun in it.
+   */
+  async uncountStart(): Promise<void> {
+    if (this.#journal !== undefined) return;
+    await storeIdentity(this.#files.open(IDENTITY_FILE), { ...this.identity, lives: this.identity.lives - 1 });
+  }
+
   /** Releases all files. */
   async close(): Promise<void> {
     this.#readOnly = 'the node is closed';

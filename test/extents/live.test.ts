@@ -1,7 +1,7 @@
 /** A cluster on sockets and files: three nodes, a manager, an owner and a reader, over RDMA on loopback. */
 
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -178,6 +178,18 @@ describe('a cluster on sockets', () => {
     expect(existsSync(join(folder, 'new'))).toBe(false);
     await expect(openExtents({ device, manager: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
     await expect(openExtents({ device, manager: 'nowhere' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+  });
+
+  it('refuses an old copy of a folder as often as it is tried', async () => {
+    const start = async () => (await startNode('a')).close();
+    await start();
+    await cp(join(folder, 'a'), join(folder, 'copy'), { recursive: true });
+    for (let k = 0; k < 3; k++) await start();
+    for (let k = 0; k < 4; k++)
+      await expect(startNode('copy')).rejects.toThrow(
+        'the disk of node 1 is an old copy: it has been started 2 times, and 4 starts have been seen; empty it',
+      );
+    await start(); // The folder itself is not old.
   });
 
   it('has a node whose folder is deleted say so, and be taken for dead', async () => {
