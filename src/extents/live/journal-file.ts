@@ -20,14 +20,12 @@ const SECTOR_BYTES = 512;
 /** An open journal. */
 export class JournalFile extends HandleFile implements AsyncDisposable {
   readonly #path: string;
-  readonly #handle: FileHandle;
   readonly #bytes: number;
   readonly #isMade: boolean;
 
   private constructor(path: string, handle: FileHandle, bytes: number, isMade: boolean) {
     super(handle);
     this.#path = path;
-    this.#handle = handle;
     this.#bytes = bytes;
     this.#isMade = isMade;
   }
@@ -40,10 +38,11 @@ export class JournalFile extends HandleFile implements AsyncDisposable {
     let handle: FileHandle | undefined;
     let isMade = false;
     try {
-      handle = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
+      handle = await open(path, 'r+').catch(async (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
+        const made = await open(path, 'wx+'); // Fails where somebody else has made it meanwhile: then it is theirs, and stays.
         isMade = true;
-        return open(path, 'wx+');
+        return made;
       });
       if (!(await lockFile(handle.fd)))
         throw new RoceError('ERR_ROCE_BUSY', `another process uses the journal ${path}`, 'end it, or name another one');
@@ -73,7 +72,7 @@ export class JournalFile extends HandleFile implements AsyncDisposable {
   /** Lets others have the journal. A file that was made, and that nothing has been written into, goes. */
   override async close(): Promise<void> {
     if (this.#isMade && (await this.read(0, ZEROS.length)).every((byte) => byte === 0)) await unlink(this.#path);
-    await this.#handle.close();
+    await super.close();
   }
 
   /** Same as {@link close}. */
