@@ -129,7 +129,7 @@ async function openWith<D extends BlockDevice>(
  * ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
  */
 export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
-  return openWith(text, keys, (client, { disk, takeOver }) => openWhenFree(client, disk, takeOver, output));
+  return openWith(text, keys, (client, place) => openWhenFree(client, place, output, readFailureTeller(output)));
 }
 
 /** As {@link openStreamBackend}, and when another owner has taken the disk over, it stands by until nobody has it. */
@@ -138,9 +138,10 @@ export function openStandingBackend(
   keys: SecureFlags,
   output: Output,
 ): Promise<OpenedDisk & { readonly disk: StandingDisk }> {
-  return openWith(text, keys, async (client, { disk: name, takeOver }) => {
-    const disk = await openWhenFree(client, name, takeOver, output);
-    const onUnreadable = readFailureTeller(output);
+  return openWith(text, keys, async (client, place) => {
+    const name = place.disk;
+    const onUnreadable = readFailureTeller(output); // One for all times that the disk is opened.
+    const disk = await openWhenFree(client, place, output, onUnreadable);
     const reopen = async () => {
       const { owner } = await client.diskOwner(name);
       // It is ours where an attempt has failed after the manager had agreed to it.
@@ -163,12 +164,11 @@ function ownName(): string {
 /** An owner that was killed has its lease for some time. */
 async function openWhenFree(
   client: ExtentsClient,
-  name: string,
-  takeOver: boolean,
+  { disk: name, takeOver }: StreamPlace,
   output: Output,
+  onUnreadable: (error: Error) => void,
 ): Promise<StreamDisk> {
   const owner = ownName();
-  const onUnreadable = readFailureTeller(output);
   const stopNs = nowNs() + WAIT_S * NS_PER_S;
   for (let isTold = false; ; isTold = true) {
     try {
