@@ -1,22 +1,15 @@
 /** A cluster that codes its sealed extents, under the same faults as others; and then any three of its nodes are gone. `EXTENT_SEED=7` replays one seed. */
 
-import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LiveNodes } from '../../src/extents/live-nodes.js';
 import type { Cluster } from './cluster.js';
+import { describeOneSeed } from './one-seed.js';
 import { runCodingSeed } from './run-coding-seed.js';
 
-const SEED = process.env['EXTENT_SEED'];
 const SEEDS = 16;
 const HUNT = 20;
 
-describe.runIf(SEED !== undefined)('one seed', () => {
-  it(`${SEED} keeps what was promised`, async () => {
-    const { problems, ...met } = await runCodingSeed(Number(SEED));
-    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
-    expect(problems).toEqual([]);
-  });
-});
+describeOneSeed('EXTENT_SEED', runCodingSeed);
 
 describe('a simulated cluster with codes', () => {
   const sum = { acked: 0, seals: 0, codings: 0, rebuilds: 0, reconstructed: 0 };

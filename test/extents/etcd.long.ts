@@ -17,6 +17,7 @@ import { childrenOf, isAlive, isBuilt, Program } from '../e2e/executable.js';
 import { hasOpenssl, makeCertificates, makeNameless } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
+import { Appender, expectRecords } from './appender.js';
 import { EtcdMembers, WHY_NO_ETCD } from './etcd-members.js';
 
 const LIMIT_MS = 240_000;
@@ -264,21 +265,8 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('three managers over thre
       client = await openExtents({ device, manager: join_ });
       await client.createStream('log');
       const writer = await client.openStream('log');
-      const acknowledged: Buffer[] = [];
-      let isOver = false;
-      const appending = (async () => {
-        for (let k = 0; !isOver; k++) {
-          const record = Buffer.alloc(100_000 + k, k & 0xff);
-          await writer.append(record);
-          acknowledged.push(record);
-        }
-      })();
-      // A refused append ends the wait at once, with its reason.
-      const more = (count: number) => {
-        const until = acknowledged.length + count;
-        const grown = eventually(() => acknowledged.length >= until, { limitMs: STAGE_LIMIT_MS, everyMs: 20 });
-        return Promise.race([grown, appending.then(() => grown)]);
-      };
+      const appender = new Appender(writer, (number) => Buffer.alloc(100_000 + number, number & 0xff));
+      const more = (count: number) => appender.more(count, STAGE_LIMIT_MS);
       const leading = async () => (await client.status()).managers.find(({ leads }) => leads)!.address;
 
       // Each time an extent is full, so that a manager has to open another one.
@@ -292,16 +280,9 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !isBuilt)('three managers over thre
       await more(15);
       nodes[writer.extent!.replicas[0].node - 1].kill('SIGKILL'); // Numbers may be those of other folders: any one will do.
       await more(15);
-      isOver = true;
-      await appending;
-      await writer.close();
+      await appender.end();
 
-      let count = 0;
-      for await (const { data } of client.read('log')) {
-        expect(data.equals(acknowledged[count]), `record ${count}`).toBe(true);
-        count++;
-      }
-      expect(count).toBe(acknowledged.length);
+      await expectRecords(client, 'log', appender.acknowledged);
       const status = await client.status();
       expect(status.managers.map(({ leads }) => leads)).toEqual([true, false]);
       expect(status.nodes.length).toBe(NODES);

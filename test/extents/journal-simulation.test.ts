@@ -1,26 +1,19 @@
 /** Nodes with journals under faults, in virtual time: the files of one node beside a model of them, and a cluster. `EXTENT_SEED=7` replays one seed of the cluster. */
 
-import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { FrameFormat } from '../../src/extents/journal-frame.js';
 import type { Cluster } from './cluster.js';
+import { describeOneSeed } from './one-seed.js';
 import { runJournalSeed } from './run-journal-seed.js';
 import { type JournalBugs, runJournaledDisk } from './run-journaled-disk.js';
 
-const SEED = process.env['EXTENT_SEED'];
 const DISK_SEEDS = 80;
 const SEEDS = 10;
 const HUNT = 60;
 
 afterEach(() => void vi.restoreAllMocks());
 
-describe.runIf(SEED !== undefined)('one seed', () => {
-  it(`${SEED} keeps what was promised`, async () => {
-    const { problems, ...met } = await runJournalSeed(Number(SEED));
-    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
-    expect(problems).toEqual([]);
-  });
-});
+describeOneSeed('EXTENT_SEED', runJournalSeed);
 
 describe('the files of a node with a journal', () => {
   /** The first seed that finds something. */

@@ -8,8 +8,9 @@ import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { type ExtentsClient, openExtents } from '../../src/extents/index.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { isBuilt, isLinux, Program } from '../e2e/executable.js';
+import { isAlive, isBuilt, isLinux, Program } from '../e2e/executable.js';
 import { eventually } from '../support/eventually.js';
+import { Appender, expectRecords } from './appender.js';
 
 const NODES = 5;
 const LIMIT_MS = 240_000;
@@ -69,18 +70,15 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
       await start('--nodes', String(NODES), '--restart');
       await client.createStream('log');
       const writer = await client.openStream('log');
-      const acknowledged: Buffer[] = [];
-      let isOver = false;
-      const appending = (async () => {
-        while (!isOver) {
-          const record = Buffer.alloc(randomInt(random, 1, 150_000), randomInt(random, 0, 255));
-          record.writeUInt8(acknowledged.length & 0xff);
-          await writer.append(record);
-          acknowledged.push(record);
-        }
-      })();
+      const appender = new Appender(writer, (number) => {
+        const record = Buffer.alloc(randomInt(random, 1, 150_000), randomInt(random, 0, 255));
+        record.writeUInt8(number & 0xff);
+        return record;
+      });
+      const { acknowledged } = appender;
+      const more = (count: number) => appender.more(count, LIMIT_MS);
       /** All that had been acknowledged before the call is read, with its bytes and in order. */
-      const check = async (stopped = false) => {
+      const check = async () => {
         const expected = acknowledged.length;
         let count = 0;
         for await (const { data } of client.read('log')) {
@@ -88,11 +86,7 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
           count++;
         }
         // Of the open extent the last record is known to be on all replicas with the next append.
-        expect(count).toBeGreaterThanOrEqual(stopped ? expected : expected - 1);
-      };
-      const more = (count: number) => {
-        const until = acknowledged.length + count;
-        return eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 20 });
+        expect(count).toBeGreaterThanOrEqual(expected - 1);
       };
 
       await more(30);
@@ -108,10 +102,8 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
       expect(up.stderr).toMatch(new RegExp(`^node ${NODES + 1} is at .*/${emptied},`, 'm')); // Another node, which is filled again.
       await more(30);
       await whole();
-      isOver = true;
-      await appending;
-      await writer.close();
-      await check(true);
+      await appender.end();
+      await expectRecords(client, 'log', acknowledged);
       expect(acknowledged.length).toBeGreaterThan(90);
       expect(writer.counters.appends).toBe(acknowledged.length);
     },
@@ -124,33 +116,16 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
       await start('--nodes', '3', '--restart', '--journal', join(folder, 'journals'), '--journal-size', '1MiB');
       await client.createStream('log');
       const writer = await client.openStream('log');
-      const acknowledged: Buffer[] = [];
-      let isOver = false;
-      const appending = (async () => {
-        while (!isOver) {
-          const record = Buffer.alloc(randomInt(random, 1, 50_000), acknowledged.length & 0xff);
-          await writer.append(record);
-          acknowledged.push(record);
-        }
-      })();
+      const appender = new Appender(writer, (number) => Buffer.alloc(randomInt(random, 1, 50_000), number & 0xff));
       for (let round = 0; round < 3; round++) {
-        const until = acknowledged.length + 40;
-        await eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 5 });
+        await appender.more(40, LIMIT_MS);
         if (round === 1)
           expect((await client.status()).nodes.every(({ journal }) => journal?.bytes === 1_044_480)).toBe(true);
         await Promise.all(['node1', 'node2', 'node3'].map((what) => killed(what)));
       }
-      const until = acknowledged.length + 10;
-      await eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 5 });
-      isOver = true;
-      await appending;
-      await writer.close();
-      let count = 0;
-      for await (const { data } of client.read('log')) {
-        expect(data.equals(acknowledged[count]), `record ${count}`).toBe(true);
-        count++;
-      }
-      expect(count).toBe(acknowledged.length);
+      await appender.more(10, LIMIT_MS);
+      await appender.end();
+      await expectRecords(client, 'log', appender.acknowledged);
       // Without its journal a node that was killed is refused, in words.
       const victim = processOf('node1');
       up.kill('SIGKILL');
@@ -198,14 +173,6 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
     },
     LIMIT_MS,
   );
-
-  function isAlive(pid: number): boolean {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
-    }
-  }
 
   function managerText(): string {
     return /the manager is at (\S+),/.exec(up.stderr)![1];

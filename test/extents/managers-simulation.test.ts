@@ -1,22 +1,15 @@
 /** Three managers over a store that they share, in virtual time: they die, are cut off from the store, and do not hear of their transactions. `EXTENT_SEED=7` replays one seed. */
 
-import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LeaderMetadata } from '../../src/extents/leader-metadata.js';
 import type { Cluster } from './cluster.js';
+import { describeOneSeed } from './one-seed.js';
 import { runManagersSeed } from './run-managers-seed.js';
 
-const SEED = process.env['EXTENT_SEED'];
 const SEEDS = 24;
 const HUNT = 60;
 
-describe.runIf(SEED !== undefined)('one seed with three managers', () => {
-  it(`${SEED} keeps what was promised`, async () => {
-    const { problems, ...met } = await runManagersSeed(Number(SEED));
-    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
-    expect(problems).toEqual([]);
-  });
-});
+describeOneSeed('EXTENT_SEED', runManagersSeed, 'one seed with three managers');
 
 describe('a cluster with three managers', () => {
   const sum = { acked: 0, seals: 0, copies: 0, failovers: 0, unknown: 0 };

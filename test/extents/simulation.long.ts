@@ -15,47 +15,41 @@ const FIRST = 1 + (ROUND ?? 0) * PER_ROUND;
 const CHUNK = 50;
 /** A seed with codes has two to three times as many nodes, and takes as much longer. */
 const CODING_SHARE = 10;
-const CODING_CHUNK = CHUNK / CODING_SHARE;
 const MANAGERS_SHARE = 5;
-const MANAGERS_CHUNK = CHUNK / MANAGERS_SHARE;
 const JOURNAL_SHARE = 5;
-const JOURNAL_CHUNK = CHUNK / JOURNAL_SHARE;
+
+/** What each test runs, from `first` on and before `end`, of a kind that has one seed for `share` of others. */
+function chunks(share = 1): Array<{ readonly first: number; readonly end: number }> {
+  const length = CHUNK / share;
+  const last = share === 1 ? FIRST + SEEDS : Number.POSITIVE_INFINITY;
+  return Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => {
+    const first = Math.ceil(FIRST / share) + k * length;
+    return { first, end: Math.min(first + length, last) };
+  });
+}
 
 describe('a simulated cluster of extent nodes', () => {
-  it.each(Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => FIRST + k * CHUNK))(
-    'keeps what was promised from seed %i on',
-    async (first) => {
-      for (let seed = first; seed < Math.min(first + CHUNK, FIRST + SEEDS); seed++)
-        expect((await runSeed(seed)).problems, `EXTENT_SEED=${seed}`).toEqual([]);
-    },
-  );
+  it.each(chunks())('keeps what was promised from seed $first on', async ({ first, end }) => {
+    for (let seed = first; seed < end; seed++)
+      expect((await runSeed(seed)).problems, `EXTENT_SEED=${seed}`).toEqual([]);
+  });
 
-  it.each(
-    Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => Math.ceil(FIRST / CODING_SHARE) + k * CODING_CHUNK),
-  )('keeps it with codes, from seed %i on', async (first) => {
-    for (let seed = first; seed < first + CODING_CHUNK; seed++)
+  it.each(chunks(CODING_SHARE))('keeps it with codes, from seed $first on', async ({ first, end }) => {
+    for (let seed = first; seed < end; seed++)
       expect((await runCodingSeed(seed)).problems, `EXTENT_SEED=${seed} of coding-simulation.test.ts`).toEqual([]);
   });
 
-  it.each(
-    Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => Math.ceil(FIRST / MANAGERS_SHARE) + k * MANAGERS_CHUNK),
-  )('keeps it with three managers, from seed %i on', async (first) => {
-    for (let seed = first; seed < first + MANAGERS_CHUNK; seed++)
+  it.each(chunks(MANAGERS_SHARE))('keeps it with three managers, from seed $first on', async ({ first, end }) => {
+    for (let seed = first; seed < end; seed++)
       expect((await runManagersSeed(seed)).problems, `EXTENT_SEED=${seed} of managers-simulation.test.ts`).toEqual([]);
   });
 
-  it.each(
-    Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => Math.ceil(FIRST / JOURNAL_SHARE) + k * JOURNAL_CHUNK),
-  )('keeps it with journals, from seed %i on', async (first) => {
-    for (let seed = first; seed < first + JOURNAL_CHUNK; seed++)
+  it.each(chunks(JOURNAL_SHARE))('keeps it with journals, from seed $first on', async ({ first, end }) => {
+    for (let seed = first; seed < end; seed++)
       expect((await runJournalSeed(seed)).problems, `EXTENT_SEED=${seed} of journal-simulation.test.ts`).toEqual([]);
   });
 
-  it.each(Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => FIRST + k * CHUNK))(
-    'keeps the files of a node with a journal, from seed %i on',
-    async (first) => {
-      for (let seed = first; seed < Math.min(first + CHUNK, FIRST + SEEDS); seed++)
-        expect(await runJournaledDisk(seed), `seed ${seed}`).toEqual([]);
-    },
-  );
+  it.each(chunks())('keeps the files of a node with a journal, from seed $first on', async ({ first, end }) => {
+    for (let seed = first; seed < end; seed++) expect(await runJournaledDisk(seed), `seed ${seed}`).toEqual([]);
+  });
 });

@@ -1,24 +1,17 @@
 /** A cluster of extent nodes under faults of disks, power and network, in virtual time. `EXTENT_SEED=7` replays one seed and prints its faults. */
 
-import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Replica } from '../../src/extents/replica.js';
 import { sealedLength } from '../../src/extents/sealing.js';
 import { StreamManager } from '../../src/extents/stream-manager.js';
 import type { Cluster } from './cluster.js';
+import { describeOneSeed } from './one-seed.js';
 import { runSeed } from './run-seed.js';
 
-const SEED = process.env['EXTENT_SEED'];
 const SEEDS = 24;
 const HUNT = 60;
 
-describe.runIf(SEED !== undefined)('one seed', () => {
-  it(`${SEED} keeps what was promised`, async () => {
-    const { problems, ...met } = await runSeed(Number(SEED));
-    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
-    expect(problems).toEqual([]);
-  });
-});
+describeOneSeed('EXTENT_SEED', runSeed);
 
 describe('a simulated cluster', () => {
   const sum = { acked: 0, seals: 0, copies: 0, repaired: 0, failovers: 0 };

@@ -1,22 +1,15 @@
 /** A disk over a cluster under faults, in virtual time, with a model beside it. `DISK_SEED=7` replays one seed and prints what happened. */
 
-import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describeOneSeed } from '../one-seed.js';
 import { PLANTED } from './planted.js';
 import { runDiskSeed } from './run-disk-seed.js';
 
-const SEED = process.env['DISK_SEED'];
 const SEEDS = 6;
 /** Of the 300 that the long suite runs. */
 const HUNT = 20;
 
-describe.runIf(SEED !== undefined)('one seed', () => {
-  it(`${SEED} keeps what was promised`, async () => {
-    const { problems, ...met } = await runDiskSeed(Number(SEED));
-    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
-    expect(problems).toEqual([]);
-  });
-});
+describeOneSeed('DISK_SEED', runDiskSeed);
 
 describe('a disk over a simulated cluster', () => {
   const sum = { acknowledged: 0, owners: 0, fenced: 0, checkpoints: 0, freed: 0, moved: 0, snapshots: 0, clones: 0 };
