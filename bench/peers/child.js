@@ -2,25 +2,21 @@
 /**
  * One end of a measurement, in a process of its own: `node child.js ROLE TRANSPORT MEASURE OPTIONS`. Speaks JSON lines with the parent:
  *
- *   server: {ready: address}           then reads {hello}, says {connected}, reads {stop}, says its result
- *   client: {hello}                    then reads {go}, says its result
+ *   server: {ready: address}           then reads {hello}, says {connected}, reads {phase}s and {stop}, says its result
+ *   client: {hello}                    then reads {go}, says each {phase} that begins, and its result
  *   either: {failed: why}              instead, and ends
  *
- * Every result has `cpuSeconds`, user and system time of the whole process between {connected} or {go} and the result.
+ * Every result has the times of its `phases`: none for what has none. Those of the server begin a moment later.
  */
 
 import process from 'node:process';
 import { jsonLines } from './lines.js';
+import { PhaseTimes } from './phases.js';
 
 const [role, transport, measure, optionsText] = process.argv.slice(2);
 const options = JSON.parse(optionsText);
 const parent = jsonLines(process.stdin, process.stdout);
-
-/** Seconds of processor time since `before`. */
-function cpuSecondsSince(/** @type {NodeJS.CpuUsage} */ before) {
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1e6;
-}
+const times = new PhaseTimes();
 
 /** Ends with the reason, which is also an error that nobody has caught. */
 function fail(/** @type {unknown} */ error) {
@@ -49,17 +45,20 @@ async function main() {
     parent.say({ ready: server.address });
     await server.meet((await parent.next()).hello);
     parent.say({ connected: true });
-    const before = process.cpuUsage();
-    await parent.next();
-    parent.say({ ...server.result(), cpuSeconds: cpuSecondsSince(before) });
+    for (let line = await parent.next(); line.stop === undefined; line = await parent.next()) times.begin(line.phase);
+    times.end();
+    parent.say({ ...server.result(), phases: times.all });
     await server.close();
   } else {
     const client = await ends.client(measure, options);
     parent.say({ hello: client.hello });
     await parent.next();
-    const before = process.cpuUsage();
-    const result = await client.run();
-    parent.say({ ...result, cpuSeconds: cpuSecondsSince(before) });
+    const result = await client.run((/** @type {import('./phases.js').PhaseName} */ phase) => {
+      parent.say({ phase });
+      times.begin(phase);
+    });
+    times.end();
+    parent.say({ ...result, phases: times.all });
     await client.close();
   }
 }

@@ -3,12 +3,14 @@
 
 import { crc32 } from 'node:zlib';
 import { percentiles } from './percentiles.js';
+import { phasesOf } from './phases.js';
 
 /** Unreliable datagrams have a measurement of their own. */
 const BLAST_BYTES = 4112;
 const BLAST_PER_TURN = 64;
 
-/** @typedef {{messageBytes: number, messages: number, warmUp: number, seconds: number}} ChannelOptions */
+/** @typedef {{messageBytes: number, messages: number, warmUp: number, settling?: number, seconds: number}} ChannelOptions */
+/** @typedef {(phase: import('./phases.js').PhaseName) => void} Begin */
 
 /**
  * @param {string} transport
@@ -20,6 +22,8 @@ export async function serveChannel(transport, measure, options) {
   const target = Buffer.alloc(options.messageBytes);
   let messages = 0;
   let bytes = 0;
+  // The sender waits for an answer at the end of each phase.
+  const ends = measure === 'oneWay' ? endsOfPhases(options) : [];
   let firstMs = 0;
   let lastMs = 0;
   const onChannel = (/** @type {import('./transports/framed-stream.js').Channel} */ channel) => {
@@ -34,11 +38,7 @@ export async function serveChannel(transport, measure, options) {
       if (messages === 0) firstMs = lastMs;
       bytes += message.length;
       messages++;
-      if (messages === options.warmUp) {
-        channel.send(Buffer.alloc(1, 1));
-        return;
-      }
-      if (messages < options.warmUp + options.messages) return;
+      if (!ends.includes(messages)) return;
       message.copy(target);
       channel.send(Buffer.alloc(1, 1));
     };
@@ -50,6 +50,12 @@ export async function serveChannel(transport, measure, options) {
     close: async () => {},
     result: () => ({ bytes, seconds: (lastMs - firstMs) / 1000, crc: crc32(target) }),
   };
+}
+
+/** How many messages have come when each phase ends. @param {ChannelOptions} options */
+function endsOfPhases(options) {
+  let end = 0;
+  return phasesOf(options).map(({ messages }) => (end += messages));
 }
 
 /**
@@ -65,11 +71,16 @@ export async function measureChannel(transport, measure, options) {
   );
   const run = { oneWay, roundTrip, blast }[measure];
   if (run === undefined) throw new Error(`${transport} has no ${measure}`);
-  return { hello: channel.hello ?? null, run: () => run(channel, options), close: async () => {} };
+  return {
+    hello: channel.hello ?? null,
+    run: (/** @type {Begin} */ begin) => run(channel, options, begin),
+    close: async () => {},
+  };
 }
 
-/** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */
-async function oneWay(channel, { messageBytes, messages, warmUp }) {
+/** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options @param {Begin} begin */
+async function oneWay(channel, options, begin) {
+  const { messageBytes, messages, warmUp } = options;
   const message = Buffer.alloc(messageBytes, 7);
   const sendAll = async (/** @type {number} */ count) => {
     const done = new Promise((resolve) => {
@@ -83,10 +94,11 @@ async function oneWay(channel, { messageBytes, messages, warmUp }) {
     }
     await done;
   };
-  await sendAll(warmUp);
-  const startMs = performance.now();
-  await sendAll(messages);
-  return { seconds: (performance.now() - startMs) / 1000, messages, warmUp, messageBytes, crc: crc32(message) };
+  for (const { name, messages: count } of phasesOf(options)) {
+    begin(name);
+    await sendAll(count);
+  }
+  return { messages, warmUp, messageBytes, crc: crc32(message) };
 }
 
 /** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */

@@ -63,7 +63,7 @@ export async function runPair(run, limitSeconds = LIMIT_SECONDS) {
     await within(server.said());
     client.say({ go: true });
     const atServer = server.said(); // Its next word is its result, unless it fails meanwhile: then the client may wait for ever.
-    const atClient = client.said();
+    const atClient = resultOf(client, server);
     await within(Promise.race([atClient, atServer]));
     server.say({ stop: true });
     const result = { client: await within(atClient), server: await within(atServer) };
@@ -79,6 +79,13 @@ export async function runPair(run, limitSeconds = LIMIT_SECONDS) {
   }
 }
 
+/** What the client says at its end; the server is told of each phase that begins. @param {ReturnType<typeof end>} client @param {ReturnType<typeof end>} server */
+async function resultOf(client, server) {
+  let line = await client.said();
+  for (; line.phase !== undefined; line = await client.said()) server.say(line);
+  return line;
+}
+
 /** What is kept of a measurement. @param {any} measure @param {{client: any, server: any}} result @returns {import('../aims/samples.js').Sample} */
 export function sampleOf(measure, result) {
   const { client, server } = result;
@@ -86,7 +93,12 @@ export function sampleOf(measure, result) {
   const counted = (/** @type {string} */ name) => ends.reduce((sum, { counters }) => sum + counters[name], 0);
   return {
     value: measure.value(result),
-    cpu: cpuPerGib(result),
+    cpu: cpuPerGib(result, 'counted'),
+    ...(client.phases.steady !== undefined && {
+      warmUp: rateOf(client, 'warmUp', client.warmUp),
+      steady: rateOf(client, 'steady', client.messages),
+      steadyCpu: cpuPerGib(result, 'steady'),
+    }),
     ...(client.latencyUs !== undefined && { p99: client.latencyUs.p99 }),
     ...(ends.length > 0 && {
       retransmitted: counted('tx_retransmitted'),
@@ -97,8 +109,15 @@ export function sampleOf(measure, result) {
   };
 }
 
-/** Seconds of processor time, of both ends together, a GiB of data; NaN for what moves none. */
-function cpuPerGib(/** @type {any} */ { client, server }) {
-  const bytes = client.messageBytes >= MIB ? (client.messages + client.warmUp) * client.messageBytes : Number.NaN;
-  return ((client.cpuSeconds + server.cpuSeconds) / bytes) * 1024 * MIB;
+/** MB/s of the client in a phase. @param {any} client @param {import('./phases.js').PhaseName} phase @param {number} messages */
+const rateOf = ({ messageBytes, phases }, phase, messages) => (messages * messageBytes) / phases[phase].seconds / 1e6;
+
+/**
+ * Seconds of processor time, of both ends together, a GiB of data; NaN for what moves none.
+ * @param {{client: any, server: any}} result @param {import('./phases.js').PhaseName} phase
+ */
+function cpuPerGib({ client, server }, phase) {
+  if (!(client.messageBytes >= MIB)) return Number.NaN;
+  const cpuSeconds = client.phases[phase].cpuSeconds + server.phases[phase].cpuSeconds;
+  return (cpuSeconds / (client.messages * client.messageBytes)) * 1024 * MIB;
 }

@@ -5,6 +5,7 @@ import { crc32 } from 'node:zlib';
 import { AdaptiveSpin } from '../../dist/core/adaptive-spin.js';
 import { Access, checkCompletion, IpAddress, openDevice } from '../../dist/index.js';
 import { jain, percentiles } from './percentiles.js';
+import { phasesOf } from './phases.js';
 
 const SERVER = '127.53.200.1';
 const CLIENT = '127.53.200.2';
@@ -26,6 +27,7 @@ const NS_PER_MS = 1e6;
  * @property {number} messageBytes
  * @property {number} messages
  * @property {number} warmUp messages before those that count
+ * @property {number} [settling] messages behind them, before the steady state
  * @property {number} seconds
  * @property {number} [qps]
  * @property {string} [recovery]
@@ -193,13 +195,19 @@ export async function measureRocev2(measure, options) {
   const port = own.device.portDescription;
   return {
     hello: description(own),
-    run: async () => ({ ...(await run(own, options, measure)), port, counters: countersOf(own.device) }),
+    run: async (/** @type {(phase: import('./phases.js').PhaseName) => void} */ begin) => ({
+      ...(await run(own, options, { measure, begin })),
+      port,
+      counters: countersOf(own.device),
+    }),
     close: () => own.device.close(),
   };
 }
 
-/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options */
-async function oneWay({ cq, region, pairs, device }, options) {
+/** @typedef {{measure: string, begin: (phase: import('./phases.js').PhaseName) => void}} Run */
+
+/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options @param {Run} run */
+async function oneWay({ cq, region, pairs, device }, options, { begin }) {
   const { messageBytes, messages, warmUp, address } = options;
   const [{ qp }] = pairs;
   const request = {
@@ -227,11 +235,11 @@ async function oneWay({ cq, region, pairs, device }, options) {
       }
     }
   };
-  await writeAll(warmUp);
-  const startMs = performance.now();
-  await writeAll(messages);
+  for (const { name, messages: count } of phasesOf(options)) {
+    begin(name);
+    await writeAll(count);
+  }
   return {
-    seconds: (performance.now() - startMs) / 1000,
     messages,
     warmUp,
     messageBytes,
@@ -256,8 +264,8 @@ async function roundTrip({ cq, recvCq, region, pairs }, options) {
   return { latencyUs: percentiles(samplesUs) };
 }
 
-/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options @param {string} measure */
-async function oneSided({ cq, region, pairs }, options, measure) {
+/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options @param {Run} run */
+async function oneSided({ cq, region, pairs }, options, { measure }) {
   const { messageBytes, messages, warmUp, address } = options;
   const [{ qp }] = pairs;
   const request = {

@@ -26,11 +26,14 @@ export function rowsOf(name, { runs }, samples) {
       ratio: medianOrNull(samples.ratios(key, `${name}: ${runs[0].name}`)),
       p99: medianOrNull(samples.numbers(key, 'p99')),
       cpuSecondsPerGib: medianOrNull(samples.numbers(key, 'cpu')),
+      warmUp: medianOrNull(samples.numbers(key, 'warmUp')),
+      steady: medianOrNull(samples.numbers(key, 'steady')),
+      steadyCpuSecondsPerGib: medianOrNull(samples.numbers(key, 'steadyCpu')),
       // The most of a repetition: a median would hide the one in which the timer fired.
       retransmitted: mostOrNull(samples.numbers(key, 'retransmitted')),
       timeouts: mostOrNull(samples.numbers(key, 'timeouts')),
-      ...(first?.port !== undefined && { port: first.port }),
-      ...(first?.extra !== undefined && { extra: first.extra }),
+      ...(first?.['port'] !== undefined && { port: first['port'] }),
+      ...(first?.['extra'] !== undefined && { extra: first['extra'] }),
       ...(failure.failed > 0 && { failed: failure }),
     };
   });
@@ -40,19 +43,37 @@ export function rowsOf(name, { runs }, samples) {
 export const round = (value) =>
   value >= 999.5 ? Math.round(value).toLocaleString('en') : value === 0 ? '0' : value.toPrecision(3);
 
-const TITLES = ['median', 'min', 'max', 'x first', 'p99', 'CPU s/GiB', 'resent', 'timeouts'];
+/** Columns by the field of a row; one without any number is left out. */
+const COLUMNS = /** @type {const} */ ([
+  ['median', 'median'],
+  ['min', 'min'],
+  ['max', 'max'],
+  ['ratio', 'x first'],
+  ['p99', 'p99'],
+  ['cpuSecondsPerGib', 'CPU s/GiB'],
+  ['warmUp', 'warm-up'],
+  ['steady', 'steady'],
+  ['steadyCpuSecondsPerGib', 'CPU s/GiB'],
+  ['retransmitted', 'resent'],
+  ['timeouts', 'timeouts'],
+]);
 const NAME_WIDTH = 40;
 
 /** @param {{title: string, unit: string, rows: any[]}} measure */
 export function tableText({ title, unit, rows }) {
-  const lines = [`${title} [${unit}]`, `${''.padEnd(NAME_WIDTH)}${TITLES.map((h) => h.padStart(11)).join('')}`];
+  const isThere = (/** @type {number | null | undefined} */ cell) => cell !== null && cell !== undefined;
+  const columns = COLUMNS.filter(([field]) => rows.some((row) => isThere(row[field])));
+  const lines = [
+    `${title} [${unit}]`,
+    `${''.padEnd(NAME_WIDTH)}${columns.map(([, head]) => head.padStart(11)).join('')}`,
+  ];
   for (const row of rows) {
-    const { median, min, max, ratio, p99, cpuSecondsPerGib, retransmitted = null, timeouts = null, failed } = row;
-    const cells = [median, min, max, ratio, p99, cpuSecondsPerGib, retransmitted, timeouts];
+    const { failed } = row;
+    const cells = columns.map(([field]) => row[field]);
     const extra = Object.entries(row.extra ?? {}).map(([name, value]) => ` ${name} ${round(value)}`);
     const failure = failed === undefined ? '' : ` failed ${failed.failed} of ${failed.tried}: ${failed.reason}`;
     lines.push(
-      `${row.name.padEnd(NAME_WIDTH)}${cells.map((cell) => (cell === null ? '' : round(cell)).padStart(11)).join('')}${extra.join('')}${failure}`,
+      `${row.name.padEnd(NAME_WIDTH)}${cells.map((cell) => (isThere(cell) ? round(cell) : '').padStart(11)).join('')}${extra.join('')}${failure}`,
     );
   }
   return lines.join('\n');
