@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { BlockDeviceError } from '../../storage-rpc/disk/block-device.js';
@@ -239,6 +240,7 @@ export class ExtentsClient implements AsyncDisposable {
 /** Opens the streams of a cluster. Rejects with ERR_ROCE_CONNECT if there is no manager. */
 export async function openExtents(options: OpenExtentsOptions): Promise<ExtentsClient> {
   checkOptions('openExtents', options, OPTIONS);
+  offerCrc32c();
   checkKind('manager', options.manager, typeof options.manager === 'string', 'HOST:PORT');
   checkTransport(options.transport);
   const client = new ExtentsClient(options);

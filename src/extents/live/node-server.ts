@@ -1,6 +1,7 @@
 /** An extent node on sockets, with its extents in a folder. */
 
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
@@ -120,6 +121,7 @@ export class NodeServer implements AsyncDisposable {
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);
+  offerCrc32c();
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
   const { transport, journal, journalBytes = JOURNAL_BYTES } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');

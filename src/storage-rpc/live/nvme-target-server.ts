@@ -10,6 +10,7 @@ import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SeededRandom } from '../../core/random.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { Access } from '../../verbs/access.js';
@@ -169,6 +170,7 @@ export class NvmeTargetServer implements AsyncDisposable {
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
+    offerCrc32c();
     const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax, tlsKeys } = options;
     if (tlsKeys !== undefined && devices.length > 0) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS: hosts would get in without a key', 'use TCP alone');

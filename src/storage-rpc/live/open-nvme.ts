@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import {
@@ -128,6 +129,7 @@ export function newHostName(): HostName {
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
+  offerCrc32c();
   checkNqn(options.nqn);
   const { address, port = NVME_PORT, device, digests = true } = options;
   const tls = hostTlsPsks(options.tlsKey, options.hostNqn, options.nqn);

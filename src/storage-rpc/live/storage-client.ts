@@ -9,6 +9,7 @@ import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { SecureOptions } from '../../verbs/security.js';
@@ -176,6 +177,7 @@ export class StorageClient implements AsyncDisposable {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     flowTerms(options); // Checks them.
+    offerCrc32c();
     const {
       device,
       secure,

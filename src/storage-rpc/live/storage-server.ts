@@ -10,6 +10,7 @@ import { exchangeAsServer } from '../../cm/exchange.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -124,6 +125,7 @@ export class StorageServer implements AsyncDisposable {
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkServerOptions(options);
+    offerCrc32c();
     const { host, port, device, secure } = options;
     const security = securityOf(device, secure);
     const rdma = device === undefined ? undefined : await openRdma(device, options);

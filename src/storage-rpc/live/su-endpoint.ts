@@ -5,6 +5,7 @@ import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { type ChannelSecurity, channelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -65,6 +66,7 @@ export class SuEndpoint implements AsyncDisposable {
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
     flowTerms(options); // Checks them.
+    offerCrc32c();
     return new SuEndpoint(await device.createPd(), options);
   }
 

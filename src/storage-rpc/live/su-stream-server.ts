@@ -9,6 +9,7 @@ import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
+import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { SecureOptions } from '../../verbs/security.js';
 import { Door } from '../door.js';
@@ -72,6 +73,7 @@ export class SuStreamServer implements AsyncDisposable {
   static async open(options: SuStreamServerOptions): Promise<SuStreamServer> {
     checkOptions('SuStreamServer.open', options, OPTIONS);
     checkStreamTerms(options);
+    offerCrc32c();
     const { host, port } = options;
     const server = new SuStreamServer(options, createServer());
     server.#listener.listen({ host, port });
