@@ -60,6 +60,7 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
 
 /** A port that can be read at any time. If it is polled, its owner reads it, and waits for it. */
 export interface BatchedUdpPort extends Port {
+  onTrain: NonNullable<Port['onTrain']>;
   /**
    * Delivers datagrams that have arrived, a turn's worth, and returns their number. Never waits. A port with several places to read may leave out those where little
    * comes, unless `everything` is asked for: before timers are judged.

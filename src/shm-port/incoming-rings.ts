@@ -6,7 +6,7 @@ import type { IpAddress } from '../packet/address.js';
 import type { RxDatagram } from '../port/datagram.js';
 import type { Introduction } from './introduction.js';
 import { PEERS_MAX } from './outgoing-rings.js';
-import { RING_BYTES, RingReader } from './packet-ring.js';
+import { RING_BYTES, type RingEnds, RingReader } from './packet-ring.js';
 import { isAlive } from './ring-link.js';
 import { Segment } from './segment.js';
 
@@ -40,20 +40,26 @@ export class IncomingRings {
     this.#lib = lib;
   }
 
+  /** No peer writes to this port. */
+  get isEmpty(): boolean {
+    return this.#incoming.length === 0;
+  }
+
   /** There is no room for a further peer. */
   get isFull(): boolean {
     return this.#incoming.length === PEERS_MAX;
   }
 
-  /** Opens a ring. False: it cannot be opened, and the peer goes on by the socket. */
-  open({ pid, fd, nonce }: Introduction, source: IpAddress, sourcePort: number): boolean {
+  /** Opens a ring between these ends. False: it cannot be opened, and the peer goes on by the socket. */
+  open({ pid, fd, nonce }: Introduction, ends: RingEnds): boolean {
     const segment = Segment.open(this.#lib, pid, fd, RING_BYTES);
     if (segment === undefined) return false;
-    const reader = RingReader.open(segment.memory, nonce, process.pid);
+    const reader = RingReader.open(segment.memory, nonce, process.pid, ends);
     if (reader === undefined) {
       segment.close();
       return false;
     }
+    const { writer: source, writerPort: sourcePort } = ends;
     this.#incoming.push({ reader, segment, pid, source, sourcePort, state: 'new' });
     this.#newRings++;
     return true;
@@ -90,14 +96,16 @@ export class IncomingRings {
     }
   }
 
-  /** Gives up rings whose writers have left, or died. */
-  forgetOver(nowNs: number): void {
+  /** Gives up rings whose writers have left, or died. True: there were some. */
+  forgetOver(nowNs: number): boolean {
     const looks = nowNs - this.#checkedNs > CHECK_NS;
     if (looks) this.#checkedNs = nowNs;
+    const before = this.#incoming.length;
     for (let i = this.#incoming.length - 1; i >= 0; i--) {
       const { reader, pid } = this.#incoming[i];
       if (reader.isOver || (looks && !isAlive(pid))) this.#forget(i);
     }
+    return this.#incoming.length < before;
   }
 
   /** Asks all writers to ring. False: there is something to read already. */

@@ -1,5 +1,6 @@
 /** The rings that a port writes: which packet goes through which, and what is put into them in place. */
 
+import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
 import type { TxBatch } from '../port/datagram.js';
@@ -26,6 +27,8 @@ export interface RingSurroundings extends OwnEnd {
   readonly random: RandomSource;
   /** Tells a peer of a ring, or of what is in it. */
   readonly greet: Greet;
+  /** Which peers are offered rings: all that have an address of this host, or those that {@link OutgoingRings.offer} names. */
+  readonly offers: 'all' | 'named';
 }
 
 /** Links to a few peers. A peer that takes no ring has one that has given up. */
@@ -113,7 +116,46 @@ export class OutgoingRings {
 
   #find(destination: IpAddress, port: number): RingLink | undefined {
     const known = this.#linkOf(destination, port);
-    if (known !== undefined || this.#links.length === PEERS_MAX || !this.isLocal(destination)) return known;
+    return known ?? (this.#surroundings.offers === 'all' ? this.#makeLink(destination, port) : undefined);
+  }
+
+  /** There is no link. */
+  get isEmpty(): boolean {
+    return this.#links.length === 0;
+  }
+
+  /** Whether this peer is offered a ring, or has taken one. */
+  hasLinkTo(address: IpAddress, port: number): boolean {
+    return this.#linkOf(address, port) !== undefined;
+  }
+
+  /** Offers a ring to a peer, unless it has one. False: the peer is on another host, or there is no room or memory for a further ring. Only between batches. */
+  offer(address: IpAddress, port: number, nowNs: number): boolean {
+    this.dropOver(nowNs);
+    if (this.hasLinkTo(address, port)) return true;
+    try {
+      if (this.#makeLink(address, port) === undefined) return false;
+    } catch (error) {
+      if (error instanceof RoceError && error.code === 'ERR_ROCE_IO') return false; // All memory, or all descriptors, are taken.
+      throw error;
+    }
+    this.#forgetLast();
+    return true;
+  }
+
+  /** The peer has not taken the ring, and is not offered it any more. */
+  withdraw(address: IpAddress, port: number): void {
+    const link = this.#linkOf(address, port);
+    if (link !== undefined) this.#drop(link);
+  }
+
+  /** Gives up the rings of peers that have left, or died. */
+  dropOver(nowNs: number): void {
+    for (const link of [...this.#links]) if (link.isOver(nowNs)) this.#drop(link);
+  }
+
+  #makeLink(destination: IpAddress, port: number): RingLink | undefined {
+    if (this.#links.length === PEERS_MAX || !this.isLocal(destination)) return undefined;
     const link = new RingLink(this.#surroundings, destination, port, this.#surroundings.random.u32() | 0);
     this.#links.push(link);
     return link;

@@ -12,6 +12,7 @@
  * Invariant: head <= tail <= head + slots, counted modulo 2^32; slots [head, tail) are the reader's, the others the writer's.
  */
 
+import { equalBytes, writeU16 } from '../core/bytes.js';
 import type { IpAddress } from '../packet/address.js';
 import {
   CACHE_LINE_BYTES,
@@ -40,10 +41,11 @@ const FIRST_WORD = (HEADER_BYTES + FACTS_OFFSET) / 4;
 /** Bytes of a ring: 2.3 MB. */
 export const RING_BYTES = HEADER_BYTES + RING_SLOTS * TX_SLOT_BYTES;
 
-/** "rsm2". */
-const MAGIC = 0x326d7372;
+/** "rsm3". */
+const MAGIC = 0x336d7372;
 const WORD_MAGIC = 0;
 const WORD_NONCE = 1;
+const WORD_ENDS = 2;
 const WORD_TAIL = 16;
 const WORD_WRITER_CLOSED = 17;
 const WORD_HEAD = 32;
@@ -54,6 +56,31 @@ const WORD_READER_ASLEEP = 48;
 const READER_WAITED_FOR = 0;
 const READER_OPEN = 1;
 const READER_CLOSED = 2;
+
+/** GID and UDP port of one end. */
+const END_BYTES = 20;
+
+/** The ports between which a ring is. */
+export interface RingEnds {
+  /** Where packets come from. */
+  readonly writer: IpAddress;
+  /** Its UDP port. */
+  readonly writerPort: number;
+  /** Where packets go to. */
+  readonly reader: IpAddress;
+  /** Its UDP port. */
+  readonly readerPort: number;
+}
+
+/** As they stand in the ring. */
+function bytesOfEnds({ writer, writerPort, reader, readerPort }: RingEnds): Uint8Array {
+  const bytes = new Uint8Array(2 * END_BYTES);
+  bytes.set(writer.gid, 0);
+  writeU16(bytes, writer.gid.length, writerPort);
+  bytes.set(reader.gid, END_BYTES);
+  writeU16(bytes, END_BYTES + reader.gid.length, readerPort);
+  return bytes;
+}
 
 /** Where the facts of a slot stand, in words. `index` runs freely. */
 function wordOf(index: number): number {
@@ -71,12 +98,13 @@ export class RingWriter {
   #head = 0;
   #isBroken = false;
 
-  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `source`: where packets come from. `streaming`: how data are copied, if not as usual. */
-  constructor(memory: ArrayBuffer, nonce: number, source: IpAddress, streaming?: StreamingCopy) {
+  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `ends`: as this port sees them. `streaming`: how data are copied, if not as usual. */
+  constructor(memory: ArrayBuffer, nonce: number, ends: RingEnds, streaming?: StreamingCopy) {
     this.#words = new Int32Array(memory);
     this.#bytes = new Uint8Array(memory);
-    this.#inPlace = new RingBatch(RING_SLOTS, source, new Uint8Array(memory, HEADER_BYTES), streaming);
+    this.#inPlace = new RingBatch(RING_SLOTS, ends.writer, new Uint8Array(memory, HEADER_BYTES), streaming);
     this.#words[WORD_NONCE] = nonce;
+    this.#bytes.set(bytesOfEnds(ends), WORD_ENDS * 4);
     Atomics.store(this.#words, WORD_MAGIC, MAGIC);
   }
 
@@ -177,12 +205,17 @@ export class RingReader {
     this.#bytes = new Uint8Array(memory);
   }
 
-  /** Opens a ring that has no reader yet, as process `pid`. Undefined when `memory` holds no such ring. */
-  static open(memory: ArrayBuffer, nonce: number, pid: number): RingReader | undefined {
+  /**
+   * Opens a ring that has no reader yet, as process `pid`. Undefined when `memory` holds no such ring, or one between other ports than `ends`, as this port sees
+   * them: somebody who relays packets stands between, and a ring would go around it.
+   */
+  static open(memory: ArrayBuffer, nonce: number, pid: number, ends: RingEnds): RingReader | undefined {
     if (memory.byteLength !== RING_BYTES) return undefined;
     const reader = new RingReader(memory);
     const words = reader.#words;
     if (Atomics.load(words, WORD_MAGIC) !== MAGIC || words[WORD_NONCE] !== nonce) return undefined;
+    const own = reader.#bytes.subarray(WORD_ENDS * 4, WORD_ENDS * 4 + 2 * END_BYTES);
+    if (!equalBytes(own, bytesOfEnds(ends))) return undefined;
     words[WORD_READER_PID] = pid;
     const before = Atomics.compareExchange(words, WORD_READER_OPEN, READER_WAITED_FOR, READER_OPEN);
     return before === READER_WAITED_FOR ? reader : undefined;

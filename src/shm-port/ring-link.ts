@@ -26,6 +26,8 @@ export interface OwnEnd {
   readonly lib: LibC;
   /** The port's own address. */
   readonly address: IpAddress;
+  /** Its UDP port; known once it is open. */
+  readonly udpPort: number;
   /** How data are copied into rings, if not as usual. */
   readonly streaming?: StreamingCopy | undefined;
 }
@@ -50,12 +52,13 @@ export class RingLink {
   #hasGivenUp = false;
 
   /** Throws ERR_ROCE_IO when there is no memory for a ring. */
-  constructor({ lib, address, streaming }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
+  constructor({ lib, address, udpPort, streaming }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
     this.peer = peer;
     this.peerPort = peerPort;
     this.#nonce = nonce;
     this.#segment = Segment.create(lib, RING_BYTES);
-    this.#writer = new RingWriter(this.#segment.memory, nonce, address, streaming);
+    const ends = { writer: address, writerPort: udpPort, reader: peer, readerPort: peerPort };
+    this.#writer = new RingWriter(this.#segment.memory, nonce, ends, streaming);
   }
 
   /** The peer has taken none of the offers: everything goes to it through the socket. */

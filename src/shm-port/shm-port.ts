@@ -19,7 +19,7 @@ import { IncomingRings } from './incoming-rings.js';
 import { type Introduction, readGreeting } from './introduction.js';
 import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
 import { RING_SLOTS } from './packet-ring.js';
-import { loadStreamingCopy } from './streaming-copy.js';
+import { loadStreamingCopy, type StreamingCopy } from './streaming-copy.js';
 
 /** Introductions that a port looks at: each costs system calls, and anybody can send them. */
 const INTRODUCTION_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
@@ -47,11 +47,19 @@ export interface ShmPortOptions extends BatchedUdpPortOptions {
    * them meanwhile. Default false.
    */
   readonly streams?: boolean;
+  /**
+   * Who is offered rings, and whose rings are read. `all`: every peer with an address of this host. `named`: those that {@link SharedMemoryPort.share} names; without any the port is
+   * as if there were only its socket. Default `all`.
+   */
+  readonly offers?: 'all' | 'named';
 }
 
 /** A port through shared memory. */
 export interface SharedMemoryPort extends BatchedUdpPort {
-  /** Offers a ring to a peer ahead of the first packet, and waits a moment for the peer to take it. True: the peer reads it. */
+  /**
+   * Offers a ring to a peer ahead of the first packet, and waits a moment for the peer to take it. True: the peer reads it. False, without waiting, for a peer of another host, or where
+   * there is no room for a further ring.
+   */
   share(address: IpAddress, udpPort: number): Promise<boolean>;
 }
 
@@ -68,7 +76,9 @@ class ShmPort implements SharedMemoryPort {
   readonly #base: BatchedUdpPort;
   readonly #options: ShmPortOptions;
   readonly #outgoing: OutgoingRings;
-  readonly #streams: boolean;
+  readonly #isNamed: boolean;
+  /** How data are copied into rings, once somebody has asked. */
+  #streaming: StreamingCopy | 'as usual' | undefined;
   readonly #incoming: IncomingRings;
   readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
   /** When the last batch was asked for: it is sent at once. */
@@ -97,15 +107,23 @@ class ShmPort implements SharedMemoryPort {
     base.onDatagram = (datagram) => this.#fromSocket(datagram);
     base.onDelivered = () => this.onDelivered();
     this.#options = options;
-    const streaming = options.streams === true ? loadStreamingCopy(lib) : undefined;
-    this.#streams = streaming !== undefined;
+    const { random, offers = 'all' } = options;
+    this.#isNamed = offers === 'named';
+    const streaming = () => this.#streamingCopy(lib);
     this.#outgoing = new OutgoingRings({
       lib,
-      streaming,
+      get streaming() {
+        return streaming();
+      },
       address: base.address,
-      random: options.random,
+      get udpPort() {
+        return base.udpPort;
+      },
+      random,
       greet: this.#greet,
+      offers,
     });
+    if (!this.#isNamed) streaming(); // It says so.
     this.#incoming = new IncomingRings(lib);
     this.#rx = {
       bytes: new Uint8Array(0),
@@ -121,8 +139,21 @@ class ShmPort implements SharedMemoryPort {
     };
   }
 
+  #streamingCopy(lib: LibC): StreamingCopy | undefined {
+    this.#streaming ??= (this.#options.streams === true ? loadStreamingCopy(lib) : undefined) ?? 'as usual';
+    return this.#streaming === 'as usual' ? undefined : this.#streaming;
+  }
+
+  /** A port that may never share memory is described by its socket. */
   get description(): string {
-    return `${this.#base.description}, shared memory on this host${this.#streams ? ' past the cache' : ''}`;
+    const { description } = this.#base;
+    if (this.#isNamed) return description;
+    return `${description}, shared memory on this host${this.#streaming === 'as usual' ? '' : ' past the cache'}`;
+  }
+
+  /** Nobody shares memory with this port: it is what its socket is, and costs no more. */
+  get #isPlain(): boolean {
+    return this.#isNamed && this.#outgoing.isEmpty && this.#incoming.isEmpty && this.#waiting.length === 0;
   }
 
   get udpPort(): number {
@@ -142,7 +173,16 @@ class ShmPort implements SharedMemoryPort {
   }
 
   get receiveBudgetPackets(): number {
-    return Math.min(this.#base.receiveBudgetPackets, BUDGET_PACKETS);
+    const { receiveBudgetPackets } = this.#base;
+    return this.#isNamed ? receiveBudgetPackets : Math.min(receiveBudgetPackets, BUDGET_PACKETS);
+  }
+
+  get onTrain(): BatchedUdpPort['onTrain'] {
+    return this.#base.onTrain;
+  }
+
+  set onTrain(handler: BatchedUdpPort['onTrain']) {
+    this.#base.onTrain = handler;
   }
 
   get onPause(): (priority: number, durationNs: number) => void {
@@ -186,25 +226,40 @@ class ShmPort implements SharedMemoryPort {
     const { nowNs } = this.#options;
     const endNs = nowNs() + SHARE_PATIENCE_NS;
     while (!this.#isClosed && nowNs() < endNs) {
+      if (!this.#isReading) this.#forgetOver(nowNs());
+      if (!this.#outgoing.offer(address, udpPort, nowNs())) return false;
       if (this.#waiting.length === 0) this.#openThoseRead(nowNs());
       if (this.#outgoing.linkTo(address, udpPort, nowNs()) !== undefined) return true;
       await setTimeout(SHARE_POLL_MS); // The peer takes it from its own thread, and tells nobody.
     }
+    if (this.#isNamed && !this.#isClosed) this.#outgoing.withdraw(address, udpPort);
     return false;
   }
 
   /** In the ring that was used last, if there is one: its packets are written where the peer reads them. */
   beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#isClosed) return undefined;
+    if (this.#isPlain) return this.#socketBatch(nowNs);
     if (this.#waiting.length > 0) this.#flush();
-    if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
+    if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#socketBatch();
     this.#batchNs = nowNs ?? this.#options.nowNs();
     this.#openThoseRead(this.#batchNs);
     this.#spin.onSent(this.#batchNs);
-    return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#base.beginBatch();
+    return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#socketBatch();
+  }
+
+  /** What is written to a ring by copy has to stand in the slots. */
+  #socketBatch(nowNs?: number): TxBatch | undefined {
+    const batch = this.#base.beginBatch(nowNs);
+    if (batch !== undefined) batch.mayBorrow = this.#options.borrows === true && this.#isPlain;
+    return batch;
   }
 
   sendBatch(batch: TxBatch): void {
+    if (this.#isPlain && !this.#isClosed) {
+      this.#base.sendBatch(batch);
+      return;
+    }
     if (batch === this.#outgoing.lent) this.#takeBack(batch);
     else if (!this.#isClosed) this.#waiting.push(batch);
     if (this.#isClosed) return;
@@ -239,7 +294,7 @@ class ShmPort implements SharedMemoryPort {
   }
 
   readonly #sendElsewhere = (batch: TxBatch, slot: number): void => {
-    this.#elsewhere ??= this.#base.beginBatch();
+    this.#elsewhere ??= this.#socketBatch();
     if (this.#elsewhere === undefined) this.#own.txErrors++;
     else appendSlot(batch, slot, this.#elsewhere, this.address.family === 4);
   };
@@ -284,7 +339,7 @@ class ShmPort implements SharedMemoryPort {
 
   /** Lost when the peer's socket is full: then the peer is awake anyhow. */
   readonly #greet: Greet = (peer, peerPort, length, write) => {
-    const batch = this.#base.beginBatch();
+    const batch = this.#socketBatch();
     if (batch === undefined) return false;
     write(batch.slab, batch.payloadOffset(0));
     batch.count = 1;
@@ -317,17 +372,21 @@ class ShmPort implements SharedMemoryPort {
   /** A peer offers a ring. What cannot be opened is passed over: the peer goes on by the socket. */
   #onIntroduction(introduction: Introduction, { source, sourcePort }: RxDatagram): void {
     if (this.#incoming.isFull || !this.#outgoing.isLocal(source)) return;
+    if (this.#isNamed && !this.#outgoing.hasLinkTo(source, sourcePort)) return;
     if (!this.#introductionPace.take(this.#options.nowNs())) return;
-    if (this.#incoming.open(introduction, source, sourcePort)) this.#outgoing.heardFrom(source, sourcePort);
+    const { address: reader, udpPort: readerPort } = this.#base;
+    if (this.#incoming.open(introduction, { writer: source, writerPort: sourcePort, reader, readerPort }))
+      this.#outgoing.heardFrom(source, sourcePort);
   }
 
   receive(everything = false): number {
     if (this.#isClosed) return 0;
+    if (this.#isPlain) return this.#base.receive();
     if (this.#options.polled !== true) this.#stayAwake();
     if (this.#hasUnsent) this.#flush();
     const fromRings = this.#receiveRings();
     if (++this.#ringLooks < RING_LOOKS && !everything && !this.#incoming.isWaiting) return fromRings;
-    if (!this.#isClosed) this.#incoming.forgetOver(this.#options.nowNs());
+    if (!this.#isClosed) this.#forgetOver(this.#options.nowNs());
     const fromSocket = this.#base.receive();
     this.#ringLooks = fromSocket > 0 ? RING_LOOKS : 0;
     if (fromSocket === 0) this.#incoming.socketIsEmpty();
@@ -347,6 +406,11 @@ class ShmPort implements SharedMemoryPort {
     this.#own.rxDatagrams += received;
     if (this.#isClosed) this.#release();
     return received;
+  }
+
+  /** Whoever writes no more does not read either, most likely. */
+  #forgetOver(nowNs: number): void {
+    if (this.#incoming.forgetOver(nowNs)) this.#outgoing.dropOver(nowNs);
   }
 
   readonly #handOver = (datagram: RxDatagram): void => {
@@ -378,7 +442,7 @@ class ShmPort implements SharedMemoryPort {
       this.#spin.onReceived(nowNs);
       this.onDelivered();
     }
-    if (!this.#isClosed) this.#incoming.forgetOver(nowNs);
+    if (!this.#isClosed) this.#forgetOver(nowNs);
     if (this.#incoming.isWaiting && !this.#isReadingSocket) {
       if (this.#base.receive() === 0) this.#incoming.socketIsEmpty();
       else this.onDelivered();

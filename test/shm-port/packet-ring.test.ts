@@ -8,6 +8,7 @@ import { type RxDatagram, TX_PAYLOAD_BYTES_MAX, TX_SLOT_BYTES } from '../../src/
 import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-port/packet-ring.js';
 
 const SOURCE = IpAddress.parse('127.0.0.1');
+const ENDS = { writer: SOURCE, writerPort: 4791, reader: IpAddress.parse('127.0.0.2'), readerPort: 5000 };
 const NONCE = 0x12345678;
 const PID = 42;
 /** Words of the header. */
@@ -26,8 +27,8 @@ function rxRecord(): RxDatagram {
 
 function pair() {
   const memory = new ArrayBuffer(RING_BYTES);
-  const writer = new RingWriter(memory, NONCE, SOURCE);
-  const reader = RingReader.open(memory, NONCE, PID)!;
+  const writer = new RingWriter(memory, NONCE, ENDS);
+  const reader = RingReader.open(memory, NONCE, PID, ENDS)!;
   const words = new Int32Array(memory);
   const rx = rxRecord();
   const read = (budget = RING_SLOTS) => {
@@ -71,9 +72,9 @@ afterEach(() => {
 describe('a ring', () => {
   it('is open once a reader has it, and tells the process of the reader', () => {
     const memory = new ArrayBuffer(RING_BYTES);
-    const writer = new RingWriter(memory, NONCE, SOURCE);
+    const writer = new RingWriter(memory, NONCE, ENDS);
     expect(writer.isOpen).toBe(false);
-    const reader = RingReader.open(memory, NONCE, PID);
+    const reader = RingReader.open(memory, NONCE, PID, ENDS);
     expect([writer.isOpen, writer.readerPid]).toEqual([true, PID]);
     reader?.close();
     expect([writer.isOpen, writer.isOver]).toEqual([false, true]);
@@ -81,12 +82,25 @@ describe('a ring', () => {
 
   it('has one reader, who knows its number', () => {
     const memory = new ArrayBuffer(RING_BYTES);
-    new RingWriter(memory, NONCE, SOURCE);
-    expect(RingReader.open(memory, NONCE + 1, PID)).toBeUndefined();
-    expect(RingReader.open(memory, NONCE, PID)).toBeDefined();
-    expect(RingReader.open(memory, NONCE, PID)).toBeUndefined();
-    expect(RingReader.open(new ArrayBuffer(RING_BYTES), NONCE, PID)).toBeUndefined();
-    expect(RingReader.open(new ArrayBuffer(64), NONCE, PID)).toBeUndefined();
+    new RingWriter(memory, NONCE, ENDS);
+    expect(RingReader.open(memory, NONCE + 1, PID, ENDS)).toBeUndefined();
+    expect(RingReader.open(memory, NONCE, PID, ENDS)).toBeDefined();
+    expect(RingReader.open(memory, NONCE, PID, ENDS)).toBeUndefined();
+    expect(RingReader.open(new ArrayBuffer(RING_BYTES), NONCE, PID, ENDS)).toBeUndefined();
+    expect(RingReader.open(new ArrayBuffer(64), NONCE, PID, ENDS)).toBeUndefined();
+  });
+
+  it.each([
+    { writer: IpAddress.parse('127.0.0.9') },
+    { writerPort: 4792 },
+    { reader: IpAddress.parse('fd00::2') },
+    { readerPort: 4791 },
+  ])('is between two ports, and none for whoever sees others: %o', (other) => {
+    const memory = new ArrayBuffer(RING_BYTES);
+    const writer = new RingWriter(memory, NONCE, ENDS);
+    expect(RingReader.open(memory, NONCE, PID, { ...ENDS, ...other })).toBeUndefined();
+    expect(writer.isOpen).toBe(false);
+    expect(RingReader.open(memory, NONCE, PID, ENDS)).toBeDefined();
   });
 
   it('carries packets of all lengths in order, with traffic class and identification, through several rounds', () => {

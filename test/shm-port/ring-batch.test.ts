@@ -10,6 +10,7 @@ import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-po
 import { copiesRight, loadStreamingCopy, type StreamingCopy } from '../../src/shm-port/streaming-copy.js';
 
 const A = IpAddress.parse('127.0.0.1');
+const ENDS = { writer: A, writerPort: 4791, reader: A, readerPort: 5000 };
 const HEADER_BYTES = 28;
 const DATA_BYTES = 4096;
 const flow = new IcrcFlow(A, A, 4791, 4791);
@@ -31,8 +32,8 @@ function delayedCopy(): StreamingCopy {
 /** Sends `packets` through a ring, more than it holds, and returns what the reader finds wrong. */
 function sendThrough(streaming: StreamingCopy, packets: number): string[] {
   const memory = new ArrayBuffer(RING_BYTES);
-  const writer = new RingWriter(memory, 1, A, streaming);
-  const reader = RingReader.open(memory, 1, 2)!;
+  const writer = new RingWriter(memory, 1, ENDS, streaming);
+  const reader = RingReader.open(memory, 1, 2, ENDS)!;
   const source = Uint8Array.from({ length: packets + DATA_BYTES }, (_, i) => (i * i) >>> 5);
   const rest = { sourcePort: 0, destinationPort: 0, ecn: 0, dscp: 0, ipId: 0 };
   const rx: RxDatagram = { bytes: new Uint8Array(0), offset: 0, length: 0, source: A, destination: A, ...rest };
@@ -74,12 +75,12 @@ describe('a ring that is written past the cache', () => {
   });
 
   it('lends out nothing without a way to copy past the cache', () => {
-    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, A).lend(1)!.mayBorrow).toBe(false);
-    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, A, delayedCopy()).lend(1)!.mayBorrow).toBe(true);
+    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS).lend(1)!.mayBorrow).toBe(false);
+    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, delayedCopy()).lend(1)!.mayBorrow).toBe(true);
   });
 
   it('copies as usual behind short batches, and past the cache again behind a long one', () => {
-    const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, A, delayedCopy());
+    const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, delayedCopy());
     const lendsAfter = (packets: number) => {
       const batch = writer.lend(packets)!;
       for (; batch.count < packets; batch.count++) writer.keep(64, 0, 0);

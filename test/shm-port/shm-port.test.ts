@@ -1,11 +1,15 @@
 /** The port through shared memory, over real sockets and rings of this process. */
 
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { batchedUdpAvailable, openBatchedUdpPort } from '../../src/dgram-ext/index.js';
 import { nowNs } from '../../src/driver/system-clock.js';
 import { IpAddress } from '../../src/packet/address.js';
 import type { Port, TxBatch } from '../../src/port/datagram.js';
+import { PEERS_MAX } from '../../src/shm-port/outgoing-rings.js';
 import { RING_SLOTS } from '../../src/shm-port/packet-ring.js';
 import { openShmPort, type SharedMemoryPort, type ShmPortOptions } from '../../src/shm-port/shm-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
@@ -27,14 +31,23 @@ async function meet(a: SharedMemoryPort, b: SharedMemoryPort): Promise<void> {
   expect(shares).toEqual([true, true]);
 }
 
-async function openPair(): Promise<PortPair & { readonly a: SharedMemoryPort; readonly b: SharedMemoryPort }> {
-  const [a, b] = [shmPort(A), shmPort(B)];
+async function openPair(
+  options: Partial<ShmPortOptions> = {},
+): Promise<PortPair & { readonly a: SharedMemoryPort; readonly b: SharedMemoryPort }> {
+  const [a, b] = [shmPort(A, 0, options), shmPort(B, 0, options)];
   await Promise.all([a.open(), b.open()]);
   await meet(a, b);
-  return { a, b, conflicting: () => shmPort(A, a.udpPort) };
+  return { a, b, conflicting: () => shmPort(A, a.udpPort, options) };
 }
 
-if (missing === undefined) portContract('shared memory', { seesTrafficClass: true, seesIpId: true }, openPair);
+/** Rings that this process has mapped, one a mapping. */
+const mappedRings = () => readFileSync('/proc/self/maps', 'utf8').match(/memfd:rocev2-ring/g)?.length ?? 0;
+
+if (missing === undefined) portContract('shared memory', { seesTrafficClass: true, seesIpId: true }, () => openPair());
+if (missing === undefined) {
+  const traits = { seesTrafficClass: true, seesIpId: true };
+  portContract('shared memory with named peers', traits, () => openPair({ offers: 'named' }));
+}
 
 describe.skipIf(missing !== undefined)('a port through shared memory (needs koffi on Linux)', () => {
   async function withPorts<T extends readonly Port[]>(ports: T, body: (...ports: T) => Promise<void>): Promise<void> {
@@ -57,6 +70,8 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
     batch.dscps[slot] = 0;
     batch.ipIds[slot] = batch.trainIndex(slot);
   };
+  const named = (address: IpAddress, udpPort = 0, options: Partial<ShmPortOptions> = {}) =>
+    shmPort(address, udpPort, { offers: 'named', ...options });
   const numbered = (count: number, from = 0) =>
     Array.from({ length: count }, (_, i) => new Uint8Array(100).fill(from + i));
 
@@ -232,4 +247,118 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
       await closing;
       expect(handed).toBe(1);
     }));
+
+  describe('that offers rings to named peers only', () => {
+    it('sends nothing but packets to a peer that nobody has named', () =>
+      withPorts([named(A), openBatchedUdpPort({ nowNs, address: B, udpPort: 0 })] as const, async (a, b) => {
+        const before = mappedRings();
+        const received = collect(b);
+        for (let i = 0; i < 10; i++) {
+          sendAll(a, b, numbered(1, i));
+          await until(() => received.length === i + 1, `datagram ${i}`);
+        }
+        expect(received.every(({ payload }) => payload.length === 100)).toBe(true);
+        expect(a.counters.txDatagrams).toBe(10);
+        expect(mappedRings()).toBe(before);
+      }));
+
+    it('takes no ring of a peer that it was not told of', () =>
+      withPorts([shmPort(A), named(B)] as const, async (a, b) => {
+        const received = collect(b);
+        expect(await a.share(b.address, b.udpPort)).toBe(false);
+        sendAll(a, b, numbered(3));
+        await until(() => received.length === 3, 'all datagrams');
+      }));
+
+    it('leaves nothing behind of an offer that nobody takes', () =>
+      withPorts([named(A), openBatchedUdpPort({ nowNs, address: B, udpPort: 0 })] as const, async (a, b) => {
+        const before = mappedRings();
+        const sharing = a.share(b.address, b.udpPort);
+        expect(mappedRings()).toBe(before + 1);
+        expect(await sharing).toBe(false);
+        expect(mappedRings()).toBe(before);
+      }));
+
+    it('waits for no peer of another host', () =>
+      withPorts([named(A, 0, { nowNs: () => 1e9 })] as const, async (a) => {
+        expect(await a.share(IpAddress.parse('192.0.2.1'), 4791)).toBe(false); // By its clock no patience ever ends.
+      }));
+
+    it('lends data from where they stand until a peer has been named, and never to a ring by way of its socket', () =>
+      withPorts([named(A, 0, { borrows: true }), named(B)] as const, async (a, b) => {
+        const lends = () => {
+          const batch = a.beginBatch()!;
+          const { mayBorrow } = batch;
+          a.sendBatch(batch);
+          return mayBorrow;
+        };
+        expect(lends()).toBe(true);
+        const sharing = meet(a, b);
+        expect(lends()).toBe(false);
+        await sharing;
+        await b.close();
+        expect(await a.share(b.address, b.udpPort)).toBe(false);
+        expect(lends()).toBe(true);
+      }));
+
+    it('shares with many peers, one after the other: who has left makes room', () =>
+      withPorts([named(A)] as const, async (a) => {
+        for (let i = 0; i < 2 * PEERS_MAX + 1; i++) {
+          const peer = named(B);
+          await peer.open();
+          await meet(a, peer);
+          const received = collect(peer);
+          sendAll(a, peer, numbered(2));
+          await until(() => received.length === 2, 'both datagrams');
+          await peer.close();
+        }
+        expect(mappedRings()).toBeLessThan(2 * PEERS_MAX);
+      }));
+
+    /** What is sent to either of two sockets leaves the other one for the port of the other side, as a relay between two networks does it. */
+    async function relayBetween(sides: ReadonlyArray<readonly [IpAddress, Port]>): Promise<Socket[]> {
+      const sockets = sides.map(() => createSocket('udp4'));
+      await Promise.all(
+        sockets.map((socket, i) => {
+          socket.bind(0, sides[i][0].text);
+          return once(socket, 'listening');
+        }),
+      );
+      for (const [i, socket] of sockets.entries()) {
+        const { udpPort, address } = sides[1 - i][1];
+        socket.on('message', (bytes) => sockets[1 - i].send(bytes, udpPort, address.text));
+      }
+      return sockets;
+    }
+
+    it.each(['named', 'all'] as const)('goes around nobody who relays packets, offering to %s', (offers) =>
+      withPorts([shmPort(A, 0, { offers }), shmPort(B, 0, { offers })] as const, async (a, b) => {
+        const [R, S] = [IpAddress.parse('127.53.8.4'), IpAddress.parse('127.53.8.5')];
+        // Side 0 stands for B towards A, side 1 for A towards B.
+        const sockets = await relayBetween([
+          [R, a],
+          [S, b],
+        ]);
+        try {
+          const [forB, forA] = sockets.map((socket) => socket.address().port);
+          let offered = 0;
+          sockets[0].on('message', (bytes) => {
+            if (bytes[0] === 0xff) offered++;
+          });
+          expect(await Promise.all([a.share(R, forB), b.share(S, forA)])).toEqual([false, false]);
+          expect(offered).toBeGreaterThan(0);
+          const received = collect(b);
+          const batch = a.beginBatch()!;
+          fill(batch, b, 7);
+          batch.destinations[0] = R;
+          batch.destinationPorts[0] = forB;
+          a.sendBatch(batch);
+          await until(() => received.length === 1, 'the datagram, by the relay');
+          expect(await Promise.all([a.share(b.address, b.udpPort), b.share(a.address, a.udpPort)])).toContain(true);
+        } finally {
+          for (const socket of sockets) socket.close();
+        }
+      }),
+    );
+  });
 });
