@@ -34,14 +34,18 @@ const NS_PER_MS = 1e6;
  * @property {string} [loss]
  */
 
-/** Device, memory and queue pairs of one side. @param {string} address @param {Rocev2Options} options */
-async function endpoint(address, options) {
+/**
+ * Device, memory and queue pairs of one side. Its memory lets peers do what the measurements need: everything at the server, nothing at the client, which then sends without a copy also from
+ * memory of several threads.
+ * @param {string} address @param {number} access @param {Rocev2Options} options
+ */
+async function endpoint(address, access, options) {
   const { engine, io, spin, messageBytes, qps = 1, loss } = options;
   const device = await openDevice({ address, engine, io, spin, ...(loss !== undefined && { loss }) });
   const pd = await device.createPd();
   const cq = await device.createCq(16 * 1024);
   const recvCq = await device.createCq(1024);
-  const region = await pd.regMr(2 * Math.max(messageBytes, 64), Access.REMOTE_ALL);
+  const region = await pd.regMr(2 * Math.max(messageBytes, 64), access);
   const pairs = [];
   for (let i = 0; i < qps; i++) {
     const qp = await pd.createQp({ sendCq: cq, recvCq, maxSendWr: SMALL_DEPTH, maxRecvWr: RECEIVES });
@@ -155,7 +159,7 @@ function countersOf(device) {
 /** @param {string} measure @param {Rocev2Options} options */
 export async function serveRocev2(measure, options) {
   const { loss: _, ...lossless } = options; // One end loses for both directions.
-  const own = await endpoint(SERVER, lossless);
+  const own = await endpoint(SERVER, Access.REMOTE_ALL, lossless);
   const { region, recvCq, cq } = own;
   const [{ qp }] = own.pairs;
   region.bytes.fill(9);
@@ -187,7 +191,7 @@ export async function serveRocev2(measure, options) {
 
 /** @param {string} measure @param {Rocev2Options & {address: any}} options */
 export async function measureRocev2(measure, options) {
-  const own = await endpoint(CLIENT, options);
+  const own = await endpoint(CLIENT, Access.LOCAL_WRITE, options);
   await connectPairs(own, options.address, options);
   own.region.bytes.fill(7);
   const run = { oneWay, roundTrip, write: oneSided, read: oneSided, fair, lossy: oneWay }[measure];

@@ -3,6 +3,8 @@
  * costs as much as copying several hundred bytes and leaves garbage. Streams take the same views over and over.
  */
 
+import { isShared } from './shared-memory.js';
+
 /** Views remembered an array; a power of two. At 4 KiB each they cover 16 MiB. */
 const VIEWS_MAX = 8192;
 
@@ -17,7 +19,7 @@ export class ViewCache {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.isShared = !(bytes.buffer instanceof ArrayBuffer);
+    this.isShared = isShared(bytes.buffer);
   }
 
   /** The same bytes as numbers of 32 bits, in the byte order of this machine. Empty where they do not begin at a multiple of four. */

@@ -50,7 +50,7 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
   readonly polled?: boolean;
   /**
-   * Takes data of batches from where they stand (`TxBatch.borrow`). Only where whoever fills a batch sends it at once, from memory of this thread, and nobody between
+   * Takes data of batches from where they stand (`TxBatch.borrow`). Only where whoever fills a batch sends it at once, and nobody between
    * reads the slots. Default false.
    */
   readonly borrows?: boolean;

@@ -4,16 +4,14 @@
  * arrive torn, on hardware too.
  */
 
+import { rememberShown } from '../core/shared-memory.js';
 import { libC } from './libc.js';
-
-/** Each view keeps what it shows alive. */
-const shown = new WeakMap<ArrayBufferLike, SharedArrayBuffer>();
 
 /** An ArrayBuffer over the bytes of `memory`, or `memory` itself where that cannot be had. */
 export function copyableView(memory: SharedArrayBuffer): ArrayBufferLike {
   const lib = libC();
   if (typeof lib === 'string' || memory.byteLength === 0) return memory;
   const view = lib.view(lib.addressOf(new Uint8Array(memory)), memory.byteLength);
-  shown.set(view, memory);
+  rememberShown(view, memory);
   return view;
 }

@@ -102,8 +102,8 @@ export async function openPort(
   const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
   const instruments = isObserved ? await INSTRUMENTS.load() : undefined;
   const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
-  // A worker's memory is shared with the application, and what stands around a port reads the slots.
-  const borrows = driving === 'itself' && !isObserved && options.protection === undefined;
+  // What stands around a port reads the slots.
+  const borrows = !isObserved && options.protection === undefined;
   const udp =
     framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled', borrows) : undefined;
   const batched = udp?.port;
@@ -216,7 +216,7 @@ async function makeBatchedPort(
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   if (io !== 'shm') return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const { openShmPort } = await SHARED_MEMORY_PORTS.load();
-  const port = openShmPort({ ...batched, random: systemRandom(), streams: borrows });
+  const port = openShmPort({ ...batched, random: systemRandom(), streams: borrows && !polled });
   return { port, share: (...peer) => port.share(...peer) };
 }
 

@@ -2,6 +2,17 @@
 
 import { ViewCache } from '../core/view-cache.js';
 
+/** Access bits, equal to `ibv_access_flags`, that let peers write, or let windows be bound that do. */
+const REMOTE_WRITE = 2;
+const REMOTE_ATOMIC = 8;
+const MW_BIND = 16;
+const LETS_PEERS_WRITE = REMOTE_WRITE | REMOTE_ATOMIC | MW_BIND;
+
+/** Whether a peer has, or can be given, a key to write what is registered with this access. */
+export function letsPeersWrite(access: number): boolean {
+  return (access & LETS_PEERS_WRITE) !== 0;
+}
+
 /** A region as the NIC knows it (IBTA vol. 1 §10.6). Addresses are 64 bits in two unsigned halves. */
 export class MemoryRegion {
   /** Tells it from a window. */

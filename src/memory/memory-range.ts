@@ -2,7 +2,7 @@
 
 import { copyBytes, copyWords, wordsToCopy } from '../core/bytes.js';
 import { sourceWords, targetWords, type ViewCache } from '../core/view-cache.js';
-import type { MemoryRegion, MemoryWindow } from './keyed-range.js';
+import { letsPeersWrite, type MemoryRegion, type MemoryWindow } from './keyed-range.js';
 
 /** Up to here a loop is faster than any view. */
 const SHORT_COPY_BYTES = 64;
@@ -21,6 +21,7 @@ export class MemoryRange {
   #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
   #generation = 0;
+  #letsPeersWrite = false;
   /** Bytes of the array when it was checked. */
   #arrayBytes = 0;
 
@@ -29,6 +30,7 @@ export class MemoryRange {
     this.#views = views;
     this.#owner = owner;
     this.#generation = owner.generation;
+    this.#letsPeersWrite = letsPeersWrite(owner.access);
     this.bytes = bytes;
     this.offset = offset;
     this.#arrayBytes = bytes.length;
@@ -49,6 +51,7 @@ export class MemoryRange {
     this.#views = other.#views;
     this.#owner = other.#owner;
     this.#generation = other.#generation;
+    this.#letsPeersWrite = other.#letsPeersWrite;
     this.bytes = other.bytes;
     this.offset = other.offset;
     this.#arrayBytes = other.#arrayBytes;
@@ -57,6 +60,11 @@ export class MemoryRange {
   /** Registered memory that no other thread can change: between two calls of this one it stays as it is. */
   get isOfThisThread(): boolean {
     return this.#views !== undefined && !this.#views.isShared;
+  }
+
+  /** Registered memory that no peer can change: the program alone does, and may not while the NIC sends it. */
+  get isOfThisProgram(): boolean {
+    return this.#views !== undefined && !this.#letsPeersWrite;
   }
 
   /** Copies `length` bytes from `skip` bytes into the range on, to an array that lives long. */

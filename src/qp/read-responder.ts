@@ -272,7 +272,9 @@ export class ReadResponder {
     let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
     const hasPayload = bytes > 0 && qp.host.carriesPayload;
-    if (hasPayload && !borrowPayload(batch, job.range, offset, bytes, o - start)) job.range.copyTo(offset, bytes, b, o);
+    const { range } = job;
+    const isBorrowed = hasPayload && range.isOfThisThread && borrowPayload(batch, range, offset, bytes, o - start);
+    if (hasPayload && !isBorrowed) range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;

@@ -316,6 +316,7 @@ export class Requester {
     const { path } = this.#qp;
     if (path.isSpread) path.choose(recovery.nextWay(now));
     if (this.#qp.dataIntKind === INT_DATA_CREDIT) this.#segmenter.wanted = this.#wantedAfter(psn);
+    this.#segmenter.trustsProgram = isNew;
     this.#segmenter.write(batch, place, isLast, ackReq, psn, now);
     return ackReq;
   }

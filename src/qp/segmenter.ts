@@ -76,6 +76,11 @@ export class Segmenter {
   readonly wqe = new SendWqe();
   /** Packets that are to be sent after the next one, where data packets say so. */
   wanted = 0;
+  /**
+   * The next packet may have its data from memory of several threads without a copy, if no peer can write them. Only where the request completes behind its sending, and not
+   * where it is sent again: a program that changes what it has posted loses a packet, and its copy arrives.
+   */
+  trustsProgram = false;
 
   constructor(qp: QpShared, sq: SendQueue, opcodes: DataOpcodes) {
     this.#qp = qp;
@@ -168,6 +173,7 @@ export class Segmenter {
   #borrow(batch: TxBatch, offset: number, length: number, headerBytes: number): boolean {
     if (!batch.mayBorrow) return false;
     const range = this.#source.rangeOf(offset, length);
-    return range !== undefined && borrowPayload(batch, range, this.#source.rangeSkip, length, headerBytes);
+    if (range === undefined || !(range.isOfThisThread || (this.trustsProgram && range.isOfThisProgram))) return false;
+    return borrowPayload(batch, range, this.#source.rangeSkip, length, headerBytes);
   }
 }

@@ -43,8 +43,7 @@ export interface ShmPortOptions extends BatchedUdpPortOptions {
   /** Makes the numbers that introduce a ring. */
   readonly random: RandomSource;
   /**
-   * Copies data of this thread past the cache (`streaming-copy.ts`), where the system can. The ICRC is then computed over where they come from, so only where nobody changes
-   * them meanwhile. Default false.
+   * Copies data past the cache (`streaming-copy.ts`), where the system can: those that are borrowed, since the ICRC is then computed over where they come from. Default false.
    */
   readonly streams?: boolean;
   /**

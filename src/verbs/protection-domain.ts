@@ -39,6 +39,8 @@ export class ProtectionDomain extends Resource {
   /**
    * Registers memory (`ibv_reg_mr`): a buffer of the caller's, in place, or fresh zeroed memory when given a length. `access` combines
    * flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these very bytes.
+   *
+   * Give no more access than peers need: a NIC in a worker sends data of RC requests without a copy only from regions without REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND.
    */
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
     checkWhole('access', access, 0, ACCESS_ALL);

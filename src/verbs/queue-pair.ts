@@ -319,6 +319,9 @@ export class QueuePair extends Resource {
    * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be, ERR_ROCE_UNKNOWN_NAME for a field that there is not (the first 64 requests of a queue
    * pair are checked for that: the check costs too much for all); the requests before the refused one are posted. Everything that goes wrong
    * later is in the completion.
+   *
+   * The data are the NIC's until the completion ("The buffers used by a WR can only be safely reused after WR the request is fully executed and a work completion has been retrieved",
+   * ibv_post_send(3)); `inline` data are copied at once. What is changed before arrives old, new or mixed, and by RC from memory of several threads it may cost a packet, which is sent again.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
     this.#expectPostable(QPS_RTS, 'it sends in RTS only');
