@@ -102,7 +102,8 @@ const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
 
 function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
   const spi = ownSpi(channel, options.qp.device);
-  const { attributes } = options.qp.device;
+  const { attributes, link } = options.qp.device;
+  const { memoryDomain } = link;
   const recovery = recoverySettings(options.recovery);
   const recoveryParameters = agreedParameters(recovery);
   return {
@@ -118,7 +119,7 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
     recovery: recovery.name,
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
-    ...(options.qp.device.link.sharesMemory && { sharesMemory: true }),
+    ...(memoryDomain !== undefined && { memoryDomain }),
     ...(options.qp.type === 'RC' && { echoes: true }),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
@@ -233,7 +234,9 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const peer = hello.gid;
   const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
   const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
-  const sharesMemory = await device.link.resolve(peer, hello.sharesMemory ? hello.udpPort : undefined);
+  const { memoryDomain } = device.link;
+  const mayShareMemory = memoryDomain !== undefined && memoryDomain === hello.memoryDomain;
+  const sharesMemory = await device.link.resolve(peer, mayShareMemory ? hello.udpPort : undefined);
   await initializeQueuePair(qp);
   const own = {
     psn: options.psn,

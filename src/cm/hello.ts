@@ -56,8 +56,8 @@ export interface Hello {
   readonly cipher: (typeof CIPHERS)[number];
   /** Packets of 4 KiB that its receive buffer holds, 2..2^31 - 1. */
   readonly receiveBudgetPackets: number;
-  /** Its port can share memory with peers of its host. */
-  readonly sharesMemory: boolean;
+  /** Names, in 32 hexadecimal digits, the processes that its port can share memory with: those that have the same. Undefined: none. */
+  readonly memoryDomain: string | undefined;
   /** It echoes in-band telemetry (packet/int-trailer.ts). */
   readonly echoes: boolean;
   /** READs and atomics that it serves at a time, 0..128. */
@@ -97,7 +97,7 @@ export function parseHello(message: unknown): Hello | string {
 
 function helloFrom(fields: Record<string, unknown>): Hello {
   whole('rocev2', fields['rocev2'], EXCHANGE_VERSION, EXCHANGE_VERSION);
-  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, sharesMemory, spi } = fields;
+  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, memoryDomain, spi } = fields;
   const { cipher = CIPHERS[0] } = fields;
   return {
     transport: oneOf('transport', transport, TRANSPORTS),
@@ -113,7 +113,7 @@ function helloFrom(fields: Record<string, unknown>): Hello {
     spi: spi === undefined ? undefined : whole('spi', spi, 1, SPI_MAX),
     cipher: oneOf('cipher', cipher, CIPHERS),
     receiveBudgetPackets: whole('receiveBudgetPackets', fields['receiveBudgetPackets'], 2, BUDGET_MAX),
-    sharesMemory: sharesMemory === true,
+    memoryDomain: memoryDomain === undefined ? undefined : digits32('memoryDomain', memoryDomain),
     echoes: fields['echoes'] === true,
     maxDestRdAtomic: whole('maxDestRdAtomic', fields['maxDestRdAtomic'], 0, 128),
     region: region === undefined ? undefined : regionOf(region),
@@ -124,7 +124,7 @@ function helloFrom(fields: Record<string, unknown>): Hello {
 }
 
 function gidOf(value: unknown): IpAddress {
-  const hex = hexDigits('gid', value, /^[0-9a-f]{32}$/, '32 hexadecimal digits');
+  const hex = digits32('gid', value);
   const address = IpAddress.fromBytes(Buffer.from(hex, 'hex'));
   if (!address.isUnicast) throw new FieldError('gid', 'the address of a host');
   return address;
@@ -168,6 +168,10 @@ function oneOf<T>(name: string, value: unknown, all: readonly T[]): T {
 function text(name: string, value: unknown): string {
   if (typeof value !== 'string') throw new FieldError(name, 'a text');
   return value;
+}
+
+function digits32(name: string, value: unknown): string {
+  return hexDigits(name, value, /^[0-9a-f]{32}$/, '32 hexadecimal digits');
 }
 
 function hexDigits(name: string, value: unknown, form: RegExp, what: string): string {

@@ -32,8 +32,8 @@ export class InlineEngine extends Engine {
     return this.#opened.resolve(address, sharingPort);
   }
 
-  override get sharesMemory(): boolean {
-    return this.#opened.sharesMemory;
+  override get memoryDomain(): string | undefined {
+    return this.#opened.memoryDomain;
   }
 
   override get protection(): Protection | undefined {

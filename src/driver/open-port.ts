@@ -20,7 +20,7 @@ import { FRAME_PORTS } from './frame-port-loader.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { SECURE_PORTS } from './secure-loader.js';
-import { SHARED_MEMORY_PORTS } from './shm-loader.js';
+import { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from './shm-loader.js';
 import { nowNs, SYSTEM_CLOCK, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
 import { UdpSurroundings } from './udp-surroundings.js';
@@ -49,8 +49,13 @@ export interface PortOptions {
   };
   /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
-  /** How datagrams get in and out of a UDP port. Default dgram on the caller's event loop. */
+  /** How datagrams get in and out of a UDP port: {@link PortIo}. Default dgram on the caller's event loop. */
   readonly io?: PortIo;
+  /**
+   * With `io: 'auto'`: packets go through memory shared with a peer of the same user on this host once an exchange has found that both ends want it, or say `shm`. Not with `loss`,
+   * `pcap` or `trace`, nor where packets are protected: those go by UDP. Default false.
+   */
+  readonly sharesMemory?: boolean;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
   readonly loss?: string;
   /** Seed of random fault rules. Default 1. */
@@ -81,8 +86,8 @@ export interface OpenPort {
   readonly protection: SecurePort | undefined;
   /** See `EngineLink.resolve`. */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
-  /** Whether the port can share memory with peers of its host. */
-  readonly sharesMemory: boolean;
+  /** See `EngineLink.memoryDomain`. */
+  readonly memoryDomain: string | undefined;
   /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
   readonly surroundings: UdpSurroundings | undefined;
   /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
@@ -102,10 +107,8 @@ export async function openPort(
   const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
   const instruments = isObserved ? await INSTRUMENTS.load() : undefined;
   const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
-  // What stands around a port reads the slots.
-  const borrows = !isObserved && options.protection === undefined;
-  const udp =
-    framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled', borrows) : undefined;
+  const isBare = !isObserved && options.protection === undefined;
+  const udp = framePort === undefined ? await makeBatchedPort(options, address, driving, isBare) : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
   let capture: PcapngFile | undefined;
@@ -154,7 +157,7 @@ export async function openPort(
       await framePort?.resolve(peer);
       return sharingPort !== undefined && udp?.share !== undefined && (await udp.share(peer, sharingPort));
     },
-    sharesMemory: udp?.share !== undefined,
+    memoryDomain: udp?.memoryDomain,
     surroundings: framePort === undefined ? new UdpSurroundings(port.address, port.udpPort) : undefined,
     close: async () => {
       await port.close();
@@ -199,25 +202,44 @@ async function protect(port: Port, { io, frame, native }: PortOptions, mode: Pro
 interface BatchedPort {
   readonly port: BatchedUdpPort;
   readonly share?: SharedMemoryPort['share'];
+  readonly memoryDomain?: string | undefined;
 }
 
 async function makeBatchedPort(
   options: PortOptions,
   address: IpAddress,
-  polled: boolean,
-  borrows: boolean,
+  driving: 'itself' | 'polled',
+  isBare: boolean,
 ): Promise<BatchedPort | undefined> {
-  const { io = 'dgram', native, udpPort } = options;
+  const { io = 'dgram', native, udpPort, sharesMemory } = options;
   if (native === 'off') {
     if (io !== 'mmsg' && io !== 'shm') return undefined;
     throw new RoceError('ERR_ROCE_CONFLICT', `${io} is made of native calls`, "leave native: 'off' out");
   }
   if (chooseIo(io).io === 'dgram') return undefined;
+  const polled = driving === 'polled';
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
-  if (io !== 'shm') return { port: openBatchedUdpPort({ ...batched, borrows }) };
-  const { openShmPort } = await SHARED_MEMORY_PORTS.load();
-  const port = openShmPort({ ...batched, random: systemRandom(), streams: borrows && !polled });
-  return { port, share: (...peer) => port.share(...peer) };
+  const borrows = isBare; // What stands around a port reads the slots.
+  // Whoever watches packets, or has them lost, means those of the network.
+  const sharing =
+    io === 'shm' || (io === 'auto' && sharesMemory === true && isBare) ? await loadSharing(io) : undefined;
+  if (sharing === undefined) return { port: openBatchedUdpPort({ ...batched, borrows }) };
+  const ring = { random: systemRandom(), streams: borrows && !polled };
+  const port =
+    io === 'shm'
+      ? sharing.openShmPort({ ...batched, ...ring })
+      : sharing.openShmPort({ ...batched, ...ring, borrows, offers: 'named' });
+  return { port, share: (...peer) => port.share(...peer), memoryDomain: sharing.memoryDomain() };
+}
+
+/** Undefined where nobody has said shm, and a bundle has left it out. */
+async function loadSharing(io: 'shm' | 'auto'): Promise<SharedMemoryPorts | undefined> {
+  try {
+    return await SHARED_MEMORY_PORTS.load();
+  } catch (error) {
+    if (io === 'shm') throw error;
+    return undefined;
+  }
 }
 
 function udpOptions(options: PortOptions, address: IpAddress) {

@@ -7,7 +7,7 @@ import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
 export const PORT_IOS = ['auto', 'dgram', 'mmsg', 'shm'] as const;
 /**
  * `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `shm`: mmsg, and memory shared with peers of the same
- * user on this host. `auto`: mmsg where it can be had.
+ * user on this host that share memory, too. `auto`: mmsg where it can be had.
  */
 export type PortIo = (typeof PORT_IOS)[number];
 

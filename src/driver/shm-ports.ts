@@ -1,3 +1,4 @@
 /** What {@link SHARED_MEMORY_PORTS} loads. */
 
+export { memoryDomain } from '../shm-port/memory-domain.js';
 export { openShmPort } from '../shm-port/shm-port.js';

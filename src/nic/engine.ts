@@ -50,8 +50,8 @@ export abstract class Engine implements EngineLink {
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
   /** A driver whose port shares memory says so. */
-  get sharesMemory(): boolean {
-    return false;
+  get memoryDomain(): string | undefined {
+    return undefined;
   }
 
   /** A driver whose port protects packets has it. */

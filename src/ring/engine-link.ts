@@ -44,11 +44,11 @@ export interface EngineLink extends Clock {
   onFailure: (cause: RoceError) => void;
   /**
    * Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. `sharingPort`: the UDP port of a
-   * peer that {@link EngineLink.sharesMemory}, too; a ring in memory is offered to it, and the promise waits a moment for the peer to take it. True: it has.
+   * peer of the same {@link EngineLink.memoryDomain}; a ring in memory is offered to it, and the promise waits a moment for the peer to take it. True: it has.
    */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
-  /** Whether the port can share memory with peers of its host. */
-  readonly sharesMemory: boolean;
+  /** Names the processes that the port can share memory with: those that have the same. Undefined: none. */
+  readonly memoryDomain: string | undefined;
   /** Takes the keys of peers; undefined where packets are not protected. */
   readonly protection: Protection | undefined;
   /** The path MTU that gets through to this address as far as the system knows by now; undefined where it cannot say. */

@@ -25,7 +25,7 @@ export type EngineName = (typeof ENGINES)[number];
 export interface DeviceOptions extends PortOptions {
   /**
    * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in a thread of its
-   * own, which serves the peer's one-sided operations whatever this thread does; memory has to be shared (`device.allocate`), and `io`
+   * own, which serves the peer's one-sided operations whatever this thread does; regions have to be shared memory (`device.allocate`), and `io`
    * is `auto` unless said otherwise.
    */
   readonly engine?: EngineName;
@@ -59,6 +59,7 @@ const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
   frame: true,
   native: true,
   io: true,
+  sharesMemory: true,
   loss: true,
   seed: true,
   pcap: true,

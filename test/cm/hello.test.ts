@@ -15,6 +15,7 @@ describe('a hello', () => {
       mtu: 1024,
       recoveryParameters: {},
       sourcePort: undefined,
+      memoryDomain: undefined,
       region: undefined,
       messageBytesMax: undefined,
     });
@@ -46,6 +47,7 @@ describe('a hello', () => {
     ['mtu', 1500, 'one of 256, 512, 1024, 2048, 4096'],
     ['recovery', null, 'a text'],
     ['recoveryParameters', [], 'an object'],
+    ['memoryDomain', true, '32 hexadecimal digits'],
     ['receiveBudgetPackets', 1, 'a whole number from 2 to 2147483647'],
     ['maxDestRdAtomic', 129, 'a whole number from 0 to 128'],
     ['messageBytesMax', 2 ** 31 + 1, 'a whole number from 0 to 2147483648'],

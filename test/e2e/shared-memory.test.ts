@@ -1,10 +1,12 @@
 /** Two processes whose packets go through memory that they share. */
 
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import { auditedStarter } from './audited-programs.js';
-import { isBuilt, type Program } from './executable.js';
+import { isBuilt, MAIN, type Program } from './executable.js';
 
 const SERVER = '127.42.9.1';
 const CLIENT = '127.42.9.2';
@@ -58,5 +60,55 @@ describe.runIf(isBuilt && batchedUdpAvailable() === undefined)('--io shm between
     server.kill('SIGKILL');
     expect(await client.ended()).not.toBe(0);
     expect(client.stderr).toMatch(/the peer|connection/);
+  });
+});
+
+/** A way to run a command elsewhere on this host; undefined where this user may not. */
+function elsewhere(...prefix: string[]): string[] | undefined {
+  const tried = spawnSync(prefix[0], [...prefix.slice(1), process.execPath, MAIN, '--version'], { encoding: 'utf8' });
+  return tried.status === 0 ? prefix : undefined;
+}
+
+const isUsable = isBuilt && batchedUdpAvailable() === undefined;
+const PLACES = [
+  // As root of this system: a user namespace would be another difference.
+  ['in another PID namespace', isUsable && process.getuid?.() === 0 ? elsewhere('unshare', '-pf') : undefined],
+  ['in another user namespace', isUsable ? elsewhere('unshare', '-U') : undefined],
+  ['of another user', isUsable ? elsewhere('setpriv', '--reuid', '65534', '--clear-groups') : undefined],
+] as const;
+
+describe.runIf(isUsable)('--io shm', () => {
+  describe.each(PLACES)('speaks UDP where one of the processes is %s', (_, prefix) => {
+    it.skipIf(prefix === undefined)('and verified data arrive', async () => {
+      const port = String(tcpPort++);
+      const server = start('bw', 'write', '-p', port, '--bind', SERVER, '--io', 'shm', '--json');
+      await server.writes('stderr', /waiting for/);
+      const args = [
+        'bw',
+        'write',
+        SERVER,
+        '-p',
+        port,
+        '--bind',
+        CLIENT,
+        '-s',
+        '1MiB',
+        '-n',
+        '20',
+        '--io',
+        'shm',
+        '--json',
+      ];
+      const client: ChildProcess = spawn(prefix![0], [...prefix!.slice(1), process.execPath, MAIN, ...args]);
+      let text = '';
+      client.stdout!.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      const [code] = await once(client, 'close');
+      expect(code).toBe(0);
+      expect(JSON.parse(text)).toMatchObject({ verified: true, io: 'mmsg' });
+      expect(await server.ended()).toBe(0);
+      expect(JSON.parse(server.stdout)).toMatchObject({ io: 'mmsg' });
+    });
   });
 });

@@ -134,7 +134,8 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
-  if (lanes[0].agreement.sharesMemory) output.line(' Wire           : memory that both processes share');
+  if (lanes[0].agreement.sharesMemory)
+    output.line(' Wire           : memory that both processes share; UDP with --io mmsg');
   output.line(
     `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );

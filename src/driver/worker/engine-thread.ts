@@ -136,7 +136,7 @@ function run(opened: OpenPort): void {
     portDescription: opened.description,
     wakeFd: batched?.wakeFd ?? -1,
     udpPort: port.udpPort,
-    sharesMemory: opened.sharesMemory,
+    memoryDomain: opened.memoryDomain,
   });
 }
 

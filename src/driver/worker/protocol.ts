@@ -72,8 +72,8 @@ export type FromThread =
       readonly wakeFd: number;
       /** Bound; the system chose it where 0 was asked for. */
       readonly udpPort: number;
-      /** See {@link EngineLink.sharesMemory}. */
-      readonly sharesMemory: boolean;
+      /** See {@link EngineLink.memoryDomain}. */
+      readonly memoryDomain: string | undefined;
     }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }

@@ -129,7 +129,7 @@ export class WorkerEngine implements EngineLink {
   readonly #requests = new Map<number, Request>();
   #nextRequest = 0;
   #portDescription = '';
-  #sharesMemory = false;
+  #memoryDomain: string | undefined;
   #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
   #wakesByMessage = true;
   #closed = false;
@@ -175,7 +175,7 @@ export class WorkerEngine implements EngineLink {
       throw notAnEngineThread('it began with a message that is not of a NIC');
     }
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
-    this.#sharesMemory = message.sharesMemory;
+    this.#memoryDomain = message.memoryDomain;
     if (this.#port.frame === undefined) {
       this.#surroundings = new UdpSurroundings(IpAddress.parse(this.#port.address), message.udpPort);
     }
@@ -211,8 +211,8 @@ export class WorkerEngine implements EngineLink {
     Atomics.notify(this.#control, WORD_INTERRUPTS);
   }
 
-  get sharesMemory(): boolean {
-    return this.#sharesMemory;
+  get memoryDomain(): string | undefined {
+    return this.#memoryDomain;
   }
 
   get portDescription(): string {
