@@ -156,6 +156,9 @@ export class StorageClient implements AsyncDisposable {
     this.disk = new RemoteDisk(
       {
         submit: (io) => sessions[turn++ % sessions.length].submit(io),
+        get transport() {
+          return sessions[turn % sessions.length].transport;
+        },
         durability: connections.durability,
         hurry: () => connections.hurry(),
         get diskBytes() {

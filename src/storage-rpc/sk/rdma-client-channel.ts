@@ -29,6 +29,7 @@ import {
   SK_INLINE,
   SK_NO_SLOT,
   SK_SLOTS_MAX,
+  SK_WRITE_PART_BYTES,
   writeRequest,
 } from './request.js';
 import {
@@ -236,6 +237,8 @@ export class RdmaClientChannel implements SkClientChannel {
           signaled: false,
         } as const;
         this.#qp.postSend(registration, send);
+        // The next part is made in the same turn of the loop: before it this one leaves, and data of those before this one.
+        if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.turn();
       }
     } catch (error) {
       this.fail(error as Error);

@@ -10,10 +10,11 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import type { DiskIdentity } from '../disk/disk-identity.js';
+import type { TransportName } from './channel.js';
 import type { SkIo } from './client-slots.js';
 import type { DurabilityWatch, FlushView } from './durability-watch.js';
 import { decodeExtents } from './extents.js';
-import { SK_FUA, SK_NO_HOLE } from './request.js';
+import { SK_FUA, SK_NO_HOLE, SK_WRITE_PART_BYTES } from './request.js';
 import type { ResumeResponse } from './resume.js';
 
 /** Ranges without data are only bounded by their field; a multiple of any block size. */
@@ -24,6 +25,8 @@ const REFRESH_NS = 1e9;
 /** Carries out operations: a session, or something that chooses one. */
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
+  /** What carries the next request; undefined while there is no connection. */
+  readonly transport: TransportName | undefined;
   /** What is known of the disk's durability. */
   readonly durability: DurabilityWatch;
   /** What the disk holds, as far as is known. */
@@ -42,6 +45,8 @@ export class RemoteDisk implements BlockDevice {
   /** It cannot be written. */
   readonly readOnly: boolean;
   readonly #ioBytesMax: number;
+  /** Of a write that is one request, and alone. */
+  readonly #writePartBytes: number;
   readonly #session: SkSubmitter;
   readonly #server: ResumeResponse;
   readonly #view: FlushView;
@@ -59,6 +64,8 @@ export class RemoteDisk implements BlockDevice {
     this.readOnly = server.readOnly;
     this.blockBytes = server.blockBytes;
     this.#ioBytesMax = server.ioBytesMax;
+    const isWhole = SK_WRITE_PART_BYTES % server.blockBytes === 0;
+    this.#writePartBytes = isWhole ? Math.min(SK_WRITE_PART_BYTES, server.ioBytesMax) : server.ioBytesMax;
     this.#release = release;
   }
 
@@ -86,8 +93,12 @@ export class RemoteDisk implements BlockDevice {
   async write(offset: number, data: Uint8Array, options: WriteOptions = {}): Promise<void> {
     this.#check(offset, data.length, 'ENOSPC');
     this.#checkWritable();
-    const flags = options.fua === true ? SK_FUA : 0;
-    await this.#cut(data.length, this.#ioBytesMax, (at, bytes) => ({
+    const fua = options.fua === true;
+    const flags = fua ? SK_FUA : 0;
+    // Where there are more requests, they are what overlaps; each part of a durable write would be made durable by itself; and over TCP parts overlap anyway.
+    const isAlone = this.#underWay.size === 0 && data.length <= this.#ioBytesMax;
+    const isCut = isAlone && !fua && this.#session.transport === 'rdma';
+    await this.#cut(data.length, isCut ? this.#writePartBytes : this.#ioBytesMax, (at, bytes) => ({
       op: 'WRITE',
       flags,
       offset: offset + at,

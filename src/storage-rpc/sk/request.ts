@@ -45,6 +45,11 @@ const FLAGS_KNOWN = SK_FUA | SK_NO_HOLE | SK_INLINE;
 
 /** Largest I/O of one request; larger ones are cut by the client. */
 export const SK_IO_BYTES_MAX = 1 << 20;
+/**
+ * A write that is alone is cut finer than it has to be: the server fetches, checks and stores one part while the next is summed and copied at the client. A multiple of the
+ * block of a check.
+ */
+export const SK_WRITE_PART_BYTES = 256 << 10;
 /** Slots of a session: requests it may have outstanding. */
 export const SK_SLOTS_MAX = 128;
 /** Slot number of PING and RESUME, which are not I/O and have no slot. */
