@@ -224,7 +224,7 @@ async function makeBatchedPort(
   const sharing =
     io === 'shm' || (io === 'auto' && sharesMemory === true && isBare) ? await loadSharing(io) : undefined;
   if (sharing === undefined) return { port: openBatchedUdpPort({ ...batched, borrows }) };
-  const ring = { random: systemRandom(), streams: borrows && !polled };
+  const ring = { random: systemRandom(), streams: borrows };
   const port =
     io === 'shm'
       ? sharing.openShmPort({ ...batched, ...ring })

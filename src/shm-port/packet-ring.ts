@@ -22,8 +22,7 @@ import {
   TX_SLOT_BYTES,
   type TxBatch,
 } from '../port/datagram.js';
-import { RingBatch } from './ring-batch.js';
-import type { StreamingCopy } from './streaming-copy.js';
+import { type Copying, RingBatch } from './ring-batch.js';
 
 /** What may be in flight to a peer, and as many answers. */
 export const RING_SLOTS = 512;
@@ -98,11 +97,11 @@ export class RingWriter {
   #head = 0;
   #isBroken = false;
 
-  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `ends`: as this port sees them. `streaming`: how data are copied, if not as usual. */
-  constructor(memory: ArrayBuffer, nonce: number, ends: RingEnds, streaming?: StreamingCopy) {
+  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `ends`: as this port sees them. `copying`: how data are copied, if not as usual. */
+  constructor(memory: ArrayBuffer, nonce: number, ends: RingEnds, copying?: Copying) {
     this.#words = new Int32Array(memory);
     this.#bytes = new Uint8Array(memory);
-    this.#inPlace = new RingBatch(RING_SLOTS, ends.writer, new Uint8Array(memory, HEADER_BYTES), streaming);
+    this.#inPlace = new RingBatch(RING_SLOTS, ends.writer, new Uint8Array(memory, HEADER_BYTES), copying);
     this.#words[WORD_NONCE] = nonce;
     this.#bytes.set(bytesOfEnds(ends), WORD_ENDS * 4);
     Atomics.store(this.#words, WORD_MAGIC, MAGIC);
@@ -134,6 +133,7 @@ export class RingWriter {
     batch.first = this.#tail & (RING_SLOTS - 1);
     batch.capacity = Math.min(slots, room, RING_SLOTS - batch.first);
     batch.count = 0;
+    batch.begin();
     return batch;
   }
 

@@ -9,8 +9,8 @@ import type { IpAddress } from '../packet/address.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { Introduction } from './introduction.js';
 import { RING_BYTES, RingWriter } from './packet-ring.js';
+import type { Copying } from './ring-batch.js';
 import { Segment } from './segment.js';
-import type { StreamingCopy } from './streaming-copy.js';
 
 const OFFERS_MAX = 5;
 /** The first pause between offers, which doubles. */
@@ -29,7 +29,7 @@ export interface OwnEnd {
   /** Its UDP port; known once it is open. */
   readonly udpPort: number;
   /** How data are copied into rings, if not as usual. */
-  readonly streaming?: StreamingCopy | undefined;
+  readonly copying?: Copying | undefined;
 }
 
 /** The writing side of a ring, and what becomes of it. */
@@ -52,13 +52,13 @@ export class RingLink {
   #hasGivenUp = false;
 
   /** Throws ERR_ROCE_IO when there is no memory for a ring. */
-  constructor({ lib, address, udpPort, streaming }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
+  constructor({ lib, address, udpPort, copying }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
     this.peer = peer;
     this.peerPort = peerPort;
     this.#nonce = nonce;
     this.#segment = Segment.create(lib, RING_BYTES);
     const ends = { writer: address, writerPort: udpPort, reader: peer, readerPort: peerPort };
-    this.#writer = new RingWriter(this.#segment.memory, nonce, ends, streaming);
+    this.#writer = new RingWriter(this.#segment.memory, nonce, ends, copying);
   }
 
   /** The peer has taken none of the offers: everything goes to it through the socket. */

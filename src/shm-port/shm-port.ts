@@ -15,11 +15,13 @@ import { type LibC, libC } from '../dgram-ext/libc.js';
 import type { IpAddress } from '../packet/address.js';
 import { appendSlot } from '../port/append-slot.js';
 import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../port/datagram.js';
+import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
 import { type Introduction, readGreeting } from './introduction.js';
 import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
 import { RING_SLOTS } from './packet-ring.js';
-import { loadStreamingCopy, type StreamingCopy } from './streaming-copy.js';
+import type { Copying } from './ring-batch.js';
+import { loadStreamingCopy } from './streaming-copy.js';
 
 /** Introductions that a port looks at: each costs system calls, and anybody can send them. */
 const INTRODUCTION_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
@@ -77,7 +79,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #outgoing: OutgoingRings;
   readonly #isNamed: boolean;
   /** How data are copied into rings, once somebody has asked. */
-  #streaming: StreamingCopy | 'as usual' | undefined;
+  #copying: Copying | 'as usual' | undefined;
   readonly #incoming: IncomingRings;
   readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
   /** When the last batch was asked for: it is sent at once. */
@@ -108,11 +110,11 @@ class ShmPort implements SharedMemoryPort {
     this.#options = options;
     const { random, offers = 'all' } = options;
     this.#isNamed = offers === 'named';
-    const streaming = () => this.#streamingCopy(lib);
+    const copying = () => this.#copyingBy(lib);
     this.#outgoing = new OutgoingRings({
       lib,
-      get streaming() {
-        return streaming();
+      get copying() {
+        return copying();
       },
       address: base.address,
       get udpPort() {
@@ -122,7 +124,7 @@ class ShmPort implements SharedMemoryPort {
       greet: this.#greet,
       offers,
     });
-    if (!this.#isNamed) streaming(); // It says so.
+    if (!this.#isNamed) copying(); // It says so.
     this.#incoming = new IncomingRings(lib);
     this.#rx = {
       bytes: new Uint8Array(0),
@@ -138,16 +140,20 @@ class ShmPort implements SharedMemoryPort {
     };
   }
 
-  #streamingCopy(lib: LibC): StreamingCopy | undefined {
-    this.#streaming ??= (this.#options.streams === true ? loadStreamingCopy(lib) : undefined) ?? 'as usual';
-    return this.#streaming === 'as usual' ? undefined : this.#streaming;
+  #copyingBy(lib: LibC): Copying | undefined {
+    if (this.#copying === undefined) {
+      const { streams, nowNs } = this.#options;
+      const streaming = streams === true ? loadStreamingCopy(lib) : undefined;
+      this.#copying = streaming === undefined ? 'as usual' : { streaming, choice: new CopyChoice(nowNs) };
+    }
+    return this.#copying === 'as usual' ? undefined : this.#copying;
   }
 
   /** A port that may never share memory is described by its socket. */
   get description(): string {
     const { description } = this.#base;
     if (this.#isNamed) return description;
-    return `${description}, shared memory on this host${this.#streaming === 'as usual' ? '' : ' past the cache'}`;
+    return `${description}, shared memory on this host${this.#copying === 'as usual' ? '' : ' past the cache'}`;
   }
 
   /** Nobody shares memory with this port: it is what its socket is, and costs no more. */

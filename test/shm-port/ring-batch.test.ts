@@ -7,6 +7,7 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrcAround } from '../../src/packet/icrc.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
 import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-port/packet-ring.js';
+import type { Copying } from '../../src/shm-port/ring-batch.js';
 import { copiesRight, loadStreamingCopy, type StreamingCopy } from '../../src/shm-port/streaming-copy.js';
 
 const A = IpAddress.parse('127.0.0.1');
@@ -29,10 +30,16 @@ function delayedCopy(): StreamingCopy {
   };
 }
 
+/** Past the cache, whatever it costs. */
+const always = (streaming: StreamingCopy): Copying => ({
+  streaming,
+  choice: { isPast: true, begins: () => {}, ends: () => {} },
+});
+
 /** Sends `packets` through a ring, more than it holds, and returns what the reader finds wrong. */
 function sendThrough(streaming: StreamingCopy, packets: number): string[] {
   const memory = new ArrayBuffer(RING_BYTES);
-  const writer = new RingWriter(memory, 1, ENDS, streaming);
+  const writer = new RingWriter(memory, 1, ENDS, always(streaming));
   const reader = RingReader.open(memory, 1, 2, ENDS)!;
   const source = Uint8Array.from({ length: packets + DATA_BYTES }, (_, i) => (i * i) >>> 5);
   const rest = { sourcePort: 0, destinationPort: 0, ecn: 0, dscp: 0, ipId: 0 };
@@ -76,11 +83,11 @@ describe('a ring that is written past the cache', () => {
 
   it('lends out nothing without a way to copy past the cache', () => {
     expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS).lend(1)!.mayBorrow).toBe(false);
-    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, delayedCopy()).lend(1)!.mayBorrow).toBe(true);
+    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, always(delayedCopy())).lend(1)!.mayBorrow).toBe(true);
   });
 
   it('copies as usual behind short batches, and past the cache again behind a long one', () => {
-    const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, delayedCopy());
+    const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, always(delayedCopy()));
     const lendsAfter = (packets: number) => {
       const batch = writer.lend(packets)!;
       for (; batch.count < packets; batch.count++) writer.keep(64, 0, 0);
