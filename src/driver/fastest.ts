@@ -25,15 +25,20 @@ export interface Contest<T> {
 /** One that is tried later has to cost this much of the best before it: what lies nearer is noise, and the choice should not change from run to run. */
 const CHEAPER = 0.95;
 
-/**
- * The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. `clean` is called behind each: what one
- * leaves in the processor's registers slows down the next one, and the thread ever after.
- */
+/** What {@link fastestOf} does beside trying candidates. */
+export interface Around<T> {
+  /** What always loses where anything else is right, so that measuring it is time for nothing: tried only where nothing else is. */
+  readonly lastResort?: Candidate<T> | undefined;
+  /** Called behind each candidate: what one leaves in the processor's registers slows down the next one, and the thread ever after. */
+  readonly clean?: () => void;
+}
+
+/** The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. */
 export function fastestOf<T>(
   contest: Contest<T>,
   candidates: Iterable<Candidate<T>>,
   costOf: (one: T) => number,
-  clean: () => void = cleanVectorState,
+  { lastResort, clean = cleanVectorState }: Around<T> = {},
 ): T {
   let fastest: T | undefined;
   let leastCost = Number.POSITIVE_INFINITY;
@@ -46,6 +51,8 @@ export function fastestOf<T>(
     fastest = implementation;
   }
   if (fastest !== undefined) return fastest;
+  const last = lastResort && rightOne(contest, lastResort);
+  if (last !== undefined && typeof last !== 'string') return last;
   throw new RoceError('ERR_ROCE_UNSUPPORTED', `no ${contest.what} here is right: each ${contest.wrong}`);
 }
 

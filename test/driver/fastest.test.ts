@@ -28,7 +28,7 @@ test('cleans up behind each candidate, right or not, before the next is tried an
   };
   const candidates = ['slow', 'wrong', 'missing', 'quick'].map(candidate);
   const clean = () => void log.push('clean');
-  expect(fastestOf(CONTEST, candidates, costOf, clean)).toEqual({ name: 'quick' });
+  expect(fastestOf(CONTEST, candidates, costOf, { clean })).toEqual({ name: 'quick' });
   expect(log).toEqual([
     'try slow',
     'measure slow',
@@ -41,6 +41,23 @@ test('cleans up behind each candidate, right or not, before the next is tried an
     'measure quick',
     'clean',
   ]);
+});
+
+test('the last resort is tried only where no candidate is right, and must be right itself', () => {
+  const costOf = () => 1;
+  const wrong = () => ({ name: 'wrong' });
+  const tried: string[] = [];
+  const lastResort = () => {
+    tried.push('last');
+    return { name: 'last' };
+  };
+  expect(fastestOf(CONTEST, [wrong, () => ({ name: 'quick' })], costOf, { lastResort }).name).toBe('quick');
+  expect(tried).toEqual([]);
+  expect(fastestOf(CONTEST, [wrong], costOf, { lastResort }).name).toBe('last');
+  expect(tried).toEqual(['last']);
+  expect(() => fastestOf(CONTEST, [wrong], costOf, { lastResort: wrong })).toThrow(
+    'no name here is right: each is wrong',
+  );
 });
 
 test('the registers can be cleaned anywhere', () => {

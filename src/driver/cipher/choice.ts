@@ -33,12 +33,13 @@ const TRIED_PACKETS = 15;
 /** Time for each candidate. */
 const TRIED_NS = NS_PER_MS;
 
-/** The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. */
+/** The one of `candidates` that costs least, of those that can be had and are right, else the last resort. Throws ERR_ROCE_UNSUPPORTED when there is none. */
 export function fastestCipher(
   candidates: Iterable<Candidate<CipherImplementation>>,
   costOf: (implementation: CipherImplementation) => number = packetNs,
+  lastResort?: Candidate<CipherImplementation>,
 ): CipherImplementation {
-  return fastestOf(CONTEST, candidates, costOf);
+  return fastestOf(CONTEST, candidates, costOf, { lastResort });
 }
 
 /** The one of `candidates` with this name. Throws ERR_ROCE_UNKNOWN_NAME for a name that none has, and ERR_ROCE_UNSUPPORTED where it cannot be had or is wrong. */
@@ -65,6 +66,9 @@ function packetNs({ make }: CipherImplementation): number {
   return ns;
 }
 
+/** node:crypto takes longer for the object of each packet than the others for all of it. */
+const { 'node:crypto': lastResort, ...NATIVE } = CIPHER_CANDIDATES;
+
 let chosenFor: string | undefined;
 let chosen: CipherImplementation | undefined;
 
@@ -73,7 +77,7 @@ export function chooseCipher(wanted: string | undefined = process.env[CIPHER_VAR
   if (chosen === undefined || chosenFor !== wanted) {
     chosen =
       wanted === undefined || wanted === ''
-        ? fastestCipher(Object.values(CIPHER_CANDIDATES))
+        ? fastestCipher(Object.values(NATIVE), packetNs, lastResort)
         : namedCipher(wanted, CIPHER_CANDIDATES);
     chosenFor = wanted;
   }

@@ -3,6 +3,7 @@
  * node:crypto in both directions, and that a packet of which one bit has changed is not opened.
  */
 
+import { patternlessBytes } from '../../core/patternless-bytes.js';
 import { type CipherImplementation, NodeCipher, type PacketCipher } from '../../secure/packet-cipher.js';
 
 const hex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
@@ -54,7 +55,7 @@ function knowsAnswers(make: CipherImplementation['make']): boolean {
 }
 
 function agreesWithNode(make: CipherImplementation['make'], keyBytes: number): boolean {
-  const bytes = someBytes(2 * ROOM_BYTES);
+  const bytes = patternlessBytes(2 * ROOM_BYTES);
   const key = bytes.slice(0, keyBytes);
   const [tried, trusted] = [make(key.slice()), new NodeCipher(key)];
   const isRight = LENGTHS.every((textBytes, i) => {
@@ -79,7 +80,7 @@ interface Trial {
 }
 
 function isRightFor({ tried, trusted, text, textBytes, offset, clearBytes }: Trial): boolean {
-  const [ours, theirs] = [someBytes(ROOM_BYTES), someBytes(ROOM_BYTES)];
+  const [ours, theirs] = [patternlessBytes(ROOM_BYTES).slice(), patternlessBytes(ROOM_BYTES).slice()];
   const from = text.length - textBytes;
   tried.seal(text, from, textBytes, ours, offset, clearBytes);
   trusted.seal(text, from, textBytes, theirs, offset, clearBytes);
@@ -94,14 +95,4 @@ function isRightFor({ tried, trusted, text, textBytes, offset, clearBytes }: Tri
     ours[at] ^= 0x40;
     return !isOpened;
   });
-}
-
-function someBytes(length: number): Uint8Array {
-  const bytes = new Uint8Array(new ArrayBuffer(length));
-  let state = 1;
-  for (let i = 0; i < length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Numerical Recipes' generator: any bytes without a pattern do.
-    bytes[i] = state >>> 24;
-  }
-  return bytes;
 }

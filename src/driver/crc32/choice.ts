@@ -34,12 +34,13 @@ const TRIED_PACKETS = 15;
 /** Time for each candidate. */
 const TRIED_NS = NS_PER_MS;
 
-/** The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. */
+/** The one of `candidates` that costs least, of those that can be had and are right, else the last resort. Throws ERR_ROCE_UNSUPPORTED when there is none. */
 export function fastestCrc32(
   candidates: Iterable<Crc32Candidate>,
   costOf: (implementation: Crc32Implementation) => number = packetNs,
+  lastResort?: Crc32Candidate,
 ): Crc32Implementation {
-  return fastestOf(CONTEST, candidates, costOf);
+  return fastestOf(CONTEST, candidates, costOf, { lastResort });
 }
 
 /**
@@ -59,6 +60,9 @@ export function packetNs({ sumAt }: Crc32Implementation): number {
   return leastNs(sumAll, TRIED_NS) / TRIED_PACKETS;
 }
 
+/** Tables in JavaScript take three times as long as the next one, and run in full in every thread that tries them. */
+const { javascript, ...COMPILED } = CRC32_CANDIDATES;
+
 let chosenFor: string | undefined;
 let chosen: Crc32Implementation | undefined;
 
@@ -67,7 +71,7 @@ export function chooseCrc32(wanted: string | undefined = process.env[CRC32_VARIA
   if (chosen === undefined || chosenFor !== wanted) {
     chosen =
       wanted === undefined || wanted === ''
-        ? fastestCrc32(Object.values(CRC32_CANDIDATES))
+        ? fastestCrc32(Object.values(COMPILED), packetNs, javascript)
         : namedCrc32(wanted, CRC32_CANDIDATES);
     chosenFor = wanted;
     useCrc32(chosen);

@@ -1,6 +1,10 @@
-/** Whether a CRC-32 is the right one: its check value, then many lengths, places and continued sums against the tables in JavaScript. */
+/**
+ * Whether a CRC-32 is the right one: its check value, then many lengths, places and continued sums against a known answer. Every thread that opens a device tries every
+ * candidate before it does anything else, so there is no second implementation to compare with here: running it, and having V8 compile what runs, takes longer than the rest.
+ */
 
-import { type Crc32Implementation, crc32Range } from '../../core/crc32.js';
+import type { Crc32Implementation } from '../../core/crc32.js';
+import { patternlessBytes } from '../../core/patternless-bytes.js';
 
 /** Of the nine digits (the check value in catalogues of CRCs). */
 const DIGITS = Uint8Array.of(0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39);
@@ -15,30 +19,42 @@ const LENGTHS = [
 const OFFSETS = [0, 1, 4, 7, 16, 31, 33, 60];
 /** What sums are continued from: all bits, the sign bit, none. */
 const SEEDS = [0xffffffff, 0x80000000, 0, 0x2144df1c];
+const ROOM_BYTES = 4200;
+/** The sums of all {@link LENGTHS}, mixed: what the tables in JavaScript give. */
+const KNOWN_MIX = 0xee8a4442;
 
 /** True when all sums are right. Takes well under a millisecond. */
-export function sumsRight({ sum, sumAt }: Crc32Implementation): boolean {
+export function sumsRight(implementation: Crc32Implementation): boolean {
+  const { sum } = implementation;
   if (sum(DIGITS, 0) !== CHECK_VALUE || sum(DIGITS.subarray(4), sum(DIGITS.subarray(0, 4), 0)) !== CHECK_VALUE) {
     return false;
   }
-  const bytes = new Uint8Array(new ArrayBuffer(8192));
-  let state = 1;
-  for (let i = 0; i < bytes.length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Numerical Recipes' generator: any bytes without a pattern do.
-    bytes[i] = state >>> 24;
+  const bytes = patternlessBytes(ROOM_BYTES);
+  let mix = 0;
+  for (const [i, length] of LENGTHS.entries()) {
+    const one = agreedSum(implementation, bytes, OFFSETS[i % OFFSETS.length], length, SEEDS[i % SEEDS.length]);
+    if (one === undefined) return false;
+    mix = Math.imul(mix ^ one, 0x01000193); // The step of FNV-1a, which is invertible: one wrong sum always changes the mix.
   }
-  return LENGTHS.every((length, i) => {
-    const offset = OFFSETS[i % OFFSETS.length];
-    const seed = SEEDS[i % SEEDS.length];
-    const right = crc32Range(bytes, offset, length, seed);
-    const half = length >> 1;
-    const view = bytes.subarray(offset, offset + length);
-    return (
-      sum(view, seed) === right &&
-      sum(view, seed | 0) === right &&
-      sumAt(bytes, offset, length, seed) >>> 0 === right &&
-      sumAt(bytes, offset, length, seed | 0, view) >>> 0 === right &&
-      sum(view.subarray(half), sum(view.subarray(0, half), seed)) === right
-    );
-  });
+  return mix >>> 0 === KNOWN_MIX;
+}
+
+/** The sum, in whichever way it is asked for and continued; undefined if the ways do not agree, or if it has a sign. */
+function agreedSum(
+  { sum, sumAt }: Crc32Implementation,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  seed: number,
+): number | undefined {
+  const half = length >> 1;
+  const view = bytes.subarray(offset, offset + length);
+  const one = sum(view, seed);
+  const isAgreed =
+    one === one >>> 0 &&
+    sum(view, seed | 0) === one &&
+    sumAt(bytes, offset, length, seed) >>> 0 === one &&
+    sumAt(bytes, offset, length, seed | 0, view) >>> 0 === one &&
+    sum(view.subarray(half), sum(view.subarray(0, half), seed)) === one;
+  return isAgreed ? one : undefined;
 }
