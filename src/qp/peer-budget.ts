@@ -6,7 +6,7 @@
  * Where the share is a few packets, queue pairs take turns (`sending-turns.ts`): each sends a burst, and only so many at a time as the socket holds.
  */
 
-import { TURN_PACKETS, type TurnPool, type TurnTaker } from './sending-turns.js';
+import { TURN_PACKETS_MIN, type TurnPool, type TurnTaker } from './sending-turns.js';
 
 /** The queue pairs that send to one socket. */
 export interface Sharers {
@@ -17,7 +17,7 @@ export interface Sharers {
 /** A share below this is used in turns: an answer for every packet or two, and everything of a queue pair out of the cache each time, cost more than waiting. */
 const SHARE_MIN_PACKETS = 4;
 /** Fewer packets are no more than two bursts. */
-const TURNS_LIMIT_MIN_PACKETS = 2 * TURN_PACKETS;
+const TURNS_LIMIT_MIN_PACKETS = 2 * TURN_PACKETS_MIN;
 
 /**
  * Packets one queue pair may have in flight that does not take turns: its share of what the peer's socket can hold. Two at least, so that one is sent while the
@@ -41,6 +41,8 @@ export class PeerBudget {
   /** Its place in the pool, and what it holds of it. */
   readonly #taker: TurnTaker = {
     turnLeft: 0,
+    shareLeft: 0,
+    lastShare: 0,
     held: 0,
     isWaiting: false,
     isQueued: false,
@@ -73,7 +75,7 @@ export class PeerBudget {
 
   /** Packets that may be in flight: the share, or those of a turn. */
   get windowPackets(): number {
-    return this.takesTurns ? TURN_PACKETS : windowPackets(this);
+    return this.takesTurns ? this.pool.turnPackets : windowPackets(this);
   }
 
   /** Packets that may be sent in this turn; begins one if it can. 0: `wake` is called when it has begun. Only where {@link takesTurns}. */
@@ -92,9 +94,11 @@ export class PeerBudget {
     taker.turnLeft = Math.max(0, taker.turnLeft - packets);
   }
 
-  /** There is nothing to send now: what is left of the turn is for others. */
+  /** There is nothing to send now: the room for what is left of the turn is for others. */
   endTurn(): void {
-    this.#taker.turnLeft = 0;
+    const taker = this.#taker;
+    taker.shareLeft += taker.turnLeft;
+    taker.turnLeft = 0;
   }
 
   /** `inFlight` packets are in flight now. `isSilent`: a timeout has passed since the peer was heard. */

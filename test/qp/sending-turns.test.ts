@@ -5,7 +5,7 @@ import { RC_ACK, RC_WRITE_FIRST, RC_WRITE_ONLY } from '../../src/packet/opcode.j
 import { psnDiff } from '../../src/packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import { PeerBudget } from '../../src/qp/peer-budget.js';
-import { TURN_PACKETS, TurnPool } from '../../src/qp/sending-turns.js';
+import { TURN_PACKETS_MIN, TurnPool } from '../../src/qp/sending-turns.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
 import { connectToPeer, LoneNic, MTU } from '../support/lone-nic.js';
 import { connectQp, createPair, type PairOptions } from '../support/pair.js';
@@ -34,23 +34,23 @@ describe('a pool of turns', () => {
   ])('of %i packets and %i queue pairs is needed: %s', (limit, count, needed) => {
     const [budget] = pool(limit, count).budgets;
     expect(budget.takesTurns).toBe(needed);
-    if (needed) expect(budget.windowPackets).toBe(TURN_PACKETS);
+    if (needed) expect(budget.windowPackets).toBe(limit === 496 ? 32 : TURN_PACKETS_MIN);
   });
 
   it('has as many turns at a time as there is room for, and wakes who waits in the order of asking', () => {
-    const { turns, leave, budgets } = pool(2 * TURN_PACKETS + 7, 20);
+    const { turns, leave, budgets } = pool(2 * TURN_PACKETS_MIN + 7, 20);
     const woken: number[] = [];
     const got = budgets.slice(0, 5).map((budget, i) => budget.turnPackets(() => woken.push(i)));
-    expect(got).toEqual([TURN_PACKETS, TURN_PACKETS, 0, 0, 0]);
-    expect(turns.taken).toBe(2 * TURN_PACKETS);
+    expect(got).toEqual([TURN_PACKETS_MIN, TURN_PACKETS_MIN, 0, 0, 0]);
+    expect(turns.taken).toBe(2 * TURN_PACKETS_MIN);
     budgets[1].sent(3);
     budgets[1].settle(3, false);
     expect(woken).toEqual([]);
     budgets[1].endTurn(); // Nothing more to send: three packets are in flight, and the rest is free.
     budgets[1].settle(3, false);
     expect(woken).toEqual([2]);
-    budgets[0].sent(TURN_PACKETS);
-    budgets[0].settle(TURN_PACKETS, false);
+    budgets[0].sent(TURN_PACKETS_MIN);
+    budgets[0].settle(TURN_PACKETS_MIN, false);
     expect(woken).toEqual([2]);
     budgets[0].settle(0, false);
     expect(woken).toEqual([2, 3]);
@@ -60,8 +60,84 @@ describe('a pool of turns', () => {
     expect(woken).toEqual([2, 3, 4, 0]);
   });
 
+  it.each([
+    [32, 16],
+    [143, 17],
+    [192, 24],
+    [496, 32],
+    [100_000, 32],
+  ])('of %i packets has turns of %i', (limit, packets) => {
+    expect(pool(limit, 1000).turns.turnPackets).toBe(packets);
+  });
+
+  /** 20 of them, of which 18 want to send without end: `serve` ends the oldest turn, whose owner asks again. Says who was woken. */
+  function busyPool() {
+    const { budgets } = pool(2 * TURN_PACKETS_MIN, 20);
+    const running: number[] = [];
+    const ask = (i: number) => {
+      const packets = budgets[i].turnPackets(() => running.push(i));
+      if (packets > 0) running.push(i);
+      return packets;
+    };
+    for (let i = 0; i < 18; i++) ask(i);
+    const serve = () => {
+      const i = running.shift() as number;
+      budgets[i].sent(TURN_PACKETS_MIN);
+      budgets[i].settle(0, false);
+      ask(i);
+      return running.at(-1);
+    };
+    return { budgets, ask, serve, running };
+  }
+
+  it('lets go ahead who has sent nothing for longer than the next one in the line, and who has some of its share left, but not who has had all of it', () => {
+    const { budgets, ask, serve, running } = busyPool();
+    for (let i = 0; i < 18; i++) serve();
+    expect(ask(18)).toBe(0); // It has never had a turn, and the others have.
+    expect(serve()).toBe(18);
+    budgets[18].sent(4);
+    budgets[18].endTurn();
+    running.pop();
+    budgets[18].settle(0, false);
+    const after = running.at(-1); // Somebody has the room.
+    expect(after).not.toBe(18);
+    expect(ask(18)).toBe(0);
+    expect(serve()).toBe(18);
+    expect(budgets[18].turnPackets(never)).toBe(12); // Of the same share.
+    budgets[18].sent(12);
+    running.pop();
+    budgets[18].settle(0, false);
+    expect(ask(18)).toBe(0);
+    const others = Array.from({ length: 18 }, () => serve());
+    expect(others.indexOf(18)).toBe(16); // The whole line is before it.
+  });
+
+  it('serves all alike who want to send without end', () => {
+    const { serve, running } = busyPool();
+    const first = [...running, ...Array.from({ length: 16 }, () => serve())];
+    expect(first).toEqual(Array.from({ length: 18 }, (_, i) => i));
+    expect(Array.from({ length: 36 }, () => serve())).toEqual([...first, ...first]);
+  });
+
+  it('serves who wants much while others come and go with little', () => {
+    const { budgets, ask, serve, running } = busyPool();
+    const woken: Array<number | undefined> = [];
+    for (let k = 0; k < 200; k++) {
+      if (!running.includes(19)) ask(19);
+      woken.push(serve());
+      if (!running.includes(19)) continue;
+      budgets[19].sent(1);
+      budgets[19].endTurn();
+      running.splice(running.indexOf(19), 1);
+      budgets[19].settle(0, false);
+    }
+    for (let i = 0; i < 18; i++)
+      expect(woken.filter((who) => who === i).length, `turns of ${i}`).toBeGreaterThanOrEqual(5);
+    expect(woken).toContain(19);
+  });
+
   it('forgets who leaves while it waits', () => {
-    const { turns, leave, budgets } = pool(TURN_PACKETS * 2, 20);
+    const { turns, leave, budgets } = pool(TURN_PACKETS_MIN * 2, 20);
     budgets[0].turnPackets(never);
     budgets[1].turnPackets(never);
     const woken: string[] = [];
@@ -76,19 +152,19 @@ describe('a pool of turns', () => {
   });
 
   it('does not count who hears nothing of its peer, and leaves it the window that it had', () => {
-    const { turns, budgets } = pool(TURN_PACKETS * 2, 20);
+    const { turns, budgets } = pool(TURN_PACKETS_MIN * 2, 20);
     budgets[0].turnPackets(never);
-    budgets[0].sent(TURN_PACKETS);
-    budgets[0].settle(TURN_PACKETS, false);
-    expect(turns.taken).toBe(TURN_PACKETS);
-    budgets[0].settle(TURN_PACKETS, true);
+    budgets[0].sent(TURN_PACKETS_MIN);
+    budgets[0].settle(TURN_PACKETS_MIN, false);
+    expect(turns.taken).toBe(TURN_PACKETS_MIN);
+    budgets[0].settle(TURN_PACKETS_MIN, true);
     expect([turns.taken, budgets[0].takesTurns, budgets[0].windowPackets]).toEqual([0, false, 2]);
     budgets[0].settle(1, false);
     expect([turns.taken, budgets[0].takesTurns]).toEqual([1, true]);
   });
 
   it('wakes who waits for a turn and needs none any more: its peer is silent', () => {
-    const { budgets } = pool(TURN_PACKETS * 2, 20);
+    const { budgets } = pool(TURN_PACKETS_MIN * 2, 20);
     budgets[0].turnPackets(never);
     budgets[1].turnPackets(never);
     const woken: string[] = [];
@@ -102,9 +178,9 @@ describe('a pool of turns', () => {
   });
 
   it('has its part of the socket, whatever others were told', () => {
-    const { budgets } = pool(1024, 512, 1024);
+    const { turns, budgets } = pool(1024, 512, 1024);
     const got = budgets.map((budget) => budget.turnPackets(never)).filter((packets) => packets > 0);
-    expect(got).toHaveLength(512 / TURN_PACKETS);
+    expect(got).toHaveLength(512 / turns.turnPackets);
   });
 });
 
@@ -181,14 +257,14 @@ describe('a crowd of queue pairs', () => {
     async (qps, budget) => {
       const { inFlightMax } = await crowd(qps, { budget, packets: 9, messages: 4, delayNs: 200_000 });
       expect(inFlightMax).toBeLessThanOrEqual(budget);
-      expect(inFlightMax).toBeGreaterThan(budget - TURN_PACKETS);
+      expect(inFlightMax).toBeGreaterThan(budget - TURN_PACKETS_MIN);
     },
   );
 
   it('of single packets fills the socket, too', async () => {
     const { inFlightMax } = await crowd(120, { budget: 96, packets: 1, messages: 2, delayNs: 200_000 });
     expect(inFlightMax).toBeLessThanOrEqual(96);
-    expect(inFlightMax).toBeGreaterThan(96 - TURN_PACKETS);
+    expect(inFlightMax).toBeGreaterThan(96 - TURN_PACKETS_MIN);
   });
 
   it('is the former one at a socket of fewer packets than two turns: twice as many in flight as it holds', async () => {
@@ -220,7 +296,7 @@ describe('queue pairs whose peer is silent', () => {
       others.push(qp);
     }
     for (const qp of others.slice(0, 2)) qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
-    expect(nic.take()).toHaveLength(2 * TURN_PACKETS);
+    expect(nic.take()).toHaveLength(2 * TURN_PACKETS_MIN);
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
     expect(nic.take()).toHaveLength(0);
     return { nic, others };
@@ -230,14 +306,14 @@ describe('queue pairs whose peer is silent', () => {
     const { nic } = await silentCrowd();
     const sent = nic.advance(80e6); // One timeout of 67 ms.
     // One packet of each silent one, again, and a turn of the one that waited.
-    expect(sent).toHaveLength(2 + TURN_PACKETS);
-    nic.ack(TURN_PACKETS - 1);
+    expect(sent).toHaveLength(2 + TURN_PACKETS_MIN);
+    nic.ack(TURN_PACKETS_MIN - 1);
     expect(nic.take().map(({ at }) => at)).toEqual([16, 17, 18, 19]);
   });
 
   it('free their room when they go to ERR', async () => {
     const { nic, others } = await silentCrowd();
     await others[0].modify({ state: 'ERR' });
-    expect(nic.take().map(({ at }) => at)).toEqual(Array.from({ length: TURN_PACKETS }, (_, at) => at));
+    expect(nic.take().map(({ at }) => at)).toEqual(Array.from({ length: TURN_PACKETS_MIN }, (_, at) => at));
   });
 });
