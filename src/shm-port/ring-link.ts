@@ -44,6 +44,7 @@ export class RingLink {
   #offers = 0;
   #nextOfferNs = 0;
   #checkedNs = 0;
+  #hasDied = false;
   #fullSinceNs = Number.POSITIVE_INFINITY;
   #isOpen = false;
   #hasNews = false;
@@ -100,10 +101,11 @@ export class RingLink {
   /** The peer has left, died, or written what cannot be: the link is of no use any more. */
   isOver(nowNs: number): boolean {
     if (this.#hasGivenUp) return false;
-    if (this.#writer.isOver) return true;
+    if (this.#writer.isOver || this.#hasDied) return true;
     if (!this.#isOpen || nowNs - this.#checkedNs < CHECK_NS) return false;
     this.#checkedNs = nowNs;
-    return !isAlive(this.#writer.readerPid);
+    this.#hasDied = !isAlive(this.#writer.readerPid); // Whoever asks next must hear it, too.
+    return this.#hasDied;
   }
 
   /** As {@link RingWriter.lend}. */
