@@ -90,9 +90,9 @@ const IN_FLIGHT = 4;
 const psk = { identity: 'bench', key: new Uint8Array(32).fill(3) };
 
 /** @type {Record<string, {options: object, cipher?: string}>} */
-const WAYS = { plain: { options: { io: 'auto' } } };
+const WAYS = { plain: { options: { io: 'mmsg' } } };
 for (const { name } of CIPHERS) {
-  if (name !== 'node:crypto') WAYS[`protected, ${name}`] = { options: { io: 'auto', secure: { psk } }, cipher: name };
+  if (name !== 'node:crypto') WAYS[`protected, ${name}`] = { options: { io: 'mmsg', secure: { psk } }, cipher: name };
 }
 WAYS['plain, no native calls'] = { options: { native: 'off' } };
 WAYS['protected, no native calls'] = { options: { native: 'off', secure: { psk } } };

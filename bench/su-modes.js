@@ -44,7 +44,7 @@ const { values } = parseArgs({
   options: {
     reps: { type: 'string', default: '7' },
     iterations: { type: 'string', default: '100' },
-    io: { type: 'string', default: 'auto' },
+    io: { type: 'string', default: 'mmsg' },
     engine: { type: 'string', default: 'inline' },
     serve: { type: 'boolean', default: false }, // What this file starts itself with, for the reader's process.
     json: { type: 'boolean', default: false },
@@ -54,7 +54,7 @@ const { values } = parseArgs({
 const quantile = (/** @type {number[]} */ numbers, /** @type {number} */ q) =>
   numbers.toSorted((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(q * numbers.length))];
 
-const { io, engine } = /** @type {{io: 'auto', engine: 'inline'}} */ (values);
+const { io, engine } = /** @type {{io: 'mmsg', engine: 'inline'}} */ (values);
 const openEndpointDevice = () => openDevice({ address: HOST, udpPort: 0, io, engine });
 
 /** Readers that answer every message with one byte, one a mode; tells the parent their ports. */

@@ -22,7 +22,7 @@ const { values } = parseArgs({
     reps: { type: 'string', default: '5' },
     total: { type: 'string', default: String(2 ** 30) },
     blocks: { type: 'string', default: '16' },
-    io: { type: 'string', default: 'auto' },
+    io: { type: 'string', default: 'mmsg' },
     engine: { type: 'string', default: 'worker' },
     json: { type: 'boolean', default: false },
   },

@@ -40,7 +40,12 @@ export function addIoNicOptions(command: Command): Command {
 function addNicOptionsWith(command: Command, setDefault: (engine: Option) => Option): Command {
   const engine = new Option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`);
   return command
-    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams are sent and received`, choiceOption(PORT_IOS), 'auto')
+    .option(
+      '--io <way>',
+      `${PORT_IOS.join(', ')}: how datagrams are sent and received; auto: through memory shared with a peer of the same user on this host, else mmsg or dgram`,
+      choiceOption(PORT_IOS),
+      'auto',
+    )
     .addOption(setDefault(engine.argParser(choiceOption(ENGINES))))
     .option('--no-spin', 'worker engine: sleep at once, without polling first');
 }

@@ -51,11 +51,6 @@ export interface PortOptions {
   readonly native?: 'auto' | 'off';
   /** How datagrams get in and out of a UDP port: {@link PortIo}. Default dgram on the caller's event loop. */
   readonly io?: PortIo;
-  /**
-   * With `io: 'auto'`: packets go through memory shared with a peer of the same user on this host once an exchange has found that both ends want it, or say `shm`. Not with `loss`,
-   * `pcap` or `trace`, nor where packets are protected: those go by UDP. Default false.
-   */
-  readonly sharesMemory?: boolean;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
   readonly loss?: string;
   /** Seed of random fault rules. Default 1. */
@@ -211,7 +206,7 @@ async function makeBatchedPort(
   driving: 'itself' | 'polled',
   isBare: boolean,
 ): Promise<BatchedPort | undefined> {
-  const { io = 'dgram', native, udpPort, sharesMemory } = options;
+  const { io = 'dgram', native, udpPort } = options;
   if (native === 'off') {
     if (io !== 'mmsg' && io !== 'shm') return undefined;
     throw new RoceError('ERR_ROCE_CONFLICT', `${io} is made of native calls`, "leave native: 'off' out");
@@ -221,8 +216,7 @@ async function makeBatchedPort(
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   const borrows = isBare; // What stands around a port reads the slots.
   // Whoever watches packets, or has them lost, means those of the network.
-  const sharing =
-    io === 'shm' || (io === 'auto' && sharesMemory === true && isBare) ? await loadSharing(io) : undefined;
+  const sharing = io === 'shm' || (io === 'auto' && isBare) ? await loadSharing(io) : undefined;
   if (sharing === undefined) return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const ring = { random: systemRandom(), streams: borrows };
   const port =

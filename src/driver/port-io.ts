@@ -7,13 +7,14 @@ import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
 export const PORT_IOS = ['auto', 'dgram', 'mmsg', 'shm'] as const;
 /**
  * `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `shm`: mmsg, and memory shared with peers of the same
- * user on this host that share memory, too. `auto`: mmsg where it can be had.
+ * user on this host that say shm or auto. `auto`: mmsg where it can be had, and memory shared with such a peer once an exchange has found that both ends can; not with `secure`,
+ * nor with `loss`, `pcap` or `trace`, which are about the packets of a network.
  */
 export type PortIo = (typeof PORT_IOS)[number];
 
 /** The way that was taken. */
 export interface ChosenIo {
-  /** Never `auto`. */
+  /** Never `auto`: whether memory is shared, each exchange finds. */
   readonly io: 'dgram' | 'mmsg' | 'shm';
   /** For people: why it is not mmsg although that was welcome. */
   readonly reason: string | undefined;

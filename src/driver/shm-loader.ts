@@ -1,4 +1,4 @@
-/** Where devices with `io: 'shm'` or `sharesMemory` get their port from: a twentieth of the library. */
+/** Where devices with `io: 'shm'` or `'auto'` get their port from: a twentieth of the library. */
 
 import { OptionalPart } from '../core/optional-part.js';
 

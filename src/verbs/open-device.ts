@@ -59,7 +59,6 @@ const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
   frame: true,
   native: true,
   io: true,
-  sharesMemory: true,
   loss: true,
   seed: true,
   pcap: true,

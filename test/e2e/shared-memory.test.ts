@@ -54,8 +54,8 @@ describe.runIf(isBuilt && batchedUdpAvailable() === undefined)('--io shm between
     expect(await server.ended()).toBe(0);
   });
 
-  it('ends when the peer is killed, as over UDP', async () => {
-    const { server, client } = await pair(['--io', 'shm'], ['--io', 'shm', '-s', '1MiB', '-D', '20s']);
+  it.each(['shm', 'auto'])('ends when the peer is killed, as over UDP, with %s', async (io) => {
+    const { server, client } = await pair(['--io', io], ['--io', io, '-s', '1MiB', '-D', '20s']);
     await expect.poll(() => ringsOf(client), { timeout: 20_000 }).toBe(2);
     server.kill('SIGKILL');
     expect(await client.ended()).not.toBe(0);
@@ -77,28 +77,35 @@ const PLACES = [
   ['of another user', isUsable ? elsewhere('setpriv', '--reuid', '65534', '--clear-groups') : undefined],
 ] as const;
 
-describe.runIf(isUsable)('--io shm', () => {
-  describe.each(PLACES)('speaks UDP where one of the processes is %s', (_, prefix) => {
-    it.skipIf(prefix === undefined)('and verified data arrive', async () => {
+describe.runIf(isUsable)('without --io, two processes', () => {
+  it.each(['inline', 'worker'])('share memory and say so, with the NIC %s', async (engine) => {
+    const options = ['--engine', engine];
+    const { server, client } = await pair(options, [...options, '-s', '1MiB', '-D', '2s']);
+    await expect.poll(() => [ringsOf(server), ringsOf(client)], { timeout: 20_000 }).toEqual([2, 2]);
+    expect(await client.ended()).toBe(0);
+    expect(JSON.parse(client.stdout)).toMatchObject({ verified: true, io: 'shm' });
+    expect(await server.ended()).toBe(0);
+    expect(JSON.parse(server.stdout)).toMatchObject({ io: 'shm' });
+    expect(JSON.parse(server.stdout).counters).not.toHaveProperty('out_of_sequence');
+  });
+
+  it.each<[string, string[]]>([
+    ['says --io mmsg', ['--io', 'mmsg']],
+    ['has fault rules', ['--loss', 'every=1000']],
+  ])('speak UDP where one of them %s', async (_, options) => {
+    const { server, client } = await pair(options, ['-s', '1MiB', '-D', '1s']);
+    expect(await client.ended()).toBe(0);
+    expect(JSON.parse(client.stdout)).toMatchObject({ verified: true, io: 'mmsg' });
+    expect(await server.ended()).toBe(0);
+    expect(JSON.parse(server.stdout)).toMatchObject({ io: 'mmsg' });
+  });
+
+  describe.each(PLACES)('speak UDP where one of them is %s', (_, prefix) => {
+    it.skipIf(prefix === undefined)('and never wait for memory', async () => {
       const port = String(tcpPort++);
-      const server = start('bw', 'write', '-p', port, '--bind', SERVER, '--io', 'shm', '--json');
+      const server = start('bw', 'write', '-p', port, '--bind', SERVER, '--json');
       await server.writes('stderr', /waiting for/);
-      const args = [
-        'bw',
-        'write',
-        SERVER,
-        '-p',
-        port,
-        '--bind',
-        CLIENT,
-        '-s',
-        '1MiB',
-        '-n',
-        '20',
-        '--io',
-        'shm',
-        '--json',
-      ];
+      const args = ['bw', 'write', SERVER, '-p', port, '--bind', CLIENT, '-s', '1MiB', '-n', '20', '--json'];
       const client: ChildProcess = spawn(prefix![0], [...prefix!.slice(1), process.execPath, MAIN, ...args]);
       let text = '';
       client.stdout!.setEncoding('utf8').on('data', (piece: string) => {

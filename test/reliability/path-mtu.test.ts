@@ -18,7 +18,7 @@ const BYTES = 20_000;
 const ENGINES = [
   ['inline, node:dgram', { engine: 'inline', io: 'dgram' }],
   ['inline, sendmmsg', { engine: 'inline', io: 'mmsg' }],
-  ['worker', { engine: 'worker' }],
+  ['worker', { engine: 'worker', io: 'mmsg' }],
 ] as const;
 
 /** A user that may make a network namespace, and the tools for it. */

@@ -1,4 +1,4 @@
-/** `sharesMemory` on real sockets: who shares memory, and who speaks UDP as with `io: 'mmsg'`. */
+/** `io: 'auto'` on real sockets: who shares memory, and who speaks UDP as with `io: 'mmsg'`. */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,20 +42,19 @@ async function talk(server: Partial<DeviceOptions>, client: Partial<DeviceOption
 
 const YES = [true, true];
 const NO = [false, false];
-const auto = { io: 'auto', sharesMemory: true } as const;
+const auto = { io: 'auto' } as const;
 const psk = [{ identity: 'us', key: new Uint8Array(32).fill(7) }];
 
-describe.skipIf(batchedUdpAvailable() !== undefined)("io: 'auto' with sharesMemory (needs koffi on Linux)", () => {
+describe.skipIf(batchedUdpAvailable() !== undefined)("io: 'auto' (needs koffi on Linux)", () => {
   it('shares memory with a peer of the same user on this host', async () => expect(await talk(auto)).toEqual(YES));
 
-  it.skipIf(!isBuilt)('does so from workers', async () => {
-    expect(await talk({ ...auto, engine: 'worker' }, auto)).toEqual(YES);
+  it.skipIf(!isBuilt)('does so from workers, whose default it is', async () => {
+    expect(await talk({ engine: 'worker' }, auto)).toEqual(YES);
   });
 
   it('shares with a peer that says shm', async () => expect(await talk(auto, { io: 'shm' })).toEqual(YES));
 
   it.each<[string, Partial<DeviceOptions>]>([
-    ['one end does not want it', { io: 'auto' }],
     ['one end says mmsg', { io: 'mmsg' }],
     ['one end says dgram', { io: 'dgram' }],
     ['one end has no koffi', { native: 'off', io: 'dgram' }],
