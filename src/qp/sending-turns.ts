@@ -66,7 +66,7 @@ class Line {
 export class TurnPool {
   /** Packets that the socket can hold. */
   readonly limitPackets: number;
-  /** Packets of a turn. */
+  /** Packets of a turn, 16 to 32. */
   readonly turnPackets: number;
   /** All that send to the socket, also those that were told another number. */
   readonly sharers: Sharers;
