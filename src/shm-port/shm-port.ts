@@ -149,10 +149,9 @@ class ShmPort implements SharedMemoryPort {
     return this.#copying === 'as usual' ? undefined : this.#copying;
   }
 
-  /** A port that may never share memory is described by its socket. */
   get description(): string {
     const { description } = this.#base;
-    if (this.#isNamed) return description;
+    if (this.#isNamed) return `${description}, shared memory where both ends can`;
     return `${description}, shared memory on this host${this.#copying === 'as usual' ? '' : ' past the cache'}`;
   }
 
