@@ -49,7 +49,10 @@ export interface PortOptions {
   };
   /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
-  /** How datagrams get in and out of a UDP port: {@link PortIo}. Default dgram on the caller's event loop. */
+  /**
+   * How datagrams get in and out of a UDP port. `dgram`: node:dgram. `mmsg`: batched, Linux with koffi. `shm`: mmsg, and memory shared with peers of this user on this host. `auto`: mmsg
+   * where it can be had, and shared memory where an exchange finds that both ends can. Default dgram on the caller's event loop.
+   */
   readonly io?: PortIo;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
   readonly loss?: string;
