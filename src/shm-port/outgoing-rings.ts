@@ -124,6 +124,11 @@ export class OutgoingRings {
     return this.#links.length === 0;
   }
 
+  /** There is no room for a further link. */
+  get isFull(): boolean {
+    return this.#links.length === PEERS_MAX;
+  }
+
   /** Whether this peer is offered a ring, or has taken one. */
   hasLinkTo(address: IpAddress, port: number): boolean {
     return this.#linkOf(address, port) !== undefined;
@@ -149,13 +154,24 @@ export class OutgoingRings {
     if (link !== undefined) this.#drop(link);
   }
 
+  /** The peer has no room for a ring: nobody waits for it to take this one. One that it reads stays. */
+  refusedBy(address: IpAddress, port: number): void {
+    const link = this.#linkOf(address, port);
+    if (link !== undefined && !link.isOpen) link.giveUp();
+  }
+
+  /** The peer has taken none of the offers, or refused. */
+  hasGivenUpOn(address: IpAddress, port: number): boolean {
+    return this.#linkOf(address, port)?.hasGivenUp === true;
+  }
+
   /** Gives up the rings of peers that have left, or died. */
   dropOver(nowNs: number): void {
     for (const link of [...this.#links]) if (link.isOver(nowNs)) this.#drop(link);
   }
 
   #makeLink(destination: IpAddress, port: number): RingLink | undefined {
-    if (this.#links.length === PEERS_MAX || !this.isLocal(destination)) return undefined;
+    if (this.isFull || !this.isLocal(destination)) return undefined;
     const link = new RingLink(this.#surroundings, destination, port, this.#surroundings.random.u32() | 0);
     this.#links.push(link);
     return link;
@@ -177,7 +193,7 @@ export class OutgoingRings {
     return isLocal;
   }
 
-  /** A peer has offered a ring, so it knows rings: it is offered one again. */
+  /** A peer has offered a ring, or says that it shares memory: it is offered one again. */
   heardFrom(address: IpAddress, port: number): void {
     const link = this.#linkOf(address, port);
     if (link?.hasGivenUp) this.#drop(link);

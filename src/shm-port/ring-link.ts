@@ -71,12 +71,17 @@ export class RingLink {
   offer(nowNs: number): Introduction | undefined {
     if (this.#isOpen || this.#hasGivenUp || nowNs < this.#nextOfferNs) return undefined;
     if (this.#offers === OFFERS_MAX) {
-      this.close();
-      this.#hasGivenUp = true;
+      this.giveUp();
       return undefined;
     }
     this.#nextOfferNs = nowNs + OFFER_PAUSE_NS * 2 ** this.#offers++;
     return { pid: process.pid, fd: this.#segment.fd, nonce: this.#nonce };
+  }
+
+  /** The peer is not offered the ring any more, and everything goes to it through the socket. */
+  giveUp(): void {
+    this.close();
+    this.#hasGivenUp = true;
   }
 
   /** The peer is there now: earlier offers were perhaps made to nobody. */

@@ -17,7 +17,7 @@ import { appendSlot } from '../port/append-slot.js';
 import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../port/datagram.js';
 import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
-import { type Introduction, readGreeting } from './introduction.js';
+import { DOORBELL_BYTES, type Introduction, readGreeting, writeRefusal } from './introduction.js';
 import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
 import { RING_SLOTS } from './packet-ring.js';
 import type { Copying } from './ring-batch.js';
@@ -229,7 +229,8 @@ class ShmPort implements SharedMemoryPort {
   async share(address: IpAddress, udpPort: number): Promise<boolean> {
     const { nowNs } = this.#options;
     const endNs = nowNs() + SHARE_PATIENCE_NS;
-    while (!this.#isClosed && nowNs() < endNs) {
+    this.#outgoing.heardFrom(address, udpPort);
+    while (!this.#isClosed && nowNs() < endNs && !this.#outgoing.hasGivenUpOn(address, udpPort)) {
       if (!this.#isReading) this.#forgetOver(nowNs());
       if (!this.#outgoing.offer(address, udpPort, nowNs())) return false;
       if (this.#waiting.length === 0) this.#openThoseRead(nowNs());
@@ -366,7 +367,8 @@ class ShmPort implements SharedMemoryPort {
       return;
     }
     this.#own.rxDatagrams--;
-    if (greeting !== 'doorbell') this.#onIntroduction(greeting, datagram);
+    if (greeting === 'refusal') this.#outgoing.refusedBy(datagram.source, datagram.sourcePort);
+    else if (greeting !== 'doorbell') this.#onIntroduction(greeting, datagram);
     if (this.#options.polled === true) return;
     this.#isReadingSocket = true;
     this.#turn(); // The socket is read in a turn of the loop, too.
@@ -375,9 +377,14 @@ class ShmPort implements SharedMemoryPort {
 
   /** A peer offers a ring. What cannot be opened is passed over: the peer goes on by the socket. */
   #onIntroduction(introduction: Introduction, { source, sourcePort }: RxDatagram): void {
-    if (this.#incoming.isFull || !this.#outgoing.isLocal(source)) return;
-    if (this.#isNamed && !this.#outgoing.hasLinkTo(source, sourcePort)) return;
+    if (!this.#outgoing.isLocal(source)) return;
+    const isWelcome = !this.#isNamed || this.#outgoing.hasLinkTo(source, sourcePort);
+    if (!isWelcome && !this.#outgoing.isFull) return; // It may be named yet.
     if (!this.#introductionPace.take(this.#options.nowNs())) return;
+    if (!isWelcome || this.#incoming.isFull) {
+      this.#greet(source, sourcePort, DOORBELL_BYTES, writeRefusal); // It need not wait.
+      return;
+    }
     const { address: reader, udpPort: readerPort } = this.#base;
     if (this.#incoming.open(introduction, { writer: source, writerPort: sourcePort, reader, readerPort }))
       this.#outgoing.heardFrom(source, sourcePort);

@@ -301,6 +301,23 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
         expect(lends()).toBe(true);
       }));
 
+    it.each([
+      ['has no room for a further ring says so, and nobody waits', PEERS_MAX, false],
+      ['has room for one more takes it', PEERS_MAX - 1, true],
+    ])('that %s', (_, others, shares) =>
+      withPorts([named(A), named(B)] as const, async (a, b) => {
+        // Peers that are not there are offered rings until the patience with them is over.
+        const nobody = Array.from({ length: others }, (_, i) => a.share(C, 20_000 + i));
+        let isOver = false;
+        void Promise.race(nobody).then(() => {
+          isOver = true;
+        });
+        expect(await Promise.all([b.share(A, a.udpPort), a.share(B, b.udpPort)])).toEqual([shares, shares]);
+        expect(isOver).toBe(false);
+        await Promise.all(nobody);
+      }),
+    );
+
     it('shares with many peers, one after the other: who has left makes room', () =>
       withPorts([named(A)] as const, async (a) => {
         for (let i = 0; i < 2 * PEERS_MAX + 1; i++) {
