@@ -14,7 +14,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { AIMS } from './aims/list.js';
 import { hasNativeCrc, machineText, portLines, thisMachine } from './aims/machine.js';
-import { diskStep, firstTouchStep, gatewayStep, idleStep } from './aims/processes.js';
+import { diskStep, FIRST_TOUCH_CODE, firstTouchStep, gatewayStep, idleStep } from './aims/processes.js';
 import { runSteps } from './aims/repetitions.js';
 import { Samples } from './aims/samples.js';
 import { verdictOn, verdictTable } from './aims/verdict.js';
@@ -58,7 +58,7 @@ const only = args.only?.split(',');
 const steps = [
   ...peerSteps(),
   diskStep(DISK_CELL),
-  ...engines.flatMap((engine) => [true, false].map((isCold) => firstTouchStep(engine, isCold))),
+  ...engines.flatMap((engine) => Object.keys(FIRST_TOUCH_CODE).map((code) => firstTouchStep(engine, code))),
   gatewayStep(GATEWAY_SECONDS),
   idleStep(IDLE_SECONDS),
 ].filter((step) => only === undefined || step.samples.some((name) => only.some((part) => name.startsWith(part))));

@@ -2,9 +2,9 @@
 /**
  * What the first use of memory costs: two processes with a region each; one WRITEs 4 MiB messages over all of it, three times. The first pass meets pages that
  * nobody has touched, unless the library made them with the region (`--memory own`: it did not, the program brought the memory); the last is the steady rate.
- * Before them 64 MiB go through a small region, so that the code is warm; `--cold` leaves that to the first pass.
+ * Before them 64 MiB go through a small region, so that the code is warm; `--cold` leaves that to the first pass, `--warm-up MS` to `warmUp`, at both ends.
  *
- *   node bench/first-touch.js [--mib 256] [--reps 5] [--engine worker|inline] [--cold] [--json]
+ *   node bench/first-touch.js [--mib 256] [--reps 5] [--engine worker|inline] [--cold | --warm-up 1000] [--json]
  */
 
 import { fork } from 'node:child_process';
@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Access, checkCompletion, IpAddress, openDevice } from '../dist/index.js';
+import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../dist/index.js';
 
 const SELF = fileURLToPath(import.meta.url);
 const MESSAGE_BYTES = 4 << 20;
@@ -28,12 +28,16 @@ const { values } = parseArgs({
     engine: { type: 'string', default: 'worker' },
     memory: { type: 'string', default: 'library' },
     cold: { type: 'boolean', default: false },
+    'warm-up': { type: 'string' },
     json: { type: 'boolean', default: false },
     role: { type: 'string', default: 'main' },
   },
 });
 const messages = (Number(values.mib) << 20) / MESSAGE_BYTES;
 const engine = /** @type {'inline' | 'worker'} */ (values.engine);
+
+const { 'warm-up': warmUpMs } = values;
+const code = warmUpMs !== undefined ? 'warmed up' : values.cold ? 'cold' : 'warm';
 
 const cpuSeconds = () => {
   const { user, system } = process.cpuUsage();
@@ -46,6 +50,7 @@ async function endpoint(
   /** @type {import('node:child_process').ChildProcess | NodeJS.Process} */ peerProcess,
 ) {
   const device = await openDevice({ address, engine, io: 'auto', udpPort: 0 });
+  if (warmUpMs !== undefined) await warmUp(device, { durationMs: Number(warmUpMs) });
   const pd = await device.createPd();
   const cq = await device.createCq(64);
   const qp = await pd.createQp({ sendCq: cq });
@@ -103,7 +108,7 @@ async function client() {
     const [{ cpu }] = await once(serving, 'message');
     return cpu + cpuSeconds();
   };
-  if (!values.cold) await write(WARM_UP_MESSAGES, small, peer.small);
+  if (code === 'warm') await write(WARM_UP_MESSAGES, small, peer.small);
   const passes = [];
   for (let pass = 0; pass < PASSES; pass++) {
     const before = { cpu: await cpuOfBoth(), ms: performance.now() };
@@ -120,13 +125,14 @@ async function client() {
 const median = (/** @type {number[]} */ list) => [...list].sort((x, y) => x - y)[list.length >> 1];
 
 async function main() {
+  const startOptions = [...(values.cold ? ['--cold'] : []), ...(warmUpMs === undefined ? [] : ['--warm-up', warmUpMs])];
   const reps = [];
   for (let rep = 0; rep < Number(values.reps); rep++) {
     /** @type {any} */
     const result = {};
     // In turn, so that what else the machine does meets both.
     for (const memory of ['library', 'own']) {
-      const options = ['--mib', values.mib, '--engine', engine, '--memory', memory, ...(values.cold ? ['--cold'] : [])];
+      const options = ['--mib', values.mib, '--engine', engine, '--memory', memory, ...startOptions];
       const child = fork(SELF, ['--role', 'client', ...options]);
       [result[memory]] = await once(child, 'message');
       await once(child, 'exit');
@@ -148,9 +154,9 @@ async function main() {
       retransmitted: median(reps.map((rep) => rep[memory].retransmitted)),
     };
   });
-  if (values.json) return console.log(JSON.stringify({ node: process.version, engine, cold: values.cold, rows, reps }));
+  if (values.json) return console.log(JSON.stringify({ node: process.version, engine, code, rows, reps }));
   console.log(
-    `node ${process.version}, mmsg/${engine}, WRITE, ${values.mib} MiB a pass, ${values.cold ? 'cold' : 'warm'} code, medians of ${values.reps}`,
+    `node ${process.version}, mmsg/${engine}, WRITE, ${values.mib} MiB a pass, code ${code}, medians of ${values.reps}`,
   );
   for (const row of rows) {
     console.log(

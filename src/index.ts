@@ -44,6 +44,7 @@ export type { ConnectionStream, StreamOptions } from './cm/stream/duplex.js';
 export type { WebStreams } from './cm/stream/web.js';
 export type { CmTiming } from './cm/timing.js';
 export type { Destination } from './cm/transport.js';
+export { type WarmUpOptions, warmUp } from './cm/warm-up.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';
 export { WaitEnded, type WaitOptions } from './core/wait.js';

@@ -31,6 +31,17 @@ const bulk = (aim, ways, { kinds, bars }) =>
       })),
     ),
   );
+/**
+ * Rates of the first GiB behind `warmUp`, with the fastest CRC-32. @param {string} aim @param {string[]} ways @param {number} atLeast
+ */
+const bulkWarmedUp = (aim, ways, atLeast) =>
+  ways.map((way) => ({
+    aim: `${aim}, libdeflate or ISA-L, warmed up`,
+    of: `bulk: rocev2 ${way}, warmed up`,
+    to: `bulk: ${NET}`,
+    native: true,
+    atLeast,
+  }));
 const RATES = /** @type {const} */ (['value', 'steady']);
 const CPUS = /** @type {const} */ (['cpu', 'steadyCpu']);
 
@@ -75,11 +86,12 @@ const diskCpu = [1, 16].flatMap((depth) =>
 /** All aims, in the order in which they are printed. @type {readonly Aim[]} */
 export const AIMS = [
   ...bulk('WRITE of 4 MiB to node:net framed', BULK, { kinds: RATES, bars: [{ atLeast: 1 }, { atLeast: 1.2 }] }),
+  ...bulkWarmedUp('WRITE of 4 MiB to node:net framed', BULK, 1.2),
   ...bulk('processor time a GiB, both ends, to node:net', BULK, {
     kinds: CPUS,
     bars: [{ atMost: 1 }, { atMost: 0.8 }],
   }),
-  ...['code cold', 'code warm'].flatMap((code) =>
+  ...['code cold', 'code warm', 'code warmed up'].flatMap((code) =>
     ['mmsg/inline', 'mmsg/worker'].map((way) => ({
       aim: `first 256 MiB, of the steady rate, ${code}`,
       of: `first touch: ${way}, ${code}`,
@@ -110,6 +122,7 @@ export const AIMS = [
     kinds: RATES,
     bars: [{ atLeast: 1.6 }, { atLeast: 2.5 }],
   }),
+  ...bulkWarmedUp('shared memory: WRITE of 4 MiB to node:net framed', ['shm/inline, spins', 'shm/worker, spins'], 2.5),
   ...['write', 'read'].map((op) => ({
     aim: `shared memory: one-sided ${op.toUpperCase()} of 4 KiB, spinning`,
     of: `${op}: rocev2 shm/inline, spins`,

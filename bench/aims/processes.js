@@ -52,10 +52,13 @@ export function diskStep(duration) {
   };
 }
 
-/** The rate of the first pass over fresh memory, of that of the last one. @param {'inline' | 'worker'} engine @param {boolean} isCold @returns {Step} */
-export function firstTouchStep(engine, isCold) {
-  const name = `first touch: mmsg/${engine}, code ${isCold ? 'cold' : 'warm'}`;
-  const options = ['--mib', '256', '--engine', engine, '--memory', 'library', ...(isCold ? ['--cold'] : [])];
+/** What has been done for the code before the first pass: nothing, 64 MiB to the peer, or `warmUp` of one second. @type {Readonly<Record<string, readonly string[]>>} */
+export const FIRST_TOUCH_CODE = { cold: ['--cold'], warm: [], 'warmed up': ['--warm-up', '1000'] };
+
+/** The rate of the first pass over fresh memory, of that of the last one. @param {'inline' | 'worker'} engine @param {string} code of FIRST_TOUCH_CODE @returns {Step} */
+export function firstTouchStep(engine, code) {
+  const name = `first touch: mmsg/${engine}, code ${code}`;
+  const options = ['--mib', '256', '--engine', engine, '--memory', 'library', ...FIRST_TOUCH_CODE[code]];
   return {
     name,
     samples: [name],

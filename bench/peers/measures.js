@@ -17,6 +17,12 @@ const ours = (engine, io, spin = false) => ({
 });
 /** The same with the CRC-32 of npm. @param {Competitor} competitor */
 const withNpmCrc = (competitor) => ({ ...competitor, name: `${competitor.name}, ${NPM_CRC}`, crc: NPM_CRC });
+/** The same after `warmUp`. @param {Competitor} competitor */
+const warmedUp = (competitor) => ({
+  ...competitor,
+  name: `${competitor.name}, warmed up`,
+  options: { ...competitor.options, warmUpMs: 1000 },
+});
 const OURS = [
   ours('inline', 'dgram'),
   ours('worker', 'dgram', true),
@@ -35,6 +41,12 @@ const OURS_BY_NPM = [
   ours('inline', 'shm', true),
   ours('worker', 'shm', true),
 ].map(withNpmCrc);
+const OURS_WARMED_UP = [
+  ours('inline', 'mmsg'),
+  ours('worker', 'mmsg', true),
+  ours('inline', 'shm', true),
+  ours('worker', 'shm', true),
+].map(warmedUp);
 const THEIRS = ['net', 'http2', 'ws', 'grpc', 'udx'].map((transport) => ({ name: NAMES()[transport], transport }));
 
 function NAMES() {
@@ -101,6 +113,7 @@ export function measures({ bulkBytes, seconds }) {
           measure: 'oneWay',
           with: ['udx', 'grpc', 'ws'].includes(c.transport) ? slow : bulkThenSteady,
         })),
+        ...OURS_WARMED_UP.map((c) => ({ ...c, measure: 'oneWay', with: bulk })),
         {
           name: 'bare datagrams, what arrived',
           transport: 'dgram',

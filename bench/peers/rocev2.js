@@ -3,7 +3,7 @@
 
 import { crc32 } from 'node:zlib';
 import { AdaptiveSpin } from '../../dist/core/adaptive-spin.js';
-import { Access, checkCompletion, IpAddress, openDevice } from '../../dist/index.js';
+import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../../dist/index.js';
 import { jain, percentiles } from './percentiles.js';
 import { phasesOf } from './phases.js';
 
@@ -24,6 +24,7 @@ const NS_PER_MS = 1e6;
  * @property {'inline' | 'worker'} engine
  * @property {'dgram' | 'mmsg' | 'shm'} io
  * @property {boolean} spin
+ * @property {number} [warmUpMs] milliseconds of messages of the device to itself before all others
  * @property {number} messageBytes
  * @property {number} messages
  * @property {number} warmUp messages before those that count
@@ -40,8 +41,9 @@ const NS_PER_MS = 1e6;
  * @param {string} address @param {number} access @param {Rocev2Options} options
  */
 async function endpoint(address, access, options) {
-  const { engine, io, spin, messageBytes, qps = 1, loss } = options;
+  const { engine, io, spin, warmUpMs, messageBytes, qps = 1, loss } = options;
   const device = await openDevice({ address, engine, io, spin, ...(loss !== undefined && { loss }) });
+  if (warmUpMs !== undefined) await warmUp(device, { durationMs: warmUpMs });
   const pd = await device.createPd();
   const cq = await device.createCq(16 * 1024);
   const recvCq = await device.createCq(1024);

@@ -32,6 +32,10 @@ export class InlineEngine extends Engine {
     return this.#opened.resolve(address, sharingPort);
   }
 
+  override unshare(address: IpAddress, udpPort: number): void {
+    this.#opened.unshare(address, udpPort);
+  }
+
   override get memoryDomain(): string | undefined {
     return this.#opened.memoryDomain;
   }

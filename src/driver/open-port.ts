@@ -84,6 +84,8 @@ export interface OpenPort {
   readonly protection: SecurePort | undefined;
   /** See `EngineLink.resolve`. */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
+  /** See `EngineLink.unshare`. */
+  unshare(address: IpAddress, udpPort: number): void;
   /** See `EngineLink.memoryDomain`. */
   readonly memoryDomain: string | undefined;
   /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
@@ -153,8 +155,9 @@ export async function openPort(
     protection,
     resolve: async (peer, sharingPort) => {
       await framePort?.resolve(peer);
-      return sharingPort !== undefined && udp?.share !== undefined && (await udp.share(peer, sharingPort));
+      return sharingPort !== undefined && (await udp?.sharing?.share(peer, sharingPort)) === true;
     },
+    unshare: (peer, itsPort) => udp?.sharing?.unshare(peer, itsPort),
     memoryDomain: udp?.memoryDomain,
     surroundings: framePort === undefined ? new UdpSurroundings(port.address, port.udpPort) : undefined,
     close: async () => {
@@ -199,7 +202,8 @@ async function protect(port: Port, { io, frame, native }: PortOptions, mode: Pro
 /** A batched port, and how it shares memory if it can. */
 interface BatchedPort {
   readonly port: BatchedUdpPort;
-  readonly share?: SharedMemoryPort['share'];
+  /** The same port, if it shares memory. */
+  readonly sharing?: SharedMemoryPort;
   readonly memoryDomain?: string | undefined;
 }
 
@@ -226,7 +230,7 @@ async function makeBatchedPort(
     io === 'shm'
       ? sharing.openShmPort({ ...batched, ...ring })
       : sharing.openShmPort({ ...batched, ...ring, borrows, offers: 'named' });
-  return { port, share: (...peer) => port.share(...peer), memoryDomain: sharing.memoryDomain() };
+  return { port, sharing: port, memoryDomain: sharing.memoryDomain() };
 }
 
 /** Undefined where nobody has said shm, and a bundle has left it out. */

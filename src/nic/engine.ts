@@ -49,10 +49,13 @@ export abstract class Engine implements EngineLink {
   abstract nowNs(): number;
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
-  /** A driver whose port shares memory says so. */
+  /** A driver whose port shares memory says so, ... */
   get memoryDomain(): string | undefined {
     return undefined;
   }
+
+  /** ... and has this. */
+  unshare(_address: IpAddress, _udpPort: number): void {}
 
   /** A driver whose port protects packets has it. */
   get protection(): Protection | undefined {

@@ -47,6 +47,8 @@ export interface EngineLink extends Clock {
    * peer of the same {@link EngineLink.memoryDomain}; a ring in memory is offered to it, and the promise waits a moment for the peer to take it. True: it has.
    */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
+  /** Takes back the ring that {@link EngineLink.resolve} has offered to the peer. Only when nothing is on its way to it. Nothing happens where there is none. */
+  unshare(address: IpAddress, udpPort: number): void;
   /** Names the processes that the port can share memory with: those that have the same. Undefined: none. */
   readonly memoryDomain: string | undefined;
   /** Takes the keys of peers; undefined where packets are not protected. */

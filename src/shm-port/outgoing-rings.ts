@@ -148,7 +148,7 @@ export class OutgoingRings {
     return true;
   }
 
-  /** The peer has not taken the ring, and is not offered it any more. */
+  /** The ring is taken back: the peer reads no more of it, and everything goes through the socket. */
   withdraw(address: IpAddress, port: number): void {
     const link = this.#linkOf(address, port);
     if (link !== undefined) this.#drop(link);

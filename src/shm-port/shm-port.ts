@@ -62,6 +62,8 @@ export interface SharedMemoryPort extends BatchedUdpPort {
    * there is no room for a further ring.
    */
   share(address: IpAddress, udpPort: number): Promise<boolean>;
+  /** Takes back the ring that a peer was offered, and its place. Only when nothing is on its way through it. */
+  unshare(address: IpAddress, udpPort: number): void;
 }
 
 /** A port through shared memory; call `open` to bind its socket. Throws as `openBatchedUdpPort` does. */
@@ -239,6 +241,12 @@ class ShmPort implements SharedMemoryPort {
     }
     if (this.#isNamed && !this.#isClosed) this.#outgoing.withdraw(address, udpPort);
     return false;
+  }
+
+  unshare(address: IpAddress, udpPort: number): void {
+    if (this.#isClosed) return;
+    this.#outgoing.withdraw(address, udpPort);
+    if (this.#options.polled !== true) this.#turnSoon(); // If this port itself is the peer, it reads the ring no more.
   }
 
   /** In the ring that was used last, if there is one: its packets are written where the peer reads them. */

@@ -54,7 +54,10 @@ const { runPair } = await load<{ runPair(run: object): Promise<{ client: { laten
 );
 const processes =
   await load<Record<'diskStep' | 'gatewayStep' | 'idleStep', (of: unknown) => Step>>('aims/processes.js');
-const { firstTouchStep } = await load<{ firstTouchStep(engine: string, isCold: boolean): Step }>('aims/processes.js');
+const { FIRST_TOUCH_CODE, firstTouchStep } = await load<{
+  FIRST_TOUCH_CODE: Record<string, readonly string[]>;
+  firstTouchStep(engine: string, code: string): Step;
+}>('aims/processes.js');
 
 const machine = { hasNativeCrc: true };
 
@@ -111,7 +114,7 @@ describe('aims', () => {
       ),
       ...['diskStep', 'gatewayStep', 'idleStep'].flatMap((step) => processes[step as 'diskStep'](1).samples),
       ...['inline', 'worker'].flatMap((engine) =>
-        [true, false].flatMap((cold) => firstTouchStep(engine, cold).samples),
+        Object.keys(FIRST_TOUCH_CODE).flatMap((code) => firstTouchStep(engine, code).samples),
       ),
     ]);
     const named = AIMS.flatMap(({ of, to }) => [of, to ?? of]);

@@ -233,6 +233,27 @@ describe.skipIf(missing !== undefined)('a port through shared memory (needs koff
       }
     }));
 
+  it.each(['itself', 'another port'])(
+    'takes back a ring that %s reads, and goes on by the socket as if there had been none',
+    (reader) =>
+      withPorts([named(A), named(B)] as const, async (a, other) => {
+        const b = reader === 'itself' ? a : other;
+        const ringsBefore = mappedRings();
+        expect(await Promise.all([a.share(b.address, b.udpPort), b.share(a.address, a.udpPort)])).toEqual([true, true]);
+        const received = collect(b);
+        sendAll(a, b, numbered(3));
+        await until(() => received.length === 3, 'the datagrams of the ring');
+        expect(mappedRings()).toBeGreaterThan(ringsBefore);
+        a.unshare(b.address, b.udpPort);
+        if (b !== a) b.unshare(a.address, a.udpPort);
+        await until(() => mappedRings() === ringsBefore, 'the memory is given back');
+        sendAll(a, b, numbered(2, 3));
+        await until(() => received.length === 5, 'the datagrams of the socket');
+        expect(received.map(({ payload }) => payload[0])).toEqual([0, 1, 2, 3, 4]);
+        expect(mappedRings()).toBe(ringsBefore);
+      }),
+  );
+
   it('lets a port close while a datagram is handed over', () =>
     withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
       await meet(a, b);

@@ -115,6 +115,11 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
   if (tool === 'bw')
     command.option('-i, --interval <time>', 'print a line at this interval (1 means 1s)', secondsOption);
   addNicOptions(command)
+    .option(
+      '--warm-up <time>',
+      'before anything else, send messages to this endpoint itself for so long (1 means 1s; at most 60s), so that V8 has compiled what the test measures; the counters have them, too',
+      secondsOption,
+    )
     .option('--pcap <file>', 'capture the packets of this endpoint to a pcapng file')
     .option('--estats', "collect telemetry for 'rocev2 estats' (docs/estats.md)")
     .option(

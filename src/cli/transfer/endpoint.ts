@@ -10,7 +10,9 @@ import { ControlListener } from '../../cm/control-listener.js';
 import { type Agreement, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { channelSecurity } from '../../cm/secure-channel.js';
 import { qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
+import { warmUp } from '../../cm/warm-up.js';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_MS } from '../../core/units.js';
 import { IpAddress } from '../../packet/address.js';
 import { PSN_COUNT } from '../../packet/psn.js';
 import { GRH_BYTES } from '../../packet/roce.js';
@@ -103,6 +105,8 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags 
   readonly outs: number;
   /** The largest message that is copied into its work request. */
   readonly inlineSize: number;
+  /** Nanoseconds that the NIC spends on messages to itself before anything else. */
+  readonly warmUp?: number;
 }
 
 /** One connected queue pair of the test. */
@@ -195,12 +199,13 @@ export async function clientPort(
   return { address: local.text, udpPort: options.udpPort ?? 0 };
 }
 
-/** Opens the NIC on a UDP port or on a switch, with what the options ask for beside it. */
+/** Opens the NIC on a UDP port or on a switch, with what the options ask for beside it, and warms it up where they ask for that. */
 export async function openEndpointDevice(
   port: { address: string; udpPort?: number },
   options: EndpointOptions,
+  interrupted: AbortSignal,
 ): Promise<RdmaDevice> {
-  return openDevice({
+  const device = await openDevice({
     ...port,
     ...(await frameDeviceOptions(options)),
     ...(options.loss !== undefined && { loss: options.loss }),
@@ -216,6 +221,14 @@ export async function openEndpointDevice(
     engine: options.engine,
     spin: options.spin,
   });
+  if (options.warmUp === undefined) return device;
+  try {
+    await endingInTime(warmUp(device, { durationMs: Math.ceil(options.warmUp / NS_PER_MS) }), interrupted);
+    return device;
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
 }
 
 /** Throws ERR_ROCE_OUT_OF_RANGE for a UD message that is more than one packet. */
@@ -304,7 +317,7 @@ export async function connectToServer(
   plan: TransferPlan,
   interrupted: AbortSignal,
 ): Promise<Endpoint> {
-  const device = await openEndpointDevice(await clientPort(host, options), options);
+  const device = await openEndpointDevice(await clientPort(host, options), options, interrupted);
   try {
     const local = isTcpElsewhere(options) ? undefined : device.address;
     const channel = await endingInTime(
@@ -345,6 +358,7 @@ export async function serveOneClient(
   const device = await openEndpointDevice(
     { address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) },
     options,
+    io.interrupted,
   );
   const meetingHost = options.frame === undefined ? address : await hostOfWire(options.frame);
   const clients = new WaitingClients(io.interrupted);

@@ -62,8 +62,8 @@ export async function runPerftest(
     );
   }
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
-  const device = await openEndpointDevice(port, options);
   const { interrupted } = output.io;
+  const device = await openEndpointDevice(port, options, interrupted);
   let meeting: PerftestMeeting | undefined;
   try {
     const meet = options.rdmaCm === true ? meetThroughManager : meetOverTcp;

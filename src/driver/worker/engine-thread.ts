@@ -119,6 +119,9 @@ function run(opened: OpenPort): void {
           (error) => say({ type: 'refused', request: message.request, error: serializeError(error) }),
         );
         return;
+      case 'unshare':
+        opened.unshare(IpAddress.parse(message.address), message.udpPort);
+        break;
       case 'close':
         crank.close();
         idle.close();

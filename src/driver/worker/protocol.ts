@@ -61,6 +61,7 @@ export type ToThread =
   | { readonly type: 'begin' | 'retire' | 'dissolve'; readonly spi: number }
   | { readonly type: 'counts'; readonly request: number; readonly spi: number }
   | { readonly type: 'resolve'; readonly request: number; readonly address: string; readonly sharingPort?: number }
+  | { readonly type: 'unshare'; readonly address: string; readonly udpPort: number }
   | { readonly type: 'close' };
 
 /** Messages from the NIC's thread. The first is `ready` or `failed`. */

@@ -291,6 +291,10 @@ export class WorkerEngine implements EngineLink {
     return answer.type === 'resolved' && answer.shares;
   }
 
+  unshare(address: IpAddress, udpPort: number): void {
+    this.#post({ type: 'unshare', address: address.text, udpPort });
+  }
+
   /** Posts a message that the thread answers. */
   async #ask(messageOf: (request: number) => ToThread): Promise<Answer> {
     if (this.#failure !== undefined) throw this.#failure;

@@ -1,0 +1,158 @@
+/**
+ * Warms up a device before it has peers. V8 compiles the code of a NIC while packets go through it, for most of the first GiB that it moves, so that a transfer which begins with
+ * cold code has half of its later speed (docs/performance.md, "Warm-up"). A device whose program has time to spare, as a server has that waits for its first client, can spend it on messages to itself.
+ */
+
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import { STATUS_RETRY_EXC_ERR } from '../ring/enums.js';
+import { Access } from '../verbs/access.js';
+import { type CompletionQueue, checkCompletion } from '../verbs/completion-queue.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import { connectQueuePair, initializeQueuePair } from './transport.js';
+
+/** What {@link warmUp} takes. */
+export interface WarmUpOptions {
+  /** How long it takes. Milliseconds, 1 to 60,000. Default 1,000: with less, much is left to be compiled, with more, little is gained. */
+  readonly durationMs?: number;
+}
+
+const WARM_UP_OPTIONS: OptionNames<WarmUpOptions> = { durationMs: true };
+const DURATION_MS_DEFAULT = 1_000;
+const DURATION_MS_MAX = 60_000;
+
+/** Messages of one kind, so many in flight. Few large ones for the code of a packet, many small ones for that of a message and of a turn of the NIC. */
+interface Kind {
+  readonly opcode: 'RDMA_WRITE' | 'RDMA_READ' | 'SEND';
+  readonly bytes: number;
+  readonly inFlight: number;
+}
+
+const KINDS: readonly Kind[] = [
+  { opcode: 'RDMA_WRITE', bytes: 1024 * 1024, inFlight: 4 },
+  { opcode: 'SEND', bytes: 64, inFlight: 32 },
+  { opcode: 'RDMA_WRITE', bytes: 64 * 1024, inFlight: 4 },
+  { opcode: 'RDMA_READ', bytes: 64 * 1024, inFlight: 4 },
+  { opcode: 'RDMA_WRITE', bytes: 4096, inFlight: 16 },
+];
+const BYTES_MAX = Math.max(...KINDS.map(({ bytes }) => bytes));
+const IN_FLIGHT_MAX = Math.max(...KINDS.map(({ inFlight }) => inFlight));
+/** Of one kind before the next one: each has its turn several times, so that code is optimised for all of them. */
+const SLICE_NS = 20 * NS_PER_MS;
+
+type Two<T> = readonly [T, T];
+
+/**
+ * Sends messages of several sizes and operations from the device to itself, until V8 has compiled most of what a transfer uses. They go through its UDP port: they are in its counters, captures, traces and telemetry,
+ * and its fault rules strike them. The event loop goes on; peers are served meanwhile.
+ *
+ *     const device = await openDevice({ address: '192.0.2.7' });
+ *     await warmUp(device);
+ *
+ * Rejects with ERR_ROCE_UNSUPPORTED for a device that cannot reach itself: one that protects its packets, and one at a switch of frames. With ERR_ROCE_OUT_OF_RANGE or
+ * ERR_ROCE_UNKNOWN_NAME for options that cannot be, and ERR_ROCE_CLOSED if the device is closed meanwhile.
+ */
+export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): Promise<void> {
+  checkOptions('warmUp', options, WARM_UP_OPTIONS);
+  const durationMs = checkWhole('durationMs', options.durationMs ?? DURATION_MS_DEFAULT, 1, DURATION_MS_MAX);
+  if (device.security !== undefined) throw unreachable('a device that protects its packets connects to others alone');
+  const { link, address, attributes } = device;
+  // With the first queue pair that is closed, fields change that V8 has taken for constants, and it drops the code that relies on them. So one is closed while there is little to drop.
+  await exchangeFor(device, 0);
+  const mayShareMemory = link.memoryDomain !== undefined;
+  await exchangeFor(device, (durationMs * NS_PER_MS) / (mayShareMemory ? 2 : 1));
+  if (!mayShareMemory) return;
+  // Peers may come by either way.
+  await link.resolve(address, attributes.udpPort);
+  try {
+    await exchangeFor(device, (durationMs * NS_PER_MS) / 2);
+  } finally {
+    link.unshare(address, attributes.udpPort);
+  }
+}
+
+/** Messages of all kinds, one after the other, between two queue pairs that are made for them; one message at least. */
+async function exchangeFor(device: RdmaDevice, durationNs: number): Promise<void> {
+  // Closed in the reverse order: whatever is left of an exchange that fails goes with its domain.
+  await using sendCq = await device.createCq(IN_FLIGHT_MAX);
+  await using recvCq = await device.createCq(IN_FLIGHT_MAX);
+  await using pd = await device.createPd();
+  const pair = await LoopedPair.create(pd, sendCq, recvCq);
+  const { clock } = device;
+  const endNs = clock.nowNs() + durationNs;
+  let slice = 0;
+  do {
+    const sliceEndNs = Math.min(endNs, clock.nowNs() + SLICE_NS);
+    await pair.exchange(KINDS[slice++ % KINDS.length], () => clock.nowNs() >= sliceEndNs);
+  } while (clock.nowNs() < endNs);
+}
+
+/** A queue pair, and another one of the same device that it is connected to. */
+class LoopedPair {
+  readonly #sendCq: CompletionQueue;
+  readonly #recvCq: CompletionQueue;
+  readonly #sender: QueuePair;
+  readonly #receiver: QueuePair;
+  readonly #from: MemoryRegion;
+  readonly #to: MemoryRegion;
+
+  private constructor(cqs: Two<CompletionQueue>, qps: Two<QueuePair>, regions: Two<MemoryRegion>) {
+    [this.#sendCq, this.#recvCq] = cqs;
+    [this.#sender, this.#receiver] = qps;
+    [this.#from, this.#to] = regions;
+  }
+
+  static async create(pd: ProtectionDomain, sendCq: CompletionQueue, recvCq: CompletionQueue): Promise<LoopedPair> {
+    const init = { sendCq, recvCq, maxSendWr: IN_FLIGHT_MAX, maxRecvWr: IN_FLIGHT_MAX };
+    const qps = [await pd.createQp(init), await pd.createQp(init)] as const;
+    // What no peer may write is sent without a copy, as from the regions of a careful program.
+    const regions = [
+      await pd.regMr(BYTES_MAX, Access.LOCAL_WRITE),
+      await pd.regMr(BYTES_MAX, Access.REMOTE_ALL),
+    ] as const;
+    for (const qp of qps) await initializeQueuePair(qp);
+    const { address, attributes } = pd.device;
+    const own = {
+      psn: 0,
+      pathMtu: attributes.pathMtuMax,
+      reliable: {
+        toRtr: { maxDestRdAtomic: IN_FLIGHT_MAX, minRnrTimer: 1, inflightPackets: attributes.receiveBudgetPackets },
+        toRts: { timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: IN_FLIGHT_MAX },
+      },
+    };
+    const end = ({ qpn }: QueuePair) => ({ address, udpPort: attributes.udpPort, qpn, psn: 0 });
+    await connectQueuePair(qps[0], own, end(qps[1]));
+    await connectQueuePair(qps[1], own, end(qps[0]));
+    return new LoopedPair([sendCq, recvCq], qps, regions);
+  }
+
+  /** One message at least, and further ones until it is over; all are complete at the end. */
+  async exchange(kind: Kind, isOver: () => boolean): Promise<void> {
+    this.#post(kind);
+    for (let inFlight = 1; inFlight > 0; inFlight--) {
+      for (; inFlight < kind.inFlight && !isOver(); inFlight++) this.#post(kind);
+      const wc = await this.#sendCq.next();
+      if (wc.status === STATUS_RETRY_EXC_ERR) throw unreachable('its packets do not come back to its own address');
+      checkCompletion(wc);
+      this.#recvCq.poll(IN_FLIGHT_MAX); // What a SEND has delivered before it was complete.
+    }
+  }
+
+  #post({ opcode, bytes }: Kind): void {
+    const sges = [this.#from.sge(0, bytes)];
+    if (opcode === 'SEND') {
+      this.#receiver.postRecv({ sges: [this.#to.sge(0, bytes)] });
+      this.#sender.postSend({ opcode, sges });
+    } else {
+      this.#sender.postSend({ opcode, sges, remoteAddr: this.#to.addr, rkey: this.#to.rkey });
+    }
+  }
+}
+
+function unreachable(why: string): RoceError {
+  return new RoceError('ERR_ROCE_UNSUPPORTED', 'the device cannot warm itself up', why);
+}
