@@ -6,7 +6,6 @@
 import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { NS_PER_MS } from '../core/units.js';
-import { STATUS_RETRY_EXC_ERR } from '../ring/enums.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, checkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -136,7 +135,7 @@ class LoopedPair {
     for (let inFlight = 1; inFlight > 0; inFlight--) {
       for (; inFlight < kind.inFlight && !isOver(); inFlight++) this.#post(kind);
       const wc = await this.#sendCq.next();
-      if (wc.status === STATUS_RETRY_EXC_ERR) throw unreachable('its packets do not come back to its own address');
+      if (wc.statusName === 'RETRY_EXC_ERR') throw unreachable('its packets do not come back to its own address');
       checkCompletion(wc);
       this.#recvCq.poll(IN_FLIGHT_MAX); // What a SEND has delivered before it was complete.
     }
