@@ -76,18 +76,22 @@ export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): P
 
 /** Messages of all kinds, one after the other, between two queue pairs that are made for them; one message at least. */
 async function exchangeFor(device: RdmaDevice, durationNs: number): Promise<void> {
-  // Closed in the reverse order: whatever is left of an exchange that fails goes with its domain.
-  await using sendCq = await device.createCq(IN_FLIGHT_MAX);
-  await using recvCq = await device.createCq(IN_FLIGHT_MAX);
-  await using pd = await device.createPd();
-  const pair = await LoopedPair.create(pd, sendCq, recvCq);
-  const { clock } = device;
-  const endNs = clock.nowNs() + durationNs;
-  let slice = 0;
-  do {
-    const sliceEndNs = Math.min(endNs, clock.nowNs() + SLICE_NS);
-    await pair.exchange(KINDS[slice++ % KINDS.length], () => clock.nowNs() >= sliceEndNs);
-  } while (clock.nowNs() < endNs);
+  const sendCq = await device.createCq(IN_FLIGHT_MAX);
+  const recvCq = await device.createCq(IN_FLIGHT_MAX);
+  const pd = await device.createPd();
+  try {
+    const pair = await LoopedPair.create(pd, sendCq, recvCq);
+    const { clock } = device;
+    const endNs = clock.nowNs() + durationNs;
+    let slice = 0;
+    do {
+      const sliceEndNs = Math.min(endNs, clock.nowNs() + SLICE_NS);
+      await pair.exchange(KINDS[slice++ % KINDS.length], () => clock.nowNs() >= sliceEndNs);
+    } while (clock.nowNs() < endNs);
+  } finally {
+    // Queue pairs and regions go with their domain; what an exchange that has failed left in them, too.
+    for (const resource of [pd, sendCq, recvCq]) await resource.close();
+  }
 }
 
 /** A queue pair, and another one of the same device that it is connected to. */
