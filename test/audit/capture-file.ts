@@ -37,10 +37,16 @@ export async function expectCleanFile(
 ): Promise<void> {
   const broken = brokenIn(report, expected);
   if (broken.length === 0) return expectClean(report, expected);
-  const kept = join(mkdtempSync(join(tmpdir(), 'rocev2-broken-rule-')), basename(path));
-  copyFileSync(path, kept);
+  const kept = keepCapture(path, 'broken-rule');
   const rules = [...new Set(broken.map(({ rule }) => rule))].join(', ');
   throw new Error(`a capture breaks rules ${rules}; it is kept as ${kept}\n${await storiesOf(path, broken)}`);
+}
+
+/** Copies a capture, as far as it has been written, to a folder that stays and is named for the `reason`; the path of the copy. */
+export function keepCapture(path: string, reason: string): string {
+  const kept = join(mkdtempSync(join(tmpdir(), `rocev2-${reason}-`)), basename(path));
+  copyFileSync(path, kept);
+  return kept;
 }
 
 function brokenIn({ findings }: AuditReport, expected: readonly number[]): Finding[] {

@@ -1,87 +1,57 @@
 /** `rocev2 pingpong` against ibv_rc_pingpong on Linux Soft-RoCE: both roles, both IP versions, one byte to a mebibyte, with and without loss. */
 
+import process from 'node:process';
 import { expect, test } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import { cell } from './support/cell.js';
-import type { CommandResult } from './support/command.js';
 import { describeWithRig } from './support/describe-on-rig.js';
-import { expectBothDone, LAST_ACKNOWLEDGEMENT } from './support/last-acknowledgement.js';
+import { LAST_ACKNOWLEDGEMENT } from './support/last-acknowledgement.js';
+import { type PingpongGame, playPingpong, sitDown, type Table, verdictOn } from './support/pingpong-game.js';
 import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
+import { STANDS_STILL } from './support/stalled-game.js';
 
+/** Of rdma-core's ping-pong programs. */
 const PORT = 18515;
-const FAMILIES = [
-  { family: 4, gidIndex: 1 },
-  { family: 6, gidIndex: 2 },
-] as const;
+const FAMILIES = [4, 6] as const;
 const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 
-/** On a busy machine the requester of Soft-RoCE can stand still for ever when an ACK crosses its repetition: docs/interop.md. */
-const AGAIN = { retry: 1 };
+/** Soft-RoCE can stand still for ever: docs/interop.md. Only a game that the guest's wire shows to be in its hands is played again. */
+const STOOD_STILL = { retry: { count: 1, condition: new RegExp(STANDS_STILL) } };
 /** The ACK of the last message may be among the packets that are lost, and who should send it again has ended by then: one of fifty. */
-const LAST_ACK_LOST = { retry: { count: 2, condition: new RegExp(LAST_ACKNOWLEDGEMENT) } };
+const LAST_ACK_LOST = { retry: { count: 2, condition: new RegExp(`${STANDS_STILL}|${LAST_ACKNOWLEDGEMENT}`) } };
 
-interface Game {
-  readonly family: 4 | 6;
-  readonly gidIndex: number;
-  readonly size: number;
-  readonly mtu: number;
-  readonly iterations: number;
-}
-
-await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
-  const cells = FAMILIES.flatMap(({ family, gidIndex }) => SIZES.map((size) => ({ family, gidIndex, size })));
-  const addressOf = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);
-
-  async function asClient(cell: Game) {
-    const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
-    const server = await rig().background('server', `ibv_rc_pingpong -g ${cell.gidIndex} ${numbers}`);
-    await rig().listening(PORT);
-    const args = ['pingpong', rig().guests[0].ip4, '--bind', addressOf(cell.family), ...numbers.split(' ')];
-    const ours = await startRocev2(rig(), [...args, '-c', '--json']).wait();
-    return resultOf(ours, await server.wait());
-  }
-
-  async function asServer(cell: Game) {
-    const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
-    const args = ['pingpong', '--bind', addressOf(cell.family), ...numbers.split(' ')];
-    const server = startRocev2(rig(), [...args, '-c', '--json']);
-    await saysOnStderr(server, 'waiting for a client');
-    const theirs = await rig().exec(`ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig().hostSide.ip4}`);
-    return resultOf(await server.wait(), theirs);
-  }
-
-  function resultOf(ours: CommandResult, theirs: CommandResult) {
-    expectBothDone(ours, theirs);
-    return JSON.parse(ours.stdout) as Record<string, unknown>;
-  }
+await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig, captureFile) => {
+  const cells = FAMILIES.flatMap((family) => SIZES.map((size) => ({ family, size })));
+  const play = (game: PingpongGame) => playPingpong(rig(), captureFile(), game);
 
   async function succeeds(client: string): Promise<void> {
     const { exitCode, stdout, stderr } = await rig().exec(client);
     expect(exitCode, `${stdout}${stderr}`).toBe(0);
   }
 
-  for (const { size, ...where } of cells) {
+  for (const { family, size } of cells) {
     // Each message of many packets is another chance for the requester of Soft-RoCE to stand still.
     const iterations = size > 10_000 ? 20 : 200;
-    const facts = { tool: 'ibv_rc_pingpong', family: where.family, mtu: 1024, what: `${size} bytes` };
-    const asClientOfIt = async () => {
-      const result = await asClient({ ...where, size, mtu: 1024, iterations });
-      expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
-      expect(result['peer']).toBe(where.family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
-    };
-    const asServerOfIt = async () => {
-      const result = await asServer({ ...where, size, mtu: 1024, iterations });
-      expect(result).toMatchObject({ role: 'server', iterations, sizeBytes: size, verified: true });
-    };
-    cell({ ...facts, role: 'client' }, asClientOfIt, AGAIN);
-    cell({ ...facts, role: 'server' }, asServerOfIt, AGAIN);
+    for (const role of ['client', 'server'] as const) {
+      const facts = { tool: 'ibv_rc_pingpong', role, family, mtu: 1024, what: `${size} bytes` } as const;
+      const run = async () => {
+        const result = await play({ role, family, size, mtu: 1024, iterations });
+        expect(result).toMatchObject({ role, iterations, sizeBytes: size, verified: true });
+        if (role === 'client') expect(result['peer']).toBe(family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
+      };
+      cell(facts, run, STOOD_STILL);
+    }
   }
 
+  const bothRoles = async (where: Omit<PingpongGame, 'role'>) => {
+    for (const role of ['client', 'server'] as const) {
+      expect(await play({ role, ...where })).toMatchObject({ role, verified: true });
+    }
+  };
+
   for (const mtu of [256, 512, 2048, 4096]) {
-    cell({ tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu, what: '10000 bytes' }, async () => {
-      const where = { family: 4, gidIndex: 1, size: 10_000, mtu, iterations: 100 } as const;
-      expect(await asClient(where)).toMatchObject({ verified: true });
-      expect(await asServer(where)).toMatchObject({ verified: true });
-    });
+    const facts = { tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu, what: '10000 bytes' } as const;
+    cell(facts, () => bothRoles({ family: 4, size: 10_000, mtu, iterations: 100 }), STOOD_STILL);
   }
 
   for (const family of [4, 6] as const) {
@@ -92,7 +62,7 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
     const bind = () => ['--bind', family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6];
     cell({ ...facts, role: 'client' }, async () => {
       const server = await rig().background('server', theirs);
-      await rig().listening(18515);
+      await rig().listening(PORT);
       const ours = ['srq-pingpong', rig().guests[0].ip4, ...bind(), ...numbers, '-c', '--json'];
       expect(await jsonResult(startRocev2(rig(), ours))).toMatchObject({ ...expected, verified: true });
       expect((await server.wait()).exitCode).toBe(0);
@@ -113,9 +83,7 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
       async () => {
         const loss = await rig().loss({ every: 50, direction });
         try {
-          const where = { family: 4, gidIndex: 1, size: 20_000, mtu: 1024, iterations: 50 } as const;
-          expect(await asClient(where)).toMatchObject({ verified: true });
-          expect(await asServer(where)).toMatchObject({ verified: true });
+          await bothRoles({ family: 4, size: 20_000, mtu: 1024, iterations: 50 });
         } finally {
           expect(await loss.stop()).toBeGreaterThan(0);
         }
@@ -123,6 +91,34 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
       LAST_ACK_LOST,
     );
   }
+
+  // Twins: who has to move when a game stops. A guest whose program is stopped goes on acknowledging, its NIC is in its kernel; with our program stops our NIC.
+  const whenStopped = async (who: (game: Table) => unknown, verdict: RegExp) => {
+    const game = { role: 'server', family: 4, size: 10_000, mtu: 256, iterations: 1_000_000 } as const;
+    const table = await sitDown(rig(), game);
+    try {
+      const { rcvd_pkts: before } = await rig().counters();
+      await eventually(async () => (await rig().counters()).rcvd_pkts > before + 1000);
+      await who(table);
+      const asked = { interval: 1000, timeout: 60_000 };
+      await expect.poll(() => verdictOn(captureFile(), table.theirs, game), asked).toMatch(verdict);
+    } finally {
+      await table.ours.stop();
+      await table.theirs.kill();
+    }
+  };
+  const stopped = { tool: 'ibv_rc_pingpong', role: 'server', family: 4, mtu: 256 } as const;
+  const group = 'stopped games';
+  cell(
+    { ...stopped, what: 'our program is stopped: so we have to move' },
+    () => whenStopped(({ ours }) => process.kill(ours.pid!, 'SIGSTOP'), /^(ours has not answered PSN|it is our turn)/),
+    { group },
+  );
+  cell(
+    { ...stopped, what: "the guest's program is stopped: so it stands still" },
+    () => whenStopped(() => rig().exec('kill -STOP $(pidof ibv_rc_pingpong)'), new RegExp(`^${STANDS_STILL}`)),
+    { group },
+  );
 
   test('wrong contents are found: the first message of a peer that does not mark its pages; then it echoes ours', async () => {
     const server = startRocev2(rig(), ['pingpong', '-n', '10', '-c']);

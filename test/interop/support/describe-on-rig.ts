@@ -39,12 +39,12 @@ function ofOurs(report: AuditReport, guest: RigGuest): AuditReport {
 
 /**
  * One rig on a bridge for all tests of a suite, beside a build of what is there: booted before the first, stopped after the last. What passes the first
- * guest's wire is captured, and audited when all tests have run; nothing else may capture meanwhile.
+ * guest's wire is captured into a file that tests may read, and audited when all tests have run; nothing else may capture meanwhile.
  */
 export async function describeWithRig(
   title: string,
   { broken = {}, isAudited = true, ...options }: SuiteOptions,
-  body: (rig: () => Rig) => void,
+  body: (rig: () => Rig, captureFile: () => string) => void,
 ): Promise<void> {
   const suite = () => {
     let rig: Rig | undefined;
@@ -56,7 +56,10 @@ export async function describeWithRig(
       if (isAudited) capture = await rig.capture({ interface: rig.guests[0].interface! });
     });
     afterAll(() => rig?.stop());
-    body(() => rig!);
+    body(
+      () => rig!,
+      () => capture!.file,
+    );
     test.runIf(isAudited)('both sides have kept the rules that a capture shows', async () => {
       const file = await capture!.stop();
       const report = ofOurs(await auditOf(file), rig!.guests[0]);
