@@ -102,6 +102,24 @@ describe('Soft-RoCE stands still', () => {
     expect(judged([...ROUND_1, ...GUESTS_2, ...repeated, ...OURS_2])).toMatch(STANDS_STILL);
   });
 
+  test('as it was seen: an acknowledgement met its repetition of the whole message, it repeated three packets more, and then nothing', () => {
+    const message = Array.from({ length: 40 }, (_, nth) => send(nth === 0 ? FIRST : nth === 39 ? LAST : MIDDLE, nth));
+    const guests = message.map(back);
+    const begun = [...guests, ...guests.slice(0, 35), ack(39)];
+    const end = [
+      ack(39),
+      ack(39),
+      back(ack(31)),
+      back(ack(39)),
+      guests[35]!,
+      ack(39),
+      ...guests.slice(36, 38),
+      ack(39),
+    ];
+    expect(judged([...begun, ...message, ...end])).toBe(`${STANDS_STILL}, with a message`);
+    expect(judged([...begun, ...message.slice(0, 39)])).toBe('it is our turn, in a message');
+  });
+
   test('after ours has repeated, and after a packet that it refused came again', () => {
     expect(judged([...ITS_TURN, send(LAST, 3), back(ack(3))])).toMatch(STANDS_STILL);
     const refused = [send(FIRST, 1), send(LAST, 3), back(ack(2, { syndrome: PSN_SEQUENCE_ERROR }))];
