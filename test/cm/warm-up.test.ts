@@ -1,4 +1,4 @@
-/** `warmUp` over real sockets: what it leaves of the device, and who cannot. That it pays is measured by `npm run bench:first-touch -- --cold --warm-up`. */
+/** `warmUp` over real sockets: what it leaves of the device, and who cannot. That it pays is measured by `npm run bench:first-touch -- --warm-up 1000`. */
 
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
