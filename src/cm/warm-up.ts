@@ -3,9 +3,11 @@
  * cold code has half of its later speed (docs/performance.md, "Warm-up"). A device whose program has time to spare, as a server has that waits for its first client, can spend it on messages to itself.
  */
 
+import { randomInt } from 'node:crypto';
 import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { NS_PER_MS } from '../core/units.js';
+import { PSN_COUNT } from '../packet/psn.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, checkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -21,8 +23,9 @@ export interface WarmUpOptions {
 }
 
 const WARM_UP_OPTIONS: OptionNames<WarmUpOptions> = { durationMs: true };
-const DURATION_MS_DEFAULT = 1_000;
-const DURATION_MS_MAX = 60_000;
+const WARM_UP_MS_DEFAULT = 1_000;
+/** The longest. */
+export const WARM_UP_MS_MAX = 60_000;
 
 /** Messages of one kind, so many in flight. Few large ones for the code of a packet, many small ones for that of a message and of a turn of the NIC. */
 interface Kind {
@@ -57,7 +60,7 @@ type Two<T> = readonly [T, T];
  */
 export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): Promise<void> {
   checkOptions('warmUp', options, WARM_UP_OPTIONS);
-  const durationMs = checkWhole('durationMs', options.durationMs ?? DURATION_MS_DEFAULT, 1, DURATION_MS_MAX);
+  const durationMs = checkWhole('durationMs', options.durationMs ?? WARM_UP_MS_DEFAULT, 1, WARM_UP_MS_MAX);
   if (device.security !== undefined) throw unreachable('a device that protects its packets connects to others alone');
   const { link, address, attributes } = device;
   // With the first queue pair that is closed, fields change that V8 has taken for constants, and it drops the code that relies on them. So one is closed while there is little to drop.
@@ -120,16 +123,14 @@ class LoopedPair {
     for (const qp of qps) await initializeQueuePair(qp);
     const { address, attributes } = pd.device;
     const own = {
-      psn: 0,
       pathMtu: attributes.pathMtuMax,
       reliable: {
         toRtr: { maxDestRdAtomic: IN_FLIGHT_MAX, minRnrTimer: 1, inflightPackets: attributes.receiveBudgetPackets },
         toRts: { timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: IN_FLIGHT_MAX },
       },
     };
-    const end = ({ qpn }: QueuePair) => ({ address, udpPort: attributes.udpPort, qpn, psn: 0 });
-    await connectQueuePair(qps[0], own, end(qps[1]));
-    await connectQueuePair(qps[1], own, end(qps[0]));
+    const ends = qps.map(({ qpn }) => ({ address, udpPort: attributes.udpPort, qpn, psn: randomInt(PSN_COUNT) }));
+    for (const [i, qp] of qps.entries()) await connectQueuePair(qp, { ...own, psn: ends[i].psn }, ends[1 - i]);
     return new LoopedPair([sendCq, recvCq], qps, regions);
   }
 
