@@ -6,7 +6,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { nearestName } from '../core/did-you-mean.js';
-import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
+import { NS_PER_S, parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
@@ -47,6 +47,14 @@ export const positiveDurationOption = parser(
 /** A time above 0, in seconds unless a unit is given: `3`, `3s`, `500ms` -> nanoseconds. */
 export const secondsOption = (text: string): number =>
   positiveDurationOption(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
+/** The same, of at most `maxSeconds`. */
+export const secondsUpToOption =
+  (maxSeconds: number) =>
+  (text: string): number => {
+    const ns = secondsOption(text);
+    if (ns > maxSeconds * NS_PER_S) throw new InvalidArgumentError(`the time can be at most ${maxSeconds}s.`);
+    return ns;
+  };
 /** A number above 0, with or without a fraction. */
 export const positiveNumberOption = parser(
   z

@@ -1,6 +1,7 @@
 /** Common parts of `rocev2 bw` and `rocev2 lat`: options, both roles, and the exit code. */
 
 import { Argument, type Command } from 'commander';
+import { WARM_UP_MS_MAX } from '../../cm/warm-up.js';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo } from '../../driver/port-io.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
@@ -15,6 +16,7 @@ import {
   portOrAnyOption,
   rangeOption,
   secondsOption,
+  secondsUpToOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
@@ -117,8 +119,8 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
   addNicOptions(command)
     .option(
       '--warm-up <time>',
-      'before anything else, send messages to this endpoint itself for so long (1 means 1s; at most 60s), so that V8 has compiled what the test measures; the counters have them, too',
-      secondsOption,
+      'before anything else, this endpoint sends messages to itself for so long (1 means 1s; at most 60s), so that V8 has compiled what the test measures; the counters have them, too',
+      secondsUpToOption(WARM_UP_MS_MAX / 1000),
     )
     .option('--pcap <file>', 'capture the packets of this endpoint to a pcapng file')
     .option('--estats', "collect telemetry for 'rocev2 estats' (docs/estats.md)")
