@@ -1,10 +1,10 @@
 /** `warmUp` over real sockets: what it leaves of the device, and who cannot. That it pays is measured by `npm run bench:first-touch -- --warm-up 1000`. */
 
-import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import type { DeviceOptions, RdmaDevice } from '../../src/index.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
+import { mappedRings } from '../support/mapped-rings.js';
 
 /** The thread of a NIC runs what was built. */
 const { connect, listen, openDevice, warmUp } = isBuilt ? await builtApi() : await import('../../src/index.js');
@@ -40,9 +40,6 @@ const codeOf = (promise: Promise<unknown>) =>
     () => 'no error',
     ({ code }) => code,
   );
-
-/** Rings that this process has mapped. */
-const mappedRings = () => readFileSync('/proc/self/maps', 'utf8').match(/memfd:rocev2-ring/g)?.length ?? 0;
 
 describe('warmUp', () => {
   const ways: Array<[string, Partial<DeviceOptions>]> = [['on an event loop, by node:dgram', { io: 'dgram' }]];

@@ -1,6 +1,6 @@
 /** `io: 'auto'` on real sockets: who shares memory, and who speaks UDP as with `io: 'mmsg'`. */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -8,6 +8,7 @@ import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import type { DeviceOptions } from '../../src/index.js';
 import { memoryDomain } from '../../src/shm-port/memory-domain.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
+import { mappedRings } from '../support/mapped-rings.js';
 
 /** The thread of a NIC runs what was built. */
 const { connect, listen, openDevice } = isBuilt ? await builtApi() : await import('../../src/index.js');
@@ -74,12 +75,11 @@ describe.skipIf(batchedUdpAvailable() !== undefined)("io: 'auto' (needs koffi on
   });
 
   it('costs no memory until a peer shares, and says that one may', async () => {
-    const mapped = () => readFileSync('/proc/self/maps', 'utf8').match(/memfd:rocev2-ring/g)?.length ?? 0;
-    const before = mapped();
+    const before = mappedRings();
     const device = await openDevice({ address: SERVER, udpPort: 0, ...auto });
     const plain = await openDevice({ address: SERVER, udpPort: 0, io: 'mmsg' });
     closing.push(device, plain);
-    expect(mapped()).toBe(before);
+    expect(mappedRings()).toBe(before);
     const [socket, crc] = plain.portDescription.split(', CRC');
     expect(device.portDescription).toBe(`${socket}, shared memory where both ends can, CRC${crc}`);
     expect(device.attributes.receiveBudgetPackets).toBe(plain.attributes.receiveBudgetPackets);

@@ -6,12 +6,17 @@ import { eventually } from '../support/eventually.js';
 import { cell } from './support/cell.js';
 import { describeWithRig } from './support/describe-on-rig.js';
 import { LAST_ACKNOWLEDGEMENT } from './support/last-acknowledgement.js';
-import { type PingpongGame, playPingpong, sitDown, type Table, verdictOn } from './support/pingpong-game.js';
+import {
+  PINGPONG_PORT,
+  type PingpongGame,
+  playPingpong,
+  sitDown,
+  type Table,
+  verdictOn,
+} from './support/pingpong-game.js';
 import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 import { STANDS_STILL } from './support/stalled-game.js';
 
-/** Of rdma-core's ping-pong programs. */
-const PORT = 18515;
 const FAMILIES = [4, 6] as const;
 const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 
@@ -62,7 +67,7 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig, captureFile) => {
     const bind = () => ['--bind', family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6];
     cell({ ...facts, role: 'client' }, async () => {
       const server = await rig().background('server', theirs);
-      await rig().listening(PORT);
+      await rig().listening(PINGPONG_PORT);
       const ours = ['srq-pingpong', rig().guests[0].ip4, ...bind(), ...numbers, '-c', '--json'];
       expect(await jsonResult(startRocev2(rig(), ours))).toMatchObject({ ...expected, verified: true });
       expect((await server.wait()).exitCode).toBe(0);

@@ -2,7 +2,6 @@
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { batchedUdpAvailable, openBatchedUdpPort } from '../../src/dgram-ext/index.js';
@@ -13,6 +12,7 @@ import { PEERS_MAX } from '../../src/shm-port/outgoing-rings.js';
 import { RING_SLOTS } from '../../src/shm-port/packet-ring.js';
 import { openShmPort, type SharedMemoryPort, type ShmPortOptions } from '../../src/shm-port/shm-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
+import { mappedRings } from '../support/mapped-rings.js';
 
 const A = IpAddress.parse('127.53.8.1');
 const B = IpAddress.parse('127.53.8.2');
@@ -39,9 +39,6 @@ async function openPair(
   await meet(a, b);
   return { a, b, conflicting: () => shmPort(A, a.udpPort, options) };
 }
-
-/** Rings that this process has mapped, one a mapping. */
-const mappedRings = () => readFileSync('/proc/self/maps', 'utf8').match(/memfd:rocev2-ring/g)?.length ?? 0;
 
 if (missing === undefined) portContract('shared memory', { seesTrafficClass: true, seesIpId: true }, () => openPair());
 if (missing === undefined) {

@@ -9,7 +9,8 @@ import type { GuestJob, Rig } from './rig.js';
 import { saysOnStderr, startRocev2 } from './rocev2.js';
 import { type Game, type Player, StalledGame } from './stalled-game.js';
 
-const PORT = 18515;
+/** Of rdma-core's ping-pong programs. */
+export const PINGPONG_PORT = 18515;
 /** Ours gives up after 30 s without a message. */
 const SILENT = /the peer has been silent/;
 const LIMIT_MS = 90_000;
@@ -58,7 +59,7 @@ export async function sitDown(rig: Rig, { role, family, size, mtu, iterations }:
   const stock = `stdbuf -oL ibv_rc_pingpong -g ${family === 4 ? 1 : 2} ${numbers.join(' ')}`;
   if (role === 'client') {
     const theirs = await rig.background('pingpong', stock);
-    await rig.listening(PORT);
+    await rig.listening(PINGPONG_PORT);
     return { theirs, ours: startRocev2(rig, ['pingpong', rig.guests[0].ip4, ...args]) };
   }
   const ours = startRocev2(rig, ['pingpong', ...args]);
