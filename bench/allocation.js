@@ -12,7 +12,7 @@ import { Session } from 'node:inspector/promises';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Access, checkCompletion, IpAddress, openDevice } from '../dist/index.js';
+import { Access, checkCompletion, IpAddress, openDevice } from '../build/src/index.js';
 
 const SELF = fileURLToPath(import.meta.url);
 const DIST = new URL('../dist/', import.meta.url).href;

@@ -13,22 +13,22 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Audit } from '../dist/audit/audit.js';
-import { CaptureStream } from '../dist/capture/capture-stream.js';
+import { Audit } from '../build/packages/inspect/src/audit/audit.js';
+import { CaptureStream } from '../build/src/port/capture/capture-stream.js';
 import {
   enhancedPacketBytes,
   interfaceDescriptionBlock,
   LINKTYPE_RAW,
   sectionHeaderBlock,
   writeEnhancedPacket,
-} from '../dist/capture/pcapng-blocks.js';
-import { chooseCrc32 } from '../dist/driver/crc32/choice.js';
-import { IpAddress } from '../dist/packet/address.js';
-import { IcrcFlow, sealIcrc } from '../dist/packet/icrc.js';
-import { IP_PROTOCOL_UDP, writeIpv4 } from '../dist/packet/ipv4.js';
-import * as op from '../dist/packet/opcode.js';
-import { emitRoce, ICRC_BYTES } from '../dist/packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../dist/packet/udp.js';
+} from '../build/src/port/capture/pcapng-blocks.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { IpAddress } from '../build/src/packet/address.js';
+import { IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
+import { IP_PROTOCOL_UDP, writeIpv4 } from '../build/src/packet/ipv4.js';
+import * as op from '../build/src/packet/opcode.js';
+import { emitRoce, ICRC_BYTES } from '../build/src/packet/roce.js';
+import { UDP_BYTES, writeUdp } from '../build/src/packet/udp.js';
 
 const { values } = parseArgs({
   options: {

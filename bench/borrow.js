@@ -9,19 +9,19 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { libC } from '../dist/dgram-ext/libc.js';
-import { boundUdpPort, enableBatching, openNativeSocket } from '../dist/dgram-ext/native-socket.js';
-import { ReceiveVector } from '../dist/dgram-ext/receive-vector.js';
-import { SendVector } from '../dist/dgram-ext/send-vector.js';
-import { chooseCrc32 } from '../dist/driver/crc32/choice.js';
-import { systemRandom } from '../dist/driver/system-random.js';
-import { KeyTable } from '../dist/memory/key-table.js';
-import { MemoryRange } from '../dist/memory/memory-range.js';
-import { IpAddress } from '../dist/packet/address.js';
-import { RC_WRITE_MIDDLE } from '../dist/packet/opcode.js';
-import { writeBth } from '../dist/packet/roce.js';
-import { borrowPayload } from '../dist/qp/borrowed-payload.js';
-import { Path } from '../dist/qp/path.js';
+import { libC } from '../build/src/dgram-ext/libc.js';
+import { boundUdpPort, enableBatching, openNativeSocket } from '../build/src/dgram-ext/native-socket.js';
+import { ReceiveVector } from '../build/src/dgram-ext/receive-vector.js';
+import { SendVector } from '../build/src/dgram-ext/send-vector.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { systemRandom } from '../build/src/driver/system-random.js';
+import { KeyTable } from '../build/src/memory/key-table.js';
+import { MemoryRange } from '../build/src/memory/memory-range.js';
+import { IpAddress } from '../build/src/packet/address.js';
+import { RC_WRITE_MIDDLE } from '../build/src/packet/opcode.js';
+import { writeBth } from '../build/src/packet/roce.js';
+import { borrowPayload } from '../build/src/qp/borrowed-payload.js';
+import { Path } from '../build/src/qp/path.js';
 
 const { values } = parseArgs({
   options: { mib: { type: 'string', default: '64' }, batches: { type: 'string', default: '4000' } },

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { NbdDevice } from '../dist/storage-rpc/nbd/nbd-device.js';
+import { NbdDevice } from '../build/src/storage-rpc/nbd/nbd-device.js';
 import { Chains } from './fio/chains.js';
 
 const { values } = parseArgs({ options: { reads: { type: 'string', default: '2000' } } });

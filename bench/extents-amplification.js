@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openExtents, serveManager, serveNode } from '../dist/extents/index.js';
-import { openDevice } from '../dist/index.js';
+import { openExtents, serveManager, serveNode } from '../build/packages/extents/src/index.js';
+import { openDevice } from '../build/src/index.js';
 
 const MIB = 1 << 20;
 const DEPTH = 16;

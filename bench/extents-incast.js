@@ -8,9 +8,9 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { runScenario } from '../dist/sim/scenario/run.js';
-import { parseScenario } from '../dist/sim/scenario/schema.js';
-import { quantile } from '../dist/sim/statistics.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
+import { quantile } from '../build/packages/lab/src/sim/statistics.js';
 
 /** Fragments that a lost one is made of, with RS 6+3. */
 const SOURCES = 6;

@@ -11,11 +11,11 @@ import os from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { SYSTEM_CLOCK } from '../dist/driver/system-clock.js';
-import { ExtentStore } from '../dist/extents/extent-store.js';
-import { FolderFiles } from '../dist/extents/live/folder-files.js';
-import { JournalFile } from '../dist/extents/live/journal-file.js';
-import { encodeRecord } from '../dist/extents/record.js';
+import { SYSTEM_CLOCK } from '../build/src/driver/system-clock.js';
+import { ExtentStore } from '../build/packages/extents/src/extent-store.js';
+import { FolderFiles } from '../build/packages/extents/src/live/folder-files.js';
+import { JournalFile } from '../build/packages/extents/src/live/journal-file.js';
+import { encodeRecord } from '../build/packages/extents/src/record.js';
 
 const BYTES = 4096;
 const EXTENTS = [1, 4, 16];

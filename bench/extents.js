@@ -11,8 +11,8 @@ import os from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { openExtents, serveManager, serveNode } from '../dist/extents/index.js';
-import { openDevice } from '../dist/index.js';
+import { openExtents, serveManager, serveNode } from '../build/packages/extents/src/index.js';
+import { openDevice } from '../build/src/index.js';
 
 const SIZES = /** @type {const} */ ([4096, 1 << 20]);
 const TRANSPORTS = /** @type {const} */ (['rdma', 'tcp']);

@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../dist/index.js';
+import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../build/src/index.js';
 
 const SELF = fileURLToPath(import.meta.url);
 const MESSAGE_BYTES = 4 << 20;

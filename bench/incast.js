@@ -18,11 +18,11 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { parseRateBps } from '../dist/core/units.js';
-import { connect, listen, openDevice } from '../dist/index.js';
-import { renderLineChart } from '../dist/plot/line-chart.js';
+import { parseRateBps } from '../build/src/core/units.js';
+import { connect, listen, openDevice } from '../build/src/index.js';
+import { renderLineChart } from '../build/packages/command/src/plot/line-chart.js';
 
-const CLI = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
 const HOST = '127.0.0.1';
 const MESSAGE_BYTES = 64 * 1024;
 const OUTSTANDING = 32;

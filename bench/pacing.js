@@ -12,10 +12,10 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { parseRateBps } from '../dist/core/units.js';
-import { linkOverheadBytes } from '../dist/packet/frame.js';
+import { parseRateBps } from '../build/src/core/units.js';
+import { linkOverheadBytes } from '../build/src/packet/frame.js';
 
-const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
 const [SERVER, CLIENT] = ['127.51.1.1', '127.51.1.2'];
 const TCP_PORT = 27190;
 const MTU = 4096;

@@ -10,15 +10,15 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { SeededRandom } from '../dist/core/random.js';
-import { chooseCrc32 } from '../dist/driver/crc32/choice.js';
-import { IpAddress } from '../dist/packet/address.js';
-import { TxBatch } from '../dist/port/datagram.js';
-import { EventQueue } from '../dist/sim/event-queue.js';
-import { SimHost } from '../dist/sim/sim-host.js';
-import { Access } from '../dist/verbs/access.js';
-import { checkCompletion } from '../dist/verbs/completion-queue.js';
-import { RdmaDevice } from '../dist/verbs/device.js';
+import { SeededRandom } from '../build/src/core/random.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { IpAddress } from '../build/src/packet/address.js';
+import { TxBatch } from '../build/src/port/datagram.js';
+import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
+import { Access } from '../build/src/verbs/access.js';
+import { checkCompletion } from '../build/src/verbs/completion-queue.js';
+import { RdmaDevice } from '../build/src/verbs/device.js';
 
 /** What a batched UDP port has, and what its socket holds with a buffer of 4 MiB. */
 const BATCH_SLOTS = 60;

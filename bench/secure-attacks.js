@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { connect, listen, openDevice } from '../dist/index.js';
+import { connect, listen, openDevice } from '../build/src/index.js';
 import { ATTACKS, OnPath } from './secure-attacks/on-path.js';
 
 const { values } = parseArgs({

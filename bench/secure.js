@@ -10,8 +10,8 @@ import { Session } from 'node:inspector/promises';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { CIPHER_CANDIDATES, CIPHER_VARIABLE } from '../dist/driver/cipher/choice.js';
-import { connect, listen, openDevice } from '../dist/index.js';
+import { CIPHER_CANDIDATES, CIPHER_VARIABLE } from '../build/src/driver/cipher/choice.js';
+import { connect, listen, openDevice } from '../build/src/index.js';
 
 const { values } = parseArgs({
   options: {

@@ -15,9 +15,9 @@ import { execFileSync } from 'node:child_process';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runOnCores } from '../dist/cli/sim/cores/run-on-cores.js';
-import { runScenario } from '../dist/sim/scenario/run.js';
-import { parseScenario } from '../dist/sim/scenario/schema.js';
+import { runOnCores } from '../build/packages/lab/src/commands/sim/cores/run-on-cores.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 
 const HOSTS_PER_LEAF = 16;
 /** Virtual time, so that every size has about a million packet events. */

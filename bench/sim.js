@@ -8,10 +8,10 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { override } from '../dist/sim/scenario/overrides.js';
-import { runScenario } from '../dist/sim/scenario/run.js';
-import { parseScenario } from '../dist/sim/scenario/schema.js';
-import { BUILT_IN_SCENARIOS } from '../dist/sim/scenarios/index.js';
+import { override } from '../build/packages/lab/src/sim/scenario/overrides.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
+import { BUILT_IN_SCENARIOS } from '../build/packages/lab/src/sim/scenarios/index.js';
 
 /** Scenario and overrides, by what the table calls it. */
 const CASES = [

@@ -12,8 +12,8 @@ import os from 'node:os';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { openDevice } from '../dist/index.js';
-import { SuEndpoint } from '../dist/storage-rpc/index.js';
+import { openDevice } from '../build/src/index.js';
+import { SuEndpoint } from '../build/src/storage-rpc/index.js';
 
 const KIB = 1024;
 const HOST = '127.0.0.1';

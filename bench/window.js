@@ -9,8 +9,8 @@
 import os from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { runWindow } from '../dist/cli/window/experiment.js';
-import { WINDOW_POLICIES } from '../dist/cli/window/policies.js';
+import { runWindow } from '../build/packages/cli/src/window/experiment.js';
+import { WINDOW_POLICIES } from '../build/packages/cli/src/window/policies.js';
 
 const KIB = 1024;
 const BLOCK_SIZES = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4096 * KIB];

@@ -10,7 +10,7 @@
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { connect, listen, openDevice } from '../dist/index.js';
+import { connect, listen, openDevice } from '../build/src/index.js';
 
 const SIZES = [64, 4096, 65_536, 1 << 20];
 const IN_FLIGHT = 8;

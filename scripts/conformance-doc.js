@@ -2,8 +2,8 @@
 // With --check it only says whether the page is what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../dist/audit/catalogue.js';
-import { CASES, TESTED_RULES } from '../dist/conform/cases.js';
+import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../build/packages/inspect/src/audit/catalogue.js';
+import { CASES, TESTED_RULES } from '../build/packages/inspect/src/conform/cases.js';
 
 const page = new URL('../docs/conformance.md', import.meta.url);
 const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';

@@ -9,7 +9,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
 /** `node scripts/screenshots.js FOLDER` writes the pictures elsewhere. */
 const PICTURES = process.argv[2] ?? fileURLToPath(new URL('../docs/pictures/', import.meta.url));
 const executablePath =

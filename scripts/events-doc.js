@@ -2,7 +2,7 @@
 // With --check it only says whether the page is what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { EVENTS } from '../dist/capture/events.js';
+import { EVENTS } from '../build/src/port/capture/events.js';
 
 const page = new URL('../docs/events.md', import.meta.url);
 

@@ -3,9 +3,9 @@
 // With --check it only says which figures are not as the page has them. The runs are in virtual time: every machine gets the same page.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { figureLab } from '../dist/cli/sim/figures/figure.js';
-import { FIGURE_COLUMNS, figureChart, figureResult, figureRow } from '../dist/cli/sim/figures/figure-report.js';
-import { FIGURES } from '../dist/cli/sim/figures/index.js';
+import { figureLab } from '../build/packages/lab/src/commands/sim/figures/figure.js';
+import { FIGURE_COLUMNS, figureChart, figureResult, figureRow } from '../build/packages/lab/src/commands/sim/figures/figure-report.js';
+import { FIGURES } from '../build/packages/lab/src/commands/sim/figures/index.js';
 
 const page = new URL('../docs/figures.md', import.meta.url);
 const pictures = new URL('../docs/pictures/figures/', import.meta.url);

@@ -8,4 +8,4 @@ const page = new URL('../src/dashboard/page/', import.meta.url);
 chmodSync(new URL('cli/main.js', dist), 0o755);
 for (const name of ['index.html', 'style.css'])
   copyFileSync(new URL(name, page), new URL(`dashboard/page/${name}`, dist));
-copyFileSync(new URL('../src/cli/conform/agent.c', import.meta.url), new URL('cli/conform/agent.c', dist));
+copyFileSync(new URL('../packages/inspect/src/commands/conform/agent.c', import.meta.url), new URL('cli/conform/agent.c', dist));

@@ -2,7 +2,7 @@
 // With --check it only says whether the page has what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../dist/cli/transfer/flags.js';
+import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../build/packages/cli/src/transfer/flags.js';
 
 const PAGE = new URL('../docs/perftest.md', import.meta.url);
 const TABLES = [

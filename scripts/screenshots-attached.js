@@ -1,7 +1,7 @@
 // Makes the pictures of docs/dashboard.md of running programs: npm run build && node scripts/screenshots-attached.js
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openBackend } from '../dist/storage-rpc/index.js';
+import { openBackend } from '../build/src/storage-rpc/index.js';
 import { dashboard, end, finish, runtime, said, shoot, start } from './dashboard-pages.js';
 
 /** Writes and reads on the disk of an NBD export until the signal. */

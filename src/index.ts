@@ -62,6 +62,9 @@ export {
   rateControlNames,
   registerRateControl,
 } from './dcqcn/schemes.js';
+export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './memory/ring/counters.js';
+export { type QpStateName, type QpTypeName, statusName, statusText } from './memory/ring/enums.js';
+export type { Sge } from './memory/ring/work-queue.js';
 export { IpAddress } from './packet/address.js';
 export { senderInGrh } from './packet/grh.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
@@ -93,9 +96,6 @@ export {
   registerRecovery,
 } from './retransmit/schemes.js';
 export { SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
-export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
-export { type QpStateName, type QpTypeName, statusName, statusText } from './ring/enums.js';
-export type { Sge } from './ring/work-queue.js';
 export { Access } from './verbs/access.js';
 export type { AddressHandle } from './verbs/address-handle.js';
 export {

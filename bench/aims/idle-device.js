@@ -2,7 +2,7 @@
 /** A device with a queue pair that does nothing: `node idle-device.js ENGINE IO ADDRESS`. Ends with its parent or by a signal. */
 
 import process from 'node:process';
-import { openDevice } from '../../dist/index.js';
+import { openDevice } from '../../build/src/index.js';
 
 const [engine, io, address] = process.argv.slice(2);
 const device = await openDevice({

@@ -4,7 +4,7 @@
  * answered. A SET goes beside the GETs and nobody waits for it: a blocked owner executes none, and that must not hide what GETs take.
  */
 
-import { Histogram } from '../../dist/estats/histogram.js';
+import { Histogram } from '../../build/src/verbs/estats/histogram.js';
 import { check, keyFor, valueFor } from './values.js';
 
 const SETS_OPEN_MAX = 64;

@@ -11,8 +11,8 @@ const require = createRequire(import.meta.url);
 /** @type {Record<string, (port: number) => Promise<Store & {close: () => void}>>} */
 export const STORES = {
   kv: async (port) => {
-    const { openDevice } = await import('../../dist/index.js');
-    const { openKv } = await import('../../dist/kv/index.js');
+    const { openDevice } = await import('../../build/src/index.js');
+    const { openKv } = await import('../../build/packages/kv/src/index.js');
     const device = await openDevice({ address: ADDRESS, udpPort: 0, io: 'auto' });
     const kv = await openKv({ device, host: ADDRESS, port });
     const close = () => void device.close();

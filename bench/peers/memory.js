@@ -42,7 +42,7 @@ function usedBytes() {
 
 /** Queue pairs of the smallest useful depth, connected, whose peers are here too: each holds what two do, of which half is reported. */
 async function queuePairs(/** @type {number} */ count) {
-  const { Access, openDevice } = await import('../../dist/index.js');
+  const { Access, openDevice } = await import('../../build/src/index.js');
   const ends = [];
   for (const address of ['127.53.201.1', '127.53.201.2']) {
     const device = await openDevice({ address, io: 'dgram' });

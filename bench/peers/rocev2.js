@@ -2,8 +2,8 @@
 /** The measurements over queue pairs, by verbs: what a program that cares for every microsecond would write. */
 
 import { crc32 } from 'node:zlib';
-import { AdaptiveSpin } from '../../dist/core/adaptive-spin.js';
-import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../../dist/index.js';
+import { AdaptiveSpin } from '../../build/src/core/adaptive-spin.js';
+import { Access, checkCompletion, IpAddress, openDevice, warmUp } from '../../build/src/index.js';
 import { jain, percentiles } from './percentiles.js';
 import { phasesOf } from './phases.js';
 

@@ -8,12 +8,12 @@
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { IpAddress } from '../../dist/packet/address.js';
-import { IcrcFlow, sealIcrc } from '../../dist/packet/icrc.js';
-import { OPCODES } from '../../dist/packet/opcode.js';
-import { isPsp, PSP_ICV_BYTES, PSP_PREFIX_BYTES } from '../../dist/packet/psp.js';
-import { emitRoce } from '../../dist/packet/roce.js';
-import { writeUdpLength } from '../../dist/packet/udp.js';
+import { IpAddress } from '../../build/src/packet/address.js';
+import { IcrcFlow, sealIcrc } from '../../build/src/packet/icrc.js';
+import { OPCODES } from '../../build/src/packet/opcode.js';
+import { isPsp, PSP_ICV_BYTES, PSP_PREFIX_BYTES } from '../../build/src/packet/psp.js';
+import { emitRoce } from '../../build/src/packet/roce.js';
+import { writeUdpLength } from '../../build/src/packet/udp.js';
 
 const IP_AT = 14;
 const UDP_AT = IP_AT + 20;

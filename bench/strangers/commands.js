@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { IpAddress } from '../../dist/packet/index.js';
+import { IpAddress } from '../../build/src/packet/index.js';
 import { within } from './calls.js';
 
 const HOST = '127.0.8.9';

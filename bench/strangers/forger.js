@@ -7,7 +7,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import { emitRoce, IcrcFlow, IpAddress, OPCODES, sealIcrc } from '../../dist/packet/index.js';
+import { emitRoce, IcrcFlow, IpAddress, OPCODES, sealIcrc } from '../../build/src/packet/index.js';
 
 const IP_BYTES = 20;
 const UDP_BYTES = 8;

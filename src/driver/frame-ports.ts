@@ -1,3 +1,3 @@
 /** What {@link FRAME_PORTS} loads. */
 
-export { openFramePort } from '../frame-port/frame-port.js';
+export { openFramePort } from '../port/frame/frame-port.js';

@@ -1,9 +1,9 @@
 /** The inline engine: the NIC on the application's own event loop. */
 
 import type { RandomSource } from '../core/random.js';
+import type { Protection } from '../memory/ring/protection.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
-import type { Protection } from '../ring/protection.js';
 import { PACING_CATCH_UP_NS } from './crank.js';
 import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';

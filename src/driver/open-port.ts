@@ -1,20 +1,20 @@
 /** Builds the port an endpoint was asked for: socket or frame port, with fault rules and capture around it as wanted. */
 
-import type { PcapngFile } from '../capture/pcapng-file.js';
-import type { TraceFile } from '../capture/trace-file.js';
-import type { TracePort } from '../capture/trace-port.js';
 import { RoceError } from '../core/errors.js';
 import { SeededRandom } from '../core/random.js';
 import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 import { pathMtuForAddress, pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
+import type { ProtectionMode } from '../memory/ring/protection.js';
 import { IpAddress } from '../packet/address.js';
 import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
+import type { PcapngFile } from '../port/capture/pcapng-file.js';
+import type { TraceFile } from '../port/capture/trace-file.js';
+import type { TracePort } from '../port/capture/trace-port.js';
 import type { Port } from '../port/datagram.js';
-import type { ProtectionMode } from '../ring/protection.js';
-import type { SecurePort } from '../secure/secure-port.js';
-import type { SharedMemoryPort } from '../shm-port/shm-port.js';
+import type { SecurePort } from '../port/secure/secure-port.js';
+import type { SharedMemoryPort } from '../port/shm/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
 import { FRAME_PORTS } from './frame-port-loader.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';

@@ -1,6 +1,6 @@
 /** What {@link SECURE_PORTS} loads. */
 
-export { keyLogLines } from '../secure/key-log.js';
-export { SecurePort } from '../secure/secure-port.js';
+export { keyLogLines } from '../port/secure/key-log.js';
+export { SecurePort } from '../port/secure/secure-port.js';
 export { chooseCipher, nodeCrypto } from './cipher/choice.js';
 export { appendToKeyLog } from './key-log-file.js';

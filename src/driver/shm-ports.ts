@@ -1,4 +1,4 @@
 /** What {@link SHARED_MEMORY_PORTS} loads. */
 
-export { memoryDomain } from '../shm-port/memory-domain.js';
-export { openShmPort } from '../shm-port/shm-port.js';
+export { memoryDomain } from '../port/shm/memory-domain.js';
+export { openShmPort } from '../port/shm/shm-port.js';

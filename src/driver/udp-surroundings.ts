@@ -1,8 +1,8 @@
 /** What the system knows of the surroundings of a UDP port: the way to a peer, and losses in the port's own buffer. */
 
 import { pathMtuTowards, receiveOverruns } from '../dgram-ext/known-by-kernel.js';
+import { COUNTER } from '../memory/ring/counters.js';
 import type { IpAddress } from '../packet/address.js';
-import { COUNTER } from '../ring/counters.js';
 
 /** Asked from any thread of the process, whichever has the port. */
 export class UdpSurroundings {

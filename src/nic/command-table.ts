@@ -5,16 +5,22 @@
 
 import { RoceError } from '../core/errors.js';
 import type { KeyTable } from '../memory/key-table.js';
+import { checkAttributes } from '../memory/ring/attribute-ranges.js';
+import {
+  type CommandArgs,
+  type CommandName,
+  type CommandResult,
+  QP_ATTR_AV,
+  QP_ATTR_STATE,
+} from '../memory/ring/commands.js';
+import { CompletionRing } from '../memory/ring/completion-ring.js';
+import { QP_TYPES, QPS_ERR, QPS_RESET, SOURCE_PORT_FLOW } from '../memory/ring/enums.js';
+import { RecvQueue, SendQueue } from '../memory/ring/work-queue.js';
 import { initialAttributes } from '../qp/attributes.js';
 import type { QpHost } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import type { Path } from '../qp/path.js';
 import { QUEUE_PAIR_TYPES, type QueuePairType } from '../qp/queue-pair-types.js';
-import { checkAttributes } from '../ring/attribute-ranges.js';
-import { type CommandArgs, type CommandName, type CommandResult, QP_ATTR_AV, QP_ATTR_STATE } from '../ring/commands.js';
-import { CompletionRing } from '../ring/completion-ring.js';
-import { QP_TYPES, QPS_ERR, QPS_RESET, SOURCE_PORT_FLOW } from '../ring/enums.js';
-import { RecvQueue, SendQueue } from '../ring/work-queue.js';
 import { HandleTable } from './handle-table.js';
 import type { PeerPaths } from './peer-paths.js';
 import type { PortFacts } from './port-facts.js';

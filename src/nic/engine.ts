@@ -4,13 +4,13 @@
  */
 
 import type { RandomSource } from '../core/random.js';
+import { AttachedMemory } from '../memory/ring/attached-memory.js';
+import { COMMAND_DEPTH, CommandRing } from '../memory/ring/command-ring.js';
+import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
+import type { EngineLink } from '../memory/ring/engine-link.js';
+import { EVENT_DEPTH, EventRing } from '../memory/ring/event-ring.js';
+import type { Protection } from '../memory/ring/protection.js';
 import type { IpAddress } from '../packet/address.js';
-import { AttachedMemory } from '../ring/attached-memory.js';
-import { COMMAND_DEPTH, CommandRing } from '../ring/command-ring.js';
-import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
-import type { EngineLink } from '../ring/engine-link.js';
-import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
-import type { Protection } from '../ring/protection.js';
 import { Nic, type NicOptions, type NicTuning } from './nic.js';
 import type { PortFacts } from './port-facts.js';
 

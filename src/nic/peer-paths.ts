@@ -1,13 +1,13 @@
 /** Paths to peers, and who shares the socket of each: what it can hold is divided among the queue pairs connected to it. */
 
 import { RoceError } from '../core/errors.js';
+import type { QpAttributes } from '../memory/ring/commands.js';
 import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
 import { type Connection, flowSourcePort, Path } from '../qp/path.js';
 import { PeerBudget, type Sharers } from '../qp/peer-budget.js';
 import { TurnPool } from '../qp/sending-turns.js';
-import type { QpAttributes } from '../ring/commands.js';
 import type { PortFacts } from './port-facts.js';
 
 /** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */

@@ -1,15 +1,15 @@
 /** The NIC's side of completion queues and receive queues. */
 
-import type { CompletionSink, ReceiveSource } from '../qp/host.js';
-import type { CompletionRing, Cqe } from '../ring/completion-ring.js';
+import type { CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import {
   EVENT_COMPLETION,
   EVENT_CQ_ERR,
   EVENT_SRQ_LIMIT_REACHED,
   STATUS_SUCCESS,
   WC_FLAG_SOLICITED,
-} from '../ring/enums.js';
-import type { RecvQueue, RecvWqe } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import type { RecvQueue, RecvWqe } from '../memory/ring/work-queue.js';
+import type { CompletionSink, ReceiveSource } from '../qp/host.js';
 
 /** A completion queue as the NIC fills it. */
 export class NicCompletionQueue implements CompletionSink {

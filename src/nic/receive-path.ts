@@ -3,11 +3,11 @@
  * a counter, so that received = accepted + the sum of the drops.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, type IcrcFlow } from '../packet/icrc.js';
 import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram } from '../port/datagram.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
-import { COUNTER } from '../ring/counters.js';
 import { ReceivedTrain } from './received-train.js';
 
 const RX_PACKETS = COUNTER.rx_packets;

@@ -4,12 +4,12 @@
  * a queue pair that is being connected takes no turn of the round-robin, since it has nothing to send; and one that is freed leaves its share reserved, and its timers running.
  */
 
+import type { QpAttributes } from '../memory/ring/commands.js';
 import type { Schedulable } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import type { Connection } from '../qp/path.js';
 import { RcQueuePair } from '../qp/rc-queue-pair.js';
 import type { TurnPool } from '../qp/sending-turns.js';
-import type { QpAttributes } from '../ring/commands.js';
 import { Deadlines } from './deadlines.js';
 import { Nic, type NicOptions } from './nic.js';
 import { type AddressFields, PeerPaths } from './peer-paths.js';

@@ -3,13 +3,13 @@
  * everything before it, however many packets asked.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
 import { NAK_PSN_SEQUENCE, SYNDROME_ACK, SYNDROME_RNR } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd } from '../packet/psn.js';
 import { BTH_MIGREQ, ICRC_BYTES, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { ReceiverRecovery } from '../retransmit/recovery.js';
-import { COUNTER } from '../ring/counters.js';
 import type { EchoPoint } from './echo-point.js';
 import type { QpShared } from './shared.js';
 

@@ -2,15 +2,7 @@
 
 import { RoceError } from '../core/errors.js';
 import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import {
-  createReceiver,
-  createSender,
-  packRecovery,
-  STANDARD_RECOVERY,
-  unpackRecovery,
-} from '../retransmit/schemes.js';
-import { checkAttributes } from '../ring/attribute-ranges.js';
+import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
   type FieldValue,
   QP_ATTR_ACCESS_FLAGS,
@@ -33,8 +25,16 @@ import {
   QP_ATTR_TIMEOUT,
   QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
-} from '../ring/commands.js';
-import { QPS_RESET, SOURCE_PORT_LEARN } from '../ring/enums.js';
+} from '../memory/ring/commands.js';
+import { QPS_RESET, SOURCE_PORT_LEARN } from '../memory/ring/enums.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
+import {
+  createReceiver,
+  createSender,
+  packRecovery,
+  STANDARD_RECOVERY,
+  unpackRecovery,
+} from '../retransmit/schemes.js';
 
 /** Attributes of a QP in RESET: that was just created, or went back there. */
 export function initialAttributes(): QpAttributes {

@@ -3,6 +3,17 @@
  * retransmitter what was lost.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
+import {
+  ACCESS_LOCAL_WRITE,
+  EVENT_QP_UNSENT_RESPONSE,
+  STATUS_BAD_RESP_ERR,
+  STATUS_LOC_PROT_ERR,
+  STATUS_REM_ACCESS_ERR,
+  STATUS_REM_INV_REQ_ERR,
+  STATUS_REM_OP_ERR,
+} from '../memory/ring/enums.js';
+import { type SendQueue, SendWqe } from '../memory/ring/work-queue.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
 import {
   NAK_INVALID_REQUEST,
@@ -18,17 +29,6 @@ import { OP_ACK, OP_ATOMIC_ACK, RC_READ_RESPONSE_MIDDLE, VENDOR_SACK } from '../
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
 import { LOSS_DROPPED, LOSS_REPORTED } from '../retransmit/recovery.js';
-import { COUNTER } from '../ring/counters.js';
-import {
-  ACCESS_LOCAL_WRITE,
-  EVENT_QP_UNSENT_RESPONSE,
-  STATUS_BAD_RESP_ERR,
-  STATUS_LOC_PROT_ERR,
-  STATUS_REM_ACCESS_ERR,
-  STATUS_REM_INV_REQ_ERR,
-  STATUS_REM_OP_ERR,
-} from '../ring/enums.js';
-import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { writeHostU64 } from './atomic.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
 import type { Retirement } from './retirement.js';

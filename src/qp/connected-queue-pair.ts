@@ -7,14 +7,13 @@ import { CongestionControl } from '../dcqcn/congestion-control.js';
 import { NotificationLimit } from '../dcqcn/notification-limit.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { unpackRateControl } from '../dcqcn/schemes.js';
-import type { IcrcFlow } from '../packet/icrc.js';
-import { INT_NONE } from '../packet/int-trailer.js';
-import { CNP } from '../packet/opcode.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import { type RocePacket, writeCnp } from '../packet/roce.js';
-import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { QP_ATTR_AV, QP_ATTR_RATE_CONTROL, QP_ATTR_REMOTE_SOURCE_PORT, type QpAttributes } from '../ring/commands.js';
-import { COUNTER } from '../ring/counters.js';
+import {
+  QP_ATTR_AV,
+  QP_ATTR_RATE_CONTROL,
+  QP_ATTR_REMOTE_SOURCE_PORT,
+  type QpAttributes,
+} from '../memory/ring/commands.js';
+import { COUNTER } from '../memory/ring/counters.js';
 import {
   EVENT_CNP_SUSPICIOUS,
   EVENT_COMM_EST,
@@ -28,9 +27,15 @@ import {
   QPS_RTR,
   QPS_RTS,
   QPS_SQD,
-} from '../ring/enums.js';
-import { TelemetryPage, WAIT_NOTHING } from '../ring/telemetry-page.js';
-import type { SendQueue } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { TelemetryPage, WAIT_NOTHING } from '../memory/ring/telemetry-page.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
+import type { IcrcFlow } from '../packet/icrc.js';
+import { INT_NONE } from '../packet/int-trailer.js';
+import { CNP } from '../packet/opcode.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
+import { type RocePacket, writeCnp } from '../packet/roce.js';
+import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, NotificationSender, Paced, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';

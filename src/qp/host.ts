@@ -1,11 +1,11 @@
 /** What a queue pair sees of the NIC around it. The NIC implements these; queue pairs never import it. */
 
 import type { KeyTable } from '../memory/key-table.js';
+import type { QpAttributes } from '../memory/ring/commands.js';
+import type { Cqe } from '../memory/ring/completion-ring.js';
+import type { RecvWqe } from '../memory/ring/work-queue.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import type { QpAttributes } from '../ring/commands.js';
-import type { Cqe } from '../ring/completion-ring.js';
-import type { RecvWqe } from '../ring/work-queue.js';
 import type { Connection, Path } from './path.js';
 
 /** Where completions go: the NIC's side of a completion queue. */

@@ -1,8 +1,14 @@
 /** Work requests that send nothing: binding a memory window, registering a fast-register region, invalidating a key (IBTA vol. 1 §11.4.1). */
 
 import { EXACT_HIGH_END, U32 } from '../core/u64.js';
-import { STATUS_LOC_QP_OP_ERR, STATUS_MW_BIND_ERR, STATUS_SUCCESS, WR_BIND_MW, WR_LOCAL_INV } from '../ring/enums.js';
-import type { SendWqe } from '../ring/work-queue.js';
+import {
+  STATUS_LOC_QP_OP_ERR,
+  STATUS_MW_BIND_ERR,
+  STATUS_SUCCESS,
+  WR_BIND_MW,
+  WR_LOCAL_INV,
+} from '../memory/ring/enums.js';
+import type { SendWqe } from '../memory/ring/work-queue.js';
 import type { QpShared } from './shared.js';
 
 /** Executes LOCAL_INV, BIND_MW or REG_MR at once. Returns the completion status (`ibv_wc_status`). */

@@ -4,11 +4,11 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
+import type { CommandResult, QpAttributes } from '../memory/ring/commands.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RocePacket } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import type { CommandResult, QpAttributes } from '../ring/commands.js';
-import type { SendQueue } from '../ring/work-queue.js';
 import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
 
 /** What a queue pair of any type is made of. */

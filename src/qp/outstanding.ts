@@ -10,9 +10,9 @@
  * slot of `reads` each until their response is complete.
  */
 
+import { RD_ATOMIC_MAX } from '../memory/ring/attribute-ranges.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import type { SenderRecovery } from '../retransmit/recovery.js';
-import { RD_ATOMIC_MAX } from '../ring/attribute-ranges.js';
 
 /** SEND and WRITE: acknowledged by ACKs. */
 export const KIND_DATA = 0;

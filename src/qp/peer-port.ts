@@ -9,8 +9,8 @@
  * A peer that spreads its packets over several ways has a source port for each, from that of the flow on; one with a fixed port has that alone.
  */
 
+import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../memory/ring/enums.js';
 import { CNP } from '../packet/opcode.js';
-import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../ring/enums.js';
 import { flowSourcePort, wayOfPort } from './path.js';
 
 /** Which source port the packets of one peer may have. */

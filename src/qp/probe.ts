@@ -4,10 +4,6 @@
  */
 
 import { readU24 } from '../core/bytes.js';
-import { NAK_PSN_SEQUENCE, SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
-import { CNP, HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
-import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
-import type { TxBatch } from '../port/datagram.js';
 import {
   NEVER,
   QP_COUNTER,
@@ -22,7 +18,11 @@ import {
   STAMP_T5,
   type TelemetryPage,
   WAIT_NOTHING,
-} from '../ring/telemetry-page.js';
+} from '../memory/ring/telemetry-page.js';
+import { NAK_PSN_SEQUENCE, SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
+import { CNP, HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
+import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
 
 const TX_PACKETS = QP_COUNTER.tx_packets;
 const TX_BYTES = QP_COUNTER.tx_bytes;

@@ -1,6 +1,6 @@
 /** The types of queue pairs by number (`ibv_qp_type`): the one list of what the NIC can make. */
 
-import { QPT_GSI, QPT_RC, QPT_UC, QPT_UD } from '../ring/enums.js';
+import { QPT_GSI, QPT_RC, QPT_UC, QPT_UD } from '../memory/ring/enums.js';
 import type { NicQueuePair, QueuePairOptions } from './nic-queue-pair.js';
 import { RcQueuePair } from './rc-queue-pair.js';
 import { UcQueuePair } from './uc-queue-pair.js';

@@ -3,6 +3,8 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
+import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../memory/ring/commands.js';
+import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../memory/ring/enums.js';
 import { BTH_TRAILER, INT_DATA_CREDIT, INT_DATA_TIMES, INT_NONE, readWanted } from '../packet/int-trailer.js';
 import {
   OP_ACK,
@@ -17,8 +19,6 @@ import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { unpackRecovery, usesSack, waysOf } from '../retransmit/schemes.js';
-import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../ring/commands.js';
-import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../ring/enums.js';
 import { Completer } from './completer.js';
 import { ConnectedQueuePair } from './connected-queue-pair.js';
 import type { NextPsns, QpProgress, QueuePairOptions } from './nic-queue-pair.js';

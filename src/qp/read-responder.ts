@@ -4,6 +4,10 @@
  */
 
 import { MemoryRange } from '../memory/memory-range.js';
+import { COUNTER } from '../memory/ring/counters.js';
+import { ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ } from '../memory/ring/enums.js';
+import { WAIT_PACING } from '../memory/ring/telemetry-page.js';
+import { MESSAGE_BYTES_MAX } from '../memory/ring/work-queue.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, SYNDROME_ACK } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
@@ -18,10 +22,6 @@ import {
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { REPLAY_REWIND, type ReceiverRecovery } from '../retransmit/recovery.js';
-import { COUNTER } from '../ring/counters.js';
-import { ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ } from '../ring/enums.js';
-import { WAIT_PACING } from '../ring/telemetry-page.js';
-import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 import { applyAtomic, readHostU64 } from './atomic.js';
 import { borrowPayload } from './borrowed-payload.js';
 import { resolveRemote } from './reassembler.js';

@@ -6,11 +6,7 @@
 
 import { MEMORY_OK } from '../memory/key-table.js';
 import { MemoryRange } from '../memory/memory-range.js';
-import { SgeCursor } from '../memory/sge-cursor.js';
-import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
-import * as op from '../packet/opcode.js';
-import type { RocePacket } from '../packet/roce.js';
-import { COUNTER } from '../ring/counters.js';
+import { COUNTER } from '../memory/ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
   ACCESS_REMOTE_WRITE,
@@ -23,8 +19,12 @@ import {
   WC_FLAG_WITH_INV,
   WC_RECV,
   WC_RECV_RDMA_WITH_IMM,
-} from '../ring/enums.js';
-import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { MESSAGE_BYTES_MAX } from '../memory/ring/work-queue.js';
+import { SgeCursor } from '../memory/sge-cursor.js';
+import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
+import * as op from '../packet/opcode.js';
+import type { RocePacket } from '../packet/roce.js';
 import { ReceiveCompletions } from './receive-completions.js';
 import type { QpShared } from './shared.js';
 

@@ -1,9 +1,9 @@
 /** The receive work request in use and the completions of receives: taken from the queue pair's own receive queue or an SRQ. */
 
-import { Cqe } from '../ring/completion-ring.js';
-import { COUNTER } from '../ring/counters.js';
-import { STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, WC_RECV } from '../ring/enums.js';
-import { RecvWqe } from '../ring/work-queue.js';
+import { Cqe } from '../memory/ring/completion-ring.js';
+import { COUNTER } from '../memory/ring/counters.js';
+import { STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, WC_RECV } from '../memory/ring/enums.js';
+import { RecvWqe } from '../memory/ring/work-queue.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 
 /** What receiving needs of the queue pair. */

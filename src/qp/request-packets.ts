@@ -1,10 +1,10 @@
 /** READ and atomic requests as packets (IBTA vol. 1 §9.4.4, §9.4.5): no payload, always with a wish for an answer. */
 
+import { WR_ATOMIC_CMP_AND_SWP } from '../memory/ring/enums.js';
+import type { SendWqe } from '../memory/ring/work-queue.js';
 import * as op from '../packet/opcode.js';
 import { BTH_MIGREQ, writeAtomicEth, writeBth, writeReth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
-import { WR_ATOMIC_CMP_AND_SWP } from '../ring/enums.js';
-import type { SendWqe } from '../ring/work-queue.js';
 import type { QpShared } from './shared.js';
 
 /** Writes a request for `bytes` of the READ's data from byte `offset` on; its first response will carry `psn`. */

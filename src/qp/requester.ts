@@ -8,11 +8,7 @@
 
 import { UNPACED } from '../dcqcn/pacer.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
-import { INT_DATA_CREDIT, INT_NONE } from '../packet/int-trailer.js';
-import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
-import { ATOMIC_BYTES } from '../packet/roce.js';
-import type { TxBatch } from '../port/datagram.js';
-import { COUNTER } from '../ring/counters.js';
+import { COUNTER } from '../memory/ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
   QPS_SQD,
@@ -27,9 +23,13 @@ import {
   WR_LOCAL_INV,
   WR_RDMA_READ,
   WR_REG_MR,
-} from '../ring/enums.js';
-import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_WINDOW } from '../ring/telemetry-page.js';
-import type { SendQueue } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_WINDOW } from '../memory/ring/telemetry-page.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
+import { INT_DATA_CREDIT, INT_NONE } from '../packet/int-trailer.js';
+import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
+import { ATOMIC_BYTES } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
 import { executeLocal } from './local-operations.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, type Outstanding } from './outstanding.js';
 import { writeAtomicRequest, writeReadRequest } from './request-packets.js';

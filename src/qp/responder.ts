@@ -5,6 +5,8 @@
  * Answers leave in request order: an ACK never overtakes a READ response or atomic result that is still pending.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
+import { EVENT_QP_REORDER_CONFLICT, QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../memory/ring/enums.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from '../packet/aeth.js';
 import { INT_DATA_CREDIT } from '../packet/int-trailer.js';
 import * as op from '../packet/opcode.js';
@@ -19,8 +21,6 @@ import {
   type ReceiverRecovery,
 } from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
-import { COUNTER } from '../ring/counters.js';
-import { EVENT_QP_REORDER_CONFLICT, QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../ring/enums.js';
 import { Acknowledger } from './acknowledger.js';
 import { CreditPoint } from './credit-point.js';
 import { EchoPoint } from './echo-point.js';

@@ -1,7 +1,7 @@
 /** Completes the work requests of a reliable connection in order, as their PSNs are acknowledged (IBTA vol. 1 §9.7.5.1). */
 
-import { QPS_SQD, STATUS_SUCCESS } from '../ring/enums.js';
-import type { SendQueue } from '../ring/work-queue.js';
+import { QPS_SQD, STATUS_SUCCESS } from '../memory/ring/enums.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { Outstanding } from './outstanding.js';
 import { SendCompletions } from './send-completions.js';
 import type { QpShared } from './shared.js';

@@ -3,14 +3,14 @@
  * and what the recovery scheme makes of a loss. It decides what is sent again and when; the requester sends it.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
+import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../memory/ring/enums.js';
+import { WAIT_RNR } from '../memory/ring/telemetry-page.js';
 import { echoedWay, isEchoMarked } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
-import { COUNTER } from '../ring/counters.js';
-import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../ring/enums.js';
-import { WAIT_RNR } from '../ring/telemetry-page.js';
 import { KIND_DATA, type Outstanding } from './outstanding.js';
 import type { Retirement } from './retirement.js';
 import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';

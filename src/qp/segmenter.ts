@@ -3,6 +3,17 @@
  * first or again: nothing is kept for retransmission. Reliable and unreliable connections differ only in the opcodes.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
+import {
+  SEND_INLINE,
+  SEND_SOLICITED,
+  WR_RDMA_WRITE,
+  WR_RDMA_WRITE_WITH_IMM,
+  WR_SEND,
+  WR_SEND_WITH_IMM,
+  WR_SEND_WITH_INV,
+} from '../memory/ring/enums.js';
+import { type SendQueue, SendWqe } from '../memory/ring/work-queue.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
 import { INT_DATA_CREDIT, INT_NONE, writeDataTrailer, writeWanted } from '../packet/int-trailer.js';
 import * as op from '../packet/opcode.js';
@@ -17,17 +28,6 @@ import {
   writeReth,
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
-import { COUNTER } from '../ring/counters.js';
-import {
-  SEND_INLINE,
-  SEND_SOLICITED,
-  WR_RDMA_WRITE,
-  WR_RDMA_WRITE_WITH_IMM,
-  WR_SEND,
-  WR_SEND_WITH_IMM,
-  WR_SEND_WITH_INV,
-} from '../ring/enums.js';
-import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { borrowPayload } from './borrowed-payload.js';
 import type { QpShared } from './shared.js';
 

@@ -1,9 +1,9 @@
 /** Completions of send work requests: frees the oldest element of the send queue and, where one is wanted, writes its CQE. */
 
-import { Cqe } from '../ring/completion-ring.js';
-import { COUNTER } from '../ring/counters.js';
-import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../ring/enums.js';
-import type { SendQueue } from '../ring/work-queue.js';
+import { Cqe } from '../memory/ring/completion-ring.js';
+import { COUNTER } from '../memory/ring/counters.js';
+import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../memory/ring/enums.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { CompletionSink, QpHost } from './host.js';
 import type { QpProbe } from './probe.js';
 

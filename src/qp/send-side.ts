@@ -1,6 +1,6 @@
 /** What requester and completer of a reliable connection work on together; each part has one writer of its state. */
 
-import type { SendQueue } from '../ring/work-queue.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
 import { Outstanding } from './outstanding.js';
 import { Retirement } from './retirement.js';
 import { Retransmitter } from './retransmitter.js';

@@ -29,8 +29,8 @@ import {
   QP_ATTR_SQ_PSN,
   QP_ATTR_STATE,
   QP_ATTR_TIMEOUT,
-} from '../ring/commands.js';
-import { QP_STATE_NAMES, QPS_ERR, QPS_RESET, QPS_RTS } from '../ring/enums.js';
+} from '../memory/ring/commands.js';
+import { QP_STATE_NAMES, QPS_ERR, QPS_RESET, QPS_RTS } from '../memory/ring/enums.js';
 
 /** The attributes of one transition, as mask bits. */
 export interface Transition {

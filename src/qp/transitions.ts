@@ -25,8 +25,8 @@ import {
   QP_ATTR_SQ_PSN,
   QP_ATTR_TIMEOUT,
   QP_ATTR_TOTAL_TIMEOUT,
-} from '../ring/commands.js';
-import { QPS_INIT, QPS_RESET, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../ring/enums.js';
+} from '../memory/ring/commands.js';
+import { QPS_INIT, QPS_RESET, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../memory/ring/enums.js';
 import { type TransitionTable, transitionKey } from './state.js';
 
 const INIT_ATTRIBUTES = QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS_FLAGS;

@@ -1,10 +1,10 @@
 /** Packets that a switch has cut, to be asked for again: what a responder owes for them. */
 
+import { COUNTER } from '../memory/ring/counters.js';
 import { VENDOR_TRIM_NAK } from '../packet/opcode.js';
 import { BTH_MIGREQ, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { SELECTIVE_SPAN } from '../retransmit/packet-accounts.js';
-import { COUNTER } from '../ring/counters.js';
 import { CNP_DSCP } from './path.js';
 import type { QpShared } from './shared.js';
 

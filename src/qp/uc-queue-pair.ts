@@ -1,9 +1,9 @@
 /** An unreliable connected queue pair: SEND and RDMA WRITE, with or without immediate data, to one peer (IBTA vol. 1 §9.8.2). */
 
+import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../memory/ring/enums.js';
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../ring/enums.js';
 import { ConnectedQueuePair } from './connected-queue-pair.js';
 import type { NextPsns, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { UC_TRANSITIONS } from './transitions.js';

@@ -3,8 +3,6 @@
  * has left. Nothing is acknowledged and nothing sent again.
  */
 
-import { psnAdd } from '../packet/psn.js';
-import type { TxBatch } from '../port/datagram.js';
 import {
   QPS_SQD,
   STATUS_LOC_PROT_ERR,
@@ -13,9 +11,11 @@ import {
   WR_BIND_MW,
   WR_LOCAL_INV,
   WR_REG_MR,
-} from '../ring/enums.js';
-import { WAIT_NOTHING, WAIT_PACING } from '../ring/telemetry-page.js';
-import type { SendQueue } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { WAIT_NOTHING, WAIT_PACING } from '../memory/ring/telemetry-page.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
+import { psnAdd } from '../packet/psn.js';
+import type { TxBatch } from '../port/datagram.js';
 import { executeLocal } from './local-operations.js';
 import { Segmenter, UC_DATA_OPCODES } from './segmenter.js';
 import { SendCompletions } from './send-completions.js';

@@ -5,11 +5,11 @@
  * A receive WQE that an unfinished message took serves the next one.
  */
 
+import { COUNTER } from '../memory/ring/counters.js';
 import { NAK_REMOTE_OPERATION } from '../packet/aeth.js';
 import { PLACE_FIRST, PLACE_ONLY } from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
-import { COUNTER } from '../ring/counters.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
 import type { QpShared } from './shared.js';
 

@@ -7,23 +7,8 @@
 import { RoceError } from '../core/errors.js';
 import { ConstantRate } from '../dcqcn/constant-rate.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
-import { SgeCursor } from '../memory/sge-cursor.js';
-import type { IcrcFlow } from '../packet/icrc.js';
-import { HDR_IMM, UD_SEND_ONLY, UD_SEND_ONLY_IMM } from '../packet/opcode.js';
-import { psnAdd } from '../packet/psn.js';
-import {
-  BTH_MIGREQ,
-  BTH_PAD_SHIFT,
-  BTH_SOLICITED,
-  GRH_BYTES,
-  type RocePacket,
-  writeBth,
-  writeDeth,
-  writeImm,
-} from '../packet/roce.js';
-import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import type { QpAttributes } from '../ring/commands.js';
-import { COUNTER } from '../ring/counters.js';
+import type { QpAttributes } from '../memory/ring/commands.js';
+import { COUNTER } from '../memory/ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
   EVENT_QP_FATAL,
@@ -47,8 +32,23 @@ import {
   WC_RECV,
   WR_SEND,
   WR_SEND_WITH_IMM,
-} from '../ring/enums.js';
-import { type SendQueue, SendWqe } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { type SendQueue, SendWqe } from '../memory/ring/work-queue.js';
+import { SgeCursor } from '../memory/sge-cursor.js';
+import type { IcrcFlow } from '../packet/icrc.js';
+import { HDR_IMM, UD_SEND_ONLY, UD_SEND_ONLY_IMM } from '../packet/opcode.js';
+import { psnAdd } from '../packet/psn.js';
+import {
+  BTH_MIGREQ,
+  BTH_PAD_SHIFT,
+  BTH_SOLICITED,
+  GRH_BYTES,
+  type RocePacket,
+  writeBth,
+  writeDeth,
+  writeImm,
+} from '../packet/roce.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';

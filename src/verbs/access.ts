@@ -7,7 +7,7 @@ import {
   ACCESS_REMOTE_READ,
   ACCESS_REMOTE_WRITE,
   ACCESS_ZERO_BASED,
-} from '../ring/enums.js';
+} from '../memory/ring/enums.js';
 
 /** `ibv_access_flags`: combine with `|`. Local read is always allowed. */
 export const Access = {

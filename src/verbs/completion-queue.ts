@@ -3,8 +3,8 @@
 import { checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
-import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../ring/completion-ring.js';
-import { dumpCqe } from '../ring/dump.js';
+import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
+import { dumpCqe } from '../memory/ring/dump.js';
 import {
   STATUS_SUCCESS,
   statusName,
@@ -12,8 +12,8 @@ import {
   WC_FLAG_WITH_IMM,
   WC_FLAG_WITH_INV,
   wcOpcodeName,
-} from '../ring/enums.js';
-import { RING_DEPTH_MAX } from '../ring/ring.js';
+} from '../memory/ring/enums.js';
+import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
 import type { RdmaDevice } from './device.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';

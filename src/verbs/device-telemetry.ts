@@ -4,11 +4,11 @@ import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { NS_PER_MS } from '../core/units.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { wallMs } from '../driver/system-clock.js';
-import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../estats/endpoint-server.js';
-import { Estats } from '../estats/estats.js';
-import type { EndpointIdentity } from '../estats/snapshot.js';
-import type { EngineLink } from '../ring/engine-link.js';
+import type { EngineLink } from '../memory/ring/engine-link.js';
 import { RdmaDevice } from './device.js';
+import { type EndpointServer, type EndpointServerOptions, serveEstats } from './estats/endpoint-server.js';
+import { Estats } from './estats/estats.js';
+import type { EndpointIdentity } from './estats/snapshot.js';
 
 /** How the telemetry of a device is served, besides its control socket. */
 export interface EstatsOptions {

@@ -5,12 +5,9 @@
 import { EventEmitter } from 'node:events';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
-import type { EndpointServer } from '../estats/endpoint-server.js';
-import type { Estats } from '../estats/estats.js';
-import { IpAddress } from '../packet/address.js';
-import type { CommandArgs, CommandName, CommandResult } from '../ring/commands.js';
-import { type CounterName, counterSnapshot } from '../ring/counters.js';
-import type { EngineLink } from '../ring/engine-link.js';
+import type { CommandArgs, CommandName, CommandResult } from '../memory/ring/commands.js';
+import { type CounterName, counterSnapshot } from '../memory/ring/counters.js';
+import type { EngineLink } from '../memory/ring/engine-link.js';
 import {
   EVENT_CNP_SUSPICIOUS,
   EVENT_COMM_EST,
@@ -25,9 +22,12 @@ import {
   EVENT_SQ_DRAINED,
   EVENT_SRQ_LIMIT_REACHED,
   SOURCE_PORT_FLOW,
-} from '../ring/enums.js';
-import type { RingEvent } from '../ring/event-ring.js';
+} from '../memory/ring/enums.js';
+import type { RingEvent } from '../memory/ring/event-ring.js';
+import { IpAddress } from '../packet/address.js';
 import { CompletionQueue } from './completion-queue.js';
+import type { EndpointServer } from './estats/endpoint-server.js';
+import type { Estats } from './estats/estats.js';
 import { MemoryPool } from './memory-pool.js';
 import { ProtectionDomain } from './protection-domain.js';
 import type { QueuePair } from './queue-pair.js';

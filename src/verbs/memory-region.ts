@@ -1,7 +1,7 @@
 /** Memory regions: bytes that the NIC, and with remote access flags the peer, may touch. */
 
 import { RoceError } from '../core/errors.js';
-import type { Sge } from '../ring/work-queue.js';
+import type { Sge } from '../memory/ring/work-queue.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
 

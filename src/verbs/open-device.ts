@@ -10,7 +10,7 @@ import { PORT_IOS } from '../driver/port-io.js';
 import { SECURE_PORTS } from '../driver/secure-loader.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
-import type { EngineLink } from '../ring/engine-link.js';
+import type { EngineLink } from '../memory/ring/engine-link.js';
 import { RdmaDevice } from './device.js';
 import type { EstatsOptions } from './device-telemetry.js';
 import { DeviceSecurity, type SecureOptions } from './security.js';

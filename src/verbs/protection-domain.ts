@@ -2,8 +2,8 @@
 
 import { checkObject, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { ACCESS_ALL } from '../memory/ring/enums.js';
 import type { IpAddress } from '../packet/address.js';
-import { ACCESS_ALL } from '../ring/enums.js';
 import { AddressHandle } from './address-handle.js';
 import type { RdmaDevice } from './device.js';
 import { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';

@@ -7,16 +7,7 @@ import {
   type RateControlSettings,
   unpackRateControl,
 } from '../dcqcn/schemes.js';
-import { IpAddress } from '../packet/address.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import {
-  packRecovery,
-  type RecoveryOptions,
-  type RecoverySettings,
-  STANDARD_RECOVERY,
-  unpackRecovery,
-} from '../retransmit/schemes.js';
-import { checkAttributes } from '../ring/attribute-ranges.js';
+import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
   type CommandResult,
   QP_ATTR_ACCESS_FLAGS,
@@ -42,14 +33,23 @@ import {
   QP_ATTR_TIMEOUT,
   QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
-} from '../ring/commands.js';
+} from '../memory/ring/commands.js';
 import {
   QP_STATE_NAMES,
   type QpStateName,
   SOURCE_PORT_ANY,
   SOURCE_PORT_FLOW,
   SOURCE_PORT_LEARN,
-} from '../ring/enums.js';
+} from '../memory/ring/enums.js';
+import { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
+import {
+  packRecovery,
+  type RecoveryOptions,
+  type RecoverySettings,
+  STANDARD_RECOVERY,
+  unpackRecovery,
+} from '../retransmit/schemes.js';
 
 /** Address vector: where the peer is. */
 export interface AddressVector {

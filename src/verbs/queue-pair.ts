@@ -2,11 +2,8 @@
 
 import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { allowedRate } from '../estats/allowed-rate.js';
-import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
-import type { IpAddress } from '../packet/address.js';
-import type { Cqe } from '../ring/completion-ring.js';
-import { dumpWqe } from '../ring/dump.js';
+import type { Cqe } from '../memory/ring/completion-ring.js';
+import { dumpWqe } from '../memory/ring/dump.js';
 import {
   QP_STATE_NAMES,
   QP_TYPES,
@@ -19,12 +16,15 @@ import {
   SEND_FENCE,
   SEND_SIGNALED,
   SEND_SOLICITED,
-} from '../ring/enums.js';
-import { RING_DEPTH_MAX } from '../ring/ring.js';
-import { TelemetryPage } from '../ring/telemetry-page.js';
-import { RecvQueue, SendQueue, SGE_COUNT_MAX } from '../ring/work-queue.js';
+} from '../memory/ring/enums.js';
+import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
+import { TelemetryPage } from '../memory/ring/telemetry-page.js';
+import { RecvQueue, SendQueue, SGE_COUNT_MAX } from '../memory/ring/work-queue.js';
+import type { IpAddress } from '../packet/address.js';
 import type { CompletionQueue, WrId } from './completion-queue.js';
 import type { RdmaDevice } from './device.js';
+import { allowedRate } from './estats/allowed-rate.js';
+import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from './estats/connection.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';

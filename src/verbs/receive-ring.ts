@@ -1,7 +1,7 @@
 /** The application's side of a receive queue: posts work requests and remembers their wr_id until the completion is polled. */
 
 import { RoceError } from '../core/errors.js';
-import type { RecvQueue, Sge } from '../ring/work-queue.js';
+import type { RecvQueue, Sge } from '../memory/ring/work-queue.js';
 import type { WrId } from './completion-queue.js';
 
 /** A receive (`ibv_recv_wr`): room for one message. */

@@ -11,7 +11,7 @@ import {
   PACKET_CIPHERS,
   type PacketCipherName,
   type ProtectionMode,
-} from '../ring/protection.js';
+} from '../memory/ring/protection.js';
 
 /**
  * `require`: every packet is authentic and encrypted, and whoever cannot take part is refused. `prefer`: the same with peers that can, plain packets with

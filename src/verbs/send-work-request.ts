@@ -2,8 +2,8 @@
 
 import { checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { ACCESS_ALL, SEND_INLINE, WR_OPCODES } from '../ring/enums.js';
-import type { SendWqeFields, Sge } from '../ring/work-queue.js';
+import { ACCESS_ALL, SEND_INLINE, WR_OPCODES } from '../memory/ring/enums.js';
+import type { SendWqeFields, Sge } from '../memory/ring/work-queue.js';
 import type { AddressHandle } from './address-handle.js';
 import type { WrId } from './completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';

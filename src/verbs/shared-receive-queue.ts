@@ -1,8 +1,8 @@
 /** Shared receive queues (IBTA vol. 1 §10.2.9): one pool of receives for many QPs. */
 
 import { checkWhole } from '../core/arguments.js';
-import { RING_DEPTH_MAX } from '../ring/ring.js';
-import { RecvQueue, SGE_COUNT_MAX } from '../ring/work-queue.js';
+import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
+import { RecvQueue, SGE_COUNT_MAX } from '../memory/ring/work-queue.js';
 import type { RdmaDevice } from './device.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { serve } from '../cli/both-sides.js';
-import { run } from '../cli/run-in-process.js';
+import { serve } from '../../packages/cli/test/both-sides.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
 import { freePort } from '../support/free-port.js';
 import { Forger } from './toolkit/forged-packets.js';
 import { forgedReq, forgedSidrReq, LONGEST_WAITS, sendMad } from './toolkit/forged-requests.js';

@@ -2,11 +2,17 @@
 
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { tcpPortOf } from '../../packages/extents/src/live/peer-connector.js';
+import { ServiceDoor } from '../../packages/extents/src/live/service-door.js';
+import { HELLO, writeFrame } from '../../packages/rpc/src/frame.js';
+import {
+  connectRpc,
+  defineService,
+  type RpcClient,
+  rpcOverStream,
+  type StandardSchema,
+} from '../../packages/rpc/src/index.js';
 import type { PlaceLimits } from '../../src/cm/places.js';
-import { tcpPortOf } from '../../src/extents/live/peer-connector.js';
-import { ServiceDoor } from '../../src/extents/live/service-door.js';
-import { HELLO, writeFrame } from '../../src/rpc/frame.js';
-import { connectRpc, defineService, type RpcClient, rpcOverStream, type StandardSchema } from '../../src/rpc/index.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { eventually } from '../support/eventually.js';
 import { crowd, hangUp, held, strangerConnects } from './toolkit/hostile-connections.js';

@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.js';
 const SERVER = '127.0.4.21';
 const CLIENT = '127.0.4.22';
 const STRANGER = '127.0.4.23';
-const API = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
+const API = fileURLToPath(new URL('../../build/src/index.js', import.meta.url));
 
 const closers: Array<() => unknown> = [];
 afterEach(async () => {

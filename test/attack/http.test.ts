@@ -7,9 +7,9 @@ import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDashboardServer } from '../../src/dashboard/server.js';
-import { serveEstats } from '../../src/estats/endpoint-server.js';
-import { boundedHttpServer } from '../../src/estats/http-server.js';
+import { openDashboardServer } from '../../packages/dashboard/src/server.js';
+import { serveEstats } from '../../src/verbs/estats/endpoint-server.js';
+import { boundedHttpServer } from '../../src/verbs/estats/http-server.js';
 import { createPair } from '../support/pair.js';
 
 const HOST = '127.0.6.21';

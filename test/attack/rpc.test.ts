@@ -2,7 +2,6 @@
 
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import type { Connection } from '../../src/index.js';
 import {
   BULK,
   CALL,
@@ -17,10 +16,11 @@ import {
   RELEASE,
   RESULT,
   writeFrame,
-} from '../../src/rpc/frame.js';
-import { connectRpc, defineService, type StandardSchema, serveRpc } from '../../src/rpc/index.js';
-import { encodeValue } from '../../src/rpc/value.js';
-import { connectionPairs } from '../rpc/pair.js';
+} from '../../packages/rpc/src/frame.js';
+import { connectRpc, defineService, type StandardSchema, serveRpc } from '../../packages/rpc/src/index.js';
+import { encodeValue } from '../../packages/rpc/src/value.js';
+import { connectionPairs } from '../../packages/rpc/test/pair.js';
+import type { Connection } from '../../src/index.js';
 import { eventually } from '../support/eventually.js';
 
 setMaxListeners(0);

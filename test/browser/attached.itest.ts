@@ -3,15 +3,21 @@ import { setTimeout as delay } from 'node:timers/promises'; // timer: the rate a
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { AttachedProgram, AttachedState } from '../../src/dashboard/messages/attached.js';
-import { connectionName } from '../../src/dashboard/messages/connection-name.js';
-import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/dashboard/page/format.js';
+import type { AttachedProgram, AttachedState } from '../../packages/dashboard/src/messages/attached.js';
+import { connectionName } from '../../packages/dashboard/src/messages/connection-name.js';
+import {
+  formatByteRate,
+  formatBytes,
+  formatCount,
+  formatRate,
+  formatShare,
+} from '../../packages/dashboard/src/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { Program } from '../e2e/executable.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
 const SERVER = '127.61.4.1';
 const GATEWAY = '127.61.4.2';
 const SWITCH = '127.61.4.3';

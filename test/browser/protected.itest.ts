@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttachedEndpoint, AttachedState } from '../../src/dashboard/messages/attached.js';
-import { connectionName } from '../../src/dashboard/messages/connection-name.js';
+import type { AttachedEndpoint, AttachedState } from '../../packages/dashboard/src/messages/attached.js';
+import { connectionName } from '../../packages/dashboard/src/messages/connection-name.js';
 import { Program } from '../e2e/executable.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
 const [SERVER, CLIENT] = ['127.61.5.1', '127.61.5.2'];
 const SLOW = { timeout: 20_000 };
 

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { CapturePort } from '../../src/capture/capture-port.js';
-import { LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
-import { udpOf } from '../../src/capture/udp-in-capture.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { IcrcFlow, icrcOfIpPacket, sealIcrc } from '../../src/packet/icrc.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
@@ -9,6 +6,9 @@ import { IPV6_BYTES } from '../../src/packet/ipv6.js';
 import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
 import { emitRoce } from '../../src/packet/roce.js';
 import { isUdpChecksumGoodV6 } from '../../src/packet/udp.js';
+import { CapturePort } from '../../src/port/capture/capture-port.js';
+import { LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
+import { udpOf } from '../../src/port/capture/udp-in-capture.js';
 import { ECN_CE, IP_ID_UNKNOWN, type Port, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
 
 const NOW = 1_790_000_000_000_000_000n;

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CaptureCopy } from '../../src/capture/capture-copy.js';
-import { type CapturedPacket, CaptureReader, parserOf } from '../../src/capture/capture-reader.js';
-import { CaptureStream } from '../../src/capture/capture-stream.js';
+import { CaptureCopy } from '../../src/port/capture/capture-copy.js';
+import { type CapturedPacket, CaptureReader, parserOf } from '../../src/port/capture/capture-reader.js';
+import { CaptureStream } from '../../src/port/capture/capture-stream.js';
 
 let folder: string;
 beforeAll(() => {

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { decodeRoce } from '../../src/capture/decoded-packet.js';
-import { FlowTracker } from '../../src/capture/flow-tracker.js';
 import { IpAddress } from '../../src/packet/address.js';
 import {
   RC_ACK,
@@ -10,6 +8,8 @@ import {
   RC_SEND_ONLY,
 } from '../../src/packet/opcode.js';
 import { emitRoce, type RoceFields } from '../../src/packet/roce.js';
+import { decodeRoce } from '../../src/port/capture/decoded-packet.js';
+import { FlowTracker } from '../../src/port/capture/flow-tracker.js';
 
 const A = IpAddress.parse('10.0.0.1');
 const B = IpAddress.parse('10.0.0.2');

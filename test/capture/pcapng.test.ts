@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CapturedPacket, CaptureReader } from '../../src/capture/capture-reader.js';
-import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
-import { PcapngFile } from '../../src/capture/pcapng-file.js';
+import { type CapturedPacket, CaptureReader } from '../../src/port/capture/capture-reader.js';
+import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
+import { PcapngFile } from '../../src/port/capture/pcapng-file.js';
 
 const T0 = 1_790_000_000_123_456_789n;
 

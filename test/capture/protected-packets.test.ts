@@ -1,9 +1,9 @@
 /** Protected packets in a capture: what is in the clear can be read. */
 
 import { expect, it } from 'vitest';
-import { decodeRoce } from '../../src/capture/decoded-packet.js';
-import { FlowTracker } from '../../src/capture/flow-tracker.js';
 import { IpAddress } from '../../src/packet/address.js';
+import { decodeRoce } from '../../src/port/capture/decoded-packet.js';
+import { FlowTracker } from '../../src/port/capture/flow-tracker.js';
 import { createPair } from '../support/pair.js';
 
 it('BTH, SPI and IV are shown, and nothing is called malformed', async () => {

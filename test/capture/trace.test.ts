@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EVENTS, eventProblem } from '../../src/capture/events.js';
-import { TraceFile } from '../../src/capture/trace-file.js';
-import { isTrace, readTrace, type TraceRecord } from '../../src/capture/trace-reader.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import { RC_ACK } from '../../src/packet/opcode.js';
 import { emitRoce, writeCnp } from '../../src/packet/roce.js';
+import { EVENTS, eventProblem } from '../../src/port/capture/events.js';
+import { TraceFile } from '../../src/port/capture/trace-file.js';
+import { isTrace, readTrace, type TraceRecord } from '../../src/port/capture/trace-reader.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { run } from '../cli/run-in-process.js';
 import { isBuilt } from '../e2e/executable.js';
 import { eventually } from '../support/eventually.js';
 

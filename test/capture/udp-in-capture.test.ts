@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../src/capture/capture-reader.js';
-import { decodeRoce } from '../../src/capture/decoded-packet.js';
-import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
-import { udpOf } from '../../src/capture/udp-in-capture.js';
+import { CaptureReader } from '../../src/port/capture/capture-reader.js';
+import { decodeRoce } from '../../src/port/capture/decoded-packet.js';
+import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
+import { udpOf } from '../../src/port/capture/udp-in-capture.js';
 
 const [first] = new CaptureReader(readFileSync('test/golden/send-rc-mtu1024-v4.pcapng'));
 const [firstV6] = new CaptureReader(readFileSync('test/golden/send-rc-mtu1024-v6.pcapng'));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bothSides, serve } from '../cli/both-sides.js';
-import { run } from '../cli/run-in-process.js';
+import { bothSides, serve } from '../../packages/cli/test/both-sides.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
 import { freePort } from '../support/free-port.js';
 
 const TWO_SIDES = { client: '127.61.0.1', server: '127.61.0.2' };

@@ -1,9 +1,9 @@
 /** The connection manager over frame ports: peers that have never heard of each other connect without waiting for a repetition. */
 
 import { expect, it } from 'vitest';
+import { openLiveSwitch } from '../../packages/lab/src/live/live-switch.js';
 import { ConnectionManager } from '../../src/cm/connection-manager.js';
 import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
-import { openLiveSwitch } from '../../src/driver/live-switch.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 

@@ -3,15 +3,15 @@
  * doubled by name. Unlike the pair of the queue pair tests it runs promises between events.
  */
 
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
+import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
 import type { CmListener } from '../../src/cm/cm-listener.js';
 import { ConnectionManager, type ConnectionManagerOptions } from '../../src/cm/connection-manager.js';
 import { type CmMad, type MessageName, parseMad } from '../../src/cm/messages.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type TxBatch } from '../../src/port/datagram.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';

@@ -1,8 +1,8 @@
 /** What every store of a manager must do. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Metadata } from '../../src/extents/metadata.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
+import type { Metadata } from '../../packages/extents/src/metadata.js';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { pass, until } from '../support/virtual-time.js';
 
 /** A store, and its time. */

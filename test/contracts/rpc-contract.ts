@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type * as sourceRpc from '../../src/rpc/index.js';
-import type { RpcError, ServeOptions, StandardSchema } from '../../src/rpc/index.js';
-import { connectionPairs, type PairsUnderTest } from '../rpc/pair.js';
+import type * as sourceRpc from '../../packages/rpc/src/index.js';
+import type { RpcError, ServeOptions, StandardSchema } from '../../packages/rpc/src/index.js';
+import { connectionPairs, type PairsUnderTest } from '../../packages/rpc/test/pair.js';
 import { eventually } from '../support/eventually.js';
 
 export interface RpcUnderTest extends PairsUnderTest {

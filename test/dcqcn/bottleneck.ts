@@ -3,6 +3,8 @@
  * it can be. Answers fly back without a queue.
  */
 
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { readU24 } from '../../src/core/bytes.js';
 import { type RandomSource, randomUnit, SeededRandom } from '../../src/core/random.js';
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
@@ -11,8 +13,6 @@ import { linkOverheadBytes } from '../../src/packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { ICRC_BYTES, writeCnp } from '../../src/packet/roce.js';
 import { datagramOf, ECN_CE, type RxDatagram } from '../../src/port/datagram.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';

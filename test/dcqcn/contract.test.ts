@@ -6,7 +6,7 @@ import {
   rateControls,
   unpackRateControl,
 } from '../../src/dcqcn/schemes.js';
-import { F64_BLOCK_LENGTH } from '../../src/ring/commands.js';
+import { F64_BLOCK_LENGTH } from '../../src/memory/ring/commands.js';
 import { describeRateControl } from '../contracts/rate-control-contract.js';
 
 /** The floor and the ceiling that the parameters of a scheme name, with their defaults. */

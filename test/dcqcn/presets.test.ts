@@ -1,10 +1,10 @@
 /** The published parameter sets, and what the place of coalescing does to senders and receivers of different generations. */
 
 import { describe, expect, it } from 'vitest';
+import { DCQCN_SIGCOMM15 } from '../../packages/lab/src/fluid/dcqcn-parameters.js';
 import { NotificationPoint } from '../../src/dcqcn/notification-point.js';
 import { DCQCN_PRESETS, type DcqcnPresetName } from '../../src/dcqcn/presets.js';
 import { createRateControl, rateControlSettings } from '../../src/dcqcn/schemes.js';
-import { DCQCN_SIGCOMM15 } from '../../src/fluid/dcqcn-parameters.js';
 
 const presetNames = Object.keys(DCQCN_PRESETS) as DcqcnPresetName[];
 const settingsOf = (name: DcqcnPresetName) =>

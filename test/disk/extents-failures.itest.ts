@@ -6,9 +6,9 @@
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
-import { openExtents } from '../../src/extents/index.js';
+import { openExtents } from '../../packages/extents/src/index.js';
+import { EtcdMembers, WHY_NO_ETCD } from '../../packages/extents/test/etcd-members.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { EtcdMembers, WHY_NO_ETCD } from '../extents/etcd-members.js';
 import { eventually } from '../support/eventually.js';
 import { isTurn, ROUNDS } from '../support/rounds.js';
 import { DiskCluster } from './support/cluster.js';

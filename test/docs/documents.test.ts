@@ -4,10 +4,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { completableCommands } from '../../src/cli/completion/model.js';
-import { secondsOption } from '../../src/cli/options.js';
-import { wholeProgram } from '../../src/cli/run.js';
-import { run, silentIo } from '../cli/run-in-process.js';
+import { completableCommands } from '../../packages/cli/src/completion/model.js';
+import { wholeProgram } from '../../packages/cli/src/run.js';
+import { run, silentIo } from '../../packages/cli/test/run-in-process.js';
+import { secondsOption } from '../../packages/command/src/options.js';
 import { commandLines, isSynopsis, unmarkedRemarks } from './command-lines.js';
 import { parseMarkdown } from './markdown.js';
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { exitCodeOf } from '../../src/cli/exit.js';
+import { exitCodeOf } from '../../packages/command/src/exit.js';
 import { ERROR_CODES, RoceError } from '../../src/core/errors.js';
 import { parseSource, placeOf, sourceFiles } from './source-files.js';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import type { DeviceOptions } from '../../src/index.js';
-import { memoryDomain } from '../../src/shm-port/memory-domain.js';
+import { memoryDomain } from '../../src/port/shm/memory-domain.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 import { mappedRings } from '../support/mapped-rings.js';
 

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach } from 'vitest';
-import { auditOf, expectCleanFile } from '../audit/capture-file.js';
+import { auditOf, expectCleanFile } from '../../packages/inspect/test/audit/capture-file.js';
 import { type Program, rocev2Starter } from './executable.js';
 
 /** Commands with `--pcap`. */

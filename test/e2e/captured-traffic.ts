@@ -1,10 +1,10 @@
 /** Two endpoints on frame ports of a live switch, everything they can say to each other, and a capture of it at the first. */
 
+import { openLiveSwitch } from '../../packages/lab/src/live/live-switch.js';
 import { ConnectionManager } from '../../src/cm/connection-manager.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
-import { openLiveSwitch } from '../../src/driver/live-switch.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
 import { Access } from '../../src/verbs/access.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';

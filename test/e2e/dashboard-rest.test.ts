@@ -1,7 +1,7 @@
 /** The dashboard's lab costs nothing while nobody looks: its traffic ends, and goes on when somebody does. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Lab } from '../../src/dashboard/lab/lab.js';
+import type { Lab } from '../../packages/dashboard/src/lab/lab.js';
 import { eventually } from '../support/eventually.js';
 import { isBuilt, isLinux } from './executable.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Results } from '../../src/cli/documents.js';
-import type { Diagnosis, Owner } from '../../src/estats/diagnosis.js';
+import type { Results } from '../../packages/command/src/documents.js';
+import type { Diagnosis, Owner } from '../../src/verbs/estats/diagnosis.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
+import { openNvme } from '../../packages/nvme/src/live/open-nvme.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { documentOf } from '../support/documents.js';

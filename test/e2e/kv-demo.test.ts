@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KvDemoResult } from '../../src/cli/kv/demo/run.js';
+import type { KvDemoResult } from '../../packages/kv/src/commands/demo/run.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isAlive, isBuilt, isLinux, type Program, rocev2Starter } from './executable.js';

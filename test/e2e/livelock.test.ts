@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LivelockRun } from '../../src/cli/livelock/comparison.js';
-import { run } from '../cli/run-in-process.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
+import type { LivelockRun } from '../../packages/lab/src/commands/livelock/comparison.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 

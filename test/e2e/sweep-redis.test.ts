@@ -1,10 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RedisServer } from '../../src/cli/kv/demo/redis-server.js';
-import type { sweepHere as sweepHereOf } from '../../src/cli/sim/sweep/local-executor.js';
-import type { SweepTask } from '../../src/cli/sim/sweep/points.js';
-import type { RedisSweepOptions, sweepOnRedis as sweepOnRedisOf } from '../../src/cli/sim/sweep/redis-executor.js';
-import type { connectRedis as connectRedisOf, queueName as queueNameOf } from '../../src/cli/sim/sweep/redis-queue.js';
-import { sweepTasks } from '../cli/sweep-tasks.js';
+import { sweepTasks } from '../../packages/cli/test/sweep-tasks.js';
+import { RedisServer } from '../../packages/kv/src/commands/demo/redis-server.js';
+import type { sweepHere as sweepHereOf } from '../../packages/lab/src/commands/sim/sweep/local-executor.js';
+import type { SweepTask } from '../../packages/lab/src/commands/sim/sweep/points.js';
+import type {
+  RedisSweepOptions,
+  sweepOnRedis as sweepOnRedisOf,
+} from '../../packages/lab/src/commands/sim/sweep/redis-executor.js';
+import type {
+  connectRedis as connectRedisOf,
+  queueName as queueNameOf,
+} from '../../packages/lab/src/commands/sim/sweep/redis-queue.js';
 import { eventually } from '../support/eventually.js';
 import { isBuilt, Program, rocev2Starter } from './executable.js';
 

@@ -1,7 +1,7 @@
 /** What running programs tell of themselves, as `rocev2 estats` and Prometheus hear it: how a test knows that one is in the middle of its work. */
 
-import { findPrograms } from '../../src/estats/program-client.js';
-import type { WatchedDocument } from '../../src/estats/watched.js';
+import { findPrograms } from '../../packages/command/src/programs/program-client.js';
+import type { WatchedDocument } from '../../packages/command/src/programs/watched.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from './executable.js';
 

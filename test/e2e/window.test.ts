@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { WindowResult } from '../../src/cli/window/experiment.js';
+import type { WindowResult } from '../../packages/cli/src/window/experiment.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { WireResult } from '../../src/cli/documents.js';
-import { auditOf, expectClean } from '../audit/capture-file.js';
-import { run } from '../cli/run-in-process.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
+import type { WireResult } from '../../packages/command/src/documents.js';
+import { auditOf, expectClean } from '../../packages/inspect/test/audit/capture-file.js';
 import { isBuilt, rocev2Starter } from './executable.js';
 import { documentOf } from './watched.js';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { auditOf, expectClean } from '../audit/capture-file.js';
+import { auditOf, expectClean } from '../../packages/inspect/test/audit/capture-file.js';
 import { captureTraffic } from './captured-traffic.js';
 import { isBuilt, Program } from './executable.js';
 import { hasScapy, hasTshark, icrcByScapy, tsharkFields } from './second-opinions.js';

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Results } from '../../src/cli/documents.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
+import type { Results } from '../../packages/command/src/documents.js';
+import { parseWatched } from '../../packages/command/src/programs/watched.js';
 import { connect, listen } from '../../src/cm/listen-connect.js';
-import type { Dump } from '../../src/estats/dump-log.js';
-import { parseWatched } from '../../src/estats/watched.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
+import type { Dump } from '../../src/verbs/estats/dump-log.js';
 import { openDevice } from '../../src/verbs/open-device.js';
-import { run } from '../cli/run-in-process.js';
 import { documentOf } from '../support/documents.js';
 
 const SERVER = '127.57.1.1';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Diagnosis, diagnose } from '../../src/estats/diagnosis.js';
-import type { EstatsSnapshot } from '../../src/estats/endpoint-document.js';
-import { snapshotOf } from '../../src/estats/snapshot.js';
+import { type Diagnosis, diagnose } from '../../src/verbs/estats/diagnosis.js';
+import type { EstatsSnapshot } from '../../src/verbs/estats/endpoint-document.js';
+import { snapshotOf } from '../../src/verbs/estats/snapshot.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
 
 const MS = 1e6;

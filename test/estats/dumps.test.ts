@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Dump } from '../../src/estats/dump-log.js';
+import type { Dump } from '../../src/verbs/estats/dump-log.js';
 import { createPair, type Pair } from '../support/pair.js';
 
 function write(pair: Pair, rkeyError = 0): void {

@@ -5,13 +5,22 @@ import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { serveDocument } from '../../src/estats/control-socket.js';
-import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../../src/estats/endpoint-server.js';
-import type { HistogramDocument } from '../../src/estats/http-handler.js';
-import { askProgram, askSnapshot, findEndpoints, findPrograms } from '../../src/estats/program-client.js';
-import { COUNTER_NAMES } from '../../src/ring/counters.js';
+import {
+  askProgram,
+  askSnapshot,
+  findEndpoints,
+  findPrograms,
+} from '../../packages/command/src/programs/program-client.js';
+import { switchDocument } from '../../packages/dashboard/test/watched-documents.js';
+import { COUNTER_NAMES } from '../../src/memory/ring/counters.js';
+import { serveDocument } from '../../src/verbs/estats/control-socket.js';
+import {
+  type EndpointServer,
+  type EndpointServerOptions,
+  serveEstats,
+} from '../../src/verbs/estats/endpoint-server.js';
+import type { HistogramDocument } from '../../src/verbs/estats/http-handler.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
-import { switchDocument } from '../dashboard/watched-documents.js';
 import { createPair, type Pair } from '../support/pair.js';
 import { parsePrometheus } from '../support/prometheus-text.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { build } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
-import { BUCKETS, bucketOf, bucketStartNs, Histogram } from '../../src/estats/histogram.js';
+import { BUCKETS, bucketOf, bucketStartNs, Histogram } from '../../src/verbs/estats/histogram.js';
 
 describe('buckets', () => {
   it('are 832, and one below and one above', () => expect(BUCKETS).toBe(834));

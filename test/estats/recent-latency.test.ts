@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RecentLatency } from '../../src/estats/recent-latency.js';
+import { RecentLatency } from '../../src/verbs/estats/recent-latency.js';
 
 const MINUTE = 60e9;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { STAGES, type StageName } from '../../src/estats/stages.js';
+import { STAGES, type StageName } from '../../src/verbs/estats/stages.js';
 import { createPair, type Pair, type PairOptions } from '../support/pair.js';
 
 const DELAY_NS = 50_000;

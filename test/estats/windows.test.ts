@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { UNLIMITED_RATE } from '../../src/estats/allowed-rate.js';
-import { Estats } from '../../src/estats/estats.js';
-import { GroupTable } from '../../src/estats/group-table.js';
-import { Histogram } from '../../src/estats/histogram.js';
-import { snapshotOf } from '../../src/estats/snapshot.js';
-import { STAGE_T6_T1 } from '../../src/estats/stages.js';
-import { type TelemetryWindow, WindowHistory } from '../../src/estats/window-history.js';
-import { COUNTER_NAMES } from '../../src/ring/counters.js';
-import { STATUS_SUCCESS, WC_RDMA_READ, WC_RDMA_WRITE } from '../../src/ring/enums.js';
-import { TelemetryPage } from '../../src/ring/telemetry-page.js';
+import { COUNTER_NAMES } from '../../src/memory/ring/counters.js';
+import { STATUS_SUCCESS, WC_RDMA_READ, WC_RDMA_WRITE } from '../../src/memory/ring/enums.js';
+import { TelemetryPage } from '../../src/memory/ring/telemetry-page.js';
+import { UNLIMITED_RATE } from '../../src/verbs/estats/allowed-rate.js';
+import { Estats } from '../../src/verbs/estats/estats.js';
+import { GroupTable } from '../../src/verbs/estats/group-table.js';
+import { Histogram } from '../../src/verbs/estats/histogram.js';
+import { snapshotOf } from '../../src/verbs/estats/snapshot.js';
+import { STAGE_T6_T1 } from '../../src/verbs/estats/stages.js';
+import { type TelemetryWindow, WindowHistory } from '../../src/verbs/estats/window-history.js';
 
 const MINUTE = 60e9;
 const DEPTH = 8;

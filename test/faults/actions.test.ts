@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
+import { IpAddress } from '../../src/packet/address.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
+import { CNP, RC_ACK, RC_FETCH_ADD, RC_SEND_ONLY, RC_WRITE_FIRST } from '../../src/packet/opcode.js';
+import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket } from '../../src/packet/roce.js';
 import {
   changeBytes,
   FAULT_BLEACH,
@@ -12,14 +16,10 @@ import {
   FAULT_REORDER,
   FAULT_REWRITE,
   FAULT_TRIM,
-} from '../../src/faults/actions.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { newFaultSubject, readBth } from '../../src/faults/fault-subject.js';
-import { parseFaultRules } from '../../src/faults/grammar.js';
-import { IpAddress } from '../../src/packet/address.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { CNP, RC_ACK, RC_FETCH_ADD, RC_SEND_ONLY, RC_WRITE_FIRST } from '../../src/packet/opcode.js';
-import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket } from '../../src/packet/roce.js';
+} from '../../src/port/faults/actions.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import { newFaultSubject, readBth } from '../../src/port/faults/fault-subject.js';
+import { parseFaultRules } from '../../src/port/faults/grammar.js';
 
 const FLOW = new IcrcFlow(IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2'), 0xc000, 4791);
 const IP_ID = 77;

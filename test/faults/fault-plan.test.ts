@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
+import { CNP, RC_ACK, RC_READ_RESPONSE_MIDDLE, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
 import {
   FAULT_CORRUPT,
   FAULT_DROP,
@@ -8,11 +9,10 @@ import {
   FAULT_PASS,
   FAULT_REORDER,
   flipBit,
-} from '../../src/faults/actions.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { newFaultSubject } from '../../src/faults/fault-subject.js';
-import { parseFaultRules } from '../../src/faults/grammar.js';
-import { CNP, RC_ACK, RC_READ_RESPONSE_MIDDLE, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
+} from '../../src/port/faults/actions.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import { newFaultSubject } from '../../src/port/faults/fault-subject.js';
+import { parseFaultRules } from '../../src/port/faults/grammar.js';
 
 interface Packet {
   ingress?: string;

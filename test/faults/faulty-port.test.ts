@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/clock.js';
 import { SeededRandom } from '../../src/core/random.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { FaultyPort } from '../../src/faults/faulty-port.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
 import { writeBth } from '../../src/packet/roce.js';
 import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import { FaultyPort } from '../../src/port/faults/faulty-port.js';
 import { collect, type Received, sendAll } from '../contracts/port-contract.js';
 
 const A = IpAddress.parse('127.0.0.1');

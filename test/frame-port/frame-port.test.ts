@@ -1,17 +1,17 @@
 import { createSocket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { type LiveSwitch, openLiveSwitch } from '../../packages/lab/src/live/live-switch.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
-import { type LiveSwitch, openLiveSwitch } from '../../src/driver/live-switch.js';
 import { nowNs } from '../../src/driver/system-clock.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { type FramePort, type FramePortOptions, openFramePort } from '../../src/frame-port/frame-port.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { formatMac, parseMac } from '../../src/packet/ethernet.js';
 import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
 import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../src/packet/pfc.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import { type FramePort, type FramePortOptions, openFramePort } from '../../src/port/frame/frame-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
 import { freeUdpPorts } from '../support/free-port.js';
 

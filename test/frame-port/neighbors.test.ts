@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { NeighborCache } from '../../src/frame-port/neighbor-cache.js';
-import { NeighborProtocol } from '../../src/frame-port/neighbor-protocol.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { ETHERNET_BYTES, formatMac, parseMac } from '../../src/packet/ethernet.js';
+import { NeighborCache } from '../../src/port/frame/neighbor-cache.js';
+import { NeighborProtocol } from '../../src/port/frame/neighbor-protocol.js';
 import { SourceCache } from '../../src/port/source-cache.js';
 
 const MAC_A = parseMac('02:00:00:00:00:0a');

@@ -1,7 +1,7 @@
 /** One fuzz run: an attacker and a victim from a seed, so many datagrams, and everything checked after every burst. */
 
 import { SeededRandom } from '../../src/core/random.js';
-import type { CounterName } from '../../src/ring/counters.js';
+import type { CounterName } from '../../src/memory/ring/counters.js';
 import { Dice } from '../support/dice.js';
 import { Attacker } from './attacker.js';
 import { Victim } from './victim.js';

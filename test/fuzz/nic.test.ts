@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { COUNTER } from '../../src/ring/counters.js';
+import { COUNTER } from '../../src/memory/ring/counters.js';
 import { connectQp } from '../support/pair.js';
 import { describeFuzz } from './describe-fuzz.js';
 import { fuzzNic } from './fuzz-nic.js';

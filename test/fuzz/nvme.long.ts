@@ -1,9 +1,9 @@
 /** The long version of test/nvme/fuzz.test.ts. */
 
 import { expect, it } from 'vitest';
-import { fuzzCapsules } from '../nvme/capsule-fuzz.js';
-import { fuzzStrangers, fuzzTcp } from '../nvme/fuzz.js';
-import { fuzzAnswers } from '../nvme/host-fuzz.js';
+import { fuzzCapsules } from '../../packages/nvme/test/capsule-fuzz.js';
+import { fuzzStrangers, fuzzTcp } from '../../packages/nvme/test/fuzz.js';
+import { fuzzAnswers } from '../../packages/nvme/test/host-fuzz.js';
 import { isTurn } from '../support/rounds.js';
 
 const SEEDS = [11, 12, 13, 14];

@@ -3,17 +3,17 @@
  * that no peer may change is watched.
  */
 
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { QpStateName } from '../../src/memory/ring/enums.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
 import { wayOfPort } from '../../src/qp/path.js';
 import { type RecoveryName, recoveryNames, recoverySettings, waysOf } from '../../src/retransmit/schemes.js';
-import type { QpStateName } from '../../src/ring/enums.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';

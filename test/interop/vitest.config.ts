@@ -12,6 +12,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 240_000,
-    ...reporters('default', fileURLToPath(new URL('support/result-table.ts', import.meta.url))),
+    ...reporters('default', fileURLToPath(new URL('./support/result-table.js', import.meta.url))),
   },
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { KeyTable } from '../../src/memory/key-table.js';
+import { SGE_BYTES, SgeList } from '../../src/memory/ring/work-queue.js';
 import { SgeCursor } from '../../src/memory/sge-cursor.js';
-import { SGE_BYTES, SgeList } from '../../src/ring/work-queue.js';
 import { Access } from '../../src/verbs/access.js';
 
 const PD = 1;

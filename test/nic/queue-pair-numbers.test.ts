@@ -1,10 +1,10 @@
 /** Queue pair numbers: packets of a connection that is gone must not find another one. */
 
 import { expect, it } from 'vitest';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import type { RandomSource } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 
 /** Deals the same few numbers over and over, each twice in a row. A number between bounds takes two draws. */

@@ -1,6 +1,7 @@
 /** Packets that came in one piece: one sum says that all are right, and where it says otherwise exactly the wrong ones are dropped. */
 
 import { describe, expect, it } from 'vitest';
+import { COUNTER } from '../../src/memory/ring/counters.js';
 import { ReceivePath } from '../../src/nic/receive-path.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { IcrcFlow, IP_ID_UNKNOWN, sealIcrc } from '../../src/packet/icrc.js';
@@ -8,7 +9,6 @@ import { RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
 import { writeBth } from '../../src/packet/roce.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
 import type { NicQueuePair } from '../../src/qp/nic-queue-pair.js';
-import { COUNTER } from '../../src/ring/counters.js';
 
 const A = IpAddress.parse('192.0.2.1');
 const B = IpAddress.parse('192.0.2.2');

@@ -1,9 +1,9 @@
 /** Rings count their elements without end: through 2^32, a day of small messages. */
 
 import { expect, it } from 'vitest';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { recoveryNames } from '../../src/retransmit/schemes.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { createPair } from '../support/pair.js';
 

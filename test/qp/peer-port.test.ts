@@ -1,10 +1,10 @@
 /** Which source ports a peer may have, when it spreads its packets over several. */
 
 import { describe, expect, it } from 'vitest';
+import { SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../../src/memory/ring/enums.js';
 import { CNP, RC_ACK } from '../../src/packet/opcode.js';
 import { flowSourcePort } from '../../src/qp/path.js';
 import { PeerPort } from '../../src/qp/peer-port.js';
-import { SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../../src/ring/enums.js';
 
 const [QPN, PEER] = [0x123, 0x456];
 const FIRST = flowSourcePort(QPN, PEER);

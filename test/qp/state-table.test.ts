@@ -1,9 +1,9 @@
 /** The QP state machine: every pair of states, every attribute of every transition (IBTA vol. 1 table 91 as the specification words it). */
 
 import { describe, expect, it } from 'vitest';
+import { QP_STATE_NAMES, type QpStateName } from '../../src/memory/ring/enums.js';
 import { checkTransition, type TransitionTable } from '../../src/qp/state.js';
 import { RC_TRANSITIONS, UC_TRANSITIONS, UD_TRANSITIONS } from '../../src/qp/transitions.js';
-import { QP_STATE_NAMES, type QpStateName } from '../../src/ring/enums.js';
 import { LoneNic, PEER_ADDRESS, pattern } from '../support/lone-nic.js';
 
 /** Attribute mask bits, by position, from the specification; written again here on purpose. */

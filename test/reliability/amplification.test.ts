@@ -4,12 +4,12 @@
  */
 
 import { describe, expect, it } from 'vitest';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { OPCODES } from '../../src/packet/opcode.js';
 import { emitRoce } from '../../src/packet/roce.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
 import { runToRest } from '../support/virtual-time.js';
 import { connectPlayers, newPlayer } from './players.js';
 import { lay } from './unruly-wire.js';

@@ -4,8 +4,8 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../src/sim/scenario/run.js';
-import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { parseScenario, type ScenarioFile } from '../../packages/lab/src/sim/scenario/schema.js';
 
 const RED = { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 } as const;
 const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;

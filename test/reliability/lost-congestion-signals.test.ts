@@ -5,21 +5,21 @@
  */
 
 import { describe, expect, it } from 'vitest';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { Network } from '../../packages/lab/src/sim/network.js';
+import { connectFlow, reserveFlow } from '../../packages/lab/src/sim/scenario/connect-flow.js';
+import type { Flow } from '../../packages/lab/src/sim/scenario/flow.js';
+import { planFlows } from '../../packages/lab/src/sim/scenario/flow-plan.js';
+import { ScenarioHost } from '../../packages/lab/src/sim/scenario/scenario-host.js';
+import { parseScenario, type ScenarioFile } from '../../packages/lab/src/sim/scenario/schema.js';
+import { topologyOf } from '../../packages/lab/src/sim/scenario/topology-of.js';
+import { TraceHash } from '../../packages/lab/src/sim/scenario/trace-hash.js';
 import { readU16 } from '../../src/core/bytes.js';
 import { SeededRandom } from '../../src/core/random.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { ETHERNET_BYTES, ETHERTYPE_IPV4 } from '../../src/packet/ethernet.js';
 import { refreshIpv4Checksum } from '../../src/packet/ipv4.js';
 import { ECN_CE, ECN_ECT0 } from '../../src/port/datagram.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { Network } from '../../src/sim/network.js';
-import { connectFlow, reserveFlow } from '../../src/sim/scenario/connect-flow.js';
-import type { Flow } from '../../src/sim/scenario/flow.js';
-import { planFlows } from '../../src/sim/scenario/flow-plan.js';
-import { ScenarioHost } from '../../src/sim/scenario/scenario-host.js';
-import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
-import { topologyOf } from '../../src/sim/scenario/topology-of.js';
-import { TraceHash } from '../../src/sim/scenario/trace-hash.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
 
 const SENDERS = 8;
 const BYTES = 1 << 20;

@@ -1,9 +1,9 @@
 /** Simulated hosts in any number on one clock, each with the verbs objects of one end. */
 
+import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
-import type { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 import { connectQp, type Player } from '../support/pair.js';

@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { EventQueue } from '../../src/sim/event-queue.js';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { pattern } from '../support/lone-nic.js';
 import type { Player } from '../support/pair.js';
 import { runToRest } from '../support/virtual-time.js';

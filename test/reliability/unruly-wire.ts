@@ -3,9 +3,9 @@
  * for packets; these wait for time, end at a time, or lead to the wrong place.
  */
 
+import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import type { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { datagramOf, type RxDatagram, type TxBatch } from '../../src/port/datagram.js';
-import type { EventQueue } from '../../src/sim/event-queue.js';
-import type { SimHost } from '../../src/sim/sim-host.js';
 
 /** A copy of a datagram: where it arrives, and after how long. */
 export interface Arrival {

@@ -1,10 +1,10 @@
 /** MELO: one pool of bitmaps for all connections of a NIC. With enough of them it is selective repeat, with none it goes back. */
 
 import { describe, expect, it } from 'vitest';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
 import { AHEAD_KEPT, AHEAD_NAK } from '../../src/retransmit/recovery.js';
 import { createReceiver, recoverySettings } from '../../src/retransmit/schemes.js';
-import { runScenario } from '../../src/sim/scenario/run.js';
-import { parseScenario } from '../../src/sim/scenario/schema.js';
 
 const PACKET = new Uint8Array(32);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DoorbellRing } from '../../src/ring/doorbell-ring.js';
+import { DoorbellRing } from '../../src/memory/ring/doorbell-ring.js';
 
 function drained(ring: DoorbellRing): Array<number | 'all'> {
   const rung: Array<number | 'all'> = [];

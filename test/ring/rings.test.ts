@@ -2,11 +2,17 @@
 
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../src/core/errors.js';
-import { CommandRing } from '../../src/ring/command-ring.js';
-import { COMMANDS, type CommandName, decodeFields, encodeFields, F64_BLOCK_LENGTH } from '../../src/ring/commands.js';
-import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../../src/ring/completion-ring.js';
-import { EventRing } from '../../src/ring/event-ring.js';
-import { RecvQueue, RecvWqe, SendQueue, SendWqe } from '../../src/ring/work-queue.js';
+import { CommandRing } from '../../src/memory/ring/command-ring.js';
+import {
+  COMMANDS,
+  type CommandName,
+  decodeFields,
+  encodeFields,
+  F64_BLOCK_LENGTH,
+} from '../../src/memory/ring/commands.js';
+import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../../src/memory/ring/completion-ring.js';
+import { EventRing } from '../../src/memory/ring/event-ring.js';
+import { RecvQueue, RecvWqe, SendQueue, SendWqe } from '../../src/memory/ring/work-queue.js';
 
 const KINDS = [
   ['plain', (bytes: number) => new ArrayBuffer(bytes)],

@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest';
 import { chooseCipher } from '../../src/driver/cipher/choice.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { Association } from '../../src/secure/association.js';
-import { AssociationTable } from '../../src/secure/association-table.js';
+import { Association } from '../../src/port/secure/association.js';
+import { AssociationTable } from '../../src/port/secure/association-table.js';
 import { createPair } from '../support/pair.js';
 import { associate, termsBetween } from '../support/protected-host.js';
 

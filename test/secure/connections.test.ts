@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../src/capture/capture-reader.js';
-import { udpOf } from '../../src/capture/udp-in-capture.js';
+import { run } from '../../packages/cli/test/run-in-process.js';
 import type { ConnectOptions, DeviceOptions, ListenOptions, SecureOptions } from '../../src/index.js';
 import { isPsp, pspVersion } from '../../src/packet/psp.js';
-import { run } from '../cli/run-in-process.js';
+import { CaptureReader } from '../../src/port/capture/capture-reader.js';
+import { udpOf } from '../../src/port/capture/udp-in-capture.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 import { hasOpenssl } from '../support/certificates.js';
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { isEmptyPsp, isPspOfRoce, PSP_CLEAR_BYTES, PSP_OVERHEAD_BYTES } from '../../src/packet/psp.js';
-import { keyLogLines, parseKeyLog } from '../../src/secure/key-log.js';
-import { KeyRing, RECORD_FORGED, RECORD_OPENED, RECORD_WITHOUT_KEY } from '../../src/secure/key-ring.js';
+import { keyLogLines, parseKeyLog } from '../../src/port/secure/key-log.js';
+import { KeyRing, RECORD_FORGED, RECORD_OPENED, RECORD_WITHOUT_KEY } from '../../src/port/secure/key-ring.js';
 import { createPair } from '../support/pair.js';
 import { termsBetween } from '../support/protected-host.js';
 

@@ -12,7 +12,7 @@ import {
 } from '../../src/driver/cipher/choice.js';
 import { ipsecMb, isSameTag, processorFlags, variantFor } from '../../src/driver/cipher/ipsec-mb-cipher.js';
 import { ciphersRight } from '../../src/driver/cipher/self-test.js';
-import { type CipherImplementation, type CipherMaker, NodeCipher } from '../../src/secure/packet-cipher.js';
+import { type CipherImplementation, type CipherMaker, NodeCipher } from '../../src/port/secure/packet-cipher.js';
 import { Dice } from '../support/dice.js';
 
 /** Every variant of ipsec-mb that this processor can execute is one of them. */

@@ -26,8 +26,8 @@ import {
 } from '../../src/packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import { TX_PAYLOAD_BYTES_MAX } from '../../src/port/datagram.js';
-import { Association } from '../../src/secure/association.js';
-import { KeySchedule } from '../../src/secure/key-schedule.js';
+import { Association } from '../../src/port/secure/association.js';
+import { KeySchedule } from '../../src/port/secure/key-schedule.js';
 import { createPair } from '../support/pair.js';
 import { termsBetween } from '../support/protected-host.js';
 

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../src/packet/address.js';
 import { writeEmptyPsp } from '../../src/packet/psp.js';
-import { Association, FORGED, OPENED, REPLAYED, type RekeyLimits } from '../../src/secure/association.js';
-import { NodeCipher } from '../../src/secure/packet-cipher.js';
+import { Association, FORGED, OPENED, REPLAYED, type RekeyLimits } from '../../src/port/secure/association.js';
+import { NodeCipher } from '../../src/port/secure/packet-cipher.js';
 import { createPair, type PairOptions } from '../support/pair.js';
 import { termsBetween } from '../support/protected-host.js';
 

@@ -8,7 +8,7 @@ import {
   COUNTER_SEEN,
   REPLAY_WINDOW_PACKETS,
   ReplayWindow,
-} from '../../src/secure/replay-window.js';
+} from '../../src/port/secure/replay-window.js';
 import { Dice } from '../support/dice.js';
 
 describe('the replay window', () => {

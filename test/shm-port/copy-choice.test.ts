@@ -1,7 +1,7 @@
 /** Which way of copying a port takes, by what both cost. */
 
 import { describe, expect, it } from 'vitest';
-import { CopyChoice } from '../../src/shm-port/copy-choice.js';
+import { CopyChoice } from '../../src/port/shm/copy-choice.js';
 
 const PACKETS = 60;
 

@@ -6,9 +6,9 @@ import { type LibC, libC } from '../../src/dgram-ext/libc.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrcAround } from '../../src/packet/icrc.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
-import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/shm-port/packet-ring.js';
-import type { Copying } from '../../src/shm-port/ring-batch.js';
-import { copiesRight, loadStreamingCopy, type StreamingCopy } from '../../src/shm-port/streaming-copy.js';
+import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/port/shm/packet-ring.js';
+import type { Copying } from '../../src/port/shm/ring-batch.js';
+import { copiesRight, loadStreamingCopy, type StreamingCopy } from '../../src/port/shm/streaming-copy.js';
 
 const A = IpAddress.parse('127.0.0.1');
 const ENDS = { writer: A, writerPort: 4791, reader: A, readerPort: 5000 };

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import { type LibC, libC } from '../../src/dgram-ext/libc.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { RING_BYTES, RingReader } from '../../src/shm-port/packet-ring.js';
-import { RingLink } from '../../src/shm-port/ring-link.js';
-import { Segment } from '../../src/shm-port/segment.js';
+import { RING_BYTES, RingReader } from '../../src/port/shm/packet-ring.js';
+import { RingLink } from '../../src/port/shm/ring-link.js';
+import { Segment } from '../../src/port/shm/segment.js';
 
 const A = IpAddress.parse('127.53.9.1');
 const B = IpAddress.parse('127.53.9.2');

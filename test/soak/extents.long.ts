@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises'; // timer: how long the soak lasts, and its pace
 import { afterEach, expect, it } from 'vitest';
-import { openExtents } from '../../src/extents/index.js';
+import { openExtents } from '../../packages/extents/src/index.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { DiskCluster } from '../disk/support/cluster.js';
 import { isBuilt, isLinux, Program } from '../e2e/executable.js';

@@ -1,10 +1,10 @@
 /** Messages that no peer of ours sends: one connection is lost at most, others do not notice, and nothing stays behind. */
 
 import { expect } from 'vitest';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
 import { crc32c } from '../../src/core/crc32c.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { FairQueue } from '../../src/storage-rpc/fair/fair-queue.js';
 import type { ClientSession } from '../../src/storage-rpc/sk/client-session.js';
 import {

@@ -20,17 +20,17 @@ export function builtStorage(): Promise<typeof import('../../src/storage-rpc/ind
 }
 
 /** `rocev2/rpc` as built. */
-export function builtRpc(): Promise<typeof import('../../src/rpc/index.js')> {
+export function builtRpc(): Promise<typeof import('../../packages/rpc/src/index.js')> {
   return import(pathToFileURL('dist/rpc/index.js').href);
 }
 
 /** `rocev2/kv` as built. */
-export function builtKv(): Promise<typeof import('../../src/kv/index.js')> {
+export function builtKv(): Promise<typeof import('../../packages/kv/src/index.js')> {
   return import(pathToFileURL('dist/kv/index.js').href);
 }
 
 /** `rocev2/primitives` as built. */
-export function builtPrimitives(): Promise<typeof import('../../src/primitives/index.js')> {
+export function builtPrimitives(): Promise<typeof import('../../packages/primitives/src/index.js')> {
   return import(pathToFileURL('dist/primitives/index.js').href);
 }
 

@@ -1,10 +1,10 @@
 /** Datagrams of simulations as the packets of a capture file: RAW IP, with the headers that the ICRC was made for. */
 
-import type { CapturedPacket } from '../../src/capture/capture-reader.js';
-import { LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../../src/packet/ipv4.js';
 import { writeIpv6 } from '../../src/packet/ipv6.js';
 import { UDP_BYTES, writeUdp } from '../../src/packet/udp.js';
+import type { CapturedPacket } from '../../src/port/capture/capture-reader.js';
+import { LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
 
 const HOP_LIMIT = 64;

@@ -1,11 +1,11 @@
 /** Connections between the two hosts of a pair, as `connect` and `listen` make them, without an exchange. */
 
+import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { Connection } from '../../src/cm/connection.js';
 import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
 import type { Agreement } from '../../src/cm/exchange.js';
 import type { PeerPresence } from '../../src/cm/peer-presence.js';
 import { type RandomSource, randomInt } from '../../src/core/random.js';
-import type { EventQueue } from '../../src/sim/event-queue.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { connectQp } from './pair.js';
 

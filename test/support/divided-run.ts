@@ -1,17 +1,17 @@
 /** A scenario divided into parts that run in turn on one thread, as their threads would side by side. */
 
+import { divide, lookaheadNs } from '../../packages/lab/src/sim/divided-network.js';
+import { factsOf } from '../../packages/lab/src/sim/scenario/facts.js';
+import { FlowEnds } from '../../packages/lab/src/sim/scenario/flow-ends.js';
+import { planFlows } from '../../packages/lab/src/sim/scenario/flow-plan.js';
+import { mergeFacts } from '../../packages/lab/src/sim/scenario/merge-facts.js';
+import { report } from '../../packages/lab/src/sim/scenario/report.js';
+import type { ScenarioResult } from '../../packages/lab/src/sim/scenario/result.js';
+import { STEPS } from '../../packages/lab/src/sim/scenario/run.js';
+import { ScenarioRun } from '../../packages/lab/src/sim/scenario/scenario-run.js';
+import type { Scenario } from '../../packages/lab/src/sim/scenario/schema.js';
+import { topologyOf } from '../../packages/lab/src/sim/scenario/topology-of.js';
 import { SeededRandom } from '../../src/core/random.js';
-import { divide, lookaheadNs } from '../../src/sim/divided-network.js';
-import { factsOf } from '../../src/sim/scenario/facts.js';
-import { FlowEnds } from '../../src/sim/scenario/flow-ends.js';
-import { planFlows } from '../../src/sim/scenario/flow-plan.js';
-import { mergeFacts } from '../../src/sim/scenario/merge-facts.js';
-import { report } from '../../src/sim/scenario/report.js';
-import type { ScenarioResult } from '../../src/sim/scenario/result.js';
-import { STEPS } from '../../src/sim/scenario/run.js';
-import { ScenarioRun } from '../../src/sim/scenario/scenario-run.js';
-import type { Scenario } from '../../src/sim/scenario/schema.js';
-import { topologyOf } from '../../src/sim/scenario/topology-of.js';
 
 interface DividedRun {
   readonly result: ScenarioResult;

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
 import { expect } from 'vitest';
-import type { Results } from '../../src/cli/documents.js';
+import type { Results } from '../../packages/command/src/documents.js';
 
 const SCHEMAS = new URL('../../schemas/', import.meta.url);
 

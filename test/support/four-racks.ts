@@ -1,6 +1,6 @@
 /** Four racks under two spines with DCQCN and pauses: what scenarios of divided runs have in common. */
 
-import type { ScenarioFile } from '../../src/sim/scenario/schema.js';
+import type { ScenarioFile } from '../../packages/lab/src/sim/scenario/schema.js';
 
 /** A scenario that lacks its duration and its flows. */
 export function fourRacks(hostsPerLeaf: number): Omit<ScenarioFile, 'duration' | 'flows'> {

@@ -7,6 +7,8 @@
  */
 
 import { expect } from 'vitest';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { highOfBig, lowOfBig } from '../../src/core/u64.js';
 import type { NicTuning } from '../../src/nic/nic.js';
@@ -16,8 +18,6 @@ import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, OPCODES, VENDOR_SACK } from '.
 import { psnAdd, psnDiff } from '../../src/packet/psn.js';
 import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket, writeCnp } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue, WorkCompletion } from '../../src/verbs/completion-queue.js';
 import { type DeviceEvents, RdmaDevice } from '../../src/verbs/device.js';

@@ -3,19 +3,19 @@
  * at rest, at its limit, or with the verdict `DidNotSettle`.
  */
 
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
+import { SimLink } from '../../packages/lab/src/sim/sim-link.js';
 import { SeededRandom } from '../../src/core/random.js';
-import { Estats, type EstatsInit } from '../../src/estats/estats.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type RxDatagram } from '../../src/port/datagram.js';
+import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import type { SecurePort } from '../../src/port/secure/secure-port.js';
 import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
-import type { SecurePort } from '../../src/secure/secure-port.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
-import { SimLink } from '../../src/sim/sim-link.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue, WorkCompletion } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
+import { Estats, type EstatsInit } from '../../src/verbs/estats/estats.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';

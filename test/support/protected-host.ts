@@ -1,14 +1,14 @@
 /** Simulated hosts whose packets are protected: the stage of `src/secure` between their NICs and the link, with keys that follow from a seed. */
 
+import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import type { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { chooseCipher } from '../../src/driver/cipher/choice.js';
+import type { AssociationTerms, ProtectionMode } from '../../src/memory/ring/protection.js';
 import { copySlot } from '../../src/port/append-slot.js';
 import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
-import type { AssociationTerms, ProtectionMode } from '../../src/ring/protection.js';
-import type { RekeyLimits } from '../../src/secure/association.js';
-import type { CipherMaker } from '../../src/secure/packet-cipher.js';
-import { SecurePort } from '../../src/secure/secure-port.js';
-import type { EventQueue } from '../../src/sim/event-queue.js';
-import type { SimHost } from '../../src/sim/sim-host.js';
+import type { RekeyLimits } from '../../src/port/secure/association.js';
+import type { CipherMaker } from '../../src/port/secure/packet-cipher.js';
+import { SecurePort } from '../../src/port/secure/secure-port.js';
 
 /** What a simulated host has of its link, as a port. */
 class LinkPort implements Port {

@@ -1,6 +1,6 @@
 /** Promises in virtual time: running an event queue until a promise has settled. */
 
-import type { EventQueue } from '../../src/sim/event-queue.js';
+import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 
 /** Lets promises run until nothing more happens without time passing. */
 export function settle(): Promise<void> {

@@ -1,12 +1,12 @@
 /** Hosts that write to one at the same time over one switch, or from which it reads, in virtual time, with every counter at hand. */
 
+import { Simulation } from '../../packages/lab/src/sim/simulation.js';
+import { star } from '../../packages/lab/src/sim/topology.js';
+import type { SwitchConfig } from '../../packages/lab/src/switch/switch-config.js';
+import type { SwitchPortCounters } from '../../packages/lab/src/switch/switch-counters.js';
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { CounterName } from '../../src/memory/ring/counters.js';
 import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
-import type { CounterName } from '../../src/ring/counters.js';
-import { Simulation } from '../../src/sim/simulation.js';
-import { star } from '../../src/sim/topology.js';
-import type { SwitchConfig } from '../../src/switch/switch-config.js';
-import type { SwitchPortCounters } from '../../src/switch/switch-counters.js';
 import { Access } from '../../src/verbs/access.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';

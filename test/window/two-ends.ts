@@ -1,7 +1,7 @@
 /** The two ends of a pool protocol on a simulated link, with promises run between the events of virtual time. */
 
+import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
 import type { Clock } from '../../src/core/clock.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { WindowLink, windowQueueDepths } from '../../src/window/window-link.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
 import { until } from '../support/virtual-time.js';

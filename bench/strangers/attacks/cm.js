@@ -2,9 +2,9 @@
 /** What a stranger does to RDMA CM on QP1, by datagrams. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { encodeIpPrivateData, tcpServiceId } from '../../../dist/cm/ip-addressing.js';
-import { buildMad, parseMad } from '../../../dist/cm/messages.js';
-import { IpAddress } from '../../../dist/packet/index.js';
+import { encodeIpPrivateData, tcpServiceId } from '../../../build/src/cm/ip-addressing.js';
+import { buildMad, parseMad } from '../../../build/src/cm/messages.js';
+import { IpAddress } from '../../../build/src/packet/index.js';
 import { LocalForger } from '../forger.js';
 
 /** @typedef {import('../attacks.js').Attack} Attack @typedef {import('../attacks.js').Facts} Facts */

@@ -3,7 +3,7 @@
 
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { IpAddress } from '../../../dist/packet/index.js';
+import { IpAddress } from '../../../build/src/packet/index.js';
 
 /** @typedef {import('../attacks.js').Attack} Attack @typedef {import('../attacks.js').Facts} Facts */
 

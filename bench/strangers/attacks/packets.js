@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CaptureReader } from '../../../dist/capture/capture-reader.js';
-import { udpOf } from '../../../dist/capture/udp-in-capture.js';
+import { CaptureReader } from '../../../build/src/port/capture/capture-reader.js';
+import { udpOf } from '../../../build/src/port/capture/udp-in-capture.js';
 import { LocalForger, RawForger } from '../forger.js';
 
 /** @typedef {import('../attacks.js').Attack} Attack @typedef {import('../attacks.js').Facts} Facts @typedef {import('../attacks.js').Outcome} Outcome */

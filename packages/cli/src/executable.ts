@@ -1,6 +1,6 @@
 /** The process around {@link runCli}: signals, streams, exit code. */
 
-import { EXIT_INTERRUPTED, EXIT_OK } from './exit.js';
+import { EXIT_INTERRUPTED, EXIT_OK } from '@rocev2/command';
 import { runCli } from './run.js';
 
 /** Limit from Ctrl-C to the end of the command. By then every wait, for a peer or a disk, has been told to stop. */

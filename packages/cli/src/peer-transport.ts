@@ -3,9 +3,9 @@
  * The NIC drops and counts such packets. A test in which that happens would wait in vain, so it ends at once.
  */
 
-import { TRANSPORTS, type TransportName } from '../cm/transport.js';
-import { RoceError } from '../core/errors.js';
-import type { RdmaDevice } from '../verbs/device.js';
+import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 const CHECK_INTERVAL_MS = 50;
 

@@ -1,10 +1,8 @@
 /** Common parts of the pingpong commands: messages, listener and output. */
 
-import type { FixedChannel } from '../cm/fixed-channel.js';
-import { FixedListener } from '../cm/fixed-listener.js';
-import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from '../cm/pingpong-exchange.js';
-import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
-import type { Output } from './output.js';
+import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
+import { type FixedChannel, FixedListener } from 'rocev2/internal/cm';
+import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from 'rocev2/internal/stock-exchanges';
 
 /** The byte with which ibv_rc_pingpong fills its buffer, ... */
 const FILL = 0x7b;

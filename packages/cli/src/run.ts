@@ -1,12 +1,19 @@
 /** One run of the command line, from arguments to exit code, without touching the process: tests call it as main.ts does. */
 
+import {
+  type CliIo,
+  CommandFailure,
+  describeFailure,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  EXIT_USAGE,
+  exitCodeOf,
+  extensionFilesOf,
+  packageVersion,
+} from '@rocev2/command';
 import { Command, CommanderError } from 'commander';
-import { loadExtensions } from '../driver/extensions.js';
+import { loadExtensions } from 'rocev2/internal/driver';
 import { COMMANDS, type CommandEntry } from './commands.js';
-import { CommandFailure, describeFailure, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
-import { extensionFilesOf } from './extensions.js';
-import type { CliIo } from './output.js';
-import { packageVersion } from './package-version.js';
 
 /** `args` without node and script. Resolves to the exit code; never rejects. */
 export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args'>): Promise<number> {

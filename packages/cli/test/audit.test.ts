@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CaptureCopy } from '../../src/capture/capture-copy.js';
-import { type CapturedPacket, CaptureReader } from '../../src/capture/capture-reader.js';
-import { Frame, golden, goldenPath } from '../audit/golden.js';
-import { isBuilt } from '../e2e/executable.js';
-import { documentOf } from '../support/documents.js';
+import { CaptureCopy } from '../../../src/port/capture/capture-copy.js';
+import { type CapturedPacket, CaptureReader } from '../../../src/port/capture/capture-reader.js';
+import { isBuilt } from '../../../test/e2e/executable.js';
+import { documentOf } from '../../../test/support/documents.js';
+import { Frame, golden, goldenPath } from '../../inspect/test/audit/golden.js';
 import { run } from './run-in-process.js';
 
 const SEND = 'send-rc-mtu1024-v4';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
-import { run } from '../cli/run-in-process.js';
+import { COMMANDS } from '../src/commands.js';
+import { run } from './run-in-process.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const isThere = (shell: string) => {

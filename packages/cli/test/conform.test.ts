@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseTarGzip } from 'nanotar';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CASES } from '../../src/conform/cases.js';
-import { Acknowledger } from '../../src/qp/acknowledger.js';
-import { documentOf } from '../support/documents.js';
+import { Acknowledger } from '../../../src/qp/acknowledger.js';
+import { documentOf } from '../../../test/support/documents.js';
+import { CASES } from '../../inspect/src/conform/cases.js';
 import { serve } from './both-sides.js';
 import { run } from './run-in-process.js';
 

@@ -2,12 +2,12 @@
 
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FrameRing, newRingMemory } from '../../src/cli/sim/cores/frame-ring.js';
-import { giveUp, Meeting, newMeetingMemory } from '../../src/cli/sim/cores/meeting.js';
-import type { runOnCores as runOnCoresOf } from '../../src/cli/sim/cores/run-on-cores.js';
-import type { ScenarioResult } from '../../src/sim/scenario/result.js';
-import { runScenario } from '../../src/sim/scenario/run.js';
-import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
+import { FrameRing, newRingMemory } from '../../lab/src/commands/sim/cores/frame-ring.js';
+import { giveUp, Meeting, newMeetingMemory } from '../../lab/src/commands/sim/cores/meeting.js';
+import type { runOnCores as runOnCoresOf } from '../../lab/src/commands/sim/cores/run-on-cores.js';
+import type { ScenarioResult } from '../../lab/src/sim/scenario/result.js';
+import { runScenario } from '../../lab/src/sim/scenario/run.js';
+import { parseScenario, type ScenarioFile } from '../../lab/src/sim/scenario/schema.js';
 import { run } from './run-in-process.js';
 
 describe('a ring of frames', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DatagramPeers } from '../../src/cli/rdma-cm/datagram-peers.js';
-import { IpAddress } from '../../src/packet/address.js';
+import { IpAddress } from '../../../src/packet/address.js';
+import { DatagramPeers } from '../src/rdma-cm/datagram-peers.js';
 
 const CLIENT = IpAddress.parse('192.0.2.2');
 const STRANGER = IpAddress.parse('192.0.2.3');

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../src/capture/capture-reader.js';
-import type { DecodedPacket } from '../../src/capture/decoded-packet.js';
-import type { FlowEvent, FlowSummary } from '../../src/capture/flow-tracker.js';
+import { CaptureReader } from '../../../src/port/capture/capture-reader.js';
+import type { DecodedPacket } from '../../../src/port/capture/decoded-packet.js';
+import type { FlowEvent, FlowSummary } from '../../../src/port/capture/flow-tracker.js';
 import { run } from './run-in-process.js';
 
 const GOLDEN = 'test/golden';

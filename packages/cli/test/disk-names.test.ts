@@ -3,12 +3,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { DiskDocument } from '../../src/estats/disk-document.js';
-import { findPrograms } from '../../src/estats/program-client.js';
-import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
-import { documentOf } from '../support/documents.js';
-import { freePort } from '../support/free-port.js';
-import { RuntimeFolder } from '../support/runtime-folder.js';
+import { StorageClient } from '../../../src/storage-rpc/live/storage-client.js';
+import type { DiskDocument } from '../../../src/verbs/estats/disk-document.js';
+import { documentOf } from '../../../test/support/documents.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { RuntimeFolder } from '../../../test/support/runtime-folder.js';
+import { findPrograms } from '../../command/src/programs/program-client.js';
 import { type CliResult, run } from './run-in-process.js';
 
 const HOST = '127.0.1.31';

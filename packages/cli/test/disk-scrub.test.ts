@@ -4,9 +4,9 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FileDevice } from '../../src/storage-rpc/disk/file-device.js';
-import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
-import { freePort } from '../support/free-port.js';
+import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
+import { StorageClient } from '../../../src/storage-rpc/live/storage-client.js';
+import { freePort } from '../../../test/support/free-port.js';
 import { run } from './run-in-process.js';
 
 const HOST = '127.0.1.32';

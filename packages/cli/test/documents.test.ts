@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { documentHead } from '../../src/cli/document-head.js';
-import type { Results } from '../../src/cli/documents.js';
-import { wholeProgram } from '../../src/cli/run.js';
-import { documentOf, problemsOf, SCHEMA_NAMES } from '../support/documents.js';
-import { freePort } from '../support/free-port.js';
+import { documentOf, problemsOf, SCHEMA_NAMES } from '../../../test/support/documents.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { documentHead } from '../../command/src/document-head.js';
+import type { Results } from '../../command/src/documents.js';
+import { wholeProgram } from '../src/run.js';
 import { bothSides } from './both-sides.js';
 import { run, silentIo } from './run-in-process.js';
 
@@ -246,7 +246,7 @@ describe('documents of --json follow their schemas', () => {
 
 describe('the head of a document', () => {
   it('has versions, machine and times, and no name of host or user', () => {
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
     const head = documentHead('fluid', ['fluid', 'dcqcn'], 0);
     expect(head).toMatchObject({
       schema: 'fluid',

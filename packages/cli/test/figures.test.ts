@@ -2,14 +2,14 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Figure } from '../../src/cli/sim/figures/figure.js';
-import { figureResult, figureRow } from '../../src/cli/sim/figures/figure-report.js';
-import { FIGURES } from '../../src/cli/sim/figures/index.js';
-import { documentOf } from '../support/documents.js';
+import { documentOf } from '../../../test/support/documents.js';
+import type { Figure } from '../../lab/src/commands/sim/figures/figure.js';
+import { figureResult, figureRow } from '../../lab/src/commands/sim/figures/figure-report.js';
+import { FIGURES } from '../../lab/src/commands/sim/figures/index.js';
 import { run } from './run-in-process.js';
 
-const GALLERY = readFileSync(new URL('../../docs/figures.md', import.meta.url), 'utf8');
-const PICTURES = readdirSync(new URL('../../docs/pictures/figures', import.meta.url));
+const GALLERY = readFileSync(new URL('../../../docs/figures.md', import.meta.url), 'utf8');
+const PICTURES = readdirSync(new URL('../../../docs/pictures/figures', import.meta.url));
 
 /** What the page has of a figure. */
 function sectionOf(name: string): string {
@@ -69,7 +69,7 @@ describe('the gallery', () => {
 });
 
 describe('docs/lab.md', () => {
-  const LAB = readFileSync(new URL('../../docs/lab.md', import.meta.url), 'utf8');
+  const LAB = readFileSync(new URL('../../../docs/lab.md', import.meta.url), 'utf8');
 
   it('says of each figure with a value outside why, and of no other', () => {
     const [, table = ''] = LAB.split('### What is still outside, and why');

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { orInterrupted } from '../../src/cli/interruption.js';
+import { orInterrupted } from '../../command/src/interruption.js';
 
 it('work that ends, or fails, leaves no listener behind', async () => {
   const { signal } = new AbortController();

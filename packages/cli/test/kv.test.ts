@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../support/free-port.js';
+import { freePort } from '../../../test/support/free-port.js';
 import { type CliResult, run } from './run-in-process.js';
 
 const HERE = '127.0.4.3';

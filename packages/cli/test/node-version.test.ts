@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { complaintAboutNode } from '../../src/cli/node-version.js';
+import { complaintAboutNode } from '../src/node-version.js';
 
 const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } };
 

@@ -12,7 +12,7 @@ import {
   qpnOption,
   rateOption,
   sizeOption,
-} from '../../src/cli/options.js';
+} from '../../command/src/options.js';
 
 describe('option values', () => {
   it('arrive in the units of the program', () => {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { checkWritable } from '../../src/cli/output-file.js';
+import { checkWritable } from '../../command/src/output-file.js';
 import { run } from './run-in-process.js';
 
 it.each([

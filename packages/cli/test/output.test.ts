@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { type CliEnvironment, Output, visibleWidth } from '../../src/cli/output.js';
+import { type CliEnvironment, Output, visibleWidth } from '../../command/src/output.js';
 
 function outputTo(isTTY: boolean, json: boolean, env: CliEnvironment = {}) {
   const texts = { stdout: '', stderr: '' };

@@ -3,9 +3,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../../src/cli/transfer/flags.js';
-import { PeakFinder } from '../../src/cli/transfer/samples.js';
-import { freePort } from '../support/free-port.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../src/transfer/flags.js';
+import { PeakFinder } from '../src/transfer/samples.js';
 import { bothSides } from './both-sides.js';
 import { run } from './run-in-process.js';
 

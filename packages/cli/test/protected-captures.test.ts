@@ -4,8 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../src/capture/capture-reader.js';
-import { connect, listen, openDevice } from '../../src/index.js';
+import { connect, listen, openDevice } from '../../../src/index.js';
+import { CaptureReader } from '../../../src/port/capture/capture-reader.js';
 import { run } from './run-in-process.js';
 
 let directory: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readFailureTeller } from '../../src/cli/disk/read-failures.js';
+import { readFailureTeller } from '../../extents/src/commands/read-failures.js';
 
 const FAILURE = new Error("EIO: 32768 bytes at 0 of 'vol' cannot be read: no node answers");
 const WORDS = "32768 bytes at 0 of 'vol' cannot be read: no node answers";

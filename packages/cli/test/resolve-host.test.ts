@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resolveHost } from '../../src/cli/resolve-host.js';
+import { resolveHost } from '../../command/src/resolve-host.js';
 
 it('a literal address stays what it is', async () => {
   expect(await resolveHost('127.0.0.3')).toBe('127.0.0.3');

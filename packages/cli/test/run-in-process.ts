@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
-import type { CliEnvironment, CliIo } from '../../src/cli/output.js';
-import { runCli } from '../../src/cli/run.js';
+import type { CliEnvironment, CliIo } from '../../command/src/output.js';
+import { runCli } from '../src/run.js';
 
 export interface CliResult {
   readonly exitCode: number;

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
-import { CommandFailure, describeFailure, exitCodeOf } from '../../src/cli/exit.js';
-import { RoceError } from '../../src/core/errors.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { CommandFailure, describeFailure, exitCodeOf } from '../../command/src/exit.js';
+import { COMMANDS } from '../src/commands.js';
 import { run } from './run-in-process.js';
 
 const version = (JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version;

@@ -1,7 +1,7 @@
 /** What a server of bw or lat shows a person while its client runs. */
 
 import { describe, expect, it } from 'vitest';
-import { freePort } from '../support/free-port.js';
+import { freePort } from '../../../test/support/free-port.js';
 import { serve } from './both-sides.js';
 import { run } from './run-in-process.js';
 

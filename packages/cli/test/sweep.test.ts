@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { sweepHere as sweepHereOf } from '../../src/cli/sim/sweep/local-executor.js';
-import { sweepPoints } from '../../src/cli/sim/sweep/points.js';
+import type { sweepHere as sweepHereOf } from '../../lab/src/commands/sim/sweep/local-executor.js';
+import { sweepPoints } from '../../lab/src/commands/sim/sweep/points.js';
 import { sweepTasks } from './sweep-tasks.js';
 
 describe('the points of a sweep', () => {

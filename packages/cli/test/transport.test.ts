@@ -1,7 +1,7 @@
 /** `--transport` of bw, lat and pingpong: real sockets on loopback, both sides in this process. */
 
 import { describe, expect, it } from 'vitest';
-import { freePort } from '../support/free-port.js';
+import { freePort } from '../../../test/support/free-port.js';
 import { bothSides, serve } from './both-sides.js';
 import { run } from './run-in-process.js';
 

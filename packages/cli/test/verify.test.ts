@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint } from '../../src/cli/transfer/endpoint.js';
-import { verifyAsClient, verifyAsServer } from '../../src/cli/transfer/verify.js';
-import { crc32 } from '../../src/core/crc32.js';
+import { crc32 } from '../../../src/core/crc32.js';
+import type { Endpoint } from '../src/transfer/endpoint.js';
+import { verifyAsClient, verifyAsServer } from '../src/transfer/verify.js';
 
 const OWN = Buffer.from('what was sent, twice 0123456789');
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { WaitedTime } from '../../src/cli/transfer/waited-time.js';
-import { NS_PER_MS } from '../../src/core/units.js';
+import { NS_PER_MS } from '../../../src/core/units.js';
+import { WaitedTime } from '../src/transfer/waited-time.js';
 
 describe('the time that a latency test has waited', () => {
   function waited(limitMs: number) {

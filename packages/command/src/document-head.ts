@@ -1,7 +1,7 @@
 /** The head of every `--json` document: its schema, and where and when the command ran. */
 
 import { availableParallelism, cpus, homedir } from 'node:os';
-import { wallMs } from '../driver/system-clock.js';
+import { wallMs } from 'rocev2/internal/driver';
 import { packageVersion } from './package-version.js';
 
 /** The machine, without the names of host and user. */

@@ -3,63 +3,60 @@
  * types and their comments.
  */
 
-import type { AuditReport } from '../audit/audit.js';
-import type { CaptureDamage } from '../capture/capture-reader.js';
-import type { DecodedPacket } from '../capture/decoded-packet.js';
-import type { FlowEvent, FlowSummary } from '../capture/flow-tracker.js';
-import type { TraceRecord } from '../capture/trace-reader.js';
-import type { Need } from '../conform/step.js';
-import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
-import type { Diagnosis } from '../estats/diagnosis.js';
-import type { Dump } from '../estats/dump-log.js';
-import type { EstatsSnapshot } from '../estats/endpoint-document.js';
-import type { HistogramDocument } from '../estats/http-handler.js';
-import type { ScenarioResult } from '../sim/scenario/result.js';
-import type { ScenarioFile } from '../sim/scenario/schema.js';
-import type { NamespaceCounters } from '../storage-rpc/live/nvme-target-server.js';
-import type { StorageClientReport } from '../storage-rpc/live/storage-client.js';
-import type { NbdCounters } from '../storage-rpc/nbd/server-connection.js';
-import type { DiscoveredSubsystem } from '../storage-rpc/nvme/discovery.js';
-import type { ControllerIdentity, NamespaceIdentity } from '../storage-rpc/nvme/host/nvme-host.js';
-import type { SkServerCounters } from '../storage-rpc/sk/server-counters.js';
-import type { BufferPools } from '../switch/buffer-policy.js';
-import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
-import type { ConformMatrixResult } from './conform/matrix.js';
-import type { ConformRunResult } from './conform/result.js';
-import type { ConformServeResult } from './conform/serve.js';
-import type { VerifiedOperations } from './demo/verified-operations.js';
-import type { BenchRow } from './disk/bench-run.js';
-import type { DiskServer } from './disk/disk-control.js';
-import type { Examination } from './doctor/examine.js';
-import type { DocumentHead } from './document-head.js';
+import type { DiskServer, TransferResult, WindowResult } from '@rocev2/cli';
 import type {
+  ExtentsAppendResult,
   ExtentsDiskCopyResult,
   ExtentsDiskCreateResult,
   ExtentsDiskListResult,
   ExtentsDiskRemoveResult,
-} from './extents/disks.js';
-import type { ExtentsManagerResult, ExtentsNodeResult } from './extents/serve.js';
-import type { ExtentsStatusResult } from './extents/status.js';
-import type {
-  ExtentsAppendResult,
   ExtentsListResult,
+  ExtentsManagerResult,
+  ExtentsNodeResult,
   ExtentsReadResult,
   ExtentsRemoveResult,
-} from './extents/streams.js';
-import type { ExtentsUpResult } from './extents/up.js';
-import type { FluidResult } from './fluid-report.js';
+  ExtentsStatusResult,
+  ExtentsUpResult,
+} from '@rocev2/extents';
+import type {
+  AuditReport,
+  ConformMatrixResult,
+  ConformRunResult,
+  ConformServeResult,
+  Examination,
+  Need,
+  OpenedPackets,
+} from '@rocev2/inspect';
+import type {
+  KvBenchResult,
+  KvDemoResult,
+  KvEntryResult,
+  KvListResult,
+  KvServeResult,
+  KvSetResult,
+  KvWatchResult,
+} from '@rocev2/kv';
+import type {
+  BufferPools,
+  Comparison,
+  FigureResults,
+  FluidResult,
+  LivelockRun,
+  LiveSwitchPortCounters,
+  ScenarioFile,
+  ScenarioResult,
+  SweepResult,
+  SwitchPortSnapshot,
+  VerifiedOperations,
+} from '@rocev2/lab';
+import type { ControllerIdentity, DiscoveredSubsystem, NamespaceCounters, NamespaceIdentity } from '@rocev2/nvme';
+import type { CaptureDamage, DecodedPacket, FlowEvent, FlowSummary, TraceRecord } from 'rocev2/internal/capture';
+import type { Diagnosis, Dump, EstatsSnapshot, HistogramDocument } from 'rocev2/internal/estats';
+import type { NbdCounters } from 'rocev2/internal/nbd';
+import type { SkServerCounters, StorageClientReport } from 'rocev2/internal/storage-rpc';
+import type { BenchRow } from './disk/bench-run.js';
+import type { DocumentHead } from './document-head.js';
 import type { HostReport } from './host-report.js';
-import type { KvBenchResult } from './kv/bench.js';
-import type { KvDemoResult } from './kv/demo/run.js';
-import type { KvEntryResult, KvListResult, KvSetResult } from './kv/entries.js';
-import type { KvServeResult } from './kv/serve.js';
-import type { KvWatchResult } from './kv/watch.js';
-import type { Comparison, LivelockRun } from './livelock/comparison.js';
-import type { OpenedPackets } from './protected-capture.js';
-import type { FigureResults } from './sim/figures/figure-report.js';
-import type { SweepResult } from './sim/sweep/points.js';
-import type { TransferResult } from './transfer/result.js';
-import type { WindowResult } from './window/experiment.js';
 
 /** The fields of `audit --json`. */
 export interface AuditResult extends AuditReport {

@@ -1,9 +1,9 @@
 /** Exit codes, and how a failure becomes an exit code and a line on stderr. */
 
-import { isArgumentError, RoceError } from '../core/errors.js';
-import { ProcessFailure } from '../processes/child-service.js';
-import { BlockDeviceError } from '../storage-rpc/disk/block-device.js';
+import { isArgumentError, RoceError } from 'rocev2/internal/core';
+import { BlockDeviceError } from 'rocev2/internal/disk';
 import type { CliEnvironment } from './output.js';
+import { ProcessFailure } from './processes/child-service.js';
 
 /** Success. */
 export const EXIT_OK = 0;

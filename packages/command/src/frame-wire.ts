@@ -1,8 +1,8 @@
 /** `--frame`: an endpoint connected to a software switch instead of bound to a UDP port. */
 
-import { parseRateBps } from '../core/units.js';
-import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import type { PortOptions } from '../driver/open-port.js';
+import { parseRateBps } from 'rocev2/internal/core';
+import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';
+import type { PortOptions } from 'rocev2/internal/driver';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
 import { textOption } from './options.js';

@@ -3,14 +3,11 @@
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { crc32Backend } from '../core/crc32.js';
-import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
-import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
-import { nativeUdpAvailable } from '../dgram-ext/native-socket.js';
-import { chooseCipher } from '../driver/cipher/choice.js';
-import { chooseCrc32 } from '../driver/crc32/choice.js';
-import { IpAddress } from '../packet/address.js';
-import { ROCE_UDP_PORT } from '../port/datagram.js';
+import { crc32Backend } from 'rocev2/internal/core';
+import { batchedUdpAvailable, nativeUdpAvailable, pathMtuForLink } from 'rocev2/internal/dgram-ext';
+import { chooseCipher, chooseCrc32 } from 'rocev2/internal/driver';
+import { IpAddress } from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 
 /** An address that a device can be opened on. */
 export interface HostAddress {

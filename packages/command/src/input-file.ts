@@ -1,8 +1,7 @@
 /** Files that the command line names. One that cannot be read ends every command with exit code 1. */
 
 import { readFile } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnreadable } from '../core/file-errors.js';
+import { RoceError, whyUnreadable } from 'rocev2/internal/core';
 
 /** The whole file. Throws ERR_ROCE_IO, which names the file and says why it cannot be read; `whose` begins its message, for what is no option of its own. */
 export async function readInputFile(path: string, whose = ''): Promise<Buffer> {

@@ -1,8 +1,8 @@
 /** The address of this host that a peer sees. */
 
 import { createSocket } from 'node:dgram';
-import { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
+import { RoceError } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
 
 /** Any port will do: connecting a UDP socket sends nothing, but makes the system look up the route. */
 const DISCARD_PORT = 9;

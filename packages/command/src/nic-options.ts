@@ -2,9 +2,9 @@
 
 import { availableParallelism } from 'node:os';
 import { type Command, Option } from 'commander';
+import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
+import { ENGINES, type EngineName } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { PORT_IOS, type PortIo } from '../driver/port-io.js';
-import { ENGINES, type EngineName } from '../verbs/open-device.js';
 import { choiceOption } from './options.js';
 
 /** Options of `openDevice`. */

@@ -4,13 +4,11 @@
  */
 
 import { InvalidArgumentError, Option } from 'commander';
+import { NS_PER_S, nearestName, parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from 'rocev2/internal/core';
+import { MESSAGE_BYTES_MAX } from 'rocev2/internal/memory';
+import { IpAddress, PATH_MTUS } from 'rocev2/internal/packet';
 import { z } from 'zod';
-import { nearestName } from '../core/did-you-mean.js';
-import { NS_PER_S, parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
-import { IpAddress } from '../packet/address.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
-import { parsedText } from '../schema/parsed-text.js';
+import { parsedText } from './schema/parsed-text.js';
 
 /** A parser that commander calls with the text of an option or argument. */
 function parser<T>(schema: z.ZodType<T>): (text: string) => T {

@@ -1,8 +1,7 @@
 /** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, if it cannot be written. */
 
 import { open, rm, stat, writeFile } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
+import { RoceError, whyUnwritable } from 'rocev2/internal/core';
 
 /** Checks before the work that its result can be written. A file that exists stays as it is, and none is left where there was none. */
 export async function checkWritable(path: string | undefined): Promise<void> {

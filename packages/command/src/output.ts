@@ -8,7 +8,7 @@ import type { Writable } from 'node:stream';
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import picocolors from 'picocolors';
-import { wallMs } from '../driver/system-clock.js';
+import { wallMs } from 'rocev2/internal/driver';
 import { documentHead } from './document-head.js';
 import type { EventLine, PacketLine, Results } from './documents.js';
 

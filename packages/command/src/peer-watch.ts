@@ -1,6 +1,6 @@
 /** Ends a run that waits for completions in vain: after Ctrl-C, or when the peer is silent and no connection reports the reason. */
 
-import type { RdmaDevice } from '../verbs/device.js';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js';
 
 /** How long a peer may be silent, and the failure after that. */

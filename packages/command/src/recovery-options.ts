@@ -1,10 +1,10 @@
 /** `--recovery` and `--recovery-params`: the recovery scheme. */
 
 import type { Command } from 'commander';
-import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from '../retransmit/schemes.js';
-import { readRecovery } from '../schema/written-recovery.js';
+import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { choiceOption } from './options.js';
 import { parameterPairs } from './parameter-pairs.js';
+import { readRecovery } from './schema/written-recovery.js';
 
 /** Values of the two options. */
 export interface RecoveryFlags {

@@ -1,7 +1,7 @@
 /** Host names of the command line. */
 
 import { lookup } from 'node:dns/promises';
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /**
  * The address of a host name or a literal address. IPv4 is preferred, because servers wait at 127.0.0.1 by default.

@@ -1,14 +1,17 @@
 /** One end of an rping (rdma-core, librdmacm/examples/rping.c): its queue pair, its four buffers, and what each side does in one ping. */
 
-import { initializeQp } from '../cm/qp-parameters.js';
-import { RoceError } from '../core/errors.js';
-import type { IpAddress } from '../packet/address.js';
-import { Access } from '../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../verbs/completion-queue.js';
-import type { RdmaDevice } from '../verbs/device.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
-import type { ProtectionDomain } from '../verbs/protection-domain.js';
-import type { QueuePair } from '../verbs/queue-pair.js';
+import { initializeQp } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import type { IpAddress } from 'rocev2/internal/packet';
+import {
+  Access,
+  type CompletionQueue,
+  checkCompletion,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 import type { Output } from './output.js';
 
 /** Room for the longest heading of a text, `rdma-ping-2147483647: `, and its zero byte, as in rping. */

@@ -1,10 +1,10 @@
 /** Options of commands whose packets may be protected: how this end proves itself, and to whom it listens. */
 
 import { type Command, Option } from 'commander';
-import { RoceError } from '../core/errors.js';
-import { PACKET_CIPHERS, type PacketCipherName } from '../ring/protection.js';
-import { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';
-import { SECURE_MODES, type SecureMode, type SecureOptions } from '../verbs/security.js';
+import { RoceError } from 'rocev2/internal/core';
+import { PACKET_CIPHERS, type PacketCipherName } from 'rocev2/internal/memory';
+import { readPskFile } from 'rocev2/internal/nbd';
+import { SECURE_MODES, type SecureMode, type SecureOptions } from 'rocev2/internal/verbs';
 import { readInputFile } from './input-file.js';
 import { choiceOption } from './options.js';
 

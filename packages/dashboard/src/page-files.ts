@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { PageFile } from './server.js';
 
 const TYPES: Readonly<Record<string, string>> = {

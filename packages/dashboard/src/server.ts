@@ -9,8 +9,8 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isArgumentError, RoceError } from '../core/errors.js';
-import { boundedHttpServer, isFromOtherSite, isOwnName, urlOf } from '../estats/http-server.js';
+import { isArgumentError, RoceError } from 'rocev2/internal/core';
+import { boundedHttpServer, isFromOtherSite, isOwnName, urlOf } from 'rocev2/internal/estats';
 
 /** A document that is served as it is. */
 export interface PageFile {

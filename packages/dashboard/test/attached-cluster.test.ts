@@ -1,10 +1,10 @@
 /** What the dashboard makes of a cluster of extents. */
 
 import { describe, expect, it } from 'vitest';
-import { AttachedHistory } from '../../src/dashboard/attached/history.js';
-import type { AttachedCluster } from '../../src/dashboard/messages/attached.js';
-import type { ClusterDocument } from '../../src/estats/cluster-document.js';
-import { parseWatched } from '../../src/estats/watched.js';
+import type { ClusterDocument } from '../../command/src/programs/cluster-document.js';
+import { parseWatched } from '../../command/src/programs/watched.js';
+import { AttachedHistory } from '../src/attached/history.js';
+import type { AttachedCluster } from '../src/messages/attached.js';
 import { clusterDocument } from './watched-documents.js';
 
 const PLACE = '/run/rocev2/10-1.sock';

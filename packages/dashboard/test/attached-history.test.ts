@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AttachedHistory } from '../../src/dashboard/attached/history.js';
-import type { AttachedDisk, AttachedEndpoint, AttachedSwitch } from '../../src/dashboard/messages/attached.js';
-import type { WatchedDocument } from '../../src/estats/watched.js';
+import type { WatchedDocument } from '../../command/src/programs/watched.js';
+import { AttachedHistory } from '../src/attached/history.js';
+import type { AttachedDisk, AttachedEndpoint, AttachedSwitch } from '../src/messages/attached.js';
 import { diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
 
 const PLACE = '/run/rocev2/7-1.sock';

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Attachment } from '../../src/dashboard/attached/attachment.js';
 import {
   type ListeningServer,
   openControlSocket,
@@ -7,8 +6,9 @@ import {
   send,
   sendJson,
   serveDocument,
-} from '../../src/estats/control-socket.js';
-import { RuntimeFolder } from '../support/runtime-folder.js';
+} from '../../../src/verbs/estats/control-socket.js';
+import { RuntimeFolder } from '../../../test/support/runtime-folder.js';
+import { Attachment } from '../src/attached/attachment.js';
 import { clusterDocument, diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
 
 const LIMIT = { timeout: 15_000 };

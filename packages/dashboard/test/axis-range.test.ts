@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { axisRange } from '../../src/dashboard/page/axis-range.js';
+import { axisRange } from '../src/page/axis-range.js';
 
 /** Whether so many ticks on the axis are that many numbers: a loop over them ends. */
 function hasTicks([from, to]: [number | null, number | null]): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSettings } from '../../src/dashboard/lab/settings.js';
+import { parseSettings } from '../src/lab/settings.js';
 
 describe('settings of the lab', () => {
   it('are some or all of operation, scheme and loss', () => {

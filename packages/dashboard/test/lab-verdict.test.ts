@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { LabSample } from '../../src/dashboard/messages/lab.js';
-import { formatCounted } from '../../src/dashboard/page/format.js';
-import { labVerdict } from '../../src/dashboard/page/lab-verdict.js';
+import type { LabSample } from '../src/messages/lab.js';
+import { formatCounted } from '../src/page/format.js';
+import { labVerdict } from '../src/page/lab-verdict.js';
 
 const PLAN = {
   messageBytes: 1024 * 1024,

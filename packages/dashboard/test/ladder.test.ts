@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { captureState } from '../../src/dashboard/ladder/source.js';
-import { connectionName } from '../../src/dashboard/messages/connection-name.js';
-import type { LadderConnection } from '../../src/dashboard/messages/ladder.js';
+import { captureState } from '../src/ladder/source.js';
+import { connectionName } from '../src/messages/connection-name.js';
+import type { LadderConnection } from '../src/messages/ladder.js';
 
 const UDP_PORT = 4791;
-const GOLDEN = new URL('../golden/', import.meta.url);
+const GOLDEN = new URL('../../../test/golden/', import.meta.url);
 
 function golden(name: string): readonly LadderConnection[] {
   return captureState(name, readFileSync(new URL(`${name}.pcapng`, GOLDEN)), UDP_PORT).connections;

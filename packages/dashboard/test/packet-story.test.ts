@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { RECEIVED, SENT } from '../../src/capture/observed-port.js';
-import { PacketRing, type RecordedPacket } from '../../src/capture/packet-ring.js';
-import { type PsnPosition, packetStory } from '../../src/dashboard/lab/packet-story.js';
-import { NAK_PSN_SEQUENCE } from '../../src/packet/aeth.js';
-import { CNP, RC_ACK, RC_READ_REQUEST, RC_READ_RESPONSE_MIDDLE, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
-import { emitRoce } from '../../src/packet/roce.js';
+import { NAK_PSN_SEQUENCE } from '../../../src/packet/aeth.js';
+import { CNP, RC_ACK, RC_READ_REQUEST, RC_READ_RESPONSE_MIDDLE, RC_WRITE_MIDDLE } from '../../../src/packet/opcode.js';
+import { emitRoce } from '../../../src/packet/roce.js';
+import { RECEIVED, SENT } from '../../../src/port/capture/observed-port.js';
+import { PacketRing, type RecordedPacket } from '../../../src/port/capture/packet-ring.js';
+import { type PsnPosition, packetStory } from '../src/lab/packet-story.js';
 
 const QPN_A = 0x11;
 const QPN_B = 0x22;

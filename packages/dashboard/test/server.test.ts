@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { RoceError } from '../../src/core/errors.js';
-import { type DashboardServer, openDashboardServer, serverSentEvent } from '../../src/dashboard/server.js';
-import { eventually } from '../support/eventually.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { type DashboardServer, openDashboardServer, serverSentEvent } from '../src/server.js';
 
 const HOST = '127.58.1.1';
 const files = new Map([

@@ -1,15 +1,15 @@
 /** Documents as watched programs answer them, checked against their schemas. */
 
-import type { ClusterDocument } from '../../src/estats/cluster-document.js';
-import type { DiskDocument, DiskOp } from '../../src/estats/disk-document.js';
-import { DISK_OPS } from '../../src/estats/disk-document.js';
-import type { EstatsSnapshot } from '../../src/estats/endpoint-document.js';
-import { Estats } from '../../src/estats/estats.js';
-import { snapshotOf } from '../../src/estats/snapshot.js';
-import type { SwitchDocument } from '../../src/estats/switch-document.js';
-import { parseWatched } from '../../src/estats/watched.js';
-import { COUNTER_NAMES, type CounterName } from '../../src/ring/counters.js';
-import { QP_COUNTER_NAMES, type QpCounterName } from '../../src/ring/telemetry-page.js';
+import { COUNTER_NAMES, type CounterName } from '../../../src/memory/ring/counters.js';
+import { QP_COUNTER_NAMES, type QpCounterName } from '../../../src/memory/ring/telemetry-page.js';
+import type { DiskDocument, DiskOp } from '../../../src/verbs/estats/disk-document.js';
+import { DISK_OPS } from '../../../src/verbs/estats/disk-document.js';
+import type { EstatsSnapshot } from '../../../src/verbs/estats/endpoint-document.js';
+import { Estats } from '../../../src/verbs/estats/estats.js';
+import { snapshotOf } from '../../../src/verbs/estats/snapshot.js';
+import type { ClusterDocument } from '../../command/src/programs/cluster-document.js';
+import type { SwitchDocument } from '../../command/src/programs/switch-document.js';
+import { parseWatched } from '../../command/src/programs/watched.js';
 
 const NO_TOTALS = {
   waitsNs: { window: 0, readLimit: 0, fence: 0, rnr: 0, pacing: 0 },

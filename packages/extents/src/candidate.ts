@@ -4,8 +4,7 @@
  * stops at once, and one whose clock is wrong is stopped by the store, because each of its transactions compares the leader's key (`leader-metadata`).
  */
 
-import { type Clock, pause } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
 import type { Leader } from './leader.js';
 import { LEADER_KEY, LeaderMetadata } from './leader-metadata.js';
 import type { ManagerMethods, ManagerPlace } from './messages.js';

@@ -1,6 +1,6 @@
 /** The manager's records in its metadata: streams, extents and nodes, each with the version that a transaction compares. */
 
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { Metadata, Transaction } from './metadata.js';
 

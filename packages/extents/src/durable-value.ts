@@ -3,7 +3,7 @@
  * with the larger number holds. A torn write hits one of them, and so does a bad sector later.
  */
 
-import { crc32c } from '../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 import type { ExtentFile } from './extent-files.js';
 import { otherMark, otherVersion } from './format-mark.js';
 

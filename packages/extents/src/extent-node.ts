@@ -1,8 +1,7 @@
 /** An extent node: answers requests over its store, asks other nodes as a primary and for copies, and tells the manager that it is there. */
 
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { CodedReader } from './coding/coded-reader.js';
 import type { Combiner } from './coding/combiner.js';
 import { FragmentKeeper } from './coding/fragment-keeper.js';

@@ -4,10 +4,8 @@
  * read.
  */
 
-import type { Clock } from '../core/clock.js';
-import { type RandomSource, randomInt } from '../core/random.js';
-import { NS_PER_MS } from '../core/units.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { type Clock, NS_PER_MS, type RandomSource, randomInt } from 'rocev2/internal/core';
 import { type CodedExtent, CodedReader, codedExtent } from './coding/coded-reader.js';
 import { codedBlocks, codedRecords } from './coding/coded-records.js';
 import type { Combiner } from './coding/combiner.js';

@@ -1,8 +1,7 @@
 /** All replicas and fragments of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
 
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { RoceError, whyUnwritable } from 'rocev2/internal/core';
 import { FragmentStore, isFragmentFile } from './coding/fragment-store.js';
 import { DurableValue } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';

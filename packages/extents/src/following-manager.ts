@@ -3,9 +3,8 @@
  * others are asked whether one of them leads by now: a manager that has stopped, or is cut off, then costs its lease, and not the whole time of a call.
  */
 
-import { type Clock, pause } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
 import type { Manager, ManagerMethods } from './messages.js';
 import { isNotLeader, leaderIn } from './not-leader.js';
 

@@ -1,6 +1,6 @@
 /** The first four bytes of what is in our files: `Sv`, and two letters that another version of the format does not have. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** The mark at the head of some bytes, if it is one of ours, but not `own`. Undefined: there is none, as where a write was torn. */
 export function otherMark(bytes: Buffer, own: string): string | undefined {

@@ -7,9 +7,32 @@
 
 export { CODE_NAMES, type CodeName } from './coding/erasure-code.js';
 export type { FragmentId, FragmentShape } from './coding/layout.js';
+export type {
+  ExtentsDiskCopyResult,
+  ExtentsDiskCreateResult,
+  ExtentsDiskListResult,
+  ExtentsDiskRemoveResult,
+} from './commands/disks.js';
+export type { ExtentsManagerResult, ExtentsNodeResult } from './commands/serve.js';
+export type { ExtentsStatusResult } from './commands/status.js';
+export {
+  isStreamBackend,
+  openClusterOf,
+  openStandingBackend,
+  openStreamBackend,
+  parseStreamBackend,
+} from './commands/stream-backend.js';
+export type {
+  ExtentsAppendResult,
+  ExtentsListResult,
+  ExtentsReadResult,
+  ExtentsRemoveResult,
+} from './commands/streams.js';
+export type { ExtentsUpResult } from './commands/up.js';
 export { type DiskPart, diskOf } from './disk/disk-parts.js';
 export type { DiskOwner, ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';
+export type { StandingDisk } from './disk/standing-disk.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';
 export type { ReaderCounters } from './extent-reader.js';
@@ -27,7 +50,7 @@ export {
 export type { EtcdAccess } from './live/etcd-access.js';
 export { ManagerServer, type ServeManagerOptions, serveManager } from './live/manager-server.js';
 export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
-export { EXTENT_TRANSPORTS, type ExtentTransport } from './live/peer-connector.js';
+export { EXTENT_TRANSPORTS, type ExtentTransport, placeText } from './live/peer-connector.js';
 export {
   type ClusterStatus,
   type CodedPlace,

@@ -9,7 +9,7 @@
  * begins at a sector of its own.
  */
 
-import { crc32c } from '../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 
 /** A frame begins at a multiple of this. */
 export const FRAME_ALIGN = 512;

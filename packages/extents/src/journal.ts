@@ -7,10 +7,8 @@
  * one its folder was written with is refused, because what was acknowledged may be in the other one alone.
  */
 
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { GroupCommit } from '../storage-rpc/disk/group-commit.js';
+import { type Clock, NS_PER_MS, RoceError } from 'rocev2/internal/core';
+import { GroupCommit } from 'rocev2/internal/disk';
 import { DurableValue, SLOTS_BYTES } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type FrameOwner } from './journal-frame.js';

@@ -6,8 +6,7 @@
  * never will.
  */
 
-import { type Clock, pause } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 
 /** Key of who leads; it has a time to live. */

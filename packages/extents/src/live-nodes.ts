@@ -1,8 +1,6 @@
 /** Which nodes are there, as their reports tell. A manager that has just begun waits for reports before it takes anybody for dead. */
 
-import type { Clock } from '../core/clock.js';
-import { type RandomSource, randomUnit } from '../core/random.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS, type RandomSource, randomUnit } from 'rocev2/internal/core';
 import type { ManagerMethods, NodePlace } from './messages.js';
 
 /** One node. */

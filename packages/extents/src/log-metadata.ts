@@ -12,10 +12,7 @@
  * and not the end of the log: a store that cut it off would forget what it has promised.
  */
 
-import type { Clock } from '../core/clock.js';
-import { crc32c } from '../core/crc32c.js';
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
+import { type Clock, crc32c, RoceError, whyUnwritable } from 'rocev2/internal/core';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { otherMark, otherVersion } from './format-mark.js';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';

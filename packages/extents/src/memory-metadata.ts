@@ -1,6 +1,6 @@
 /** Metadata in memory: for tests, and for a cluster that ends with its process. */
 
-import type { Clock } from '../core/clock.js';
+import type { Clock } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 import { MetadataTable } from './metadata-table.js';
 

@@ -1,6 +1,6 @@
 /** What nodes, managers and clients ask each other: one table of methods for each of the two kinds of servers. Failures are `RpcError`s, whose codes are here. */
 
-import type { RpcError } from '../rpc/rpc-error.js';
+import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { ReplicaReport } from './extent-store.js';

@@ -1,7 +1,6 @@
 /** The values of a metadata store in memory: versions, times to live and watchers. Who keeps them durable decides when a change is applied. */
 
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import type { MetadataEntry, Transaction } from './metadata.js';
 
 /** A value to write. */

@@ -3,7 +3,7 @@
  * deleted there, and what turns up again is counted on again if it is of use.
  */
 
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
 import { isDecodable } from './coding/coded-place.js';
 import { fragmentKey } from './coding/layout.js';

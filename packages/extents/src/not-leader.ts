@@ -1,6 +1,6 @@
 /** The refusal of a manager that does not lead: it says who does, as far as it knows, so that the caller asks there. */
 
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import { codeOf } from './messages.js';
 
 const LEADER = 'the leader is at ';

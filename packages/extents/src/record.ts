@@ -11,8 +11,8 @@
  * does not touch another. `writer` and `sequence` together are the identity of the append (opId); an append that is repeated has the same.
  */
 
-import { crc32c } from '../core/crc32c.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { crc32c } from 'rocev2/internal/core';
 
 /** Bytes of data under one CRC. */
 export const BLOCK_BYTES = 4096;

@@ -3,9 +3,9 @@
  * before it. A replica that was open when its node went down takes no more appends, because nobody knows what its memory had promised.
  */
 
-import { invariant } from '../core/errors.js';
-import { RpcError } from '../rpc/rpc-error.js';
-import { GroupCommit } from '../storage-rpc/disk/group-commit.js';
+import { RpcError } from '@rocev2/rpc';
+import { invariant } from 'rocev2/internal/core';
+import { GroupCommit } from 'rocev2/internal/disk';
 import { DurableValue, SLOTS_BYTES } from './durable-value.js';
 import type { ExtentFile } from './extent-files.js';
 import {

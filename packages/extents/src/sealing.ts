@@ -3,7 +3,7 @@
  * ever. What is on all replicas is in every one of them, so no acknowledged record is cut off.
  */
 
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import type { NodePlace } from './messages.js';
 import type { ReplicaLength } from './replica.js';
 import type { StreamManager } from './stream-manager.js';

@@ -3,9 +3,8 @@
  * `NodeReports` takes in what nodes say that they have, `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
  */
 
-import type { Clock } from '../core/clock.js';
-import type { RandomSource } from '../core/random.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import type { Clock, RandomSource } from 'rocev2/internal/core';
 import {
   Catalogue,
   type ExtentRecord,

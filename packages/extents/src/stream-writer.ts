@@ -4,10 +4,8 @@
  * that has no answer, with the same identity.
  */
 
-import { type Clock, pause } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { RpcError } from '../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { codeOf, type ExtentPlace, type Manager, type Nodes } from './messages.js';
 import { encodeRecord, RECORD_DATA_MAX, recordBytes } from './record.js';
 

@@ -1,6 +1,6 @@
 /** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, has sealed extents coded, and deletes extents that no stream has any more. */
 
-import { NS_PER_MS } from '../core/units.js';
+import { NS_PER_MS } from 'rocev2/internal/core';
 import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './catalogue.js';
 import { CodingUpkeep } from './coding/coding-upkeep.js';
 import type { StreamManager } from './stream-manager.js';

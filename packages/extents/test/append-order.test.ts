@@ -5,7 +5,7 @@
 
 import process from 'node:process';
 import { expect, it } from 'vitest';
-import { quantile } from '../../src/sim/statistics.js';
+import { quantile } from '../../lab/src/sim/statistics.js';
 import { PacketCluster } from './pictures/packet-cluster.js';
 
 const DEPTH = 8;

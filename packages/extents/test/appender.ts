@@ -1,8 +1,8 @@
 /** One record after another is appended to a stream, while things happen to its cluster. */
 
 import { expect } from 'vitest';
-import type { ExtentsClient, StreamWriter } from '../../src/extents/index.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../../../test/support/eventually.js';
+import type { ExtentsClient, StreamWriter } from '../src/index.js';
 
 /** Appends until it is ended, and keeps what was acknowledged. */
 export class Appender {

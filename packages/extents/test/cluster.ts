@@ -1,25 +1,25 @@
 /** A cluster in virtual time: nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
 
-import type { Clock } from '../../src/core/clock.js';
-import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
-import { Candidate } from '../../src/extents/candidate.js';
-import { combinerOf, portableCombine } from '../../src/extents/coding/combiner.js';
-import type { CodeName } from '../../src/extents/coding/erasure-code.js';
-import type { ExtentFile } from '../../src/extents/extent-files.js';
-import { ExtentNode } from '../../src/extents/extent-node.js';
-import { ExtentReader } from '../../src/extents/extent-reader.js';
-import { ExtentStore } from '../../src/extents/extent-store.js';
-import { FollowingManager } from '../../src/extents/following-manager.js';
-import { LEADER_KEY, type LeaderMetadata } from '../../src/extents/leader-metadata.js';
-import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import type { Manager, ManagerMethods, NodePlace, Nodes } from '../../src/extents/messages.js';
-import type { Metadata } from '../../src/extents/metadata.js';
-import type { ReplicaLength } from '../../src/extents/replica.js';
-import { StreamManager } from '../../src/extents/stream-manager.js';
-import { StreamWriter } from '../../src/extents/stream-writer.js';
-import { Upkeep } from '../../src/extents/upkeep.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
+import type { Clock } from '../../../src/core/clock.js';
+import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { Candidate } from '../src/candidate.js';
+import { combinerOf, portableCombine } from '../src/coding/combiner.js';
+import type { CodeName } from '../src/coding/erasure-code.js';
+import type { ExtentFile } from '../src/extent-files.js';
+import { ExtentNode } from '../src/extent-node.js';
+import { ExtentReader } from '../src/extent-reader.js';
+import { ExtentStore } from '../src/extent-store.js';
+import { FollowingManager } from '../src/following-manager.js';
+import { LEADER_KEY, type LeaderMetadata } from '../src/leader-metadata.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
+import type { Manager, ManagerMethods, NodePlace, Nodes } from '../src/messages.js';
+import type { Metadata } from '../src/metadata.js';
+import type { ReplicaLength } from '../src/replica.js';
+import { StreamManager } from '../src/stream-manager.js';
+import { StreamWriter } from '../src/stream-writer.js';
+import { Upkeep } from '../src/upkeep.js';
 import { SharedStore } from './shared-store.js';
 import { SimDisk } from './sim-disk.js';
 

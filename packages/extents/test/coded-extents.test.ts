@@ -1,12 +1,12 @@
 /** What happens to one coded extent in virtual time: who reads what when fragments are lost or damaged, and what is left behind. */
 
 import { describe, expect, it, vi } from 'vitest';
-import type { ExtentRecord } from '../../src/extents/catalogue.js';
-import type { CodeName } from '../../src/extents/coding/erasure-code.js';
-import { FragmentStore } from '../../src/extents/coding/fragment-store.js';
-import type { ExtentPlace } from '../../src/extents/messages.js';
-import { dataIn } from '../../src/extents/record.js';
-import { until } from '../support/virtual-time.js';
+import { until } from '../../../test/support/virtual-time.js';
+import type { ExtentRecord } from '../src/catalogue.js';
+import type { CodeName } from '../src/coding/erasure-code.js';
+import { FragmentStore } from '../src/coding/fragment-store.js';
+import type { ExtentPlace } from '../src/messages.js';
+import { dataIn } from '../src/record.js';
 import { Cluster, type Machine } from './cluster.js';
 
 const RECORDS = Array.from({ length: 16 }, (_, k) => Buffer.alloc(1000 * k + 1, k + 1));

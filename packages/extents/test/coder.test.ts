@@ -2,11 +2,11 @@
 
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { combinerOf, portableCombine } from '../../src/extents/coding/combiner.js';
-import { erasureCode } from '../../src/extents/coding/erasure-code.js';
-import { CodingThread } from '../../src/extents/live/coder.js';
+import { combinerOf, portableCombine } from '../src/coding/combiner.js';
+import { erasureCode } from '../src/coding/erasure-code.js';
+import { CodingThread } from '../src/live/coder.js';
 
-const BUILT = new URL('../../dist/extents/live/coding-thread.js', import.meta.url);
+const BUILT = new URL('../../../build/packages/extents/src/live/coding-thread.js', import.meta.url);
 const { rows, data } = erasureCode('rs-6-3');
 const sources = Array.from({ length: data }, (_, k) => Buffer.alloc(8192, k + 1));
 

@@ -1,7 +1,7 @@
 /** A cluster that codes its sealed extents, under the same faults as others; and then any three of its nodes are gone. `EXTENT_SEED=7` replays one seed. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { LiveNodes } from '../../src/extents/live-nodes.js';
+import { LiveNodes } from '../src/live-nodes.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runCodingSeed } from './run-coding-seed.js';

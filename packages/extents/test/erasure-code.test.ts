@@ -1,11 +1,11 @@
 /** The codes: every loss that each of them allows comes back, and no other one is said to. */
 
 import { describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import { type Combine, combinesRight, portableCombine } from '../../src/extents/coding/combiner.js';
-import { CODE_NAMES, type ErasureCode, erasureCode } from '../../src/extents/coding/erasure-code.js';
-import { inverse, multiply } from '../../src/extents/coding/galois.js';
-import { isaLCombine } from '../../src/extents/live/native-combine.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { type Combine, combinesRight, portableCombine } from '../src/coding/combiner.js';
+import { CODE_NAMES, type ErasureCode, erasureCode } from '../src/coding/erasure-code.js';
+import { inverse, multiply } from '../src/coding/galois.js';
+import { isaLCombine } from '../src/live/native-combine.js';
 
 const BYTES = 259;
 

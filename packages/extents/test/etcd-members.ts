@@ -4,8 +4,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { freePort } from '../../../test/support/free-port.js';
 
 /** Why there is no etcd to test with; undefined: there is one. */
 export const WHY_NO_ETCD =

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { etcdAccessOf, parseEtcdPlace } from '../../src/cli/extents/etcd-place.js';
+import { etcdAccessOf, parseEtcdPlace } from '../src/commands/etcd-place.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'rocev2-etcd-place-'));
 afterAll(() => rmSync(folder, { recursive: true }));

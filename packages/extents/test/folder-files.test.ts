@@ -5,9 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SYSTEM_CLOCK } from '../../src/driver/system-clock.js';
-import { FolderFiles } from '../../src/extents/live/folder-files.js';
-import { LogMetadata } from '../../src/extents/log-metadata.js';
+import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
+import { FolderFiles } from '../src/live/folder-files.js';
+import { LogMetadata } from '../src/log-metadata.js';
 
 describe('a folder', () => {
   let folder: string;

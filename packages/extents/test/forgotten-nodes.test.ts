@@ -1,15 +1,15 @@
 /** What a manager keeps of nodes that come and go, and of extents that are deleted: nothing, after a while. */
 
 import { describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import { CodingUpkeep } from '../../src/extents/coding/coding-upkeep.js';
-import type { CodeName } from '../../src/extents/coding/erasure-code.js';
-import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import { StreamManager } from '../../src/extents/stream-manager.js';
-import { Upkeep } from '../../src/extents/upkeep.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { until } from '../support/virtual-time.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { CodingUpkeep } from '../src/coding/coding-upkeep.js';
+import type { CodeName } from '../src/coding/erasure-code.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
+import { StreamManager } from '../src/stream-manager.js';
+import { Upkeep } from '../src/upkeep.js';
 import { Cluster, EXTENT_BYTES, TIMING } from './cluster.js';
 import { runSeed } from './run-seed.js';
 

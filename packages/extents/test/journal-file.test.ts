@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { JournalFile } from '../../src/extents/live/journal-file.js';
+import { JournalFile } from '../src/live/journal-file.js';
 
 const BYTES = 1 << 20;
 

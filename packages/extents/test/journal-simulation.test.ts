@@ -1,7 +1,7 @@
 /** Nodes with journals under faults, in virtual time: the files of one node beside a model of them, and a cluster. `EXTENT_SEED=7` replays one seed of the cluster. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { FrameFormat } from '../../src/extents/journal-frame.js';
+import { FrameFormat } from '../src/journal-frame.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runJournalSeed } from './run-journal-seed.js';

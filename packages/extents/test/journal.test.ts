@@ -1,13 +1,13 @@
 /** A node with a journal: what is promised while records are in the journal alone, and which journals are refused. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import type { ExtentFile } from '../../src/extents/extent-files.js';
-import { ExtentStore } from '../../src/extents/extent-store.js';
-import { encodeRecord, recordBytes } from '../../src/extents/record.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { pass, until } from '../support/virtual-time.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import type { ExtentFile } from '../src/extent-files.js';
+import { ExtentStore } from '../src/extent-store.js';
+import { encodeRecord, recordBytes } from '../src/record.js';
 import { emptyJournal } from './cluster.js';
 import { SimDisk } from './sim-disk.js';
 

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import { type ExtentsClient, openExtents } from '../../src/extents/index.js';
-import type { RdmaDevice } from '../../src/verbs/device.js';
-import { openDevice } from '../../src/verbs/open-device.js';
-import { isAlive, isBuilt, isLinux, Program } from '../e2e/executable.js';
-import { eventually } from '../support/eventually.js';
+import { randomInt, SeededRandom } from '../../../src/core/random.js';
+import type { RdmaDevice } from '../../../src/verbs/device.js';
+import { openDevice } from '../../../src/verbs/open-device.js';
+import { isAlive, isBuilt, isLinux, Program } from '../../../test/e2e/executable.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { type ExtentsClient, openExtents } from '../src/index.js';
 import { Appender, expectRecords } from './appender.js';
 
 const NODES = 5;

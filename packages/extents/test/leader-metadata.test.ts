@@ -1,15 +1,15 @@
 /** Transactions of a leader: their outcome where answers are lost, and that they end with its term. Who asks follows the lead. */
 
 import { describe, expect, it } from 'vitest';
-import { FollowingManager } from '../../src/extents/following-manager.js';
-import { LEADER_KEY, LeaderMetadata } from '../../src/extents/leader-metadata.js';
-import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import type { Metadata, Transaction } from '../../src/extents/metadata.js';
-import { notLeader } from '../../src/extents/not-leader.js';
-import { RpcError } from '../../src/rpc/rpc-error.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { until } from '../support/virtual-time.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { RpcError } from '../../rpc/src/rpc-error.js';
+import { FollowingManager } from '../src/following-manager.js';
+import { LEADER_KEY, LeaderMetadata } from '../src/leader-metadata.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
+import type { Metadata, Transaction } from '../src/metadata.js';
+import { notLeader } from '../src/not-leader.js';
 
 /** What becomes of the next transaction: done without an answer, or held back, also without one, and perhaps until the lease is over. */
 type Fate = 'unheard' | 'held' | 'held too long' | undefined;

@@ -5,6 +5,9 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RdmaDevice } from '../../../src/verbs/device.js';
+import { type DeviceOptions, openDevice } from '../../../src/verbs/open-device.js';
+import { eventually } from '../../../test/support/eventually.js';
 import {
   type ExtentsClient,
   type ExtentTransport,
@@ -12,11 +15,8 @@ import {
   openExtents,
   serveManager,
   serveNode,
-} from '../../src/extents/index.js';
-import { Peers } from '../../src/extents/live/peers.js';
-import type { RdmaDevice } from '../../src/verbs/device.js';
-import { type DeviceOptions, openDevice } from '../../src/verbs/open-device.js';
-import { eventually } from '../support/eventually.js';
+} from '../src/index.js';
+import { Peers } from '../src/live/peers.js';
 
 const CALL_MS = 20_000;
 const closing: Array<() => unknown> = [];

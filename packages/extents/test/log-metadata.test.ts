@@ -1,12 +1,12 @@
 /** Metadata in files: the power fails at every byte, the disk fails and rots. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import { LogMetadata } from '../../src/extents/log-metadata.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
-import { pass, until } from '../support/virtual-time.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { inVirtualTime, metadataContract } from '../../../test/contracts/metadata-contract.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { LogMetadata } from '../src/log-metadata.js';
 import { SimDisk } from './sim-disk.js';
 
 const SMALL = { compactBytes: 400 };

@@ -1,10 +1,10 @@
 /** Decisions of the manager that need no cluster: the length of a seal, and transactions of its metadata. */
 
 import { describe, expect, it } from 'vitest';
-import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import { sealedLength } from '../../src/extents/sealing.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { inVirtualTime, metadataContract } from '../contracts/metadata-contract.js';
+import { inVirtualTime, metadataContract } from '../../../test/contracts/metadata-contract.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
+import { sealedLength } from '../src/sealing.js';
 
 const replica = (node: number, length: number, restarts = 0, committed = 0) => ({
   node,

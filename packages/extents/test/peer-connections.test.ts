@@ -1,11 +1,11 @@
 /** Connections to peers in virtual time: those that are being made when a program ends, and those that carry nothing any more. */
 
 import { describe, expect, it } from 'vitest';
-import { RoceError } from '../../src/core/errors.js';
-import type { ConnectLimits, PeerConnector, PeerLink } from '../../src/extents/live/peer-connector.js';
-import { Peers } from '../../src/extents/live/peers.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { pass, settle, until } from '../support/virtual-time.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { pass, settle, until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import type { ConnectLimits, PeerConnector, PeerLink } from '../src/live/peer-connector.js';
+import { Peers } from '../src/live/peers.js';
 
 const CALL_MS = 12_000;
 const PROOF_MS = 2_000;

@@ -3,12 +3,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EXTENT_TRANSPORTS } from '../../src/extents/live/peer-connector.js';
-import { Peers } from '../../src/extents/live/peers.js';
-import { ServiceDoor } from '../../src/extents/live/service-door.js';
-import { handlersOf, MANAGER_SERVICE } from '../../src/extents/live/services.js';
-import { openDevice, type RdmaDevice } from '../../src/index.js';
-import { eventually } from '../support/eventually.js';
+import { openDevice, type RdmaDevice } from '../../../src/index.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { EXTENT_TRANSPORTS } from '../src/live/peer-connector.js';
+import { Peers } from '../src/live/peers.js';
+import { ServiceDoor } from '../src/live/service-door.js';
+import { handlersOf, MANAGER_SERVICE } from '../src/live/services.js';
 
 let device: RdmaDevice;
 

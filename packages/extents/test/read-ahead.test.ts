@@ -1,9 +1,9 @@
 /** Records of a sealed extent are put together of pieces that are read ahead, whoever gives them. */
 
 import { describe, expect, it } from 'vitest';
-import { ReadAhead } from '../../src/extents/read-ahead.js';
-import { dataIn } from '../../src/extents/record.js';
-import { until } from '../support/virtual-time.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { ReadAhead } from '../src/read-ahead.js';
+import { dataIn } from '../src/record.js';
 import { Cluster, READ_BYTES } from './cluster.js';
 
 describe('read-ahead', () => {

@@ -4,8 +4,8 @@
  */
 
 import { expect, it } from 'vitest';
-import { runScenario } from '../../src/sim/scenario/run.js';
-import { parseScenario } from '../../src/sim/scenario/schema.js';
+import { runScenario } from '../../lab/src/sim/scenario/run.js';
+import { parseScenario } from '../../lab/src/sim/scenario/schema.js';
 
 const SOURCES = 6;
 /** What is asked of each node at once: four pieces of 256 KiB. */

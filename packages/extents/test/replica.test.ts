@@ -1,11 +1,11 @@
 /** One node's disk: what an append promises, and what a start of the node finds. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import { ExtentStore } from '../../src/extents/extent-store.js';
-import { encodeRecord, recordBytes } from '../../src/extents/record.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { until } from '../support/virtual-time.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { ExtentStore } from '../src/extent-store.js';
+import { encodeRecord, recordBytes } from '../src/record.js';
 import { SimDisk } from './sim-disk.js';
 
 const EXTENT = 7;

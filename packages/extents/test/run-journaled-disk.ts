@@ -3,13 +3,13 @@
  * is killed, or a sync fails, also in the middle of a start. Each sector must then be as the last sync found it, or as a later write made it.
  */
 
-import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
-import type { ExtentFile } from '../../src/extents/extent-files.js';
-import { Journal } from '../../src/extents/journal.js';
-import { JournaledFiles } from '../../src/extents/journaled-files.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { settle, until } from '../support/virtual-time.js';
+import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import { settle, until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import type { ExtentFile } from '../src/extent-files.js';
+import { Journal } from '../src/journal.js';
+import { JournaledFiles } from '../src/journaled-files.js';
 import { SimDisk } from './sim-disk.js';
 
 const SECTOR = 512;

@@ -2,13 +2,13 @@
  * One run of the cluster by its seed: an owner appends, faults come and go, owners follow each other; then everything heals, and all that was promised is checked.
  */
 
-import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
-import type { ExtentRecord } from '../../src/extents/catalogue.js';
-import type { ExtentReader } from '../../src/extents/extent-reader.js';
-import type { ExtentPlace } from '../../src/extents/messages.js';
-import { dataIn } from '../../src/extents/record.js';
-import type { Location, StreamWriter } from '../../src/extents/stream-writer.js';
-import { settle } from '../support/virtual-time.js';
+import { type RandomSource, randomInt, randomUnit } from '../../../src/core/random.js';
+import { settle } from '../../../test/support/virtual-time.js';
+import type { ExtentRecord } from '../src/catalogue.js';
+import type { ExtentReader } from '../src/extent-reader.js';
+import type { ExtentPlace } from '../src/messages.js';
+import { dataIn } from '../src/record.js';
+import type { Location, StreamWriter } from '../src/stream-writer.js';
 import { Cluster, type ClusterOptions } from './cluster.js';
 import { FAULT_KINDS, type FaultKind, Faults } from './faults.js';
 import { filesOf, isRedundant, stopSome } from './redundancy.js';

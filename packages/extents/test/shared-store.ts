@@ -3,10 +3,10 @@
  * sender has given up waiting.
  */
 
-import type { Clock } from '../../src/core/clock.js';
-import { LEADER_KEY } from '../../src/extents/leader-metadata.js';
-import type { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import type { Metadata, Transaction } from '../../src/extents/metadata.js';
+import type { Clock } from '../../../src/core/clock.js';
+import { LEADER_KEY } from '../src/leader-metadata.js';
+import type { MemoryMetadata } from '../src/memory-metadata.js';
+import type { Metadata, Transaction } from '../src/metadata.js';
 import type { Network } from './cluster.js';
 
 export const STORE = 'store';

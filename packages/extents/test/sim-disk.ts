@@ -3,9 +3,9 @@
  * fail, and it can lie: lose a write that it has synced, put one in a wrong place, or let bits rot.
  */
 
-import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
-import type { ExtentFile, ExtentFiles } from '../../src/extents/extent-files.js';
-import type { EventQueue } from '../../src/sim/event-queue.js';
+import { type RandomSource, randomInt, randomUnit } from '../../../src/core/random.js';
+import type { EventQueue } from '../../lab/src/sim/event-queue.js';
+import type { ExtentFile, ExtentFiles } from '../src/extent-files.js';
 
 const SECTOR = 512;
 const US = 1000;

@@ -2,7 +2,7 @@
 
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
-import { ROUND, ROUNDS } from '../support/rounds.js';
+import { ROUND, ROUNDS } from '../../../test/support/rounds.js';
 import { runCodingSeed } from './run-coding-seed.js';
 import { runJournalSeed } from './run-journal-seed.js';
 import { runJournaledDisk } from './run-journaled-disk.js';

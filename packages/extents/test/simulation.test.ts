@@ -1,9 +1,9 @@
 /** A cluster of extent nodes under faults of disks, power and network, in virtual time. `EXTENT_SEED=7` replays one seed and prints its faults. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Replica } from '../../src/extents/replica.js';
-import { sealedLength } from '../../src/extents/sealing.js';
-import { StreamManager } from '../../src/extents/stream-manager.js';
+import { Replica } from '../src/replica.js';
+import { sealedLength } from '../src/sealing.js';
+import { StreamManager } from '../src/stream-manager.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runSeed } from './run-seed.js';

@@ -2,7 +2,7 @@
 
 import process from 'node:process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Replica } from '../../src/extents/replica.js';
+import { Replica } from '../src/replica.js';
 import { runSeed } from './run-seed.js';
 import { swizzle } from './swizzle.js';
 

@@ -4,7 +4,7 @@
  * stream of its own.
  */
 
-import { type RandomSource, randomInt } from '../../src/core/random.js';
+import { type RandomSource, randomInt } from '../../../src/core/random.js';
 import type { Cluster } from './cluster.js';
 
 const ROUNDS = 3;

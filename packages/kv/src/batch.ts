@@ -1,6 +1,6 @@
 /** Writes of one turn of the event loop travel in one call. While a call is under way the next one fills. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { WRITES_MAX, type WriteOp, type WriteResult } from './protocol.js';
 
 /** Bytes of keys and values in a call that has more than one write. */

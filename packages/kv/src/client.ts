@@ -1,10 +1,18 @@
 /** A reader: GETs by READs of the owner's memory, everything else by calls. */
 
-import type { Connection } from '../cm/connection.js';
-import type { Clock } from '../core/clock.js';
-import { RoceError, type RoceErrorCode } from '../core/errors.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor, waitForEvent } from '../core/wait.js';
-import type { RdmaDevice } from '../verbs/device.js';
+import type { Connection } from 'rocev2/internal/cm';
+import {
+  type Clock,
+  type GivenUp,
+  Patience,
+  RoceError,
+  type RoceErrorCode,
+  WAIT_OPTIONS,
+  type WaitOptions,
+  waitFor,
+  waitForEvent,
+} from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { type Codec, decoded, encoded } from './codec.js';
 import type { Geometry } from './geometry.js';
 import {

@@ -1,8 +1,7 @@
 /** How values become bytes. Both sides of a store must use the same. */
 
 import { deserialize, serialize } from 'node:v8';
-import { namesHint } from '../core/did-you-mean.js';
-import { RoceError } from '../core/errors.js';
+import { namesHint, RoceError } from 'rocev2/internal/core';
 
 /** Makes bytes of values and back. `pack` and `unpack` of msgpackr are one: `{ encode: pack, decode: unpack }`. */
 export interface Codec<V> {

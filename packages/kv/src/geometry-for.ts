@@ -1,7 +1,6 @@
 /** How a region is divided, from the options of a program. */
 
-import { checkWhole } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
+import { checkWhole, RoceError } from 'rocev2/internal/core';
 import { BUCKET_SLOTS, type Geometry, UNIT_BYTES } from './geometry.js';
 import { recordBytes } from './record.js';
 import { SLOT_HEAD_BYTES, unitsOf } from './slot.js';

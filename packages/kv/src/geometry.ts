@@ -6,8 +6,7 @@
  * The header is written once, before the first reader comes. A key belongs to one bucket or to the next one, so that one READ covers both.
  */
 
-import { crc32c } from '../core/crc32c.js';
-import { RoceError } from '../core/errors.js';
+import { crc32c, RoceError } from 'rocev2/internal/core';
 
 /** The header takes so many bytes; the table begins behind it. */
 export const HEADER_BYTES = 128;

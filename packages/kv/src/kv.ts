@@ -1,7 +1,6 @@
 /** What owners and readers of a store can do with its entries. */
 
-import { RoceError } from '../core/errors.js';
-import type { WaitOptions } from '../core/wait.js';
+import { RoceError, type WaitOptions } from 'rocev2/internal/core';
 
 /** A key: text in UTF-8, or bytes. */
 export type Key = string | Uint8Array;

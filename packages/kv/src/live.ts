@@ -1,14 +1,18 @@
 /** Stores on sockets: `serveKv` and `openKv`. */
 
 import { randomInt } from 'node:crypto';
-import type { Connection } from '../cm/connection.js';
-import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
-import type { Listener, ListenOptions } from '../cm/listener.js';
-import { serveEach } from '../cm/serve-each.js';
-import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
-import { wallMs } from '../driver/system-clock.js';
-import type { RdmaDevice } from '../verbs/device.js';
+import {
+  type Connection,
+  type ConnectOptions,
+  connect,
+  type Listener,
+  type ListenOptions,
+  listen,
+  serveEach,
+} from 'rocev2/internal/cm';
+import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames, RoceError } from 'rocev2/internal/core';
+import { wallMs } from 'rocev2/internal/driver';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { KvClient } from './client.js';
 import { type Codec, type CodecName, codecOf } from './codec.js';
 import { placesOf } from './geometry.js';

@@ -1,7 +1,6 @@
 /** Several owners on sockets as one store: `openKvShards`. */
 
-import { checkKind, checkObject, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
+import { checkKind, checkObject, checkOptions, checkWhole, type OptionNames, RoceError } from 'rocev2/internal/core';
 import { KvClient } from './client.js';
 import { codecOf } from './codec.js';
 import { connectToOwner, type OpenKvOptions, RECONNECT_MS_MAX } from './live.js';

@@ -1,9 +1,8 @@
 /** The way to an owner: the present session, and after its end, if the program wants that, the next one. */
 
-import type { Connection } from '../cm/connection.js';
-import { RoceError, type RoceErrorCode } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import type { RdmaDevice } from '../verbs/device.js';
+import type { Connection } from 'rocev2/internal/cm';
+import { NS_PER_MS, RoceError, type RoceErrorCode } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { type ClientCounters, KvSession } from './session.js';
 
 /** Milliseconds between two attempts: first, and at most. */

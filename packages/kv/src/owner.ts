@@ -1,13 +1,17 @@
 /** The owner of a store: its own calls, and a server for each reader's connection. */
 
-import type { Connection } from '../cm/connection.js';
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
-import { type Handlers, type RpcServer, serveRpc } from '../rpc/index.js';
-import { Access } from '../verbs/access.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
+import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
+import type { Connection } from 'rocev2/internal/cm';
+import {
+  type Clock,
+  NS_PER_MS,
+  Patience,
+  RoceError,
+  WAIT_OPTIONS,
+  type WaitOptions,
+  waitForEvent,
+} from 'rocev2/internal/core';
+import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { type Codec, decoded, encoded } from './codec.js';
 import {
   checkTtl,

@@ -1,7 +1,6 @@
 /** What readers ask of the owner: where the region is, writes, and what READs cannot do. Calls of `rocev2/rpc`; docs/kv.md lists them. */
 
-import { defineService } from '../rpc/index.js';
-import { type Fields, isCount, isDecimal, shape } from '../rpc/shape.js';
+import { defineService, type Fields, isCount, isDecimal, shape } from '@rocev2/rpc';
 
 /** Most writes of one call. */
 export const WRITES_MAX = 128;

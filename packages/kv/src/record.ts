@@ -6,7 +6,7 @@
  * The checksum covers all that is before it. Reading across a change yields a record whose version or checksum is wrong.
  */
 
-import { crc32c } from '../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 import { readVersion, writeVersion } from './slot.js';
 
 /** Bytes of a record before its key: what {@link lengthOfRecord} needs. */

@@ -1,7 +1,6 @@
 /** The region of an owner, read over a connection into lanes. */
 
-import type { Connection } from '../cm/connection.js';
-import { Lanes } from '../cm/lanes.js';
+import { type Connection, Lanes } from 'rocev2/internal/cm';
 import type { RegionPlace } from './protocol.js';
 import type { RemoteMemory } from './remote-table.js';
 

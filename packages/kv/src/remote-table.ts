@@ -6,8 +6,7 @@
  * slots while it exists, so one READ of all its slots that does not show it passed a moment at which it did not exist. Everything else is read again.
  */
 
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { BUCKET_SLOTS, bucketBytes, type Geometry, type Places, placesOf, UNIT_BYTES } from './geometry.js';
 import { placeOf } from './key-hash.js';
 import { decodeRecord, type KvRecord } from './record.js';

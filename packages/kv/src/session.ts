@@ -1,9 +1,8 @@
 /** One connection to an owner: what a reader has found out about it, and what it asks over it. */
 
-import type { Connection } from '../cm/connection.js';
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
-import { connectRpc, type RpcClient } from '../rpc/index.js';
+import { connectRpc, type RpcClient } from '@rocev2/rpc';
+import type { Connection } from 'rocev2/internal/cm';
+import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { Batch } from './batch.js';
 import { bucketBytes, type Geometry, HEADER_BYTES, readHeader, UNIT_BYTES } from './geometry.js';
 import { KV_SERVICE, type RegionPlace } from './protocol.js';

@@ -1,6 +1,6 @@
 /** A store over several owners: each key belongs to one of them. */
 
-import type { WaitOptions } from '../core/wait.js';
+import type { WaitOptions } from 'rocev2/internal/core';
 import type { KvClient } from './client.js';
 import { type Key, type Kv, type KvEntry, type KvEvent, keyBytes, type ScanOptions, type SetOptions } from './kv.js';
 import { merged } from './merged.js';

@@ -3,8 +3,7 @@
 import { createReadStream } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { RoceError } from '../core/errors.js';
-import { whyUnreadable, whyUnwritable } from '../core/file-errors.js';
+import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
 import { decodeSnapshot, type Snapshot } from './snapshot.js';
 
 /** The records of a file are read in pieces of so many bytes. */

@@ -1,8 +1,7 @@
 /** When an owner writes its snapshot: at fixed times if something has changed, when it is told to, and at its end. */
 
 import process from 'node:process';
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
+import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { encodeSnapshot, type Snapshot } from './snapshot.js';
 import type { SnapshotFile } from './snapshot-file.js';
 import type { KvStore } from './store.js';

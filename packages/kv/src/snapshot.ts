@@ -8,8 +8,7 @@
  * checksum, and the header says how many there are. So a file that was cut or damaged is told from a whole one.
  */
 
-import { crc32c } from '../core/crc32c.js';
-import { RoceError } from '../core/errors.js';
+import { crc32c, RoceError } from 'rocev2/internal/core';
 import type { Geometry } from './geometry.js';
 import { decodeRecord, encodeRecord, type KvRecord, lengthOfRecord, RECORD_HEAD_BYTES } from './record.js';
 import { readVersion, writeVersion } from './slot.js';

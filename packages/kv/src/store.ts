@@ -3,9 +3,7 @@
  * freed memory must keep its content a little longer, says when to try again. Time and randomness are passed in.
  */
 
-import { RoceError } from '../core/errors.js';
-import { type RandomSource, randomInt } from '../core/random.js';
-import { NS_PER_MS } from '../core/units.js';
+import { NS_PER_MS, type RandomSource, RoceError, randomInt } from 'rocev2/internal/core';
 import {
   BUCKET_SLOTS,
   bucketBytes,

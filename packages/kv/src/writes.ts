@@ -1,7 +1,6 @@
 /** Writes of the owner in the order of their calls. One that has to wait for memory makes those behind it wait. */
 
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
+import { type Clock, RoceError } from 'rocev2/internal/core';
 import type { Written } from './store.js';
 
 /** A write that was executed. */

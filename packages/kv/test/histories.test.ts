@@ -1,7 +1,7 @@
 /** Histories of four readers and the owner under loss, reordering and duplicates are linearizable for each key. */
 
 import { describe, expect, it } from 'vitest';
-import { randomUnit } from '../../src/core/random.js';
+import { randomUnit } from '../../../src/core/random.js';
 import { runHistory, type Twist } from './histories.js';
 
 const FAULTS = [

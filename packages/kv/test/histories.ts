@@ -1,8 +1,8 @@
 /** Random histories of readers and the owner on few keys, in virtual time, and their verdict. */
 
-import { RoceError } from '../../src/core/errors.js';
-import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
-import type { Kv } from '../../src/kv/kv.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import type { Kv } from '../src/kv.js';
 import { isLinearizable, type Operation } from './linearizable.js';
 import { World } from './world.js';
 

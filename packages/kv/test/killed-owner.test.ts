@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import { openDevice, type RdmaDevice } from '../../src/index.js';
-import { type KvClient, openKv } from '../../src/kv/index.js';
-import { isBuilt, type Program, rocev2Starter } from '../e2e/executable.js';
-import { freePort } from '../support/free-port.js';
+import { randomInt, SeededRandom } from '../../../src/core/random.js';
+import { openDevice, type RdmaDevice } from '../../../src/index.js';
+import { isBuilt, type Program, rocev2Starter } from '../../../test/e2e/executable.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { type KvClient, openKv } from '../src/index.js';
 
 const ADDRESS = '127.0.4.7';
 const KEYS = 20;

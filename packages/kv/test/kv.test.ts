@@ -1,9 +1,9 @@
 /** Stores on sockets, as programs use them. */
 
 import { describe, expect, it } from 'vitest';
-import { connect, listen } from '../../src/index.js';
-import { type KvClient, type KvServer, openKv, type ServeKvOptions, serveKv } from '../../src/kv/index.js';
-import { devicesAt } from '../support/devices.js';
+import { connect, listen } from '../../../src/index.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { type KvClient, type KvServer, openKv, type ServeKvOptions, serveKv } from '../src/index.js';
 
 const ADDRESS = '127.0.4.1';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };

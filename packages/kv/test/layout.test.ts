@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { HEADER_BYTES, placesOf, readHeader, writeHeader } from '../../src/kv/geometry.js';
-import { geometryFor } from '../../src/kv/geometry-for.js';
-import { murmur3, placeOf } from '../../src/kv/key-hash.js';
-import { decodeRecord, encodeRecord } from '../../src/kv/record.js';
-import { readSlot, writeSlot } from '../../src/kv/slot.js';
+import { HEADER_BYTES, placesOf, readHeader, writeHeader } from '../src/geometry.js';
+import { geometryFor } from '../src/geometry-for.js';
+import { murmur3, placeOf } from '../src/key-hash.js';
+import { decodeRecord, encodeRecord } from '../src/record.js';
+import { readSlot, writeSlot } from '../src/slot.js';
 import { SMALL } from './small-store.js';
 
 describe('the header', () => {

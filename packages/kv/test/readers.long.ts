@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { type KvClient, openKv } from '../../src/kv/index.js';
-import { isBuilt, isLinux, rocev2Starter } from '../e2e/executable.js';
-import { devicesAt } from '../support/devices.js';
+import { isBuilt, isLinux, rocev2Starter } from '../../../test/e2e/executable.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { type KvClient, openKv } from '../src/index.js';
 
 const ADDRESS = '127.0.4.9';
 /** As many as `rocev2 kv serve` takes. */

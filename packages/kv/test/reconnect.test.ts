@@ -1,12 +1,12 @@
 /** Readers whose owner goes and comes back, on sockets. */
 
 import { describe, expect, it } from 'vitest';
-import { listen } from '../../src/index.js';
-import { type OpenKvOptions, openKv, serveKv } from '../../src/kv/index.js';
-import { defineService, serveRpc } from '../../src/rpc/index.js';
-import { isBuilt, rocev2Starter } from '../e2e/executable.js';
-import { devicesAt } from '../support/devices.js';
-import { freePort } from '../support/free-port.js';
+import { listen } from '../../../src/index.js';
+import { isBuilt, rocev2Starter } from '../../../test/e2e/executable.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { defineService, serveRpc } from '../../rpc/src/index.js';
+import { type OpenKvOptions, openKv, serveKv } from '../src/index.js';
 
 const ADDRESS = '127.0.4.4';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };

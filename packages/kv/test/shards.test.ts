@@ -1,11 +1,11 @@
 /** Stores of several owners, on sockets; which keys these have, without them. */
 
 import { describe, expect, it } from 'vitest';
-import { type KvEvent, type KvServer, openKvShards, type ShardOwner, serveKv } from '../../src/kv/index.js';
-import { merged } from '../../src/kv/merged.js';
-import { Rendezvous } from '../../src/kv/rendezvous.js';
-import { devicesAt } from '../support/devices.js';
-import { freePort } from '../support/free-port.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { freePort } from '../../../test/support/free-port.js';
+import { type KvEvent, type KvServer, openKvShards, type ShardOwner, serveKv } from '../src/index.js';
+import { merged } from '../src/merged.js';
+import { Rendezvous } from '../src/rendezvous.js';
 
 const ADDRESS = '127.0.4.8';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };

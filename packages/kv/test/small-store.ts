@@ -1,11 +1,11 @@
 /** Stores without a device: memory of the test, a clock that it sets, seeded choices. */
 
-import { SeededRandom } from '../../src/core/random.js';
-import { placesOf } from '../../src/kv/geometry.js';
-import { geometryFor, type StoreSizes } from '../../src/kv/geometry-for.js';
-import type { KvRecord } from '../../src/kv/record.js';
-import type { RemoteMemory } from '../../src/kv/remote-table.js';
-import { type Eviction, KvStore } from '../../src/kv/store.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import { placesOf } from '../src/geometry.js';
+import { geometryFor, type StoreSizes } from '../src/geometry-for.js';
+import type { KvRecord } from '../src/record.js';
+import type { RemoteMemory } from '../src/remote-table.js';
+import { type Eviction, KvStore } from '../src/store.js';
 
 export const SMALL: StoreSizes = {
   bytes: 64 << 10,

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { randomUnit, SeededRandom } from '../../src/core/random.js';
-import type { KvRecord } from '../../src/kv/record.js';
-import { decodeSnapshot, encodeSnapshot, type Snapshot } from '../../src/kv/snapshot.js';
-import { SnapshotFile } from '../../src/kv/snapshot-file.js';
-import { restore, SnapshotKeeper, type SnapshotPlace } from '../../src/kv/snapshot-keeper.js';
-import { KvStore } from '../../src/kv/store.js';
+import { randomUnit, SeededRandom } from '../../../src/core/random.js';
+import type { KvRecord } from '../src/record.js';
+import { decodeSnapshot, encodeSnapshot, type Snapshot } from '../src/snapshot.js';
+import { SnapshotFile } from '../src/snapshot-file.js';
+import { restore, SnapshotKeeper, type SnapshotPlace } from '../src/snapshot-keeper.js';
+import { KvStore } from '../src/store.js';
 import { key, setNow, smallStore, TestClock, textOf, value } from './small-store.js';
 
 const TABLE = { buckets: 20, seed: 7 };

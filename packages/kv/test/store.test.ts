@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
-import { RemoteTable } from '../../src/kv/remote-table.js';
-import type { KvChange, KvStore, Written } from '../../src/kv/store.js';
+import { randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import { RemoteTable } from '../src/remote-table.js';
+import type { KvChange, KvStore, Written } from '../src/store.js';
 import { key, memoryOf, setNow, smallStore, textOf, value } from './small-store.js';
 
 /** Undefined when the store is full. */

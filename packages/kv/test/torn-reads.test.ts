@@ -1,12 +1,12 @@
 /** READs that meet a change: every byte is where the old memory ends and the new begins, or the reverse. */
 
 import { describe, expect, it } from 'vitest';
-import { placesOf, UNIT_BYTES } from '../../src/kv/geometry.js';
-import { placeOf } from '../../src/kv/key-hash.js';
-import { decodeRecord, encodeRecord, recordBytes } from '../../src/kv/record.js';
-import { type Lookup, type RemoteMemory, RemoteTable } from '../../src/kv/remote-table.js';
-import { readSlot, unitsOf } from '../../src/kv/slot.js';
-import type { KvStore } from '../../src/kv/store.js';
+import { placesOf, UNIT_BYTES } from '../src/geometry.js';
+import { placeOf } from '../src/key-hash.js';
+import { decodeRecord, encodeRecord, recordBytes } from '../src/record.js';
+import { type Lookup, type RemoteMemory, RemoteTable } from '../src/remote-table.js';
+import { readSlot, unitsOf } from '../src/slot.js';
+import type { KvStore } from '../src/store.js';
 import { key, memoryOf, setNow, smallStore, TestClock, textOf, value } from './small-store.js';
 
 const NAME = key('it');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KvEvent } from '../../src/kv/kv.js';
-import type { KvChange } from '../../src/kv/store.js';
-import { Watchers } from '../../src/kv/watchers.js';
+import type { KvEvent } from '../src/kv.js';
+import type { KvChange } from '../src/store.js';
+import { Watchers } from '../src/watchers.js';
 
 const change = (key: string, version = 1): KvChange => ({ kind: 'set', key: Buffer.from(key), version });
 

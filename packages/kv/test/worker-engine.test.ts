@@ -1,9 +1,9 @@
 /** A store whose NIC has a thread of its own. */
 
 import { describe, expect, it } from 'vitest';
-import { builtApi, builtKv, isBuilt } from '../support/built-api.js';
-import { devicesAt } from '../support/devices.js';
-import { actWhileThisThreadStandsStill } from '../support/standing-still.js';
+import { builtApi, builtKv, isBuilt } from '../../../test/support/built-api.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { actWhileThisThreadStandsStill } from '../../../test/support/standing-still.js';
 
 const ADDRESS = '127.0.4.2';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };

@@ -1,20 +1,20 @@
 /** An owner and its readers in virtual time: two hosts on one bad link, a connection for each reader. */
 
 import { Readable } from 'node:stream';
-import type { Connection } from '../../src/cm/connection.js';
-import { RoceError } from '../../src/core/errors.js';
-import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import { KvClient } from '../../src/kv/client.js';
-import { codecOf } from '../../src/kv/codec.js';
-import { placesOf } from '../../src/kv/geometry.js';
-import { geometryFor, type StoreSizes } from '../../src/kv/geometry-for.js';
-import { KvOwner } from '../../src/kv/owner.js';
-import { decodeSnapshot } from '../../src/kv/snapshot.js';
-import { restore, SnapshotKeeper, type SnapshotPlace } from '../../src/kv/snapshot-keeper.js';
-import { KvStore } from '../../src/kv/store.js';
-import { connectPlayers } from '../support/connections.js';
-import { createPair, type Pair } from '../support/pair.js';
-import { pass, until } from '../support/virtual-time.js';
+import type { Connection } from '../../../src/cm/connection.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { connectPlayers } from '../../../test/support/connections.js';
+import { createPair, type Pair } from '../../../test/support/pair.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { KvClient } from '../src/client.js';
+import { codecOf } from '../src/codec.js';
+import { placesOf } from '../src/geometry.js';
+import { geometryFor, type StoreSizes } from '../src/geometry-for.js';
+import { KvOwner } from '../src/owner.js';
+import { decodeSnapshot } from '../src/snapshot.js';
+import { restore, SnapshotKeeper, type SnapshotPlace } from '../src/snapshot-keeper.js';
+import { KvStore } from '../src/store.js';
 
 const OPTIONS = { messageBytesMax: 8192, receiveDepth: 16 } as const;
 

@@ -1,7 +1,7 @@
 /** The data of one command at the target: fetched from the host or made for it, in memory that is given back when the command is answered. */
 
-import type { Permits } from '../../core/permits.js';
-import type { DataBuffer } from '../sk/channel.js';
+import type { Permits } from 'rocev2/internal/core';
+import type { DataBuffer } from 'rocev2/internal/storage-rpc';
 import type { DataPlace } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';

@@ -8,10 +8,7 @@
  *     action    = status=CODE[,dnr] | delay=TIME | silent | disconnect
  */
 
-import { namesHint } from '../../core/did-you-mean.js';
-import { RoceError } from '../../core/errors.js';
-import { type RandomSource, randomUnit } from '../../core/random.js';
-import { parseCount, parseDurationNs } from '../../core/units.js';
+import { namesHint, parseCount, parseDurationNs, type RandomSource, RoceError, randomUnit } from 'rocev2/internal/core';
 import type { NvmeCommand } from './capsule.js';
 import { IO } from './opcodes.js';
 import { DNR } from './status.js';

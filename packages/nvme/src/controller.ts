@@ -1,10 +1,7 @@
 /** A controller: what one host has of one subsystem. It lives as long as its admin queue. */
 
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import { Permits } from '../../core/permits.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { ConnectionWatch } from '../link/connection-watch.js';
+import { type Clock, NS_PER_MS, Permits, RoceError } from 'rocev2/internal/core';
+import { ConnectionWatch } from 'rocev2/internal/storage-rpc';
 import type { AnaPort } from './ana.js';
 import { AsyncEvents, RESERVATION_CHANGED } from './async-events.js';
 import type { ReservationEvent } from './log-pages.js';

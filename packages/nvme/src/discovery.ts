@@ -1,6 +1,6 @@
 /** The discovery log page (NVMe base specification 2.0, figures 264 and 265): where hosts find subsystems. */
 
-import type { IpAddress } from '../../packet/address.js';
+import type { IpAddress } from 'rocev2/internal/packet';
 import type { NvmeTransport } from './target-connection.js';
 
 /** An address at which a target listens. */

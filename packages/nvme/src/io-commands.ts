@@ -1,6 +1,6 @@
 /** Commands of the NVM command set on one namespace (NVM command set specification 1.0 §3). */
 
-import { type BlockDevice, BlockDeviceError } from '../disk/block-device.js';
+import { type BlockDevice, BlockDeviceError } from 'rocev2/internal/disk';
 import type { NvmeCommand } from './capsule.js';
 import type { CommandData } from './command-data.js';
 import type { Namespace } from './namespace.js';

@@ -1,7 +1,7 @@
 /** A namespace: a disk as hosts see it, in logical blocks. */
 
-import { RoceError } from '../../core/errors.js';
-import type { BlockDevice } from '../disk/block-device.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
 import { type MediumAccess, type ReservationStore, Reservations } from './reservations.js';
 import { refuse, STATUS } from './status.js';
 

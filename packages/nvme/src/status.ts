@@ -1,6 +1,6 @@
 /** Status of NVMe commands: status code type and status code as one number, as they stand in a completion above its phase bit. */
 
-import { BlockDeviceError, type BlockErrno } from '../disk/block-device.js';
+import { BlockDeviceError, type BlockErrno } from 'rocev2/internal/disk';
 
 /** Status codes by name: `type << 8 | code` (NVMe base specification 2.0, figures 91 to 95; fabrics: figure 96). */
 export const STATUS = {

@@ -1,7 +1,7 @@
 /** A subsystem of a target: namespaces under one NQN, and who may use them. */
 
-import { RoceError } from '../../core/errors.js';
-import type { BlockDevice } from '../disk/block-device.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
 import { NAMESPACE_CHANGED } from './async-events.js';
 import type { HostSecrets } from './auth/target-authentication.js';
 import type { NvmeController } from './controller.js';

@@ -5,7 +5,7 @@
  * any time; when it resolves, nothing of the connection touches memory any more.
  */
 
-import type { DataBuffer } from '../sk/channel.js';
+import type { DataBuffer } from 'rocev2/internal/storage-rpc';
 import type { TlsNames } from './auth/tls-key.js';
 import type { Completion, NvmeCommand } from './capsule.js';
 import type { DataPlace, ExternalSgl } from './sgl.js';

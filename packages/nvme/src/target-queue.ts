@@ -1,8 +1,6 @@
 /** A queue of a target: takes capsules from one connection, executes them, and answers. */
 
-import { type Clock, pause } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
+import { type Clock, NS_PER_S, pause, RoceError } from 'rocev2/internal/core';
 import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
 import type { AnaPort } from './ana.js';
 import type { TargetAuthentication } from './auth/target-authentication.js';

@@ -2,8 +2,7 @@
  * An NVMe over Fabrics target without its sockets: subsystems, their controllers, and discovery. Connections are handed to it, and time is passed in.
  */
 
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
+import { type Clock, RoceError } from 'rocev2/internal/core';
 import { AnaPort, type AnaState } from './ana.js';
 import { ANA_CHANGED, DISCOVERY_CHANGED } from './async-events.js';
 import { TargetAuthentication } from './auth/target-authentication.js';

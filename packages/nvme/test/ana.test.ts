@@ -1,9 +1,9 @@
 /** A target with two ports, in virtual time: hosts hear how well each of them reaches the namespaces. */
 
 import { beforeEach, expect, it } from 'vitest';
-import { ANA_STATES, type AnaState } from '../../src/storage-rpc/nvme/ana.js';
-import { ADMIN, FEATURE, IO, LOG } from '../../src/storage-rpc/nvme/opcodes.js';
-import { STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { ANA_STATES, type AnaState } from '../src/ana.js';
+import { ADMIN, FEATURE, IO, LOG } from '../src/opcodes.js';
+import { STATUS } from '../src/status.js';
 import { Host } from './hosts.js';
 import { TcpWorld } from './world.js';
 

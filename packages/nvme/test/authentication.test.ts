@@ -2,21 +2,15 @@
 
 import { createDiffieHellman, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import {
-  DHCHAP_GROUPS,
-  DHCHAP_HASHES,
-  DhchapKeyPair,
-  primeOf,
-  respond,
-} from '../../src/storage-rpc/nvme/auth/dhchap-algorithms.js';
-import { readChallenge, writeNegotiation, writeReply } from '../../src/storage-rpc/nvme/auth/dhchap-messages.js';
-import { DhchapSecret } from '../../src/storage-rpc/nvme/auth/dhchap-secret.js';
-import { authenticate } from '../../src/storage-rpc/nvme/auth/host-authentication.js';
-import { TargetAuthentication } from '../../src/storage-rpc/nvme/auth/target-authentication.js';
-import { writeAuthentication } from '../../src/storage-rpc/nvme/fabrics.js';
-import { ADMIN, FCTYPE, OP_FABRICS, PROPERTY } from '../../src/storage-rpc/nvme/opcodes.js';
-import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { randomInt, SeededRandom } from '../../../src/core/random.js';
+import { DHCHAP_GROUPS, DHCHAP_HASHES, DhchapKeyPair, primeOf, respond } from '../src/auth/dhchap-algorithms.js';
+import { readChallenge, writeNegotiation, writeReply } from '../src/auth/dhchap-messages.js';
+import { DhchapSecret } from '../src/auth/dhchap-secret.js';
+import { authenticate } from '../src/auth/host-authentication.js';
+import { TargetAuthentication } from '../src/auth/target-authentication.js';
+import { writeAuthentication } from '../src/fabrics.js';
+import { ADMIN, FCTYPE, OP_FABRICS, PROPERTY } from '../src/opcodes.js';
+import { DNR, STATUS } from '../src/status.js';
 import { RawQueue, statusOf } from './raw-queue.js';
 import { HOST_NQN, NQN, TcpWorld, unpredictable } from './world.js';
 

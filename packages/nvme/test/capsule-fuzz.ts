@@ -1,18 +1,18 @@
 /** Command capsules that no host sends, straight into the queues of a target: each is answered once, or ends its queue, and nothing stays behind. */
 
 import { expect } from 'vitest';
-import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { NvmeCommand } from '../../src/storage-rpc/nvme/capsule.js';
-import { CNTLID_DYNAMIC, writeConnect } from '../../src/storage-rpc/nvme/fabrics.js';
-import { ADMIN, FCTYPE, IO, OP_FABRICS, PROPERTY } from '../../src/storage-rpc/nvme/opcodes.js';
-import { writeSgl } from '../../src/storage-rpc/nvme/sgl.js';
-import { NvmeTarget } from '../../src/storage-rpc/nvme/target.js';
-import type { TargetConnection, TargetReply } from '../../src/storage-rpc/nvme/target-connection.js';
-import type { DataBuffer } from '../../src/storage-rpc/sk/channel.js';
-import { settle } from '../support/virtual-time.js';
+import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import type { DataBuffer } from '../../../src/storage-rpc/sk/channel.js';
+import { settle } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { NvmeCommand } from '../src/capsule.js';
+import { CNTLID_DYNAMIC, writeConnect } from '../src/fabrics.js';
+import { ADMIN, FCTYPE, IO, OP_FABRICS, PROPERTY } from '../src/opcodes.js';
+import { writeSgl } from '../src/sgl.js';
+import { NvmeTarget } from '../src/target.js';
+import type { TargetConnection, TargetReply } from '../src/target-connection.js';
 import { HOST_NQN, NQN, OTHER_NQN, unpredictable } from './world.js';
 
 const DISK_BYTES = 1 << 20;

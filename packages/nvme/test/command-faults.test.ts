@@ -1,9 +1,9 @@
 /** Commands that fail, come late or are never answered, by rule, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
-import { parseCommandFaults } from '../../src/storage-rpc/nvme/command-faults.js';
-import { IO } from '../../src/storage-rpc/nvme/opcodes.js';
-import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { parseCommandFaults } from '../src/command-faults.js';
+import { IO } from '../src/opcodes.js';
+import { DNR, STATUS } from '../src/status.js';
 import { Host } from './hosts.js';
 import { RawQueue } from './raw-queue.js';
 import { TcpWorld } from './world.js';

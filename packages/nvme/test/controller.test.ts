@@ -1,9 +1,9 @@
 /** A controller, command by command: what it does, and what it refuses. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { ADMIN, CNS, FCTYPE, FEATURE, IO, LOG, OP_FABRICS, PROPERTY } from '../../src/storage-rpc/nvme/opcodes.js';
-import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { ADMIN, CNS, FCTYPE, FEATURE, IO, LOG, OP_FABRICS, PROPERTY } from '../src/opcodes.js';
+import { DNR, STATUS } from '../src/status.js';
 import { RawQueue, statusOf } from './raw-queue.js';
 import { DISK_BYTES, HOST_NQN, NQN, TcpWorld } from './world.js';
 

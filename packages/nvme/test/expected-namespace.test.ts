@@ -1,8 +1,8 @@
 /** Whether a namespace that a host finds again is the one that it used. */
 
 import { describe, expect, it } from 'vitest';
-import { expectSameNamespace } from '../../src/storage-rpc/nvme/host/expected-namespace.js';
-import type { NamespaceIdentity } from '../../src/storage-rpc/nvme/host/nvme-host.js';
+import { expectSameNamespace } from '../src/host/expected-namespace.js';
+import type { NamespaceIdentity } from '../src/host/nvme-host.js';
 import { TcpWorld } from './world.js';
 
 const USED: NamespaceIdentity = {

@@ -1,8 +1,8 @@
 /** Bytes that no peer sends, from both sides of NVMe/TCP: one association is lost at most, others do not notice, and nothing stays behind. */
 
 import { expect } from 'vitest';
-import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import type { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
+import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import type { NvmeDisk } from '../src/host/nvme-disk.js';
 import { OTHER_NQN, TcpWorld } from './world.js';
 
 /** Changes some bits or bytes of what is sent, most often in the header. */

@@ -4,14 +4,14 @@
  */
 
 import { expect } from 'vitest';
-import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { HostQueue } from '../../src/storage-rpc/nvme/host/host-queue.js';
-import { TcpHostConnection } from '../../src/storage-rpc/nvme/host/tcp-host-connection.js';
-import { IO } from '../../src/storage-rpc/nvme/opcodes.js';
-import { encodeDataFields, encodeInitialize, encodePdu, NO_DIGESTS, PDU } from '../../src/storage-rpc/nvme/tcp/pdu.js';
-import { createPipe, type PipeEnd } from '../storage-rpc/sk/pipe.js';
-import { until } from '../support/virtual-time.js';
+import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { createPipe, type PipeEnd } from '../../../test/storage-rpc/sk/pipe.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { HostQueue } from '../src/host/host-queue.js';
+import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
+import { IO } from '../src/opcodes.js';
+import { encodeDataFields, encodeInitialize, encodePdu, NO_DIGESTS, PDU } from '../src/tcp/pdu.js';
 
 const ENTRIES = 16;
 const BYTES = 2048;

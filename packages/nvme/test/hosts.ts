@@ -1,6 +1,6 @@
 /** Hosts that differ by their host IDs, each with an admin queue and an I/O queue; commands of reservations. */
 
-import { ADMIN, IO, LOG } from '../../src/storage-rpc/nvme/opcodes.js';
+import { ADMIN, IO, LOG } from '../src/opcodes.js';
 import { RawQueue } from './raw-queue.js';
 import type { TcpWorld } from './world.js';
 

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { startRocev2 } from '../interop/support/rocev2.js';
-import { isTurn } from '../support/rounds.js';
+import { startRocev2 } from '../../../test/interop/support/rocev2.js';
+import { isTurn } from '../../../test/support/rounds.js';
 import { enough, fioUntilEnough, SMALL_SIZES } from './kernel-fio.js';
 import { connect, type KernelGuest, NQN, PATIENCE_MS, until } from './kernel-guest.js';
 

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { describeWithRig } from '../interop/support/describe-on-rig.js';
-import { casesOfRound } from '../support/rounds.js';
+import { describeWithRig } from '../../../test/interop/support/describe-on-rig.js';
+import { casesOfRound } from '../../../test/support/rounds.js';
 import { ALL_SIZES, enough, fioInFolder, fioOnDevice, fioUntilEnough, SMALL_SIZES, TRIM } from './kernel-fio.js';
 import { COMPLAINTS, connect, KernelGuest, PATIENCE_MS, until } from './kernel-guest.js';
 

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { RunningCommand } from '../interop/support/command.js';
-import type { Rig } from '../interop/support/rig.js';
-import { saysOnStderr, startRocev2 } from '../interop/support/rocev2.js';
+import type { RunningCommand } from '../../../test/interop/support/command.js';
+import type { Rig } from '../../../test/interop/support/rig.js';
+import { saysOnStderr, startRocev2 } from '../../../test/interop/support/rocev2.js';
 
 /** The subsystem of our target. */
 export const NQN = 'nqn.2026-11.rocev2:disk';

@@ -3,8 +3,8 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { describeWithRig } from '../interop/support/describe-on-rig.js';
-import { isTurn, ROUNDS } from '../support/rounds.js';
+import { describeWithRig } from '../../../test/interop/support/describe-on-rig.js';
+import { isTurn, ROUNDS } from '../../../test/support/rounds.js';
 import { ALL_SIZES, fioInFolder, fioOnDevice } from './kernel-fio.js';
 import { connect, KernelGuest } from './kernel-guest.js';
 

@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EXIT_NO_CONNECTION } from '../../src/cli/exit.js';
-import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
-import { hasTool } from '../disk/support/tools.js';
-import { startRocev2 } from '../interop/support/rocev2.js';
-import { casesOfRound, seedOfRound } from '../support/rounds.js';
+import { NbdDevice } from '../../../src/storage-rpc/nbd/nbd-device.js';
+import { hasTool } from '../../../test/disk/support/tools.js';
+import { startRocev2 } from '../../../test/interop/support/rocev2.js';
+import { casesOfRound, seedOfRound } from '../../../test/support/rounds.js';
+import { EXIT_NO_CONNECTION } from '../../command/src/exit.js';
 import { ALL_SIZES, fioOverNbd, TRIM } from './kernel-fio.js';
 import { type KernelGuest, PATIENCE_MS } from './kernel-guest.js';
 

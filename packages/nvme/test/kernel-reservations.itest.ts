@@ -1,7 +1,7 @@
 /** Two guests with one namespace of our target: hosts that fence each other by reservations. */
 
 import { expect, test } from 'vitest';
-import { describeWithRig } from '../interop/support/describe-on-rig.js';
+import { describeWithRig } from '../../../test/interop/support/describe-on-rig.js';
 import { connect, KernelGuest, PATIENCE_MS } from './kernel-guest.js';
 
 await describeWithRig('reservations of an NVMe target', { guests: 2 }, (rig) => {

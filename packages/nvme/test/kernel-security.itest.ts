@@ -3,12 +3,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EXIT_NO_CONNECTION } from '../../src/cli/exit.js';
-import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
-import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
-import { describeWithRig } from '../interop/support/describe-on-rig.js';
-import { startRocev2 } from '../interop/support/rocev2.js';
-import { casesOfRound } from '../support/rounds.js';
+import { NbdDevice } from '../../../src/storage-rpc/nbd/nbd-device.js';
+import { describeWithRig } from '../../../test/interop/support/describe-on-rig.js';
+import { startRocev2 } from '../../../test/interop/support/rocev2.js';
+import { casesOfRound } from '../../../test/support/rounds.js';
+import { EXIT_NO_CONNECTION } from '../../command/src/exit.js';
+import { NvmeTlsKey } from '../src/auth/tls-key.js';
 import { connect, KernelGuest, NQN, until } from './kernel-guest.js';
 
 const KERNEL_NQN = 'nqn.2026-11.example:kernel';

@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parseMarkdown } from '../docs/markdown.js';
-import { describeWithRig } from '../interop/support/describe-on-rig.js';
-import { casesOfRound } from '../support/rounds.js';
+import { parseMarkdown } from '../../../test/docs/markdown.js';
+import { describeWithRig } from '../../../test/interop/support/describe-on-rig.js';
+import { casesOfRound } from '../../../test/support/rounds.js';
 import { testChanges } from './kernel-changes.js';
 import { COMPLAINTS, connect, KernelGuest, NQN } from './kernel-guest.js';
 import { testNvmet } from './kernel-nvmet.js';
 
-const GUIDE = fileURLToPath(new URL('../../docs/nvme.md', import.meta.url));
+const GUIDE = fileURLToPath(new URL('../../../docs/nvme.md', import.meta.url));
 /** The address of the target in the guide. */
 const GUIDE_ADDRESS = '192.0.2.7';
 const TRANSPORTS = ['rdma', 'tcp'] as const;

@@ -1,8 +1,8 @@
 /** The data of one association in memory is bounded: a host whose disk does not answer costs so much, and takes nothing from others. */
 
 import { expect, it } from 'vitest';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { IO } from '../../src/storage-rpc/nvme/opcodes.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { IO } from '../src/opcodes.js';
 import { Host } from './hosts.js';
 import { DISK_BYTES, TcpWorld } from './world.js';
 

@@ -1,10 +1,10 @@
 /** Namespaces that come, go and change their size while hosts use them, in virtual time. */
 
 import { beforeEach, expect, it } from 'vitest';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { ADMIN, CNS, FEATURE, IO, LOG } from '../../src/storage-rpc/nvme/opcodes.js';
-import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
-import type { Subsystem } from '../../src/storage-rpc/nvme/subsystem.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { ADMIN, CNS, FEATURE, IO, LOG } from '../src/opcodes.js';
+import { DNR, STATUS } from '../src/status.js';
+import type { Subsystem } from '../src/subsystem.js';
 import { Host } from './hosts.js';
 import { DISK_BYTES, NQN, TcpWorld } from './world.js';
 

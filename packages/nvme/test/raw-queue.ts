@@ -1,11 +1,11 @@
 /** A queue of a host that sends what a test says, command by command. */
 
-import { CNTLID_DYNAMIC, type ConnectRequest, writeConnect } from '../../src/storage-rpc/nvme/fabrics.js';
-import { HostQueue, type HostRequest } from '../../src/storage-rpc/nvme/host/host-queue.js';
-import { TcpHostConnection } from '../../src/storage-rpc/nvme/host/tcp-host-connection.js';
-import { FCTYPE, OP_FABRICS, PROPERTY } from '../../src/storage-rpc/nvme/opcodes.js';
-import { NvmeStatusError } from '../../src/storage-rpc/nvme/status.js';
-import { NO_DIGESTS } from '../../src/storage-rpc/nvme/tcp/pdu.js';
+import { CNTLID_DYNAMIC, type ConnectRequest, writeConnect } from '../src/fabrics.js';
+import { HostQueue, type HostRequest } from '../src/host/host-queue.js';
+import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
+import { FCTYPE, OP_FABRICS, PROPERTY } from '../src/opcodes.js';
+import { NvmeStatusError } from '../src/status.js';
+import { NO_DIGESTS } from '../src/tcp/pdu.js';
 import { HOST_NQN, NQN, type TcpWorld } from './world.js';
 
 export class RawQueue {

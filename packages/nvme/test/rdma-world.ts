@@ -1,20 +1,20 @@
 /** A target and a host on two simulated NICs: NVMe over RDMA in virtual time, with whatever the link does to packets. */
 
-import type { Clock } from '../../src/core/clock.js';
-import { Permits } from '../../src/core/permits.js';
-import { SimLink } from '../../src/sim/sim-link.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import type { BlockDevice } from '../../src/storage-rpc/disk/block-device.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
-import { NvmeHost, type NvmeHostOptions } from '../../src/storage-rpc/nvme/host/nvme-host.js';
-import { RdmaHostConnection } from '../../src/storage-rpc/nvme/host/rdma-host-connection.js';
-import { RdmaTargetConnection } from '../../src/storage-rpc/nvme/rdma/rdma-target-connection.js';
-import { NvmeTarget } from '../../src/storage-rpc/nvme/target.js';
-import { BufferPool } from '../../src/storage-rpc/pool/buffer-pool.js';
-import type { MemoryRegion } from '../../src/verbs/memory-region.js';
-import { connectQp, createPair, type Pair, type PairOptions } from '../support/pair.js';
-import { pass, until } from '../support/virtual-time.js';
+import type { Clock } from '../../../src/core/clock.js';
+import { Permits } from '../../../src/core/permits.js';
+import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
+import { connectQp, createPair, type Pair, type PairOptions } from '../../../test/support/pair.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { SimLink } from '../../lab/src/sim/sim-link.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { NvmeDisk } from '../src/host/nvme-disk.js';
+import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
+import { RdmaHostConnection } from '../src/host/rdma-host-connection.js';
+import { RdmaTargetConnection } from '../src/rdma/rdma-target-connection.js';
+import { NvmeTarget } from '../src/target.js';
 import { HOST_NQN, NQN, unpredictable } from './world.js';
 
 const MTU = 4096;

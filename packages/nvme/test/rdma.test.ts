@@ -1,9 +1,9 @@
 /** NVMe over RDMA between simulated NICs: data is right whatever the link loses, and nothing is reached after its time. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import type { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
-import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
+import { randomInt, SeededRandom } from '../../../src/core/random.js';
+import type { SendWorkRequest } from '../../../src/verbs/send-work-request.js';
+import type { NvmeDisk } from '../src/host/nvme-disk.js';
 import { RdmaWorld } from './rdma-world.js';
 
 /** Requests side by side over the disk, held against a model; each range belongs to one request at a time. */

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ReservationFile } from '../../src/storage-rpc/live/reservation-file.js';
+import { ReservationFile } from '../src/live/reservation-file.js';
 import { NQN } from './world.js';
 
 const HOST = '01'.repeat(16);

@@ -1,10 +1,10 @@
 /** Reservations: hosts on one namespace, in virtual time. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { ADMIN, FEATURE, IO } from '../../src/storage-rpc/nvme/opcodes.js';
-import { NOTICE, type ReservationState } from '../../src/storage-rpc/nvme/reservations.js';
-import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { ADMIN, FEATURE, IO } from '../src/opcodes.js';
+import { NOTICE, type ReservationState } from '../src/reservations.js';
+import { DNR, STATUS } from '../src/status.js';
 import { Host } from './hosts.js';
 import { RawQueue, statusOf } from './raw-queue.js';
 import { DISK_BYTES, TcpWorld } from './world.js';

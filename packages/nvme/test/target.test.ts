@@ -1,11 +1,11 @@
 /** An NVMe target under a host of ours, over TCP in virtual time. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IpAddress } from '../../src/packet/address.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
-import { DISCOVERY_NQN, LOG } from '../../src/storage-rpc/nvme/opcodes.js';
-import { DNR, NvmeStatusError, STATUS } from '../../src/storage-rpc/nvme/status.js';
+import { IpAddress } from '../../../src/packet/address.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { NvmeDisk } from '../src/host/nvme-disk.js';
+import { DISCOVERY_NQN, LOG } from '../src/opcodes.js';
+import { DNR, NvmeStatusError, STATUS } from '../src/status.js';
 import { DISK_BYTES, HOST_NQN, NQN, OTHER_NQN, TcpWorld } from './world.js';
 
 async function statusOf(work: Promise<unknown>): Promise<number> {

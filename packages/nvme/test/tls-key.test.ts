@@ -1,7 +1,7 @@
 /** Keys of NVMe/TCP over TLS: how they are written, and what TLS gets of them. */
 
 import { describe, expect, it } from 'vitest';
-import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
+import { NvmeTlsKey } from '../src/auth/tls-key.js';
 
 /** The key and the identity are those of the tests of libnvme (test/psk.c). */
 const TEXT = 'NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:';

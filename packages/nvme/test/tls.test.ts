@@ -3,15 +3,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SYSTEM_CLOCK } from '../../src/driver/system-clock.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { NvmeDialer } from '../../src/storage-rpc/live/nvme-dialer.js';
-import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
-import { type OpenNvmeOptions, openNvme } from '../../src/storage-rpc/live/open-nvme.js';
-import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
-import { NvmeHost } from '../../src/storage-rpc/nvme/host/nvme-host.js';
-import { DISCOVERY_NQN } from '../../src/storage-rpc/nvme/opcodes.js';
-import { openDevice } from '../../src/verbs/open-device.js';
+import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { openDevice } from '../../../src/verbs/open-device.js';
+import { NvmeTlsKey } from '../src/auth/tls-key.js';
+import { NvmeHost } from '../src/host/nvme-host.js';
+import { NvmeDialer } from '../src/live/nvme-dialer.js';
+import { NvmeTargetServer } from '../src/live/nvme-target-server.js';
+import { type OpenNvmeOptions, openNvme } from '../src/live/open-nvme.js';
+import { DISCOVERY_NQN } from '../src/opcodes.js';
 import { HOST_NQN, NQN, OTHER_NQN } from './world.js';
 
 const HERE = '127.0.2.31';

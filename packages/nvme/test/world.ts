@@ -1,22 +1,22 @@
 /** A target and hosts in virtual time: over TCP as a delayed pipe, and over RDMA on simulated NICs. */
 
-import type { Clock } from '../../src/core/clock.js';
-import { SeededRandom } from '../../src/core/random.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import type { BlockDevice } from '../../src/storage-rpc/disk/block-device.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import type { HostSecrets } from '../../src/storage-rpc/nvme/auth/target-authentication.js';
-import { CommandFaults, parseCommandFaults } from '../../src/storage-rpc/nvme/command-faults.js';
-import { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
-import { NvmeHost, type NvmeHostOptions } from '../../src/storage-rpc/nvme/host/nvme-host.js';
-import { TcpHostConnection } from '../../src/storage-rpc/nvme/host/tcp-host-connection.js';
-import type { ReservationStore } from '../../src/storage-rpc/nvme/reservations.js';
-import { NvmeTarget } from '../../src/storage-rpc/nvme/target.js';
-import { TcpTargetConnection } from '../../src/storage-rpc/nvme/tcp/tcp-target-connection.js';
-import { BufferPool, type Slab } from '../../src/storage-rpc/pool/buffer-pool.js';
-import { createPipe, type PipeEnd } from '../storage-rpc/sk/pipe.js';
-import { pass, until } from '../support/virtual-time.js';
+import type { Clock } from '../../../src/core/clock.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { BufferPool, type Slab } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import { createPipe, type PipeEnd } from '../../../test/storage-rpc/sk/pipe.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import type { HostSecrets } from '../src/auth/target-authentication.js';
+import { CommandFaults, parseCommandFaults } from '../src/command-faults.js';
+import { NvmeDisk } from '../src/host/nvme-disk.js';
+import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
+import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
+import type { ReservationStore } from '../src/reservations.js';
+import { NvmeTarget } from '../src/target.js';
+import { TcpTargetConnection } from '../src/tcp/tcp-target-connection.js';
 
 export const NQN = 'nqn.2026-11.example:disk';
 /** A second subsystem, with a disk in memory. */

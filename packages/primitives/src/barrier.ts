@@ -1,6 +1,6 @@
 /** A barrier: one word that counts arrivals. */
 
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 

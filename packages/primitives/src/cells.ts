@@ -1,7 +1,6 @@
 /** The words of an owner, and which name has which of them. */
 
-import { checkKind, checkWhole } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
+import { checkKind, checkWhole, RoceError } from 'rocev2/internal/core';
 import { freeWord, heldWord } from './lease-word.js';
 import type { Cell, CellQuestion, Kind } from './protocol.js';
 import { type RingSizes, ringWords } from './ring-layout.js';

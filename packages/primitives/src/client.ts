@@ -1,11 +1,16 @@
 /** The primitives of an owner, by name. */
 
-import type { Connection } from '../cm/connection.js';
-import { checkOptions, type OptionNames } from '../core/arguments.js';
-import { RoceError, type RoceErrorCode } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
-import { connectRpc, type RpcClient } from '../rpc/index.js';
+import { connectRpc, type RpcClient } from '@rocev2/rpc';
+import type { Connection } from 'rocev2/internal/cm';
+import {
+  checkOptions,
+  NS_PER_MS,
+  type OptionNames,
+  RoceError,
+  type RoceErrorCode,
+  WAIT_OPTIONS,
+  type WaitOptions,
+} from 'rocev2/internal/core';
 import { RemoteBarrier } from './barrier.js';
 import { checkQuestion } from './cells.js';
 import { RemoteCounter } from './counter.js';

@@ -1,6 +1,6 @@
 /** A number that many change. */
 
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**

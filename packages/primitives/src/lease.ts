@@ -1,8 +1,6 @@
 /** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
 
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { type Clock, Patience, RoceError, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 

@@ -1,11 +1,9 @@
 /** Primitives on sockets: `servePrimitives` and `openPrimitives`. */
 
-import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
-import type { Listener, ListenOptions } from '../cm/listener.js';
-import { serveEach } from '../cm/serve-each.js';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
-import { wallMs } from '../driver/system-clock.js';
-import type { RdmaDevice } from '../verbs/device.js';
+import { type ConnectOptions, connect, type Listener, type ListenOptions, listen, serveEach } from 'rocev2/internal/cm';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { wallMs } from 'rocev2/internal/driver';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import type { CellsInit } from './cells.js';
 import { Primitives } from './client.js';
 import { PrimitivesOwner } from './owner.js';

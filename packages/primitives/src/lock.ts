@@ -1,7 +1,6 @@
 /** A lock: one word, acquired, renewed, given back and taken over by CMP_SWAP. */
 
-import { NS_PER_MS } from '../core/units.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type GivenUp, NS_PER_MS, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { freeWord, isHeld, tokenOf } from './lease-word.js';

@@ -1,13 +1,9 @@
 /** The owner of words: it gives them to names, and each client the key to them. What clients do with them it does not see. */
 
-import type { Connection } from '../cm/connection.js';
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { type Handlers, type RpcServer, serveRpc } from '../rpc/index.js';
-import { Access } from '../verbs/access.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
+import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
+import type { Connection } from 'rocev2/internal/cm';
+import { type Clock, checkOptions, checkWhole, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
+import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { Cells, type CellsInit } from './cells.js';
 import { type CellAnswer, type CellQuestion, PRIMITIVES_SERVICE } from './protocol.js';
 import { type Producers, RingConsumer } from './ring-consumer.js';

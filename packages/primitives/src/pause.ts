@@ -1,8 +1,6 @@
 /** Pauses between two looks at a word: short at first, so that a lock is handed over at once, and long in the end, so that those who wait cost little. */
 
-import type { Clock } from '../core/clock.js';
-import { NS_PER_MS } from '../core/units.js';
-import type { GivenUp } from '../core/wait.js';
+import { type Clock, type GivenUp, NS_PER_MS } from 'rocev2/internal/core';
 
 const FIRST_NS = 0.05 * NS_PER_MS;
 const LONGEST_NS = 10 * NS_PER_MS;

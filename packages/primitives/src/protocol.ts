@@ -1,7 +1,6 @@
 /** What a client asks of the owner before it does everything by itself: where the region is, and which words a name has. Calls of `rocev2/rpc`. */
 
-import { defineService } from '../rpc/index.js';
-import { isCount, isDecimal, shape } from '../rpc/shape.js';
+import { defineService, isCount, isDecimal, shape } from '@rocev2/rpc';
 
 /** What a name stands for. */
 export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier', 'ring'] as const;

@@ -1,9 +1,14 @@
 /** The end of a ring at its owner, who looks into its own memory. */
 
-import type { Clock } from '../core/clock.js';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_MS } from '../core/units.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import {
+  type Clock,
+  NS_PER_MS,
+  Patience,
+  RoceError,
+  WAIT_OPTIONS,
+  WaitList,
+  type WaitOptions,
+} from 'rocev2/internal/core';
 import { decodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.js';
 import { CLAIMED, FILLED, freeSlot, producerOf, stateOf, ticketOf } from './ring-word.js';
 import { WORD_BYTES } from './words.js';

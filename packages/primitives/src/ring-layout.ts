@@ -3,7 +3,7 @@
  * (4), which tells whether all of it has been seen, and its bytes.
  */
 
-import { crc32c } from '../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 import { WORD_BYTES } from './words.js';
 
 /** Bytes in front of a message. */

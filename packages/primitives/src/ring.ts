@@ -1,8 +1,14 @@
 /** A queue from many producers to the owner, in the owner's memory. */
 
-import { checkKind } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import {
+  checkKind,
+  type GivenUp,
+  Patience,
+  RoceError,
+  WAIT_OPTIONS,
+  type WaitOptions,
+  waitFor,
+} from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import { encodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.js';
 import { CLAIMED, FILLED, FREE, freeSlot, slotOf, stateOf, ticketOf } from './ring-word.js';

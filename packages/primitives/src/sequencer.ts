@@ -1,7 +1,6 @@
 /** Numbers that are given out once. */
 
-import { checkWhole } from '../core/arguments.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { checkWhole, Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /** Numbers that one call takes at most. */

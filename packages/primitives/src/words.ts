@@ -1,11 +1,7 @@
 /** Words of 64 bits in the memory of an owner, and what others do with them by one-sided operations. */
 
-import type { Connection } from '../cm/connection.js';
-import { Lanes } from '../cm/lanes.js';
-import type { Operation } from '../cm/operations.js';
-import type { RemoteTarget } from '../cm/remote-target.js';
-import type { Elements } from '../cm/transfers.js';
-import type { Clock } from '../core/clock.js';
+import { type Connection, type Elements, Lanes, type Operation, type RemoteTarget } from 'rocev2/internal/cm';
+import type { Clock } from 'rocev2/internal/core';
 
 /** Atomics work on 64 bits (IBTA vol. 1 §9.4.5). */
 export const WORD_BYTES = 8;

@@ -1,8 +1,8 @@
 /** Barriers in virtual time: nobody goes on too early, nobody misses the end of a round. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt } from '../../src/core/random.js';
-import { RemoteBarrier } from '../../src/primitives/barrier.js';
+import { randomInt } from '../../../src/core/random.js';
+import { RemoteBarrier } from '../src/barrier.js';
 import { SimulatedOwner } from './simulated.js';
 
 const PARTIES = 4;

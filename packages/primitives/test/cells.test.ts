@@ -1,8 +1,8 @@
 /** Names and their words. */
 
 import { describe, expect, it } from 'vitest';
-import { Cells } from '../../src/primitives/cells.js';
-import { isHeld, tokenOf } from '../../src/primitives/lease-word.js';
+import { Cells } from '../src/cells.js';
+import { isHeld, tokenOf } from '../src/lease-word.js';
 
 function cells(words = 8, init: { firstNumber?: bigint; areLocksHeld?: boolean } = {}) {
   const region = Buffer.alloc(words * 8);

@@ -1,11 +1,11 @@
 /** Locks and semaphores in virtual time: who holds them, under deaths and standstills at every step and clocks that run apart. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt, randomUnit } from '../../src/core/random.js';
-import type { Lease, LeasePlace } from '../../src/primitives/lease.js';
-import { freeWord, heldWord, isHeld, nextBeat, tokenOf } from '../../src/primitives/lease-word.js';
-import { RemoteLock } from '../../src/primitives/lock.js';
-import { RemoteSemaphore } from '../../src/primitives/semaphore.js';
+import { randomInt, randomUnit } from '../../../src/core/random.js';
+import type { Lease, LeasePlace } from '../src/lease.js';
+import { freeWord, heldWord, isHeld, nextBeat, tokenOf } from '../src/lease-word.js';
+import { RemoteLock } from '../src/lock.js';
+import { RemoteSemaphore } from '../src/semaphore.js';
 import { type SimulatedClient, SimulatedOwner } from './simulated.js';
 
 const LEASE_NS = 20e6;

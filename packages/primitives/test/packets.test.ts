@@ -1,13 +1,13 @@
 /** Primitives over two NICs and a bad network in virtual time: every atomic is executed once, whatever was lost, repeated or overtaken. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import { Primitives } from '../../src/primitives/client.js';
-import type { Lease } from '../../src/primitives/lease.js';
-import { PrimitivesOwner } from '../../src/primitives/owner.js';
-import { connectPlayers } from '../support/connections.js';
-import { createPair } from '../support/pair.js';
-import { pass, until } from '../support/virtual-time.js';
+import { randomInt, SeededRandom } from '../../../src/core/random.js';
+import { connectPlayers } from '../../../test/support/connections.js';
+import { createPair } from '../../../test/support/pair.js';
+import { pass, until } from '../../../test/support/virtual-time.js';
+import { Primitives } from '../src/client.js';
+import type { Lease } from '../src/lease.js';
+import { PrimitivesOwner } from '../src/owner.js';
 
 const FAULTS = [
   undefined,

@@ -1,15 +1,15 @@
 /** Primitives on sockets, as programs use them. */
 
 import { describe, expect, it } from 'vitest';
-import { listen } from '../../src/index.js';
+import { listen } from '../../../src/index.js';
+import { devicesAt } from '../../../test/support/devices.js';
 import {
   openPrimitives,
   type Primitives,
   type PrimitivesServer,
   type ServePrimitivesOptions,
   servePrimitives,
-} from '../../src/primitives/index.js';
-import { devicesAt } from '../support/devices.js';
+} from '../src/index.js';
 
 const ADDRESS = '127.0.4.5';
 

@@ -1,10 +1,10 @@
 /** Rings in virtual time: what is pushed arrives once and in order, whoever dies or stands still at any step. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt, randomUnit } from '../../src/core/random.js';
-import { RemoteRing } from '../../src/primitives/ring.js';
-import { RingConsumer } from '../../src/primitives/ring-consumer.js';
-import { decodeMessage, encodeMessage, ringWords } from '../../src/primitives/ring-layout.js';
+import { randomInt, randomUnit } from '../../../src/core/random.js';
+import { RemoteRing } from '../src/ring.js';
+import { RingConsumer } from '../src/ring-consumer.js';
+import { decodeMessage, encodeMessage, ringWords } from '../src/ring-layout.js';
 import { type SimulatedClient, SimulatedOwner } from './simulated.js';
 
 const SIZES = { slots: 4, bytes: 24 };

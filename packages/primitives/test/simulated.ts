@@ -3,12 +3,12 @@
  * time after that. Clients may die or stand still at any of these moments, and their clocks need not run alike.
  */
 
-import type { Clock } from '../../src/core/clock.js';
-import { RoceError } from '../../src/core/errors.js';
-import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import type { RemoteWords } from '../../src/primitives/words.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { until } from '../support/virtual-time.js';
+import type { Clock } from '../../../src/core/clock.js';
+import { RoceError } from '../../../src/core/errors.js';
+import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { EventQueue } from '../../lab/src/sim/event-queue.js';
+import type { RemoteWords } from '../src/words.js';
 
 /** An operation as it was executed. */
 export interface Executed {

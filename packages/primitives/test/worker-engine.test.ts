@@ -1,9 +1,9 @@
 /** Primitives whose owner's NIC has a thread of its own. */
 
 import { describe, it } from 'vitest';
-import { builtApi, builtPrimitives, isBuilt } from '../support/built-api.js';
-import { devicesAt } from '../support/devices.js';
-import { actWhileThisThreadStandsStill } from '../support/standing-still.js';
+import { builtApi, builtPrimitives, isBuilt } from '../../../test/support/built-api.js';
+import { devicesAt } from '../../../test/support/devices.js';
+import { actWhileThisThreadStandsStill } from '../../../test/support/standing-still.js';
 
 const ADDRESS = '127.0.4.6';
 const ADDS = 10;

@@ -1,7 +1,6 @@
 /** The client side of a service. */
 
-import { Permits } from '../core/permits.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type GivenUp, Patience, Permits, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';

@@ -4,7 +4,7 @@
  *     kind 1   version 1   flags 1   zero 1   call 4   a 4   b 4   length 4   rkey 4   addr 8
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** The first frame of each side. `a`: most concurrent calls, `b`: most unread items per stream, `length`: longest body in bytes. */
 export const HELLO = 1;

@@ -6,6 +6,7 @@
  */
 
 export { connectRpc, type RpcClient } from './client.js';
+export { HEADER_BYTES } from './frame.js';
 export { RPC_CODES, RpcError } from './rpc-error.js';
 export type { RpcCarrier, RpcLimits } from './rpc-link.js';
 export { RpcStream, rpcOverStream } from './rpc-stream.js';
@@ -25,3 +26,4 @@ export {
   type StreamsOut,
   type Taken,
 } from './service.js';
+export { type Fields, isCount, isDecimal, shape } from './shape.js';

@@ -1,6 +1,6 @@
 /** The limits of one side, complete and checked. */
 
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
 import type { Limits, RpcLimits } from './rpc-link.js';
 
 const NAMES: OptionNames<RpcLimits> = { callsMax: true, itemsMax: true, valueBytesMax: true, bulkBytesMax: true };

@@ -3,9 +3,8 @@
  * cost.
  */
 
-import type { Connection } from '../cm/connection.js';
-import { Access } from '../verbs/access.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { Connection } from 'rocev2/internal/cm';
+import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 
 /** Regions kept for their next use, and bytes of them; more are closed. */
 const KEPT_MAX = 16;

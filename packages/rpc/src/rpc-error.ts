@@ -1,6 +1,6 @@
 /** Errors that the server sends to the caller. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** Error codes of the library; methods may use others. */
 export const RPC_CODES = [

@@ -3,11 +3,9 @@
  * receiver reads them when it has room, and confirms that.
  */
 
-import type { Connection } from '../cm/connection.js';
-import { RoceError } from '../core/errors.js';
-import { Permits } from '../core/permits.js';
-import { Access } from '../verbs/access.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { Connection } from 'rocev2/internal/cm';
+import { Permits, RoceError } from 'rocev2/internal/core';
+import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
 import { RegisteredPool } from './registered-pool.js';
 import type { RpcStream } from './rpc-stream.js';

@@ -1,9 +1,8 @@
 /** A byte stream that carries the frames of an RPC in place of a connection. Every body travels in its frame, because nothing can be read from the peer's memory. */
 
 import type { Duplex } from 'node:stream';
-import { RoceError } from '../core/errors.js';
-import { NS_PER_S } from '../core/units.js';
-import { SYSTEM_CLOCK } from '../driver/system-clock.js';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { bodyBytesIn, HEADER_BYTES } from './frame.js';
 
 /** A peer that does not read is not waited for at the end. */

@@ -1,10 +1,7 @@
 /** The server side of a service. A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
-import { printable } from '../cm/printable.js';
-import { nearestName } from '../core/did-you-mean.js';
-import { RoceError } from '../core/errors.js';
-import { Permits } from '../core/permits.js';
-import { NS_PER_MS } from '../core/units.js';
+import { printable } from 'rocev2/internal/cm';
+import { NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
 import { CallEnd } from './call-end.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';

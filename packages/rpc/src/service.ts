@@ -1,8 +1,6 @@
 /** A service: methods by name, each with the schemas of its input and output. Both sides share the definition. */
 
-import { checkKind, checkObject } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
-import type { WaitOptions } from '../core/wait.js';
+import { checkKind, checkObject, RoceError, type WaitOptions } from 'rocev2/internal/core';
 import type { InputOf, OutputOf, StandardSchema } from './schema.js';
 
 /** One method. */

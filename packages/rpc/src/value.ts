@@ -6,7 +6,7 @@
  * In the JSON, the string NUL + number stands for a piece. A string of the program that begins with NUL gets a second NUL.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 const MARK = '\0';
 /** MARK as JSON writes it. */

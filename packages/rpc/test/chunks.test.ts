@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { connectRpc, defineService, serveRpc } from '../../src/rpc/index.js';
+import { connectRpc, defineService, serveRpc } from '../src/index.js';
 import { connectionPairs } from './pair.js';
 
 const pairOf = connectionPairs({ address: '127.0.2.18' });

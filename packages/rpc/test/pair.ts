@@ -1,8 +1,8 @@
 /** Two connections in one process, on addresses of the caller alone, closed after each test. */
 
 import { afterEach } from 'vitest';
-import type { Connection, ConnectionOptions, DeviceOptions, RdmaDevice } from '../../src/index.js';
-import * as sourceApi from '../../src/index.js';
+import type { Connection, ConnectionOptions, DeviceOptions, RdmaDevice } from '../../../src/index.js';
+import * as sourceApi from '../../../src/index.js';
 
 export interface PairsUnderTest {
   /** Default the sources, on the inline engine. */

@@ -1,8 +1,8 @@
 /** Memory that an RPC lends to its peer: the peer can read all of a region, so nothing of other connections may be in it. */
 
 import { expect, test } from 'vitest';
-import { Access } from '../../src/index.js';
-import { RegisteredPool } from '../../src/rpc/registered-pool.js';
+import { Access } from '../../../src/index.js';
+import { RegisteredPool } from '../src/registered-pool.js';
 import { connectionPairs } from './pair.js';
 
 const pairOf = connectionPairs({ address: '127.0.2.17' });

@@ -5,8 +5,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex, PassThrough } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { connectRpc, defineService, type RpcLimits, rpcOverStream, serveRpc } from '../../src/rpc/index.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { connectRpc, defineService, type RpcLimits, rpcOverStream, serveRpc } from '../src/index.js';
 import { connectionPairs } from './pair.js';
 
 const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { decodeValue, encodeValue } from '../../src/rpc/value.js';
+import { decodeValue, encodeValue } from '../src/value.js';
 
 const there = (value: unknown) => decodeValue(Buffer.concat(encodeValue(value)));
 

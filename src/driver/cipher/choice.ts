@@ -2,7 +2,7 @@
 
 import { NS_PER_MS } from '../../core/units.js';
 import { PSP_CLEAR_BYTES, PSP_ICV_BYTES } from '../../packet/psp.js';
-import { type CipherImplementation, KEY_BYTES_128, NodeCipher } from '../../secure/packet-cipher.js';
+import { type CipherImplementation, KEY_BYTES_128, NodeCipher } from '../../port/secure/packet-cipher.js';
 import { type Candidate, type Contest, fastestOf, leastNs, namedOne } from '../fastest.js';
 import { opensslEvp } from './evp-cipher.js';
 import { ipsecMb } from './ipsec-mb-cipher.js';

@@ -6,7 +6,7 @@
 import { RoceError } from '../../core/errors.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
 import { copyPspNonce, PSP_ICV_BYTES } from '../../packet/psp.js';
-import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../secure/packet-cipher.js';
+import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../port/secure/packet-cipher.js';
 import { type KeptAddresses, keptAddresses, threadAddresses } from './kept-addresses.js';
 
 /** Functions of OpenSSL 3 as in its manual pages; pointers are numbers. */

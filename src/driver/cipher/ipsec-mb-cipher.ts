@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { RoceError } from '../../core/errors.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
 import { copyPspNonce, PSP_ICV_BYTES } from '../../packet/psp.js';
-import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../secure/packet-cipher.js';
+import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../port/secure/packet-cipher.js';
 import { type KeptAddresses, keptAddresses, threadAddresses } from './kept-addresses.js';
 
 /** The library's name since its version 1.0 (Debian 12: 1.3). Later major versions have another interface for each processor. */

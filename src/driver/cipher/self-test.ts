@@ -4,7 +4,7 @@
  */
 
 import { patternlessBytes } from '../../core/patternless-bytes.js';
-import { type CipherImplementation, NodeCipher, type PacketCipher } from '../../secure/packet-cipher.js';
+import { type CipherImplementation, NodeCipher, type PacketCipher } from '../../port/secure/packet-cipher.js';
 
 const hex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
 

@@ -8,11 +8,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { RoceError, serializeError } from '../../core/errors.js';
 import { copyableView } from '../../dgram-ext/shared-memory.js';
+import { CommandRing } from '../../memory/ring/command-ring.js';
+import { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
+import { EventRing } from '../../memory/ring/event-ring.js';
 import { Nic } from '../../nic/nic.js';
 import { IpAddress } from '../../packet/address.js';
-import { CommandRing } from '../../ring/command-ring.js';
-import { DoorbellRing } from '../../ring/doorbell-ring.js';
-import { EventRing } from '../../ring/event-ring.js';
 import { PACING_CATCH_UP_NS } from '../crank.js';
 import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
 import { loadExtensions } from '../extensions.js';

@@ -4,8 +4,8 @@
  */
 
 import { AdaptiveSpin } from '../../core/adaptive-spin.js';
+import type { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import type { Nic } from '../../nic/nic.js';
-import type { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
 
 /** The decision of one NIC, turn by turn. Times are nanoseconds of the engine's clock. */

@@ -3,7 +3,7 @@
  * first of many events takes the processor away from the thread that produces the others.
  */
 
-import { COUNTER } from '../../ring/counters.js';
+import { COUNTER } from '../../memory/ring/counters.js';
 import { WORD_INTERRUPTS } from './protocol.js';
 
 /** The NIC's side. Its driver delivers after it has processed what arrived, and again after each turn. */

@@ -7,8 +7,8 @@
  */
 
 import type { SerializedRoceError } from '../../core/errors.js';
-import type { EngineLink } from '../../ring/engine-link.js';
-import type { AssociationCounts, AssociationTerms } from '../../ring/protection.js';
+import type { EngineLink } from '../../memory/ring/engine-link.js';
+import type { AssociationCounts, AssociationTerms } from '../../memory/ring/protection.js';
 import type { ProtectedPortOptions } from '../open-port.js';
 
 /** Words of the control block. */

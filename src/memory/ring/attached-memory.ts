@@ -1,6 +1,6 @@
 /** Memory made reachable for a NIC, by number: a buffer has one number however often it is attached, and must be detached as often. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 
 interface Entry {
   readonly buffer: ArrayBufferLike;

@@ -1,7 +1,7 @@
 /** The ranges of the attributes of queue pairs: the program checks them before the command, the NIC when it comes. */
 
-import { checkWhole } from '../core/arguments.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
+import { checkWhole } from '../../core/arguments.js';
+import { PATH_MTUS } from '../../packet/path-mtu.js';
 import {
   QP_ATTR_ACCESS_FLAGS,
   QP_ATTR_AV,

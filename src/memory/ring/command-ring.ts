@@ -5,7 +5,7 @@
  * 16.. arguments; the answer's fields, or the error text, replace the arguments.
  */
 
-import { ERROR_CODES, RoceError } from '../core/errors.js';
+import { ERROR_CODES, RoceError } from '../../core/errors.js';
 import {
   COMMANDS,
   type CommandArgs,

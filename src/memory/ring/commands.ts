@@ -6,10 +6,10 @@
  * `name` a name of a scheme: its length, then ASCII.
  */
 
-import { shown } from '../core/arguments.js';
-import { RoceError } from '../core/errors.js';
+import { shown } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
 
-import { PARAMETERS_MAX } from '../core/parameters.js';
+import { PARAMETERS_MAX } from '../../core/parameters.js';
 
 /** How a field stands in an element: see above. All are little-endian. */
 export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid' | 'name';

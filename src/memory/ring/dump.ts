@@ -3,8 +3,8 @@
  * decoded, like the debug dumps of rdma-core's providers. Reads only what the NIC would read; allocates freely, not for the packet path.
  */
 
-import { toHex } from '../core/bytes.js';
-import { bigFromU64 } from '../core/u64.js';
+import { toHex } from '../../core/bytes.js';
+import { bigFromU64 } from '../../core/u64.js';
 import { type CompletionRing, CQE_BYTES, Cqe } from './completion-ring.js';
 import {
   SEND_FENCE,

@@ -4,9 +4,9 @@
  * knows which.
  */
 
-import type { Clock } from '../core/clock.js';
-import type { RoceError } from '../core/errors.js';
-import type { IpAddress } from '../packet/address.js';
+import type { Clock } from '../../core/clock.js';
+import type { RoceError } from '../../core/errors.js';
+import type { IpAddress } from '../../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
 import type { Protection } from './protection.js';

@@ -11,7 +11,7 @@
  * Indices run freely through 2^32 and are masked on use, so that producer - consumer is always the fill level.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 
 /** Bytes of the header; elements begin behind it. */
 export const RING_HEADER_BYTES = 64;

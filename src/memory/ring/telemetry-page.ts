@@ -11,8 +11,8 @@
  * One writer a field. A reader in another thread may catch a packet record half written: it is for people.
  */
 
-import { RoceError } from '../core/errors.js';
-import { PSN_MASK } from '../packet/psn.js';
+import { RoceError } from '../../core/errors.js';
+import { PSN_MASK } from '../../packet/psn.js';
 
 /**
  * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all on the engine's clock:

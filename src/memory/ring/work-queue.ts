@@ -16,8 +16,8 @@
  * wr_id stays with the application, beside the ring: the NIC only echoes the index.
  */
 
-import { copyBytes, IS_LITTLE_ENDIAN } from '../core/bytes.js';
-import { RoceError } from '../core/errors.js';
+import { copyBytes, IS_LITTLE_ENDIAN } from '../../core/bytes.js';
+import { RoceError } from '../../core/errors.js';
 import { SEND_INLINE, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 

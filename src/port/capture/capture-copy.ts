@@ -1,8 +1,8 @@
 /** A pcapng file that is made from another capture: the same packets and stamps, other comments or bytes. Waits for the disk, loses nothing. */
 
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
 import type { CapturedPacket } from './capture-reader.js';
 import {
   enhancedPacketBytes,

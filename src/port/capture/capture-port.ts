@@ -6,15 +6,15 @@
  * it receives, and the ICRC covers it: it is computed back from the ICRC, and a comment says that, too.
  */
 
-import type { IpAddress } from '../packet/address.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED } from '../packet/icrc.js';
-import { IcrcFlows } from '../packet/icrc-flows.js';
-import { IP_PROTOCOL_UDP, writeIpv4 } from '../packet/ipv4.js';
-import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
-import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
-import { UDP_BYTES, writeUdp, writeUdpChecksumV6 } from '../packet/udp.js';
-import { ECN_CE, IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { PortWrapper } from '../port/port-wrapper.js';
+import type { IpAddress } from '../../packet/address.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED } from '../../packet/icrc.js';
+import { IcrcFlows } from '../../packet/icrc-flows.js';
+import { IP_PROTOCOL_UDP, writeIpv4 } from '../../packet/ipv4.js';
+import { IPV6_BYTES, writeIpv6 } from '../../packet/ipv6.js';
+import { PARSE_OK, parseRoce, RocePacket } from '../../packet/roce.js';
+import { UDP_BYTES, writeUdp, writeUdpChecksumV6 } from '../../packet/udp.js';
+import { ECN_CE, IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../datagram.js';
+import { PortWrapper } from '../port-wrapper.js';
 import type { PacketSink } from './pcapng-file.js';
 import { SentSequences } from './sent-sequences.js';
 

@@ -3,7 +3,7 @@
  * origin: whatever is damaged ends the reading at a known place, with everything before it delivered.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 import { isPcap, PcapParser } from './pcap-reader.js';
 import { BLOCK_SECTION_HEADER } from './pcapng-blocks.js';
 import { PcapngParser } from './pcapng-reader.js';

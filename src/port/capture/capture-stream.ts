@@ -4,8 +4,8 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnreadable } from '../core/file-errors.js';
+import { RoceError } from '../../core/errors.js';
+import { whyUnreadable } from '../../core/file-errors.js';
 import { type CaptureDamage, type CapturedPacket, type CaptureParser, parserOf } from './capture-reader.js';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** The name of a connection management datagram on QP1 (IBTA vol. 1 §13.4.3): what it asks or answers, not its contents. */
 
-import { readU16, toHex } from '../core/bytes.js';
+import { readU16, toHex } from '../../core/bytes.js';
 
 const MAD_BYTES = 256;
 const CLASS_CM = 0x07;

@@ -3,9 +3,9 @@
  * there exactly when the opcode has it.
  */
 
-import { bigFromU64 } from '../core/u64.js';
-import { RNR_TIMER_NS, syndromeKind } from '../packet/aeth.js';
-import { icrcOfIpPacket } from '../packet/icrc.js';
+import { bigFromU64 } from '../../core/u64.js';
+import { RNR_TIMER_NS, syndromeKind } from '../../packet/aeth.js';
+import { icrcOfIpPacket } from '../../packet/icrc.js';
 import {
   HDR_AETH,
   HDR_ATOMIC_ACK_ETH,
@@ -16,7 +16,7 @@ import {
   HDR_RETH,
   HDR_SACK,
   opcodeName,
-} from '../packet/opcode.js';
+} from '../../packet/opcode.js';
 import {
   isEmptyPsp,
   isPspOfRoce,
@@ -28,9 +28,9 @@ import {
   pspPhase,
   pspSpi,
   pspVersion,
-} from '../packet/psp.js';
-import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
-import { syndromeName } from '../packet/view.js';
+} from '../../packet/psp.js';
+import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../../packet/roce.js';
+import { syndromeName } from '../../packet/view.js';
 import { type DecodedMad, decodeMad } from './decoded-mad.js';
 import type { CapturedDatagram } from './udp-in-capture.js';
 

@@ -15,9 +15,9 @@ import {
   type OpcodeInfo,
   PLACE_FIRST,
   PLACE_MIDDLE,
-} from '../packet/opcode.js';
-import { psnAdd, psnDiff } from '../packet/psn.js';
-import { ECN_CE } from '../port/datagram.js';
+} from '../../packet/opcode.js';
+import { psnAdd, psnDiff } from '../../packet/psn.js';
+import { ECN_CE } from '../datagram.js';
 import type { DecodedPacket } from './decoded-packet.js';
 
 /** What is remarkable about a packet. */

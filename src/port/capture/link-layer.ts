@@ -1,7 +1,7 @@
 /** From the first captured byte to the IP header: Ethernet with any number of VLAN tags, Linux cooked captures, or IP at once. */
 
-import { readU16 } from '../core/bytes.js';
-import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../packet/ethernet.js';
+import { readU16 } from '../../core/bytes.js';
+import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../../packet/ethernet.js';
 import type { CapturedPacket } from './capture-reader.js';
 import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
 

@@ -3,8 +3,8 @@
  * wants to look; CapturePort is for whole packets.
  */
 
-import type { Port, RxDatagram, TxBatch } from '../port/datagram.js';
-import { PortWrapper } from '../port/port-wrapper.js';
+import type { Port, RxDatagram, TxBatch } from '../datagram.js';
+import { PortWrapper } from '../port-wrapper.js';
 
 /** From this port to the wire. */
 export const SENT = 0;

@@ -1,8 +1,8 @@
 /** The last packets that passed a port, in a few numbers each: cheap enough to be kept while traffic runs at full speed. */
 
-import { readU24 } from '../core/bytes.js';
-import { HDR_AETH, OPCODES } from '../packet/opcode.js';
-import { BTH_BYTES } from '../packet/roce.js';
+import { readU24 } from '../../core/bytes.js';
+import { HDR_AETH, OPCODES } from '../../packet/opcode.js';
+import { BTH_BYTES } from '../../packet/roce.js';
 import { type Direction, type PacketObserver, SENT } from './observed-port.js';
 
 /** Where BTH has its destination QPN and PSN (IBTA vol. 1 §9.2). */

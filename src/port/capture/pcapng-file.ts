@@ -4,8 +4,8 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
 import {
   type CaptureInterface,
   enhancedPacketBytes,

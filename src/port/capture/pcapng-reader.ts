@@ -3,7 +3,7 @@
  * resolution. Unknown blocks and options are skipped, as the draft asks.
  */
 
-import { LOW_HALF } from '../core/word-order.js';
+import { LOW_HALF } from '../../core/word-order.js';
 import type { CaptureDamage, CapturedPacket, CaptureParser } from './capture-reader.js';
 import {
   BLOCK_ENHANCED_PACKET,

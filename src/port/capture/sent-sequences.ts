@@ -3,9 +3,9 @@
  * responses, to one queue pair are numbered apart.
  */
 
-import { OP_READ_RESPONSE } from '../packet/opcode.js';
-import { psnAdd, psnDiff } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
+import { OP_READ_RESPONSE } from '../../packet/opcode.js';
+import { psnAdd, psnDiff } from '../../packet/psn.js';
+import type { RocePacket } from '../../packet/roce.js';
 
 /** Sequences remembered; beyond that all are forgotten, and the next packet of each begins anew. */
 const SEQUENCES_MAX = 4096;

@@ -7,9 +7,9 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { RoceError } from '../core/errors.js';
-import { whyUnwritable } from '../core/file-errors.js';
-import { NS_PER_MS } from '../core/units.js';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
+import { NS_PER_MS } from '../../core/units.js';
 import type { EventData, EventName } from './events.js';
 
 const WAITING_CHARACTERS_MAX = 16 * 1024 * 1024;

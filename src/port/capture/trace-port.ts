@@ -3,14 +3,14 @@
  * counter that moves while it is handed over. Wrapped around a port only when somebody asked for a trace.
  */
 
-import { readU24 } from '../core/bytes.js';
-import { SYNDROME_KIND_ACK, syndromeKind } from '../packet/aeth.js';
-import { HDR_AETH, OP_CNP, opcodeName } from '../packet/opcode.js';
-import { BTH_BYTES, PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
-import { syndromeName } from '../packet/view.js';
-import type { Port, RxDatagram, TxBatch } from '../port/datagram.js';
-import { PortWrapper } from '../port/port-wrapper.js';
-import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
+import { readU24 } from '../../core/bytes.js';
+import { COUNTER, COUNTER_NAMES } from '../../memory/ring/counters.js';
+import { SYNDROME_KIND_ACK, syndromeKind } from '../../packet/aeth.js';
+import { HDR_AETH, OP_CNP, opcodeName } from '../../packet/opcode.js';
+import { BTH_BYTES, PARSE_OK, parseRoce, RocePacket } from '../../packet/roce.js';
+import { syndromeName } from '../../packet/view.js';
+import type { Port, RxDatagram, TxBatch } from '../datagram.js';
+import { PortWrapper } from '../port-wrapper.js';
 import type { EventData } from './events.js';
 import { SentSequences } from './sent-sequences.js';
 import type { TraceFile } from './trace-file.js';

@@ -1,6 +1,6 @@
 /** Reads a trace that TraceFile has written: record by record, refusing what is not in the catalogue. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 import { eventProblem } from './events.js';
 
 /** One event of a trace. */

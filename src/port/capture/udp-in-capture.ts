@@ -3,11 +3,11 @@
  * capture cut short still comes out with what is there.
  */
 
-import { readU16 } from '../core/bytes.js';
-import { IpAddress } from '../packet/address.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
-import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../packet/ipv6.js';
-import { UDP_BYTES } from '../packet/udp.js';
+import { readU16 } from '../../core/bytes.js';
+import { IpAddress } from '../../packet/address.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../../packet/ipv4.js';
+import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../../packet/ipv6.js';
+import { UDP_BYTES } from '../../packet/udp.js';
 import type { CapturedPacket } from './capture-reader.js';
 import { ipOffsetOf } from './link-layer.js';
 

@@ -3,9 +3,9 @@
  * waits and where it is marked is the affair of switch, port and simulator.
  */
 
-import { RoceError } from '../core/errors.js';
-import { parseDurationNs, parseRateBps } from '../core/units.js';
-import { bthOffset } from '../packet/psp.js';
+import { RoceError } from '../../core/errors.js';
+import { parseDurationNs, parseRateBps } from '../../core/units.js';
+import { bthOffset } from '../../packet/psp.js';
 import { integer } from './numbers.js';
 import { changeField, type FieldChange, parseFieldChange } from './rewrite.js';
 

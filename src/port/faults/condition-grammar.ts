@@ -1,8 +1,8 @@
 /** Conditions of fault rules as a person writes them: `every=256`, `psn=10-20@2`. */
 
-import type { RandomSource } from '../core/random.js';
-import { OPCODES } from '../packet/opcode.js';
-import { PSN_MASK } from '../packet/psn.js';
+import type { RandomSource } from '../../core/random.js';
+import { OPCODES } from '../../packet/opcode.js';
+import { PSN_MASK } from '../../packet/psn.js';
 import { AtRandom, type Condition, EveryNth, GilbertElliott, IpIdLowByte, OpcodeIn, PsnRange } from './conditions.js';
 import { integer, probability } from './numbers.js';
 import { NthTransmission, RelativePsnRange } from './psn-conditions.js';

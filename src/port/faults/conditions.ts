@@ -1,7 +1,7 @@
 /** Conditions of fault rules. Each condition sees every packet of its direction exactly once, in order. */
 
-import { type RandomSource, randomUnit } from '../core/random.js';
-import { psnInRange } from '../packet/psn.js';
+import { type RandomSource, randomUnit } from '../../core/random.js';
+import { psnInRange } from '../../packet/psn.js';
 import type { FaultSubject } from './fault-subject.js';
 
 /** The state of one rule's condition. */

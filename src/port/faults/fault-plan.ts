@@ -3,8 +3,8 @@
  * packet. The same seed, the same packets and the same times give the same verdicts.
  */
 
-import { RoceError } from '../core/errors.js';
-import { type RandomSource, randomInt, randomUnit, type SeededRandom } from '../core/random.js';
+import { RoceError } from '../../core/errors.js';
+import { type RandomSource, randomInt, randomUnit, type SeededRandom } from '../../core/random.js';
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_PASS, FAULT_TRIM } from './actions.js';
 import type { Condition } from './conditions.js';
 import type { FaultSubject } from './fault-subject.js';

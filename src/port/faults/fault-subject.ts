@@ -1,8 +1,8 @@
 /** The fields of a RoCE packet that a fault rule can test, with the direction of the packet. */
 
-import { readU24 } from '../core/bytes.js';
-import { bthOffset, isEmptyPsp, PSP_OVERHEAD_BYTES } from '../packet/psp.js';
-import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
+import { readU24 } from '../../core/bytes.js';
+import { bthOffset, isEmptyPsp, PSP_OVERHEAD_BYTES } from '../../packet/psp.js';
+import { BTH_BYTES, ICRC_BYTES } from '../../packet/roce.js';
 
 /** Reused by its owner for every packet. */
 export interface FaultSubject {

@@ -8,11 +8,11 @@
  * waits for time leaves at the first wake-up of the clock that is passed in.
  */
 
-import type { Clock } from '../core/clock.js';
-import { ECN_NOT_ECT } from '../packet/ecn.js';
-import { appendSlot, copySlot } from '../port/append-slot.js';
-import { ECN_CE, type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
-import { PortWrapper } from '../port/port-wrapper.js';
+import type { Clock } from '../../core/clock.js';
+import { ECN_NOT_ECT } from '../../packet/ecn.js';
+import { appendSlot, copySlot } from '../append-slot.js';
+import { ECN_CE, type Port, type PortCounters, type RxDatagram, TxBatch } from '../datagram.js';
+import { PortWrapper } from '../port-wrapper.js';
 import {
   changeBytes,
   FAULT_BLEACH,

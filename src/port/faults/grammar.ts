@@ -12,7 +12,7 @@
  * action. `corrupt=P`, `duplicate=P` and `reorder=P[,N]` are short for `random=P` with that action.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 import { ACTION_FORMS, type FaultActions, isAction, parseActions } from './actions.js';
 import { CONDITION_FORMS, type ConditionStart, conditionForm, parseCondition } from './condition-grammar.js';
 import { integer } from './numbers.js';

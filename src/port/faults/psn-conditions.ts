@@ -3,8 +3,8 @@
  * remember is bounded; the oldest is forgotten.
  */
 
-import { OP_ACK, OP_ATOMIC_ACK, OP_CNP, OP_READ_RESPONSE, OPCODES } from '../packet/opcode.js';
-import { psnInRange, psnOffset } from '../packet/psn.js';
+import { OP_ACK, OP_ATOMIC_ACK, OP_CNP, OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
+import { psnInRange, psnOffset } from '../../packet/psn.js';
 import type { Condition } from './conditions.js';
 import type { FaultSubject } from './fault-subject.js';
 

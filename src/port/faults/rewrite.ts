@@ -5,8 +5,8 @@
  * wrong stays wrong.
  */
 
-import { crc32 } from '../core/crc32.js';
-import { trailerBytesOf } from '../packet/int-trailer.js';
+import { crc32 } from '../../core/crc32.js';
+import { trailerBytesOf } from '../../packet/int-trailer.js';
 import {
   HDR_AETH,
   HDR_ATOMIC_ACK_ETH,
@@ -16,7 +16,7 @@ import {
   HDR_IMM,
   HDR_RETH,
   OPCODES,
-} from '../packet/opcode.js';
+} from '../../packet/opcode.js';
 import {
   AETH_BYTES,
   ATOMIC_ACK_ETH_BYTES,
@@ -27,7 +27,7 @@ import {
   IETH_BYTES,
   IMM_BYTES,
   RETH_BYTES,
-} from '../packet/roce.js';
+} from '../../packet/roce.js';
 
 /** Where a field stands. */
 interface Field {

@@ -10,19 +10,19 @@
  */
 
 import type { RemoteInfo } from 'node:dgram';
-import { RoceError } from '../core/errors.js';
-import type { RandomSource } from '../core/random.js';
-import { BatchPool } from '../dgram-ext/batch-pool.js';
-import { DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
-import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
-import { PortSocket } from '../dgram-ext/port-socket.js';
-import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import { receiveBudgetOf } from '../dgram-ext/udp-options.js';
-import type { IpAddress } from '../packet/address.js';
-import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_MAC_CONTROL, MAC_BYTES } from '../packet/ethernet.js';
-import { FRAME_NOT_IP, FRAME_NOT_UDP, FRAME_OK, FRAME_REASONS, FrameInfo, parseFrame } from '../packet/frame.js';
-import { IP_PROTOCOL_ICMPV6 } from '../packet/ndp.js';
-import { PfcFrame, PRIORITIES, parsePfc, pauseNs } from '../packet/pfc.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import { BatchPool } from '../../dgram-ext/batch-pool.js';
+import { DEFAULT_SOCKET_BUFFER_BYTES } from '../../dgram-ext/bound-socket.js';
+import { pathMtuForLink } from '../../dgram-ext/link-mtu.js';
+import { PortSocket } from '../../dgram-ext/port-socket.js';
+import type { UdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
+import { receiveBudgetOf } from '../../dgram-ext/udp-options.js';
+import type { IpAddress } from '../../packet/address.js';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_MAC_CONTROL, MAC_BYTES } from '../../packet/ethernet.js';
+import { FRAME_NOT_IP, FRAME_NOT_UDP, FRAME_OK, FRAME_REASONS, FrameInfo, parseFrame } from '../../packet/frame.js';
+import { IP_PROTOCOL_ICMPV6 } from '../../packet/ndp.js';
+import { PfcFrame, PRIORITIES, parsePfc, pauseNs } from '../../packet/pfc.js';
 import {
   type IpIdPolicy,
   type Port,
@@ -30,9 +30,9 @@ import {
   ROCE_UDP_PORT,
   type RxDatagram,
   type TxBatch,
-} from '../port/datagram.js';
-import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
-import { isAt, SourceCache } from '../port/source-cache.js';
+} from '../datagram.js';
+import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../frame-headers.js';
+import { isAt, SourceCache } from '../source-cache.js';
 import { NeighborProtocol } from './neighbor-protocol.js';
 
 /** What {@link openFramePort} needs to know. */

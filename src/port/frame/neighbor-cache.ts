@@ -4,7 +4,7 @@
  * cannot fill the table.
  */
 
-import type { IpAddress } from '../packet/address.js';
+import type { IpAddress } from '../../packet/address.js';
 
 const ENTRIES_MAX = 1024;
 const FRESH_NS = 30e9;

@@ -3,9 +3,9 @@
  * go out through a callback, time is passed in.
  */
 
-import { equalBytes } from '../core/bytes.js';
-import { IpAddress } from '../packet/address.js';
-import { ARP_BYTES, ARP_REPLY, ARP_REQUEST, ArpPacket, parseArp, writeArp } from '../packet/arp.js';
+import { equalBytes } from '../../core/bytes.js';
+import { IpAddress } from '../../packet/address.js';
+import { ARP_BYTES, ARP_REPLY, ARP_REQUEST, ArpPacket, parseArp, writeArp } from '../../packet/arp.js';
 import {
   BROADCAST_MAC,
   ETHERNET_BYTES,
@@ -13,7 +13,7 @@ import {
   ETHERTYPE_IPV6,
   MAC_BYTES,
   writeEthernet,
-} from '../packet/ethernet.js';
+} from '../../packet/ethernet.js';
 import {
   ALL_NODES,
   multicastMac,
@@ -24,7 +24,7 @@ import {
   solicitedNodeAddress,
   writeNeighborAdvertisement,
   writeNeighborSolicitation,
-} from '../packet/ndp.js';
+} from '../../packet/ndp.js';
 import { NeighborCache } from './neighbor-cache.js';
 
 const UNKNOWN_MAC = new Uint8Array(MAC_BYTES);

@@ -1,7 +1,7 @@
 /** The associations of a port: by SPI for what comes, by address and UDP port for what goes. */
 
-import { RoceError } from '../core/errors.js';
-import type { IpAddress } from '../packet/address.js';
+import { RoceError } from '../../core/errors.js';
+import type { IpAddress } from '../../packet/address.js';
 import type { Association } from './association.js';
 
 /** A peer without associations: no array is made for a look-up. */

@@ -9,7 +9,8 @@
  * A forged phase bit costs its receiver one decryption, and changes nothing, because keys move on only by an authentic packet.
  */
 
-import type { IpAddress } from '../packet/address.js';
+import type { AssociationCounts, AssociationTerms } from '../../memory/ring/protection.js';
+import type { IpAddress } from '../../packet/address.js';
 import {
   PSP_AES_128_GCM,
   PSP_AES_256_GCM,
@@ -18,8 +19,7 @@ import {
   pspIvHigh,
   pspIvLow,
   pspPhase,
-} from '../packet/psp.js';
-import type { AssociationCounts, AssociationTerms } from '../ring/protection.js';
+} from '../../packet/psp.js';
 import { KeySchedule } from './key-schedule.js';
 import { type CipherMaker, KEY_BYTES_128, type PacketCipher } from './packet-cipher.js';
 import { COUNTER_NEW, ReplayWindow } from './replay-window.js';

@@ -7,8 +7,8 @@
  * All keys of the direction follow from the secret ({@link KeySchedule}). Lines with other labels and comments (`#`) belong to others, and are left out.
  */
 
-import { RoceError } from '../core/errors.js';
-import type { AssociationTerms } from '../ring/protection.js';
+import { RoceError } from '../../core/errors.js';
+import type { AssociationTerms } from '../../memory/ring/protection.js';
 
 const LABEL = 'ROCEV2_PSP_SECRET';
 const LINE = /^ROCEV2_PSP_SECRET ([0-9a-f]{8}) ([0-9a-f]{64})$/i;

@@ -3,7 +3,7 @@
  * searched among those that its phase bit leaves, from the last known epoch on.
  */
 
-import { PSP_AES_128_GCM, PSP_ICV_BYTES, pspPhase, pspSpi, pspVersion } from '../packet/psp.js';
+import { PSP_AES_128_GCM, PSP_ICV_BYTES, pspPhase, pspSpi, pspVersion } from '../../packet/psp.js';
 import type { LoggedSecret } from './key-log.js';
 import { KeySchedule } from './key-schedule.js';
 import { KEY_BYTES_128, KEY_BYTES_256, NodeCipher, type PacketCipher } from './packet-cipher.js';

@@ -1,7 +1,7 @@
 /** AES-GCM over one packet in PSP: the interface, and the implementation by node:crypto that works everywhere. */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { copyPspNonce, PSP_ICV_BYTES } from '../packet/psp.js';
+import { copyPspNonce, PSP_ICV_BYTES } from '../../packet/psp.js';
 
 /** Bytes of the keys of AES-128-GCM. */
 export const KEY_BYTES_128 = 16;

@@ -5,9 +5,11 @@
  * The engine writes into a batch of this port; sealing moves its packets into a batch of the inner port, and so copies nothing in addition.
  */
 
-import { copyBytes } from '../core/bytes.js';
-import { IpAddress } from '../packet/address.js';
-import { IP_ID_PROTECTED } from '../packet/icrc.js';
+import { copyBytes } from '../../core/bytes.js';
+import { COUNTER, COUNTER_NAMES } from '../../memory/ring/counters.js';
+import type { AssociationCounts, AssociationTerms, Protection, ProtectionMode } from '../../memory/ring/protection.js';
+import { IpAddress } from '../../packet/address.js';
+import { IP_ID_PROTECTED } from '../../packet/icrc.js';
 import {
   isEmptyPsp,
   isPsp,
@@ -22,13 +24,11 @@ import {
   writeEmptyPsp,
   writeInnerUdp,
   writePsp,
-} from '../packet/psp.js';
-import { BTH_BYTES } from '../packet/roce.js';
-import { appendSlot, copySlotFields } from '../port/append-slot.js';
-import { PAYLOAD_ALIGNMENT, type Port, type RxDatagram, TX_SLOT_BYTES, TxBatch } from '../port/datagram.js';
-import { PortWrapper } from '../port/port-wrapper.js';
-import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
-import type { AssociationCounts, AssociationTerms, Protection, ProtectionMode } from '../ring/protection.js';
+} from '../../packet/psp.js';
+import { BTH_BYTES } from '../../packet/roce.js';
+import { appendSlot, copySlotFields } from '../append-slot.js';
+import { PAYLOAD_ALIGNMENT, type Port, type RxDatagram, TX_SLOT_BYTES, TxBatch } from '../datagram.js';
+import { PortWrapper } from '../port-wrapper.js';
 import { Association, OPENED, REPLAYED, type RekeyLimits } from './association.js';
 import { AssociationTable } from './association-table.js';
 import type { CipherMaker } from './packet-cipher.js';

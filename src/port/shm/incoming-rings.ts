@@ -1,9 +1,9 @@
 /** The rings that a port reads. */
 
 import process from 'node:process';
-import type { LibC } from '../dgram-ext/libc.js';
-import type { IpAddress } from '../packet/address.js';
-import type { RxDatagram } from '../port/datagram.js';
+import type { LibC } from '../../dgram-ext/libc.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { RxDatagram } from '../datagram.js';
 import type { Introduction } from './introduction.js';
 import { PEERS_MAX } from './outgoing-rings.js';
 import { RING_BYTES, type RingEnds, RingReader } from './packet-ring.js';

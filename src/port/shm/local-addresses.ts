@@ -1,7 +1,7 @@
 /** Which IP addresses are of this host: only there can a peer share memory. */
 
 import { networkInterfaces } from 'node:os';
-import type { IpAddress } from '../packet/address.js';
+import type { IpAddress } from '../../packet/address.js';
 
 /** Whether datagrams to `address` stay on this host: the loopback networks, and what its interfaces have now. */
 export function isLocalAddress(address: IpAddress): boolean {

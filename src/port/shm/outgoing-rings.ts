@@ -1,9 +1,9 @@
 /** The rings that a port writes: which packet goes through which, and what is put into them in place. */
 
-import { RoceError } from '../core/errors.js';
-import type { RandomSource } from '../core/random.js';
-import type { IpAddress } from '../packet/address.js';
-import type { TxBatch } from '../port/datagram.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { TxBatch } from '../datagram.js';
 import { DOORBELL_BYTES, INTRODUCTION_BYTES, writeDoorbell, writeIntroduction } from './introduction.js';
 import { isLocalAddress } from './local-addresses.js';
 import { type OwnEnd, RingLink } from './ring-link.js';

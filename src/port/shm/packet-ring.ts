@@ -12,8 +12,8 @@
  * Invariant: head <= tail <= head + slots, counted modulo 2^32; slots [head, tail) are the reader's, the others the writer's.
  */
 
-import { equalBytes, writeU16 } from '../core/bytes.js';
-import type { IpAddress } from '../packet/address.js';
+import { equalBytes, writeU16 } from '../../core/bytes.js';
+import type { IpAddress } from '../../packet/address.js';
 import {
   CACHE_LINE_BYTES,
   type RxDatagram,
@@ -21,7 +21,7 @@ import {
   TX_PAYLOAD_BYTES_MAX,
   TX_SLOT_BYTES,
   type TxBatch,
-} from '../port/datagram.js';
+} from '../datagram.js';
 import { type Copying, RingBatch } from './ring-batch.js';
 
 /** What may be in flight to a peer, and as many answers. */

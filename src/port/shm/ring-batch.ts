@@ -3,8 +3,8 @@
  * fetch back what was just sent away.
  */
 
-import type { IpAddress } from '../packet/address.js';
-import { TxBatch } from '../port/datagram.js';
+import type { IpAddress } from '../../packet/address.js';
+import { TxBatch } from '../datagram.js';
 import type { CopyChoice } from './copy-choice.js';
 import type { StreamingCopy } from './streaming-copy.js';
 

@@ -4,9 +4,9 @@
  */
 
 import process from 'node:process';
-import type { LibC } from '../dgram-ext/libc.js';
-import type { IpAddress } from '../packet/address.js';
-import type { TxBatch } from '../port/datagram.js';
+import type { LibC } from '../../dgram-ext/libc.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { TxBatch } from '../datagram.js';
 import type { Introduction } from './introduction.js';
 import { RING_BYTES, RingWriter } from './packet-ring.js';
 import type { Copying } from './ring-batch.js';

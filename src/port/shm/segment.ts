@@ -6,8 +6,8 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readlinkSync } from 'node:fs';
 import process from 'node:process';
 import { getSystemErrorName } from 'node:util';
-import { RoceError } from '../core/errors.js';
-import type { LibC } from '../dgram-ext/libc.js';
+import { RoceError } from '../../core/errors.js';
+import type { LibC } from '../../dgram-ext/libc.js';
 
 const NAME = 'rocev2-ring';
 const MFD_CLOEXEC_ALLOW_SEALING = 3;

@@ -7,14 +7,18 @@
  */
 
 import { setTimeout } from 'node:timers/promises';
-import { TrafficSpin } from '../core/adaptive-spin.js';
-import type { RandomSource } from '../core/random.js';
-import { type Pace, TokenBucket } from '../core/token-bucket.js';
-import { type BatchedUdpPort, type BatchedUdpPortOptions, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
-import { type LibC, libC } from '../dgram-ext/libc.js';
-import type { IpAddress } from '../packet/address.js';
-import { appendSlot } from '../port/append-slot.js';
-import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../port/datagram.js';
+import { TrafficSpin } from '../../core/adaptive-spin.js';
+import type { RandomSource } from '../../core/random.js';
+import { type Pace, TokenBucket } from '../../core/token-bucket.js';
+import {
+  type BatchedUdpPort,
+  type BatchedUdpPortOptions,
+  openBatchedUdpPort,
+} from '../../dgram-ext/batched-udp-port.js';
+import { type LibC, libC } from '../../dgram-ext/libc.js';
+import type { IpAddress } from '../../packet/address.js';
+import { appendSlot } from '../append-slot.js';
+import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../datagram.js';
 import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
 import { DOORBELL_BYTES, type Introduction, readGreeting, writeRefusal } from './introduction.js';

@@ -3,10 +3,10 @@
  * has to give up each line before an ordinary store goes on: that costs several times as much as the copy. A store past the cache waits for nobody.
  */
 
-import { equalBytes } from '../core/bytes.js';
-import { RoceError } from '../core/errors.js';
-import { koffiPackage, type LibC } from '../dgram-ext/libc.js';
-import { rememberedAddresses } from '../dgram-ext/remembered-addresses.js';
+import { equalBytes } from '../../core/bytes.js';
+import { RoceError } from '../../core/errors.js';
+import { koffiPackage, type LibC } from '../../dgram-ext/libc.js';
+import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 
 const LIBRARY = 'libpmem.so.1';
 /** `javascript`: data are copied as usual, whatever the system has. */

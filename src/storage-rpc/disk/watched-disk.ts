@@ -1,9 +1,9 @@
 /** A wrapper of a disk that counts and times its requests. */
 
-import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
-import { DISK_OPS } from '../../estats/disk-document.js';
-import { opLatency } from '../../estats/op-latency.js';
-import { RecentLatency } from '../../estats/recent-latency.js';
+import type { DiskDocument, DiskOp } from '../../verbs/estats/disk-document.js';
+import { DISK_OPS } from '../../verbs/estats/disk-document.js';
+import { opLatency } from '../../verbs/estats/op-latency.js';
+import { RecentLatency } from '../../verbs/estats/recent-latency.js';
 import type { BlockDevice, NotOwnerError, WriteOptions, WriteZeroesOptions } from './block-device.js';
 import type { DiskIdentity } from './disk-identity.js';
 import type { LeaseStore } from './lease-record.js';

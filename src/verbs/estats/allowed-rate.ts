@@ -1,4 +1,4 @@
-import { finiteOrNull } from '../core/finite.js';
+import { finiteOrNull } from '../../core/finite.js';
 
 /** What rate control allows a queue pair at a moment, as JSON can say it. */
 export interface AllowedRate {

@@ -3,8 +3,8 @@
  * between the stamps to the histograms.
  */
 
-import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../ring/enums.js';
-import type { AssociationCounts } from '../ring/protection.js';
+import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../../memory/ring/enums.js';
+import type { AssociationCounts } from '../../memory/ring/protection.js';
 import {
   NEVER,
   QP_COUNTER,
@@ -24,7 +24,7 @@ import {
   WAIT_CAUSES,
   WAIT_NOTHING,
   type WaitCause,
-} from '../ring/telemetry-page.js';
+} from '../../memory/ring/telemetry-page.js';
 import type { AllowedRate } from './allowed-rate.js';
 import type { Group, GroupTable } from './group-table.js';
 import { STAGES, type StageName } from './stages.js';

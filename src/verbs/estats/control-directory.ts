@@ -7,8 +7,8 @@ import { lstat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { RoceError } from '../core/errors.js';
-import { makeFolder } from '../driver/make-folder.js';
+import { RoceError } from '../../core/errors.js';
+import { makeFolder } from '../../driver/make-folder.js';
 
 const OWNER_ONLY = 0o700;
 

@@ -8,7 +8,7 @@ import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
 import { join } from 'node:path';
 import process from 'node:process';
-import { RoceError } from '../core/errors.js';
+import { RoceError } from '../../core/errors.js';
 import { controlDirectoryPath, openControlDirectory } from './control-directory.js';
 import { boundedHttpServer, isOwnName } from './http-server.js';
 

@@ -13,8 +13,8 @@
  * A program whose event loop, with the NIC on it, stood still while packets waited to be sent or heard owns what that explains.
  */
 
-import { formatNs } from '../core/units.js';
-import type { WaitCause } from '../ring/telemetry-page.js';
+import { formatNs } from '../../core/units.js';
+import type { WaitCause } from '../../memory/ring/telemetry-page.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';
 import { CONSECUTIVE_STAGES, type StageName } from './stages.js';
 

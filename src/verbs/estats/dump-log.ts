@@ -1,6 +1,6 @@
 /** The newest dumps: how a queue pair and its NIC looked when something was slow or failed. At most one a queue pair in ten seconds. */
 
-import type { CounterName } from '../ring/counters.js';
+import type { CounterName } from '../../memory/ring/counters.js';
 import type { StageName } from './stages.js';
 import type { ConnectionTotals } from './totals.js';
 

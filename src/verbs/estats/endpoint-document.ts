@@ -1,7 +1,7 @@
 /** What an endpoint answers to `GET /estats.json`. Times are nanoseconds unless their name says otherwise. */
 
 import { z } from 'zod';
-import { QP_COUNTER_NAMES, WAIT_CAUSES } from '../ring/telemetry-page.js';
+import { QP_COUNTER_NAMES, WAIT_CAUSES } from '../../memory/ring/telemetry-page.js';
 import { opLatencySchema, summarySchema } from './op-latency-document.js';
 import { STAGES } from './stages.js';
 

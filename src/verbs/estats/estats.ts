@@ -3,9 +3,9 @@
  * the engine's clock, and who wants to see something asks for a snapshot (`snapshot.ts`).
  */
 
-import { type CounterName, counterSnapshot } from '../ring/counters.js';
-import type { AssociationCounts } from '../ring/protection.js';
-import type { TelemetryPage } from '../ring/telemetry-page.js';
+import { type CounterName, counterSnapshot } from '../../memory/ring/counters.js';
+import type { AssociationCounts } from '../../memory/ring/protection.js';
+import type { TelemetryPage } from '../../memory/ring/telemetry-page.js';
 import { type AllowedRate, UNLIMITED_RATE } from './allowed-rate.js';
 import { type ConnectionHost, ConnectionTelemetry, type QueuePairInspector, type Trigger } from './connection.js';
 import { DumpLog } from './dump-log.js';

@@ -1,7 +1,7 @@
 /** A histogram as `.hgrm` text: what HdrHistogram's plotter and wrk2 read and write. */
 
-import { requirePackage } from '../core/packages.js';
-import { NS_PER_US } from '../core/units.js';
+import { requirePackage } from '../../core/packages.js';
+import { NS_PER_US } from '../../core/units.js';
 import { BUCKETS, bucketStartNs, type Histogram } from './histogram.js';
 
 /** Lines for each halving of the distance to 100 %: HdrHistogram's own default. */

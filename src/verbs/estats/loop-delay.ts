@@ -1,6 +1,6 @@
 /** Measures how late a program's event loop is: a timer that ought to fire every 5 ms. A stall is measured from the tick it delays: up to 5 ms too short. */
 
-import { NS_PER_MS } from '../core/units.js';
+import { NS_PER_MS } from '../../core/units.js';
 
 const INTERVAL_MS = 5;
 

@@ -4,9 +4,9 @@
  */
 
 import type { Metric, Registry } from 'prom-client';
-import { requirePackage } from '../core/packages.js';
-import { NS_PER_S } from '../core/units.js';
-import { COUNTER_NAMES, COUNTER_TEXTS } from '../ring/counters.js';
+import { requirePackage } from '../../core/packages.js';
+import { NS_PER_S } from '../../core/units.js';
+import { COUNTER_NAMES, COUNTER_TEXTS } from '../../memory/ring/counters.js';
 import type { Estats } from './estats.js';
 import { OCTAVE_BOUNDS_NS, type OctaveSeries, OctaveTotals } from './octave-totals.js';
 

@@ -3,7 +3,7 @@
  * their name says otherwise.
  */
 
-import type { AssociationCounts } from '../ring/protection.js';
+import type { AssociationCounts } from '../../memory/ring/protection.js';
 import { UNLIMITED_RATE } from './allowed-rate.js';
 import type { ConnectionProtection } from './connection.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';

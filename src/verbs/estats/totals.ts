@@ -1,6 +1,6 @@
 /** What a connection adds up. */
 
-import type { QpCounterName, WaitCause } from '../ring/telemetry-page.js';
+import type { QpCounterName, WaitCause } from '../../memory/ring/telemetry-page.js';
 
 /** Times in nanoseconds. */
 export interface ConnectionTotals {

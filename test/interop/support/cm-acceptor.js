@@ -3,8 +3,8 @@
  * ends them (in-turn: each before it takes the next), as the server of ucmatose does, and prints how it went as JSON.
  */
 
-import { ConnectionManager } from '../../../dist/cm/connection-manager.js';
-import { openDevice } from '../../../dist/verbs/open-device.js';
+import { ConnectionManager } from '../../../build/src/cm/connection-manager.js';
+import { openDevice } from '../../../build/src/verbs/open-device.js';
 
 const [address, port, count, order] = process.argv.slice(2);
 const device = await openDevice({ address });

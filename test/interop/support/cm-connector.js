@@ -3,9 +3,9 @@
  * after another, and prints how it went as JSON.
  */
 
-import { ConnectionManager } from '../../../dist/cm/connection-manager.js';
-import { IpAddress } from '../../../dist/packet/address.js';
-import { openDevice } from '../../../dist/verbs/open-device.js';
+import { ConnectionManager } from '../../../build/src/cm/connection-manager.js';
+import { IpAddress } from '../../../build/src/packet/address.js';
+import { openDevice } from '../../../build/src/verbs/open-device.js';
 
 const [address, host, port, count] = process.argv.slice(2);
 const device = await openDevice({ address });

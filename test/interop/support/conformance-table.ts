@@ -1,8 +1,8 @@
 /** docs/conformance-results.md, written from the results of a run. */
 
-import { RULES } from '../../../src/audit/catalogue.js';
-import { packetLines } from '../../../src/cli/conform/packet-table.js';
-import { type ConformRunResult, verdictOn } from '../../../src/cli/conform/result.js';
+import { RULES } from '../../../packages/inspect/src/audit/catalogue.js';
+import { packetLines } from '../../../packages/inspect/src/commands/conform/packet-table.js';
+import { type ConformRunResult, verdictOn } from '../../../packages/inspect/src/commands/conform/result.js';
 
 /** The page. A column for each result, in their order. */
 export function conformanceTable(results: readonly ConformRunResult[]): string {

@@ -1,7 +1,7 @@
 /** Test suites that need the rig, skipped with the reason where it cannot run. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { AuditReport } from '../../../src/audit/audit.js';
-import { auditOf, expectCleanFile } from '../../audit/capture-file.js';
+import type { AuditReport } from '../../../packages/inspect/src/audit/audit.js';
+import { auditOf, expectCleanFile } from '../../../packages/inspect/test/audit/capture-file.js';
 import { type Capture, type GuestKernel, Rig, type RigGuest, type RigOptions, type Wiring } from './rig.js';
 import { buildRocev2 } from './rocev2.js';
 

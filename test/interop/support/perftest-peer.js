@@ -3,13 +3,13 @@
  * [HOST] SIZE ITERATIONS`. One QP, every message one after another; prints what it learned and what its memory holds as JSON.
  */
 
-import { dialFixed } from '../../../dist/cm/fixed-channel.js';
-import { FixedListener } from '../../../dist/cm/fixed-listener.js';
-import { PERFTEST_TCP_PORT, PERFTEST_TOOLS, PerftestExchange } from '../../../dist/cm/perftest-exchange.js';
-import { tcpWire } from '../../../dist/cm/perftest-wire.js';
-import { Access } from '../../../dist/verbs/access.js';
-import { checkCompletion } from '../../../dist/verbs/completion-queue.js';
-import { openDevice } from '../../../dist/verbs/open-device.js';
+import { dialFixed } from '../../../build/src/cm/fixed-channel.js';
+import { FixedListener } from '../../../build/src/cm/fixed-listener.js';
+import { PERFTEST_TCP_PORT, PERFTEST_TOOLS, PerftestExchange } from '../../../build/src/cm/perftest-exchange.js';
+import { tcpWire } from '../../../build/src/cm/perftest-wire.js';
+import { Access } from '../../../build/src/verbs/access.js';
+import { checkCompletion } from '../../../build/src/verbs/completion-queue.js';
+import { openDevice } from '../../../build/src/verbs/open-device.js';
 
 const FILL = 0xa5;
 const [role, op, address, host, size, iterations] = process.argv

@@ -1,8 +1,8 @@
 /** One game of `rocev2 pingpong` against ibv_rc_pingpong in the guest. One that stops in the middle fails with what the guest's wire says about it. */
 
-import { CaptureStream } from '../../../src/capture/capture-stream.js';
+import { keepCapture } from '../../../packages/inspect/test/audit/capture-file.js';
 import { IpAddress } from '../../../src/packet/address.js';
-import { keepCapture } from '../../audit/capture-file.js';
+import { CaptureStream } from '../../../src/port/capture/capture-stream.js';
 import type { RunningCommand } from './command.js';
 import { expectBothDone } from './last-acknowledgement.js';
 import type { GuestJob, Rig } from './rig.js';

@@ -8,8 +8,8 @@
  */
 
 import { parseArgs } from 'node:util';
-import { FixedListener } from '../../../dist/cm/fixed-listener.js';
-import { Access, IpAddress, openDevice } from '../../../dist/index.js';
+import { FixedListener } from '../../../build/src/cm/fixed-listener.js';
+import { Access, IpAddress, openDevice } from '../../../build/src/index.js';
 import { VerbsOperations } from './verbs-operations.js';
 
 const READY = Buffer.from('R');

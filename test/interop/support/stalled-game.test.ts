@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { CapturedPacket } from '../../../src/capture/capture-reader.js';
-import { decodeRoce } from '../../../src/capture/decoded-packet.js';
-import { udpOf } from '../../../src/capture/udp-in-capture.js';
-import { conversation, type Turn } from '../../audit/conversation.js';
-import { golden } from '../../audit/golden.js';
+import { conversation, type Turn } from '../../../packages/inspect/test/audit/conversation.js';
+import { golden } from '../../../packages/inspect/test/audit/golden.js';
+import type { CapturedPacket } from '../../../src/port/capture/capture-reader.js';
+import { decodeRoce } from '../../../src/port/capture/decoded-packet.js';
+import { udpOf } from '../../../src/port/capture/udp-in-capture.js';
 import { type Game, STANDS_STILL, StalledGame } from './stalled-game.js';
 
 const FIRST = 0x00;

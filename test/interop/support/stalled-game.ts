@@ -6,11 +6,11 @@
  * as ours. A wire shows no programs: a guest whose program sleeps looks like one whose NIC does. Neither is ours.
  */
 
-import type { CapturedPacket } from '../../../src/capture/capture-reader.js';
-import { type DecodedAeth, type DecodedPacket, decodeRoce } from '../../../src/capture/decoded-packet.js';
-import { udpOf } from '../../../src/capture/udp-in-capture.js';
 import { OP_ACK, OP_CNP, OP_SEND, OPCODES, PLACE_LAST, PLACE_ONLY } from '../../../src/packet/opcode.js';
 import { psnAdd, psnDiff } from '../../../src/packet/psn.js';
+import type { CapturedPacket } from '../../../src/port/capture/capture-reader.js';
+import { type DecodedAeth, type DecodedPacket, decodeRoce } from '../../../src/port/capture/decoded-packet.js';
+import { udpOf } from '../../../src/port/capture/udp-in-capture.js';
 
 /** What the verdict begins with if nothing in the game was left to us, and only then. */
 export const STANDS_STILL =

@@ -1,7 +1,7 @@
 /** What `rocev2-verbs.js` runs: the operations of rigverbs (rig/guest/rigverbs.c), with its output. */
 
 import { setTimeout as sleep } from 'node:timers/promises'; // timer: the operation, and a limit
-import { Access, IpAddress, statusText } from '../../../dist/index.js';
+import { Access, IpAddress, statusText } from '../../../build/src/index.js';
 
 const GRH_BYTES = 40;
 const EXIT_NO_COMPLETION = 3;

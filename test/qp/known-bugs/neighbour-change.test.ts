@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { NeighborProtocol } from '../../../src/frame-port/neighbor-protocol.js';
 import { IpAddress } from '../../../src/packet/address.js';
 import { ETHERNET_BYTES, parseMac } from '../../../src/packet/ethernet.js';
 import { NDP_BYTES, writeNeighborAdvertisement, writeNeighborSolicitation } from '../../../src/packet/ndp.js';
+import { NeighborProtocol } from '../../../src/port/frame/neighbor-protocol.js';
 
 const ADDRESS_A = IpAddress.parse('fd00::1');
 const ADDRESS_B = IpAddress.parse('fd00::2');

@@ -1,8 +1,8 @@
 /** The scrubber: finds what is damaged before somebody reads it, in virtual time, at the rate that was asked for. */
 
 import { expect, test } from 'vitest';
-import { EventQueue } from '../../../src/sim/event-queue.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
+import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import { type ScrubbedDisk, Scrubber } from '../../../src/storage-rpc/disk/scrubber.js';
 import { pass, until } from '../../support/virtual-time.js';
 

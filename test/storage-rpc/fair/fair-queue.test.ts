@@ -1,9 +1,9 @@
 /** Who goes next, and what a client can keep from others: in virtual time. */
 
 import { expect, test } from 'vitest';
+import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import { SeededRandom } from '../../../src/core/random.js';
-import { EventQueue } from '../../../src/sim/event-queue.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { type FairClient, FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/fair-queue.js';
 import { RateLimit } from '../../../src/storage-rpc/fair/rate-limit.js';
 import { runToRest } from '../../support/virtual-time.js';

@@ -3,9 +3,9 @@
 import { once } from 'node:events';
 import { createServer, connect as dialTcp, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { NvmeTargetServer } from '../../../packages/nvme/src/live/nvme-target-server.js';
+import { openNvme } from '../../../packages/nvme/src/live/open-nvme.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { NvmeTargetServer } from '../../../src/storage-rpc/live/nvme-target-server.js';
-import { openNvme } from '../../../src/storage-rpc/live/open-nvme.js';
 import { StorageClient, type StorageClientOptions } from '../../../src/storage-rpc/live/storage-client.js';
 import { StorageServer } from '../../../src/storage-rpc/live/storage-server.js';
 import { SuDuplex } from '../../../src/storage-rpc/live/su-duplex.js';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { connectRpc, defineService, rpcOverStream, serveRpc } from '../../../src/rpc/index.js';
+import { connectRpc, defineService, rpcOverStream, serveRpc } from '../../../packages/rpc/src/index.js';
 import { SuDuplex } from '../../../src/storage-rpc/live/su-duplex.js';
 import { SuEndpoint } from '../../../src/storage-rpc/live/su-endpoint.js';
 import { SuStreamClient } from '../../../src/storage-rpc/live/su-stream-client.js';

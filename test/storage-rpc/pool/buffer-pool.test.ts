@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { EventQueue } from '../../../src/sim/event-queue.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
+import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import {
   BufferPool,
   type BufferPoolOptions,

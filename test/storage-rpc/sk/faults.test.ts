@@ -1,10 +1,10 @@
 /** Data that is wrong though every packet was right, packets of a connection that is no more, clients that die. */
 
 import { expect, test } from 'vitest';
+import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
+import type { SimHost } from '../../../packages/lab/src/sim/sim-host.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import type { RxDatagram } from '../../../src/port/datagram.js';
-import { EventQueue } from '../../../src/sim/event-queue.js';
-import type { SimHost } from '../../../src/sim/sim-host.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { FairQueue } from '../../../src/storage-rpc/fair/fair-queue.js';
 import { NO_PLACE } from '../../../src/storage-rpc/link/remote-place.js';

@@ -1,6 +1,6 @@
 /** A TCP connection in virtual time: bytes arrive after a delay, in order; either end can be cut. */
 
-import type { EventQueue } from '../../../src/sim/event-queue.js';
+import type { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
 import type { ByteStream } from '../../../src/storage-rpc/stream/byte-stream.js';
 
 class PipeEnd implements ByteStream {

@@ -1,10 +1,10 @@
 /** A storage server and a client on two simulated hosts, with RDMA and TCP between them, in virtual time. */
 
+import { SimLink } from '../../../packages/lab/src/sim/sim-link.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import type { Clock } from '../../../src/core/clock.js';
 import { Permits } from '../../../src/core/permits.js';
 import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
-import { SimLink } from '../../../src/sim/sim-link.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/fair-queue.js';

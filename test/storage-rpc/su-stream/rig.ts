@@ -1,8 +1,8 @@
 /** A host with streams and a client on a simulated link, with RDMA and TCP between them, in virtual time. */
 
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import type { Clock } from '../../../src/core/clock.js';
 import { SeededRandom } from '../../../src/core/random.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { SuConnection } from '../../../src/storage-rpc/su/su-connection.js';
 import { SU_QP, type SuPools } from '../../../src/storage-rpc/su/su-parts.js';

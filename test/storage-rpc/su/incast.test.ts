@@ -4,12 +4,12 @@
  */
 
 import { expect, test } from 'vitest';
+import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
+import { Network } from '../../../packages/lab/src/sim/network.js';
+import { quantile } from '../../../packages/lab/src/sim/statistics.js';
+import { star } from '../../../packages/lab/src/sim/topology.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import { SeededRandom } from '../../../src/core/random.js';
-import { EventQueue } from '../../../src/sim/event-queue.js';
-import { Network } from '../../../src/sim/network.js';
-import { quantile } from '../../../src/sim/statistics.js';
-import { star } from '../../../src/sim/topology.js';
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { SuConnection } from '../../../src/storage-rpc/su/su-connection.js';
 import { SU_QP } from '../../../src/storage-rpc/su/su-parts.js';

@@ -1,6 +1,6 @@
 /** Two ends of an sU-RDMA connection on a simulated link. */
 
-import { virtualClock } from '../../../src/sim/virtual-clock.js';
+import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { SuConnection } from '../../../src/storage-rpc/su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../../../src/storage-rpc/su/su-parts.js';

@@ -1,7 +1,7 @@
 /** `rocev2 bw`: throughput between two endpoints, in the manner of ib_write_bw, ib_read_bw, ib_send_bw and ib_atomic_bw. */
 
+import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CliIo } from '../output.js';
 import { addTransferOptions, type TransferOptions, transferAction } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
 import { bandwidth } from '../transfer/tool.js';

@@ -3,14 +3,11 @@
  * makes all of them at once and ends them; the server accepts them and waits for their end.
  */
 
+import { type CliIo, type CmtimeStep, counted, Output } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CmConnection } from '../../cm/cm-connection.js';
-import type { ConnectionManager } from '../../cm/connection-manager.js';
-import { NS_PER_MS, NS_PER_US } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { counted } from '../counted.js';
-import type { CmtimeStep } from '../documents.js';
-import { type CliIo, Output } from '../output.js';
+import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
+import { NS_PER_MS, NS_PER_US } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import {
   acceptAll,
   addManyConnectionsOptions,

@@ -1,11 +1,11 @@
 /** `rocev2 completion`: scripts that complete commands, options and values in a shell. */
 
+import type { CliIo } from '@rocev2/command';
 import { Argument, type Command } from 'commander';
 import { bashScript } from '../completion/bash.js';
 import { fishScript } from '../completion/fish.js';
 import { completableCommands } from '../completion/model.js';
 import { zshScript } from '../completion/zsh.js';
-import type { CliIo } from '../output.js';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 

@@ -1,33 +1,34 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
-import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { formatNs, parseDurationNs } from '../../core/units.js';
-import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
-import { LEASE_NS_MIN } from '../../storage-rpc/live/storage-server-options.js';
-import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
-import { parseAdvertised } from '../disk/advertise.js';
-import { addBackendOptions } from '../disk/backend-options.js';
-import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
-import { addPlanOptions } from '../disk/bench-turns.js';
-import { type DiskEntry, parseDiskEntry } from '../disk/disk-entries.js';
-import { addLimitOptions } from '../disk/limit-options.js';
-import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
-import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
-import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
-import { TRANSPORTS } from '../disk/remote-disk.js';
-import { runServe, type ServeOptions } from '../disk/serve.js';
-import { addTlsOptions } from '../disk/tls-options.js';
 import {
+  addPlanOptions,
+  addRdmaOptions,
+  addTelemetryOption,
+  type CliIo,
   choiceOption,
   durationOption,
   listOption,
+  Output,
   optionWithDefault,
   positiveDurationOption,
   sizeOption,
   textOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
+} from '@rocev2/command';
+import { addBackendOptions } from '@rocev2/nvme';
+import type { Command } from 'commander';
+import { formatNs, parseDurationNs, RoceError } from 'rocev2/internal/core';
+import { uuidBytes, uuidText } from 'rocev2/internal/disk';
+import { parseSocketAddress } from 'rocev2/internal/nbd';
+import { LEASE_NS_MIN } from 'rocev2/internal/storage-rpc';
+import { parseAdvertised } from '../disk/advertise.js';
+import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
+import { type DiskEntry, parseDiskEntry } from '../disk/disk-entries.js';
+import { addLimitOptions } from '../disk/limit-options.js';
+import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
+import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
+import { TRANSPORTS } from '../disk/remote-disk.js';
+import { runServe, type ServeOptions } from '../disk/serve.js';
+import { addTlsOptions } from '../disk/tls-options.js';
 
 const BACKEND_HELP = 'memory, file:PATH, nbd:URI, stream:NAME@MANAGER, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
 

@@ -1,9 +1,7 @@
 /** `rocev2 info`: what this machine has for RDMA, before anything is tried. */
 
+import { type CliIo, type HostReport, hostReport, Output, packageVersion } from '@rocev2/command';
 import type { Command } from 'commander';
-import { type HostReport, hostReport } from '../host-report.js';
-import { type CliIo, Output } from '../output.js';
-import { packageVersion } from '../package-version.js';
 
 interface InfoOptions {
   readonly json?: true;

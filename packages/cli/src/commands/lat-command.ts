@@ -1,7 +1,7 @@
 /** `rocev2 lat`: latency between two endpoints, in the manner of ib_write_lat, ib_read_lat, ib_send_lat and ib_atomic_lat. */
 
+import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CliIo } from '../output.js';
 import { addTransferOptions, type TransferOptions, transferAction } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
 import { latency } from '../transfer/tool.js';

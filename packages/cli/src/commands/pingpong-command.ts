@@ -1,43 +1,55 @@
 /** `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_, ibv_uc_ or ibv_ud_pingpong (rdma-core); prints what they print. */
 
 import { randomInt } from 'node:crypto';
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  countOption,
+  EXIT_FAILED,
+  EXIT_VERIFICATION_FAILED,
+  endingInTime,
+  linger,
+  mtuOption,
+  Output,
+  type PingpongResult,
+  portOption,
+  resolveHost,
+  type Silence,
+  sizeOption,
+  watched,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { dialFixed, type FixedChannel } from '../../cm/fixed-channel.js';
+import {
+  connectQueuePair,
+  type Destination,
+  dialFixed,
+  type FixedChannel,
+  initializeQueuePair,
+  qpTypeOf,
+  type TransportName,
+} from 'rocev2/internal/cm';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { GRH_BYTES, type IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
 import {
   exchangeAsPingpongClient,
   exchangeAsPingpongServer,
   PINGPONG_RC_ATTRIBUTES,
   PINGPONG_TCP_PORT,
   type PingpongDestination,
-} from '../../cm/pingpong-exchange.js';
+} from 'rocev2/internal/stock-exchanges';
 import {
-  connectQueuePair,
-  type Destination,
-  initializeQueuePair,
-  qpTypeOf,
-  type TransportName,
-} from '../../cm/transport.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import { GRH_BYTES } from '../../packet/roce.js';
-import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { openDevice } from '../../verbs/open-device.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import type { PingpongResult } from '../documents.js';
-import { CommandFailure, EXIT_FAILED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { endingInTime } from '../interruption.js';
-import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
+  Access,
+  type CompletionQueue,
+  checkCompletion,
+  type MemoryRegion,
+  openDevice,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
-import { linger, type Silence, watched } from '../peer-watch.js';
 import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
-import { resolveHost } from '../resolve-host.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 import { addTransportOption } from '../transfer/transport.js';
 

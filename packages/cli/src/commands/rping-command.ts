@@ -3,23 +3,38 @@
  * RDMA READ, the client tells where it wants it back, the server writes it there with RDMA WRITE; each step is answered by a SEND.
  */
 
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  countOption,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_VERIFICATION_FAILED,
+  endingInTime,
+  type FrameFlags,
+  type FrameWire,
+  frameDeviceOptions,
+  frameOption,
+  linger,
+  localAddressTowards,
+  Output,
+  type PingOptions,
+  portOption,
+  RpingEnd,
+  SIZE_MAX_BYTES,
+  SIZE_MIN_BYTES,
+  sizeOption,
+  type Tally,
+  watched,
+  whileListening,
+} from '@rocev2/command';
 import { type Command, Option } from 'commander';
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import { acceptSideBySide } from '../../cm/side-by-side.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
-import { endingInTime } from '../interruption.js';
-import { localAddressTowards } from '../local-address.js';
-import { addressOption, countOption, portOption, sizeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { linger, watched } from '../peer-watch.js';
-import { whileListening } from '../rdma-cm/while-listening.js';
-import { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally } from '../rping-end.js';
+import { acceptSideBySide, ConnectionManager } from 'rocev2/internal/cm';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
 
 const DEFAULT_PORT = 7174;
 const DEFAULT_SIZE_BYTES = 64;

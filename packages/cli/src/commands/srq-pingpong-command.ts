@@ -4,29 +4,45 @@
  */
 
 import { randomInt } from 'node:crypto';
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  countOption,
+  EXIT_VERIFICATION_FAILED,
+  endingInTime,
+  linger,
+  mtuOption,
+  Output,
+  portOption,
+  rangeOption,
+  resolveHost,
+  sizeOption,
+  watched,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { dialFixed, type FixedChannel } from '../../cm/fixed-channel.js';
-import { PINGPONG_RC_ATTRIBUTES, PINGPONG_TCP_PORT, type PingpongDestination } from '../../cm/pingpong-exchange.js';
-import { exchangeAsSrqClient, exchangeAsSrqServer } from '../../cm/srq-pingpong-exchange.js';
-import { connectQueuePair, initializeQueuePair } from '../../cm/transport.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { openDevice } from '../../verbs/open-device.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import type { SharedReceiveQueue } from '../../verbs/shared-receive-queue.js';
-import { CommandFailure, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { endingInTime } from '../interruption.js';
-import { addressOption, countOption, mtuOption, portOption, rangeOption, sizeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { linger, watched } from '../peer-watch.js';
+import { connectQueuePair, dialFixed, type FixedChannel, initializeQueuePair } from 'rocev2/internal/cm';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { type IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
+import {
+  exchangeAsSrqClient,
+  exchangeAsSrqServer,
+  PINGPONG_RC_ATTRIBUTES,
+  PINGPONG_TCP_PORT,
+  type PingpongDestination,
+} from 'rocev2/internal/stock-exchanges';
+import {
+  Access,
+  type CompletionQueue,
+  checkCompletion,
+  type MemoryRegion,
+  openDevice,
+  type QueuePair,
+  type RdmaDevice,
+  type SharedReceiveQueue,
+} from 'rocev2/internal/verbs';
 import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
-import { resolveHost } from '../resolve-host.js';
 
 const QUEUE_PAIRS_DEFAULT = 16;
 const QUEUE_PAIRS_MAX = 127;

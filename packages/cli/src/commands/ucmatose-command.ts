@@ -3,14 +3,11 @@
  * its messages on each, the client has all of them and answers with as many, and the server ends the connections.
  */
 
+import { type CliIo, linger, Output, watched } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CmConnection } from '../../cm/cm-connection.js';
-import type { ConnectionManager } from '../../cm/connection-manager.js';
-import type { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { type CliIo, Output } from '../output.js';
-import { linger, watched } from '../peer-watch.js';
+import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
+import { NS_PER_S, type RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import { addBothWaysOptions, type BothWaysOptions, reportBothWays } from '../rdma-cm/both-ways.js';
 import { acceptAll, addManyConnectionsOptions, connectTo, withManager } from '../rdma-cm/many-connections.js';
 import { MessageEnd } from '../rdma-cm/message-end.js';

@@ -3,22 +3,21 @@
  * sends its datagrams. The server receives all of them and answers each client with as many. Nothing is acknowledged or retransmitted.
  */
 
+import { type CliIo, CommandFailure, EXIT_FAILED, Output, watched, whileListening } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CmListener } from '../../cm/cm-listener.js';
-import type { ConnectionManager } from '../../cm/connection-manager.js';
-import type { DatagramRequest, DatagramService } from '../../cm/datagram-services.js';
-import { UDP_QKEY } from '../../cm/ip-addressing.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import { type CliIo, Output } from '../output.js';
-import { watched } from '../peer-watch.js';
+import {
+  type CmListener,
+  type ConnectionManager,
+  type DatagramRequest,
+  type DatagramService,
+  UDP_QKEY,
+} from 'rocev2/internal/cm';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import { addBothWaysOptions, type BothWaysOptions, type Outcome, reportBothWays } from '../rdma-cm/both-ways.js';
 import { DatagramEnd } from '../rdma-cm/datagram-end.js';
 import { DatagramPeers } from '../rdma-cm/datagram-peers.js';
 import { addManyConnectionsOptions, withManager } from '../rdma-cm/many-connections.js';
-import { whileListening } from '../rdma-cm/while-listening.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 
 const DEFAULT_PORT = 7174;

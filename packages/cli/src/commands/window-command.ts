@@ -1,14 +1,22 @@
 /** `rocev2 window`: the sliding-window memory pool against one request for memory a write. */
 
+import {
+  addNicOptions,
+  type CliIo,
+  CommandFailure,
+  choiceOption,
+  countOption,
+  durationOption,
+  EXIT_INTERRUPTED,
+  EXIT_VERIFICATION_FAILED,
+  type NicOptions,
+  Output,
+  optionWithDefault,
+  sizeOption,
+} from '@rocev2/command';
 import { type Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { formatBytes, formatRate } from '../../core/units.js';
-import { checkPool } from '../../window/block-memory.js';
-import { checkNagle } from '../../window/release-policy.js';
-import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { addNicOptions, type NicOptions } from '../nic-options.js';
-import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
+import { formatBytes, formatRate, RoceError } from 'rocev2/internal/core';
+import { checkNagle, checkPool } from 'rocev2/internal/window';
 import { runWindow } from '../window/experiment.js';
 import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
 

@@ -1,10 +1,8 @@
 /** Where a server of a disk in a cluster tells the manager that it is. */
 
-import { RoceError } from '../../core/errors.js';
-import { parseCount } from '../../core/units.js';
-import { placeText } from '../../extents/live/peer-connector.js';
-import type { IpAddress } from '../../packet/address.js';
-import { isStreamBackend } from './stream-backend.js';
+import { isStreamBackend, placeText } from '@rocev2/extents';
+import { parseCount, RoceError } from 'rocev2/internal/core';
+import type { IpAddress } from 'rocev2/internal/packet';
 
 /** `HOST` or `HOST:PORT` as others reach this server. */
 export interface Advertised {

@@ -1,15 +1,11 @@
 /** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
 
+import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
+import { NS_PER_US } from 'rocev2/internal/core';
+import { MemoryDevice } from 'rocev2/internal/disk';
+import { type FlowOptions, StorageServer } from 'rocev2/internal/storage-rpc';
+import { openDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { NS_PER_US } from '../../core/units.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
-import type { FlowOptions } from '../../storage-rpc/live/flow-options.js';
-import { StorageServer } from '../../storage-rpc/live/storage-server.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { nicOptionsShape } from '../nic-options.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
 
 const LOOPBACK = '127.0.0.1';
 

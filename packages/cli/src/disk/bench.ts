@@ -2,16 +2,24 @@
  * `rocev2 disk bench`: the same I/O over RDMA and over TCP on the same server, and on an NBD export beside them if asked for.
  */
 
-import { NS_PER_US } from '../../core/units.js';
-import { ChildService, whileAlive } from '../../processes/child-service.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import type { Output } from '../output.js';
-import { secureFlagsOf } from '../secure-options.js';
-import type { BenchRow, Contender } from './bench-run.js';
+import {
+  type BenchPlan,
+  type BenchRow,
+  ChildService,
+  CommandFailure,
+  type Contender,
+  EXIT_INTERRUPTED,
+  flowOf,
+  measureInTurns,
+  type Output,
+  printRows,
+  type RdmaOptions,
+  secureFlagsOf,
+  whileAlive,
+} from '@rocev2/command';
+import { NS_PER_US } from 'rocev2/internal/core';
+import { openBackend } from 'rocev2/internal/disk';
 import type { BenchServerService } from './bench-server-process.js';
-import { type BenchPlan, measureInTurns, printRows } from './bench-turns.js';
-import { flowOf, type RdmaOptions } from './rdma-options.js';
 import { ConnectedDisk } from './remote-disk.js';
 
 /** Transports to a storage server. */

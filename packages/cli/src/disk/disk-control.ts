@@ -6,11 +6,17 @@
 import { readdir } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
-import { RoceError } from '../../core/errors.js';
-import { checkControlDirectory, controlDirectoryPath } from '../../estats/control-directory.js';
-import { type ListeningServer, openControlSocket, send, sendJson } from '../../estats/control-socket.js';
-import { askProgram, removeIfDead } from '../../estats/program-client.js';
-import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import { askProgram, removeIfDead } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import {
+  checkControlDirectory,
+  controlDirectoryPath,
+  type ListeningServer,
+  openControlSocket,
+  send,
+  sendJson,
+} from 'rocev2/internal/estats';
+import type { StorageServer } from 'rocev2/internal/storage-rpc';
 import { parseDiskEntry } from './disk-entries.js';
 import type { DiskStore, ListedDisk } from './disk-store.js';
 

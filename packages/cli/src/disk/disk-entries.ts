@@ -1,14 +1,9 @@
 /** The disks of `rocev2 disk serve`: one without a name, or several with names, from options and from a file. */
 
+import { CommandFailure, EXIT_USAGE, plainWords, readJsonFile, size } from '@rocev2/command';
+import { parseCount, parseSizeBytes, RoceError } from 'rocev2/internal/core';
+import { checkDiskName, PROVISIONS } from 'rocev2/internal/disk';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { parseCount, parseSizeBytes } from '../../core/units.js';
-import { plainWords } from '../../schema/plain-words.js';
-import { size } from '../../schema/quantities.js';
-import { checkDiskName } from '../../storage-rpc/disk/disk-identity.js';
-import { PROVISIONS } from '../../storage-rpc/disk/open-files.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
-import { readJsonFile } from '../input-file.js';
 
 const count = z.number().int().positive();
 

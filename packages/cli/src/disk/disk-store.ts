@@ -1,14 +1,11 @@
 /** The named disks of a running `rocev2 disk serve`: opened, made, enlarged and taken away, and kept in the file that they came from. */
 
 import { open, rename } from 'node:fs/promises';
-import { RoceError } from '../../core/errors.js';
-import { whyUnwritable } from '../../core/file-errors.js';
-import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
-import type { NamedDisk } from '../../storage-rpc/sk/served-disk.js';
-import type { Output } from '../output.js';
-import type { SecureFlags } from '../secure-options.js';
+import type { Output, SecureFlags } from '@rocev2/command';
+import { type OwnDisk, openOwnDisk } from '@rocev2/nvme';
+import { RoceError, whyUnwritable } from 'rocev2/internal/core';
+import type { NamedDisk, StorageServer } from 'rocev2/internal/storage-rpc';
 import { advertisedAddress, checkPlace, type PlaceFlags } from './advertise.js';
-import { type OwnDisk, openOwnDisk } from './backend-options.js';
 import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
 import { limitsOf } from './limit-options.js';
 import { type DiskTelemetry, diskTelemetry } from './telemetry.js';

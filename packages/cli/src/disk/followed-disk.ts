@@ -1,15 +1,12 @@
 /** `--connect stream:NAME@MANAGER`: where a disk of a cluster is served is asked of the manager, now and whenever its server is gone or has lost it. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../core/errors.js';
-import type { DiskOwner } from '../../extents/index.js';
-import type { FindServer, ServerPlace } from '../../storage-rpc/live/whereabouts.js';
-import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
-import type { Output } from '../output.js';
-import { resolveHost } from '../resolve-host.js';
-import type { SecureFlags } from '../secure-options.js';
+import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
+import { type DiskOwner, openClusterOf, parseStreamBackend } from '@rocev2/extents';
+import { RoceError } from 'rocev2/internal/core';
+import { parseSocketAddress } from 'rocev2/internal/nbd';
+import type { FindServer, ServerPlace } from 'rocev2/internal/storage-rpc';
 import type { Transport } from './remote-disk.js';
-import { openClusterOf, parseStreamBackend } from './stream-backend.js';
 
 /** Between two questions while nobody serves the disk. */
 const RETRY_MS = 500;

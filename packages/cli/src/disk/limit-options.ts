@@ -1,8 +1,8 @@
 /** `--iops`, `--bandwidth` and `--memory`: what the clients of a disk may use together. */
 
+import { countOption, sizeOption } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { DiskLimit } from '../../storage-rpc/fair/rate-limit.js';
-import { countOption, sizeOption } from '../options.js';
+import type { DiskLimit } from 'rocev2/internal/disk';
 
 /** The options in the program's units. */
 export interface LimitFlags {

@@ -1,7 +1,7 @@
 /** `rocev2 disk create`, `resize`, `rm` and `ls`: the named disks of running storage servers of this user. */
 
-import { formatBytes } from '../../core/units.js';
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
+import { formatBytes } from 'rocev2/internal/core';
 import { changeDisks, chooseDiskServer, type DiskServer, findDiskServers } from './disk-control.js';
 import type { DiskEntry } from './disk-entries.js';
 

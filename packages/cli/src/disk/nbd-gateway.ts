@@ -1,18 +1,15 @@
 /** `rocev2 disk nbd`: serves one disk, ours or a storage server's, to NBD clients until Ctrl-C. */
 
-import { RoceError } from '../../core/errors.js';
-import { formatBytes, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import type { StorageClient } from '../../storage-rpc/live/storage-client.js';
-import { NbdServer } from '../../storage-rpc/nbd/server.js';
-import type { SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
-import { untilInterrupted } from '../interruption.js';
-import type { Output } from '../output.js';
-import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
+import { type Output, untilInterrupted } from '@rocev2/command';
+import { isStreamBackend } from '@rocev2/extents';
+import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
+import { nowNs } from 'rocev2/internal/driver';
+import { NbdServer, type SocketAddress } from 'rocev2/internal/nbd';
+import type { StorageClient } from 'rocev2/internal/storage-rpc';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
-import { isStreamBackend } from './stream-backend.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 import { type TlsFlags, tlsOf } from './tls-options.js';
 

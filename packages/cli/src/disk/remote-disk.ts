@@ -1,19 +1,21 @@
 /** A client of a storage server, as commands use it. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../core/errors.js';
-import { placeText } from '../../extents/live/peer-connector.js';
-import { StorageClient } from '../../storage-rpc/live/storage-client.js';
-import type { FindServer } from '../../storage-rpc/live/whereabouts.js';
-import type { DiskAccess } from '../../storage-rpc/sk/disk-lease.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { Output } from '../output.js';
-import { resolveHost } from '../resolve-host.js';
-import { secureFlagsOf, secureOf } from '../secure-options.js';
+import {
+  flowOf,
+  type Output,
+  openStorageDevice,
+  type RdmaOptions,
+  resolveHost,
+  secureFlagsOf,
+  secureOf,
+} from '@rocev2/command';
+import { isStreamBackend, placeText } from '@rocev2/extents';
+import { RoceError } from 'rocev2/internal/core';
+import { type DiskAccess, type FindServer, StorageClient } from 'rocev2/internal/storage-rpc';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { clientPort } from '../transfer/endpoint.js';
 import { type FollowedDisk, openFollowed } from './followed-disk.js';
-import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
-import { isStreamBackend } from './stream-backend.js';
 
 /** A server that cannot be reached is tried again after so long. */
 const RETRY_MS = 500;

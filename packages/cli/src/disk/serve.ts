@@ -1,21 +1,22 @@
 /** `rocev2 disk serve`: one disk, or several with names, for clients over RDMA and TCP until Ctrl-C. */
 
-import { RoceError } from '../../core/errors.js';
-import { formatBytes, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { StorageServer } from '../../storage-rpc/live/storage-server.js';
-import type { StorageServerOptions } from '../../storage-rpc/live/storage-server-options.js';
-import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
-import { untilInterrupted } from '../interruption.js';
-import type { Output } from '../output.js';
-import { secureFlagsOf } from '../secure-options.js';
+import {
+  flowOf,
+  type Output,
+  openStorageDevice,
+  type RdmaOptions,
+  secureFlagsOf,
+  untilInterrupted,
+} from '@rocev2/command';
+import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { describeDisk, StorageServer, type StorageServerOptions } from 'rocev2/internal/storage-rpc';
 import { type Advertised, advertisedAddress, checkPlace } from './advertise.js';
-import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
 import { serveDiskControl } from './disk-control.js';
 import { type DiskEntry, readDiskFile } from './disk-entries.js';
 import { DiskStore } from './disk-store.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
-import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk serve`. */

@@ -1,11 +1,9 @@
 /** Telemetry of disk programs: counts the requests of their disk, and serves the counts on the control socket. */
 
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs, wallMs } from '../../driver/system-clock.js';
-import { serveDocument } from '../../estats/control-socket.js';
-import type { DiskDocument } from '../../estats/disk-document.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { WatchedDisk } from '../../storage-rpc/disk/watched-disk.js';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { type BlockDevice, WatchedDisk } from 'rocev2/internal/disk';
+import { nowNs, wallMs } from 'rocev2/internal/driver';
+import { type DiskDocument, serveDocument } from 'rocev2/internal/estats';
 
 /** The present state of the program. */
 export type DiskFacts = Pick<

@@ -1,9 +1,9 @@
 /** Options of commands that serve NBD over TLS. */
 
+import { choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import type { NbdServerOptions } from '../../storage-rpc/nbd/server.js';
-import { choiceOption } from '../options.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { NbdServerOptions } from 'rocev2/internal/nbd';
 
 const POLICIES = ['required', 'optional'] as const;
 

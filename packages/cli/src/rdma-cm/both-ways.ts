@@ -1,10 +1,8 @@
 /** What `ucmatose` and `udaddy` have in common: so many messages of one size each way on each connection, and what is printed of them. */
 
+import { counted, type Output, rangeOption, sizeOption } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { IpAddress } from '../../packet/address.js';
-import { counted } from '../counted.js';
-import { rangeOption, sizeOption } from '../options.js';
-import type { Output } from '../output.js';
+import type { IpAddress } from 'rocev2/internal/packet';
 import type { ManyConnectionsOptions } from './many-connections.js';
 
 const DEFAULT_COUNT = 10;

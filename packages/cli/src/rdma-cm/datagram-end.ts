@@ -1,16 +1,16 @@
 /** A UD queue pair that sends and receives datagrams of one size, with the memory for them. Each has the sender's QPN as immediate data, as udaddy's have. */
 
-import { startDatagrams } from '../../cm/datagram-services.js';
-import type { Destination } from '../../cm/transport.js';
-import type { IpAddress } from '../../packet/address.js';
-import { senderInGrh } from '../../packet/grh.js';
-import { GRH_BYTES } from '../../packet/roce.js';
-import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
+import { type Destination, startDatagrams } from 'rocev2/internal/cm';
+import { GRH_BYTES, type IpAddress, senderInGrh } from 'rocev2/internal/packet';
+import {
+  Access,
+  type CompletionQueue,
+  checkCompletion,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 
 /** Depth of the send queue. */
 const SEND_DEPTH = 64;

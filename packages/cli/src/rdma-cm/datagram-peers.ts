@@ -1,6 +1,6 @@
 /** Counts the datagrams of each client of a server. A client is a queue pair of an address that has requested the service; others are ignored. */
 
-import type { IpAddress } from '../../packet/address.js';
+import type { IpAddress } from 'rocev2/internal/packet';
 import type { Arrival } from './datagram-end.js';
 
 /** Most addresses that are remembered; beyond that, the oldest is forgotten. Requests can be forged. */

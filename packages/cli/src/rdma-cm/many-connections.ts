@@ -1,18 +1,26 @@
 /** Several connections of RDMA CM at once, as `ucmatose`, `cmtime` and `udaddy` (rdma-core, librdmacm/examples) make them: options, device, both roles. */
 
+import {
+  addressOption,
+  CommandFailure,
+  EXIT_INTERRUPTED,
+  endingInTime,
+  localAddressTowards,
+  type Output,
+  portOption,
+  rangeOption,
+  whileListening,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import type { CmConnection } from '../../cm/cm-connection.js';
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import { acceptSideBySide, type Established, type SetUpEnd } from '../../cm/side-by-side.js';
-import type { IpAddress } from '../../packet/address.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import { endingInTime } from '../interruption.js';
-import { localAddressTowards } from '../local-address.js';
-import { addressOption, portOption, rangeOption } from '../options.js';
-import type { Output } from '../output.js';
-import { whileListening } from './while-listening.js';
+import {
+  acceptSideBySide,
+  type CmConnection,
+  ConnectionManager,
+  type Established,
+  type SetUpEnd,
+} from 'rocev2/internal/cm';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 
 const DEFAULT_PORT = 7471;
 const CONNECTIONS_MAX = 1024;

@@ -1,13 +1,16 @@
 /** One end of a connection that carries a number of SENDs each way: queue pair, completion queue, and the memory that all messages share. */
 
-import { initializeQp } from '../../cm/qp-parameters.js';
-import { RoceError } from '../../core/errors.js';
-import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
+import { initializeQp } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import {
+  Access,
+  type CompletionQueue,
+  checkCompletion,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 
 /** The messages of a run. */
 export interface Messages {

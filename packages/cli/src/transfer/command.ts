@@ -1,27 +1,35 @@
 /** Common parts of `rocev2 bw` and `rocev2 lat`: options, both roles, and the exit code. */
 
-import { Argument, type Command } from 'commander';
-import { WARM_UP_MS_MAX } from '../../cm/warm-up.js';
-import { RoceError } from '../../core/errors.js';
-import { chooseIo } from '../../driver/port-io.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { extensionOption } from '../extensions.js';
-import { frameOption } from '../frame-wire.js';
-import { endingWithFigures } from '../interruption.js';
-import { addNicOptions } from '../nic-options.js';
 import {
+  addNicOptions,
+  addRateControlOptions,
+  addRecoveryOptions,
   addressOption,
+  addSecureOptions,
   allowHostOption,
+  type CliIo,
+  CommandFailure,
   countOption,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_VERIFICATION_FAILED,
+  endingWithFigures,
+  extensionOption,
+  frameOption,
+  Output,
   portOrAnyOption,
+  type RateControlFlags,
   rangeOption,
+  rateControlOf,
+  recoveryOf,
+  resolveHost,
   secondsOption,
   secondsUpToOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
-import { resolveHost } from '../resolve-host.js';
-import { addSecureOptions } from '../secure-options.js';
+} from '@rocev2/command';
+import { Argument, type Command } from 'commander';
+import { WARM_UP_MS_MAX } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import { chooseIo } from 'rocev2/internal/driver';
 import { consistentOptions } from './consistent-options.js';
 import {
   connectToServer,
@@ -35,7 +43,6 @@ import { acceptedFlagsText, addPerftestFlags, perftestFlagNotes } from './flag-o
 import type { ToolName } from './flags.js';
 import { runPerftest } from './perftest.js';
 import { planOf } from './plan.js';
-import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { documentOf, expectLimits, printHead, resultOf, type TransferResult } from './result.js';
 import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
 import { beginRound, prepare, sizesOf } from './run.js';

@@ -1,8 +1,8 @@
 /** Options that must agree with each other: what perftest refuses is refused here, with what to do. */
 
+import { isSecured } from '@rocev2/command';
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { isSecured } from '../secure-options.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { TransferOptions } from './command.js';
 import type { TransferOp } from './endpoint.js';
 

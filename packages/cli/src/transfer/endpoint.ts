@@ -4,33 +4,45 @@
  */
 
 import { randomInt } from 'node:crypto';
+import {
+  type CliIo,
+  endingInTime,
+  type FrameWire,
+  frameDeviceOptions,
+  hostOfWire,
+  localAddressTowards,
+  type NicOptions,
+  type RecoveryFlags,
+  recoveryOf,
+  type SecureFlags,
+  secureOf,
+} from '@rocev2/command';
+import { rateControl } from '@rocev2/lab';
+import {
+  type Agreement,
+  type ControlChannel,
+  ControlListener,
+  channelSecurity,
+  dial,
+  exchangeAsClient,
+  exchangeAsServer,
+  qpTypeOf,
+  TRANSPORTS,
+  type TransportName,
+  warmUp,
+} from 'rocev2/internal/cm';
+import { NS_PER_MS, RoceError } from 'rocev2/internal/core';
+import { GRH_BYTES, IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
+import {
+  Access,
+  type CompletionQueue,
+  type MemoryRegion,
+  openDevice,
+  type ProtectionDomain,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { type ControlChannel, dial } from '../../cm/control-channel.js';
-import { ControlListener } from '../../cm/control-listener.js';
-import { type Agreement, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
-import { channelSecurity } from '../../cm/secure-channel.js';
-import { qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
-import { warmUp } from '../../cm/warm-up.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import { GRH_BYTES } from '../../packet/roce.js';
-import { rateControl } from '../../sim/scenario/schemes.js';
-import { Access } from '../../verbs/access.js';
-import type { CompletionQueue } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { openDevice } from '../../verbs/open-device.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js';
-import { endingInTime } from '../interruption.js';
-import { localAddressTowards } from '../local-address.js';
-import type { NicOptions } from '../nic-options.js';
-import type { CliIo } from '../output.js';
-import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
 import { Arrivals } from './arrivals.js';
 import { WaitingClients } from './waiting-clients.js';
 

@@ -1,7 +1,7 @@
 /** Makes options of a command from the table of perftest's flags, and says what became of those without effect here. */
 
 import { type Command, Option } from 'commander';
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import {
   ACCEPTED_FLAGS,
   isFor,

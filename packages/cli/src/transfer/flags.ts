@@ -12,7 +12,7 @@ import {
   positiveNumberOption,
   rangeOption,
   secondsOption,
-} from '../options.js';
+} from '@rocev2/command';
 import { TRANSFER_TRANSPORTS } from './transport.js';
 
 /** One of the two commands. */

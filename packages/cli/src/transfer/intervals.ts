@@ -1,6 +1,6 @@
 /** What a long run has moved in each interval of it. */
 
-import { NS_PER_S } from '../../core/units.js';
+import { NS_PER_S } from 'rocev2/internal/core';
 
 /** One interval. */
 export interface Interval {

@@ -1,9 +1,9 @@
 /** The queue pairs and the memory of a perftest run, connected. */
 
-import { qpTypeOf } from '../../cm/transport.js';
-import { refuseEchoes } from '../../dcqcn/schemes.js';
-import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
-import { Access } from '../../verbs/access.js';
+import { qpTypeOf } from 'rocev2/internal/cm';
+import { refuseEchoes } from 'rocev2/internal/dcqcn';
+import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
+import { Access } from 'rocev2/internal/verbs';
 import { Arrivals } from './arrivals.js';
 import { checkDatagramSize, grhBytes, RECEIVE_SGES, receiveDepth, type TransferPlan } from './endpoint.js';
 import type { Conversation } from './perftest.js';

@@ -5,24 +5,30 @@
 
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CmConnection } from '../../cm/cm-connection.js';
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import { ConnectionRejected } from '../../cm/connection-rejected.js';
-import { dialFixed } from '../../cm/fixed-channel.js';
-import { FixedListener } from '../../cm/fixed-listener.js';
-import { PERFTEST_FIRST_MESSAGE, PerftestExchange } from '../../cm/perftest-exchange.js';
-import type { PerftestKeys } from '../../cm/perftest-keys.js';
-import { QpWire, tcpWire } from '../../cm/perftest-wire.js';
-import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
-import { acceptSideBySide, type Established, type SetUpEnd } from '../../cm/side-by-side.js';
-import { connectQueuePair, type Destination, initializeQueuePair } from '../../cm/transport.js';
-import { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import type { Output } from '../output.js';
+import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
+import {
+  acceptSideBySide,
+  type CmConnection,
+  ConnectionManager,
+  ConnectionRejected,
+  connectQueuePair,
+  type Destination,
+  dialFixed,
+  type Established,
+  FixedListener,
+  initializeQueuePair,
+  REJ_INVALID_SERVICE_ID,
+  type SetUpEnd,
+} from 'rocev2/internal/cm';
+import { IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
+import {
+  PERFTEST_FIRST_MESSAGE,
+  PerftestExchange,
+  type PerftestKeys,
+  QpWire,
+  tcpWire,
+} from 'rocev2/internal/stock-exchanges';
+import type { MemoryRegion, QueuePair, RdmaDevice } from 'rocev2/internal/verbs';
 import type { TransferOptions } from './command.js';
 
 const MIN_RNR_TIMER = 12;

@@ -6,11 +6,10 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from '../../cm/perftest-exchange.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { SILENT_PROGRESS } from '../output.js';
+import { SILENT_PROGRESS } from '@rocev2/command';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from 'rocev2/internal/stock-exchanges';
 import type { TransferOptions } from './command.js';
 import type { TransferPlan } from './endpoint.js';
 import {

@@ -3,17 +3,21 @@
  * fill or check its buffers, so the data cannot be verified; only the sum of atomics is known.
  */
 
-import { PERFTEST_TOOLS, type PerftestExchange } from '../../cm/perftest-exchange.js';
-import { TRANSPORTS } from '../../cm/transport.js';
-import { RoceError } from '../../core/errors.js';
-import { ATOMIC_BYTES } from '../../packet/roce.js';
-import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { TransferDocument } from '../documents.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
-import { endingInTime, endingWithFigures } from '../interruption.js';
-import type { Output } from '../output.js';
+import {
+  CommandFailure,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  endingInTime,
+  endingWithFigures,
+  type Output,
+  type TransferDocument,
+} from '@rocev2/command';
+import { TRANSPORTS } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import { ATOMIC_BYTES } from 'rocev2/internal/packet';
+import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
+import { PERFTEST_TOOLS, type PerftestExchange } from 'rocev2/internal/stock-exchanges';
+import type { MemoryRegion, RdmaDevice } from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
 import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';

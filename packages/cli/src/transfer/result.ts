@@ -1,14 +1,11 @@
 /** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
 
-import type { Agreement } from '../../cm/exchange.js';
-import type { TransportName } from '../../cm/transport.js';
-import type { RateControlName } from '../../dcqcn/schemes.js';
-import { chooseIo } from '../../driver/port-io.js';
-import type { CounterName } from '../../ring/counters.js';
-import type { EngineName } from '../../verbs/open-device.js';
-import type { TransferDocument } from '../documents.js';
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import type { Column, Output } from '../output.js';
+import { type Column, CommandFailure, EXIT_FAILED, type Output, type TransferDocument } from '@rocev2/command';
+import type { Agreement, TransportName } from 'rocev2/internal/cm';
+import type { RateControlName } from 'rocev2/internal/dcqcn';
+import { chooseIo } from 'rocev2/internal/driver';
+import type { CounterName } from 'rocev2/internal/memory';
+import type { EngineName } from 'rocev2/internal/verbs';
 import type { TransferOptions } from './command.js';
 import type { Endpoint, Lane, TransferOp } from './endpoint.js';
 import { type Direction, figuresOf, type Measured } from './figures.js';

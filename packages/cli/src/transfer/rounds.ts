@@ -3,8 +3,7 @@
  * server measures as the client does, and tells it what it has done.
  */
 
-import { orInterrupted } from '../interruption.js';
-import { type Output, SILENT_PROGRESS } from '../output.js';
+import { type Output, orInterrupted, SILENT_PROGRESS } from '@rocev2/command';
 import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';
 import type { Endpoint } from './endpoint.js';

@@ -1,6 +1,6 @@
 /** Waiting by looking: the NIC is turned between two looks where that can be done, as a busy loop over `ibv_poll_cq` does. */
 
-import type { RdmaDevice } from '../../verbs/device.js';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** Turns, some hundred microseconds, until the event loop has a round: it brings Ctrl-C, timers and the control connection. */
 const TURNS_BETWEEN_ROUNDS = 1024;

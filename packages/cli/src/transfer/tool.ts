@@ -1,6 +1,6 @@
 /** How `bw` and `lat` do their parts of a test, whichever exchange connected it. */
 
-import { type CliIo, type Output, type Progress, SILENT_PROGRESS } from '../output.js';
+import { type CliIo, type Output, type Progress, SILENT_PROGRESS } from '@rocev2/command';
 import type { TransferOptions } from './command.js';
 import type { Endpoint } from './endpoint.js';
 import type { Interval } from './intervals.js';

@@ -1,9 +1,9 @@
 /** `--transport`: which queue pairs a transfer uses, and what each of them cannot do. */
 
+import { choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
-import { TRANSPORTS, type TransportName } from '../../cm/transport.js';
-import { RoceError } from '../../core/errors.js';
-import { choiceOption } from '../options.js';
+import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
 import type { TransferOptions } from './command.js';
 import { checkDatagramSize, type TransferOp } from './endpoint.js';
 

@@ -3,9 +3,8 @@
  * exactly.
  */
 
+import { crc32, RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { crc32 } from '../../core/crc32.js';
-import { RoceError } from '../../core/errors.js';
 import type { Endpoint, Lane } from './endpoint.js';
 import { measuredSchema } from './figures.js';
 import { ownOffset, settledArrivals } from './run.js';

@@ -1,7 +1,7 @@
 /** How long something has been waited for, as far as the process ran meanwhile. */
 
-import { NS_PER_MS } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
+import { NS_PER_MS } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 
 /**
  * At most so much counts from one look to the next. A process that stood still (stopped, swapped out, on a busy machine) has not looked at what came

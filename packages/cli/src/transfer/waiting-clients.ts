@@ -1,7 +1,7 @@
 /** Clients that have said hello, until the server has time for them. */
 
-import type { ControlChannel } from '../../cm/control-channel.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '@rocev2/command';
+import type { ControlChannel } from 'rocev2/internal/cm';
 
 /** A server of one client looks at so many candidates at most; more are told that it has enough. */
 const WAITING_MAX = 16;

@@ -1,17 +1,12 @@
 /** One end of the window experiment: a NIC on a UDP port that the system chooses, a queue pair deep enough for the pool, and a link over it. */
 
 import { randomInt } from 'node:crypto';
-import type { ControlChannel } from '../../cm/control-channel.js';
-import type { ExchangeOptions, exchangeAsClient } from '../../cm/exchange.js';
-import { initializeQp } from '../../cm/qp-parameters.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import { WindowLink, windowQueueDepths } from '../../window/window-link.js';
-import type { NicOptions } from '../nic-options.js';
+import type { NicOptions } from '@rocev2/command';
+import { type ControlChannel, type ExchangeOptions, type exchangeAsClient, initializeQp } from 'rocev2/internal/cm';
+import { PSN_COUNT } from 'rocev2/internal/packet';
+import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
+import { openDevice, type ProtectionDomain, type QueuePair, type RdmaDevice } from 'rocev2/internal/verbs';
+import { WindowLink, windowQueueDepths } from 'rocev2/internal/window';
 
 /** The addresses of both processes. */
 export const LOOPBACK = '127.0.0.1';

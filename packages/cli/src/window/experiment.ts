@@ -1,17 +1,11 @@
 /** One run of the window experiment: a server process, a client here, and a number of bytes written block by block. */
 
-import { dial } from '../../cm/control-channel.js';
-import { exchangeAsClient } from '../../cm/exchange.js';
-import { crc32 } from '../../core/crc32.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { ChildService, whileAlive } from '../../processes/child-service.js';
-import { Access } from '../../verbs/access.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { BlockRequester } from '../../window/alloc-per-write.js';
-import { PoolWriter } from '../../window/pool-writer.js';
-import type { NicOptions } from '../nic-options.js';
-import { fillPattern } from '../pattern.js';
+import { ChildService, fillPattern, type NicOptions, whileAlive } from '@rocev2/command';
+import { dial, exchangeAsClient } from 'rocev2/internal/cm';
+import { crc32, NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
+import { BlockRequester, PoolWriter } from 'rocev2/internal/window';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
 import type { WindowPolicy } from './policies.js';
 import type { WindowServerService } from './server-process.js';

@@ -1,6 +1,6 @@
 /** The policies that `rocev2 window` compares: the two ack policies of the pool, and the baseline without a pool. */
 
-import { POLICY_NAMES } from '../../window/release-policy.js';
+import { POLICY_NAMES } from 'rocev2/internal/window';
 
 /** Values of `--policy`. */
 export const WINDOW_POLICIES = [...POLICY_NAMES, 'baseline'] as const;

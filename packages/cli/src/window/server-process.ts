@@ -1,18 +1,11 @@
 /** The server of the window experiment as a process of its own: it empties blocks by computing their CRC, in the order of arrival. */
 
 import process from 'node:process';
+import { method, nicOptionsShape, serveParent } from '@rocev2/command';
+import { type ControlChannel, ControlListener, exchangeAsServer } from 'rocev2/internal/cm';
+import { crc32, RoceError } from 'rocev2/internal/core';
+import { BlockServer, NaglePolicy, NoDelayPolicy, PoolOwner } from 'rocev2/internal/window';
 import { z } from 'zod';
-import type { ControlChannel } from '../../cm/control-channel.js';
-import { ControlListener } from '../../cm/control-listener.js';
-import { exchangeAsServer } from '../../cm/exchange.js';
-import { crc32 } from '../../core/crc32.js';
-import { RoceError } from '../../core/errors.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import { BlockServer } from '../../window/alloc-per-write.js';
-import { PoolOwner } from '../../window/pool-owner.js';
-import { NaglePolicy, NoDelayPolicy } from '../../window/release-policy.js';
-import { nicOptionsShape } from '../nic-options.js';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
 import { WINDOW_POLICIES } from './policies.js';
 

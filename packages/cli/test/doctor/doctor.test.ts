@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../../src/capture/capture-reader.js';
-import type { Check } from '../../../src/cli/doctor/check.js';
-import { openDevice } from '../../../src/verbs/open-device.js';
-import { documentOf } from '../../support/documents.js';
-import { freeUdpPort } from '../../support/free-port.js';
+import { CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import { openDevice } from '../../../../src/verbs/open-device.js';
+import { documentOf } from '../../../../test/support/documents.js';
+import { freeUdpPort } from '../../../../test/support/free-port.js';
+import type { Check } from '../../../inspect/src/commands/doctor/check.js';
 import { serve } from '../both-sides.js';
 import { run } from '../run-in-process.js';
 

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Arrivals, ArrivedClasses } from '../../../src/cli/doctor/arrivals.js';
-import { judgeFailure } from '../../../src/cli/doctor/failed-endpoint.js';
+import type { Dump } from '../../../../src/verbs/estats/dump-log.js';
+import { createPair, type Pair, type PairOptions } from '../../../../test/support/pair.js';
+import type { Arrivals, ArrivedClasses } from '../../../inspect/src/commands/doctor/arrivals.js';
+import { judgeFailure } from '../../../inspect/src/commands/doctor/failed-endpoint.js';
 import {
   judgeDscp,
   judgeEcn,
@@ -12,13 +14,11 @@ import {
   judgePort,
   judgeRules,
   judgeService,
-} from '../../../src/cli/doctor/judgements.js';
-import { AnswerTally } from '../../../src/cli/doctor/path-probe.js';
-import { checkTimeout, retryArithmetic } from '../../../src/cli/doctor/retry-arithmetic.js';
-import { pingSizes, type ServiceReport } from '../../../src/cli/doctor/service-test.js';
-import type { Dump } from '../../../src/estats/dump-log.js';
-import { audited, golden } from '../../audit/golden.js';
-import { createPair, type Pair, type PairOptions } from '../../support/pair.js';
+} from '../../../inspect/src/commands/doctor/judgements.js';
+import { AnswerTally } from '../../../inspect/src/commands/doctor/path-probe.js';
+import { checkTimeout, retryArithmetic } from '../../../inspect/src/commands/doctor/retry-arithmetic.js';
+import { pingSizes, type ServiceReport } from '../../../inspect/src/commands/doctor/service-test.js';
+import { audited, golden } from '../../../inspect/test/audit/golden.js';
 
 describe('answers of RDMA CM', () => {
   const tallied = (ids: readonly number[], sent = 4) => {

@@ -5,9 +5,7 @@
 
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
-import { formatBytes, formatNs, NS_PER_S } from '../../core/units.js';
+import { formatBytes, formatNs, NS_PER_S, RoceError, SeededRandom } from 'rocev2/internal/core';
 import { choiceOption, countOption, durationOption, listOption, optionWithDefault, sizeOption } from '../options.js';
 import type { Column, Output } from '../output.js';
 import {

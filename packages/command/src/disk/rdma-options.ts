@@ -1,10 +1,9 @@
 /** Options of commands that reach disks over RDMA, and the device they ask for. */
 
 import type { Command } from 'commander';
-import type { IpAddress } from '../../packet/address.js';
-import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../../storage-rpc/live/flow-options.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from 'rocev2/internal/storage-rpc';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { extensionOption } from '../extensions.js';
 import { addIoNicOptions, type NicOptions } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';

@@ -7,8 +7,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { ERROR_CODES, RoceError, type RoceErrorCode } from '../core/errors.js';
-import { loadedExtensions } from '../driver/extensions.js';
+import { ERROR_CODES, RoceError, type RoceErrorCode } from 'rocev2/internal/core';
+import { loadedExtensions } from 'rocev2/internal/driver';
 import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } from './calls.js';
 
 const STDERR_LINES_SHOWN = 8;

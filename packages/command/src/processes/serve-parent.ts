@@ -3,9 +3,9 @@
  * even when the parent is killed.
  */
 
+import { RoceError } from 'rocev2/internal/core';
+import { loadExtensions } from 'rocev2/internal/driver';
 import type { z } from 'zod';
-import { RoceError } from '../core/errors.js';
-import { loadExtensions } from '../driver/extensions.js';
 import { plainWords } from '../schema/plain-words.js';
 import { type Answer, callSchema, type Service } from './calls.js';
 

@@ -1,9 +1,9 @@
 /** Which endpoints a command looks at: those of this user on this host, one of them, or one that serves HTTP somewhere else. */
 
-import { RoceError } from '../../core/errors.js';
-import type { EstatsSnapshot } from '../../estats/endpoint-document.js';
-import { askSnapshot, findPrograms, type ProgramTarget } from '../../estats/program-client.js';
-import { isMeant, type WatchedDocument } from '../../estats/watched.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { EstatsSnapshot } from 'rocev2/internal/estats';
+import { askSnapshot, findPrograms, type ProgramTarget } from './program-client.js';
+import { isMeant, type WatchedDocument } from './watched.js';
 
 /** Options of all `estats` commands. */
 export interface EndpointOptions {

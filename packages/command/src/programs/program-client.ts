@@ -3,9 +3,8 @@
 import { readdir, unlink } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import path from 'node:path';
-import { RoceError } from '../core/errors.js';
-import { checkControlDirectory, controlDirectoryPath } from './control-directory.js';
-import type { EstatsSnapshot } from './endpoint-document.js';
+import { RoceError } from 'rocev2/internal/core';
+import { checkControlDirectory, controlDirectoryPath, type EstatsSnapshot } from 'rocev2/internal/estats';
 import { parseWatched, type WatchedDocument } from './watched.js';
 
 const TIMEOUT_MS = 10_000;

@@ -1,7 +1,6 @@
 /** A server's listener of RDMA CM while a command works: Ctrl-C closes it, and so does the end of the work. */
 
-import type { CmListener, WaitingRequest } from '../../cm/cm-listener.js';
-import type { ConnectionManager } from '../../cm/connection-manager.js';
+import type { CmListener, ConnectionManager, WaitingRequest } from 'rocev2/internal/cm';
 import type { Output } from '../output.js';
 
 /** Says where `listener` listens and runs `work`. `work` hears of Ctrl-C through the listener: its `next` rejects with ERR_ROCE_CLOSED. */

@@ -1,7 +1,7 @@
 /** Fields that are text in a form of their own. */
 
+import { RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { RoceError } from '../core/errors.js';
 
 /** A schema of the text that `parse` accepts, as what it makes of it; what it refuses by a RoceError becomes an issue with that message. */
 export function parsedText<T>(parse: (text: string) => T) {

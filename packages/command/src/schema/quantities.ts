@@ -1,7 +1,7 @@
 /** Fields of files that have a unit: written as on the command line (`85us`, `40Gbps`, `64KiB`) or as a plain number of ns, bit/s or bytes. */
 
+import { parseDurationNs, parseRateBps, parseSizeBytes } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { parseOrIssue } from './parsed-text.js';
 
 function quantity(parse: (text: string) => number) {

@@ -1,7 +1,6 @@
 /** Parameters of schemes as people write them: numbers, or text with the unit that the end of the name says. */
 
-import { RoceError } from '../core/errors.js';
-import { parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
+import { parseDurationNs, parseRateBps, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 
 /** The parameters as numbers. Throws ERR_ROCE_MALFORMED for what cannot be read. */
 export function readParameters(written: Readonly<Record<string, unknown>>): Record<string, number> {

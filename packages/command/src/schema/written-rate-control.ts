@@ -1,9 +1,12 @@
 /** Rate controls as people write them, in scenario files and on command lines: numbers with units, and presets by name. */
 
-import { namesHint } from '../core/did-you-mean.js';
-import { RoceError } from '../core/errors.js';
-import { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
-import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
+import { namesHint, RoceError } from 'rocev2/internal/core';
+import {
+  DCQCN_PRESETS,
+  type DcqcnPresetName,
+  type RateControlOptions,
+  rateControlSettings,
+} from 'rocev2/internal/dcqcn';
 import { readParameters } from './written-parameters.js';
 
 /**

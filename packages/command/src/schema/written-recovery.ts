@@ -1,6 +1,6 @@
 /** Recovery schemes as people write them, in scenario files and on command lines: a name, and parameters as numbers with units. */
 
-import { type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
+import { type RecoveryOptions, recoverySettings } from 'rocev2/internal/retransmit';
 import { readParameters } from './written-parameters.js';
 
 /**

@@ -1,11 +1,16 @@
 /** `--cc`, `--rate` and `--cc-params`: the rate control of a transfer. */
 
 import type { Command } from 'commander';
-import { DCQCN_PRESETS } from '../../dcqcn/presets.js';
-import { type RateControlName, type RateControlOptions, rateControlNames, rateControls } from '../../dcqcn/schemes.js';
-import { readRateControl } from '../../schema/written-rate-control.js';
+import {
+  DCQCN_PRESETS,
+  type RateControlName,
+  type RateControlOptions,
+  rateControlNames,
+  rateControls,
+} from 'rocev2/internal/dcqcn';
 import { choiceOption, rateOption } from '../options.js';
 import { parameterPairs } from '../parameter-pairs.js';
+import { readRateControl } from '../schema/written-rate-control.js';
 
 const UNCONTROLLED = 'none';
 /** What `--rate` alone means. */

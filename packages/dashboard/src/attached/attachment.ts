@@ -3,11 +3,16 @@
  * what they say to the history. A program that is slow to answer delays nobody but itself.
  */
 
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { askDocument, controlSockets, type ProgramTarget, removeIfDead } from '../../estats/program-client.js';
-import { isMeant, type WatchedDocument } from '../../estats/watched.js';
+import {
+  askDocument,
+  controlSockets,
+  isMeant,
+  type ProgramTarget,
+  removeIfDead,
+  type WatchedDocument,
+} from '@rocev2/command';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import type { AttachedState } from '../messages/attached.js';
 import type { DashboardSource } from '../server.js';
 import { AttachedHistory, type Message } from './history.js';

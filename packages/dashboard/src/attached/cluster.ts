@@ -1,6 +1,6 @@
 /** A manager of a cluster of extents: nodes, extents by state, redundancy and repairs, space. Names and reasons come from other machines: they are cut to a bounded length. */
 
-import type { ClusterDocument } from '../../estats/cluster-document.js';
+import type { ClusterDocument } from '@rocev2/command';
 import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, sum } from './rates.js';

@@ -1,6 +1,6 @@
 /** A disk program: requests and bytes by operation, latency at the disk, connections and failovers. */
 
-import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
+import type { DiskDocument, DiskOp } from 'rocev2/internal/estats';
 import type { DiskDetail } from '../messages/attached.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';

@@ -1,12 +1,16 @@
 /** An endpoint: its connections, the stages of its latency and who owns it, its repairs. */
 
-import { formatNs } from '../../core/units.js';
-import { diagnose } from '../../estats/diagnosis.js';
-import type { EstatsSnapshot, QpRow } from '../../estats/endpoint-document.js';
-import { CONSECUTIVE_STAGES, stageLabel, stageText } from '../../estats/stages.js';
-import { COUNTER_NAMES, type CounterName } from '../../ring/counters.js';
-import type { QpCounterName } from '../../ring/telemetry-page.js';
-import { pauseFrames } from '../../switch/switch-counters.js';
+import { pauseFrames } from '@rocev2/lab';
+import { formatNs } from 'rocev2/internal/core';
+import {
+  CONSECUTIVE_STAGES,
+  diagnose,
+  type EstatsSnapshot,
+  type QpRow,
+  stageLabel,
+  stageText,
+} from 'rocev2/internal/estats';
+import { COUNTER_NAMES, type CounterName, type QpCounterName } from 'rocev2/internal/memory';
 import type { AttachedConnection, AttachedStages, EndpointDetail } from '../messages/attached.js';
 import { connectionName } from '../messages/connection-name.js';
 import { latencyRows } from './latency-rows.js';

@@ -1,6 +1,6 @@
 /** One program as it is followed: what it said last, the samples made of each two readings, and what happened since the events told of it. Pure. */
 
-import type { WatchedDocument } from '../../estats/watched.js';
+import type { WatchedDocument } from '@rocev2/command';
 import { appendBounded } from '../bounded-list.js';
 import type { AttachedProgram } from '../messages/attached.js';
 import { CLUSTER } from './cluster.js';

@@ -6,7 +6,7 @@
  * of the old one is compared with it.
  */
 
-import type { WatchedDocument } from '../../estats/watched.js';
+import type { WatchedDocument } from '@rocev2/command';
 import { appendBounded } from '../bounded-list.js';
 import type { AttachedEvent, AttachedMessages, AttachedState } from '../messages/attached.js';
 import { FollowedProgram } from './followed-program.js';

@@ -1,6 +1,6 @@
 /** Latency of a document as the page draws it. */
 
-import type { OpLatency } from '../../estats/op-latency-document.js';
+import type { OpLatency } from 'rocev2/internal/estats';
 import type { AttachedLatency } from '../messages/attached.js';
 
 /** One row an operation. */

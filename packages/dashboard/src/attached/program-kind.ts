@@ -1,6 +1,6 @@
 /** What the dashboard has to know of a kind of program; one file each has it. Pure: documents in, samples and words out. */
 
-import type { WatchedDocument } from '../../estats/watched.js';
+import type { WatchedDocument } from '@rocev2/command';
 import { withCount } from '../bounded-list.js';
 import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../messages/attached.js';
 import type { Change, Interval } from './rates.js';

@@ -2,24 +2,32 @@
 
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
+import {
+  addressOption,
+  allowHostOption,
+  type CliIo,
+  CommandFailure,
+  EXIT_FAILED,
+  EXIT_USAGE,
+  extensionOption,
+  Output,
+  orInterrupted,
+  portOption,
+  rangeOption,
+  readInputFile,
+} from '@rocev2/command';
+import { loadResult } from '@rocev2/lab';
 import type { Command } from 'commander';
-import { Attachment } from '../../dashboard/attached/attachment.js';
-import { QUEUE_PAIRS_MAX } from '../../dashboard/lab/endpoint.js';
-import { Lab } from '../../dashboard/lab/lab.js';
-import { captureSource, captureState } from '../../dashboard/ladder/source.js';
-import type { CaptureState } from '../../dashboard/messages/ladder.js';
-import { loadPageFiles } from '../../dashboard/page-files.js';
-import { recordingSource } from '../../dashboard/recording.js';
-import { type DashboardSource, openDashboardServer } from '../../dashboard/server.js';
-import type { IpAddress } from '../../packet/address.js';
-import { ROCE_UDP_PORT } from '../../port/datagram.js';
-import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from '../exit.js';
-import { extensionOption } from '../extensions.js';
-import { readInputFile } from '../input-file.js';
-import { orInterrupted } from '../interruption.js';
-import { addressOption, allowHostOption, portOption, rangeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { loadResult } from '../sim/load-result.js';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
+import { Attachment } from '../attached/attachment.js';
+import { QUEUE_PAIRS_MAX } from '../lab/endpoint.js';
+import { Lab } from '../lab/lab.js';
+import { captureSource, captureState } from '../ladder/source.js';
+import type { CaptureState } from '../messages/ladder.js';
+import { loadPageFiles } from '../page-files.js';
+import { recordingSource } from '../recording.js';
+import { type DashboardSource, openDashboardServer } from '../server.js';
 
 /** 128 bits: not to be guessed. */
 const TOKEN_BYTES = 16;

@@ -1,13 +1,12 @@
 /** `rocev2 estats`: looks into running endpoints. */
 
+import { type CliIo, choiceOption, countOption, durationOption, Output, optionWithDefault } from '@rocev2/command';
 import type { Command } from 'commander';
-import { STAGES } from '../../estats/stages.js';
-import { type DiagnoseOptions, diagnoseEndpoints } from '../estats/diagnose.js';
-import { type DumpOptions, dump } from '../estats/dump.js';
-import { type HistOptions, hist } from '../estats/hist.js';
-import { type TopOptions, top } from '../estats/top.js';
-import { choiceOption, countOption, durationOption, optionWithDefault } from '../options.js';
-import { type CliIo, Output } from '../output.js';
+import { STAGES } from 'rocev2/internal/estats';
+import { type DiagnoseOptions, diagnoseEndpoints } from './estats/diagnose.js';
+import { type DumpOptions, dump } from './estats/dump.js';
+import { type HistOptions, hist } from './estats/hist.js';
+import { type TopOptions, top } from './estats/top.js';
 
 /** Adds `rocev2 estats` to `program`. */
 export function register(program: Command, io: CliIo): void {

@@ -1,11 +1,10 @@
 /** {@link LabEndpoint} as a process of its own. */
 
+import { method, serveParent } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import type { RateControlOptions } from 'rocev2/internal/dcqcn';
+import type { RecoveryName } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import type { RateControlOptions } from '../../dcqcn/schemes.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
 import { LAB_OPS } from '../messages/lab.js';
 import { LabEndpoint } from './endpoint.js';
 

@@ -4,24 +4,21 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { ObservedPort } from '../../capture/observed-port.js';
-import { PacketRing, type RecordedPacket } from '../../capture/packet-ring.js';
-import { finiteOrNull } from '../../core/finite.js';
-import { InlineEngine } from '../../driver/inline-engine.js';
-import { openPort } from '../../driver/open-port.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { systemRandom } from '../../driver/system-random.js';
-import { Histogram, type HistogramBar } from '../../estats/histogram.js';
-import { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT, psnDiff } from '../../packet/psn.js';
-import { connectQueuePair, type PeerQueuePair } from '../../processes/connect-queue-pair.js';
-import type { CounterName } from '../../ring/counters.js';
-import { Access } from '../../verbs/access.js';
-import type { CompletionQueue } from '../../verbs/completion-queue.js';
-import { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
+import { connectQueuePair, type PeerQueuePair } from '@rocev2/lab';
+import { ObservedPort, PacketRing, type RecordedPacket } from 'rocev2/internal/capture';
+import { finiteOrNull } from 'rocev2/internal/core';
+import { InlineEngine, nowNs, openPort, systemRandom } from 'rocev2/internal/driver';
+import { Histogram, type HistogramBar } from 'rocev2/internal/estats';
+import type { CounterName } from 'rocev2/internal/memory';
+import { IpAddress, PSN_COUNT, psnDiff } from 'rocev2/internal/packet';
+import {
+  Access,
+  type CompletionQueue,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  RdmaDevice,
+} from 'rocev2/internal/verbs';
 import type { LabOp } from '../messages/lab.js';
 import type { PsnPosition } from './packet-story.js';
 

@@ -1,9 +1,9 @@
 /** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
 
-import { NS_PER_S } from '../../core/units.js';
-import type { LiveSwitchPortCounters } from '../../driver/linked-switch.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { CounterName } from '../../ring/counters.js';
+import type { LiveSwitchPortCounters } from '@rocev2/lab';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { CounterName } from 'rocev2/internal/memory';
 import { appendBounded, withCount } from '../bounded-list.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab.js';
 import type { EndpointSample } from './endpoint.js';

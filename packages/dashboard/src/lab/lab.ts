@@ -4,10 +4,10 @@
  * It is the experiment of `rocev2 livelock` without an end.
  */
 
-import { nowNs } from '../../driver/system-clock.js';
-import { ChildService, whileAlive } from '../../processes/child-service.js';
-import type { SwitchService } from '../../processes/switch-process.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { ChildService, whileAlive } from '@rocev2/command';
+import type { SwitchService } from '@rocev2/lab';
+import { nowNs } from 'rocev2/internal/driver';
+import type { RecoveryName } from 'rocev2/internal/retransmit';
 import type { LabMessages, LabPackets, LabSettings, LabState } from '../messages/lab.js';
 import type { DashboardSource } from '../server.js';
 import type { LabEndpointService } from './endpoint-process.js';

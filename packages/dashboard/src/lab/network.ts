@@ -1,7 +1,7 @@
 /** The networks of the lab: what stands between A and B, and how DCQCN is set for it. */
 
-import type { RateControlOptions } from '../../dcqcn/schemes.js';
-import type { SwitchConfig } from '../../switch/switch-config.js';
+import type { SwitchConfig } from '@rocev2/lab';
+import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import type { LabLink } from '../messages/lab.js';
 
 interface LabNetwork {

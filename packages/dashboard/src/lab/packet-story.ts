@@ -3,8 +3,7 @@
  * stretch around a loss is the one worth seeing.
  */
 
-import type { RecordedPacket } from '../../capture/packet-ring.js';
-import { SYNDROME_KIND_ACK, syndromeKind } from '../../packet/aeth.js';
+import type { RecordedPacket } from 'rocev2/internal/capture';
 import {
   HDR_AETH,
   OP_CNP,
@@ -13,9 +12,11 @@ import {
   OPCODES,
   opcodeName,
   PLACE_NONE,
-} from '../../packet/opcode.js';
-import { psnDiff } from '../../packet/psn.js';
-import { syndromeName } from '../../packet/view.js';
+  psnDiff,
+  SYNDROME_KIND_ACK,
+  syndromeKind,
+  syndromeName,
+} from 'rocev2/internal/packet';
 import type { LabPacket, LabPackets } from '../messages/lab.js';
 
 /** Packets of the story, and how many of them come before the loss. */

@@ -1,10 +1,10 @@
 /** What a page may ask the lab for. */
 
+import { plainWords } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import { rateControlNames } from 'rocev2/internal/dcqcn';
+import { recoveryNamesByWaste, recoverySchemes } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { rateControlNames } from '../../dcqcn/schemes.js';
-import { recoveryNamesByWaste, recoverySchemes } from '../../retransmit/schemes.js';
-import { plainWords } from '../../schema/plain-words.js';
 import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {

@@ -3,8 +3,7 @@
  * an acknowledgement has a PSN that the other direction has sent, and PSNs begin at random places.
  */
 
-import { OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
-import { psnAdd, psnDiff } from '../../packet/psn.js';
+import { OP_READ_RESPONSE, OPCODES, psnAdd, psnDiff } from 'rocev2/internal/packet';
 import type { Sighting } from './sighting.js';
 
 /** The smallest path MTU: an upper bound for the PSNs of a READ. */

@@ -1,7 +1,6 @@
 /** From packets that were seen, a ladder for each connection: who sent what to whom, what was lost, asked for again and sent again. */
 
-import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE } from '../../packet/opcode.js';
-import { psnAdd, psnDiff } from '../../packet/psn.js';
+import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
 import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
 import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
 import type { Sighting } from './sighting.js';

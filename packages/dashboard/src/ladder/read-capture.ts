@@ -1,9 +1,6 @@
 /** Packets of a pcapng or pcap file. What was sent again and what is missing is told by the tracker of flows that `rocev2 decode` uses. */
 
-import { CaptureReader } from '../../capture/capture-reader.js';
-import { decodeRoce } from '../../capture/decoded-packet.js';
-import { FlowTracker } from '../../capture/flow-tracker.js';
-import { udpOf } from '../../capture/udp-in-capture.js';
+import { CaptureReader, decodeRoce, FlowTracker, udpOf } from 'rocev2/internal/capture';
 import { SIGHTINGS_MAX, type Sighting, type Sightings } from './sighting.js';
 
 /** Takes the datagrams to this UDP port. Throws ERR_ROCE_IO for what is no capture. */

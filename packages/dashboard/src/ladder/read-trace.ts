@@ -1,9 +1,8 @@
 /** Packets of a `--trace`: what one endpoint sent and received, and what it, or a fault rule in front of it, dropped. */
 
-import { readTrace, type TraceRecord } from '../../capture/trace-reader.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { OP_ACK, OP_ATOMIC_ACK, OP_READ_REQUEST, OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
-import { psnDiff } from '../../packet/psn.js';
+import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
+import { NS_PER_MS } from 'rocev2/internal/core';
+import { OP_ACK, OP_ATOMIC_ACK, OP_READ_REQUEST, OP_READ_RESPONSE, OPCODES, psnDiff } from 'rocev2/internal/packet';
 import { opcodeOf, SIGHTINGS_MAX, type Sighting, type Sightings } from './sighting.js';
 
 const ENDPOINT = 'this endpoint';

@@ -1,6 +1,6 @@
 /** A packet as a capture or a trace has it: what ladders are made from. */
 
-import { OPCODES, opcodeName } from '../../packet/opcode.js';
+import { OPCODES, opcodeName } from 'rocev2/internal/packet';
 
 /** Files may be of any size; a page that can be read has no more packets than these. */
 export const SIGHTINGS_MAX = 20_000;

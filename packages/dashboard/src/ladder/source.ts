@@ -1,6 +1,6 @@
 /** The dashboard's source for a capture or a trace: a file that does not change. */
 
-import { isTrace } from '../../capture/trace-reader.js';
+import { isTrace } from 'rocev2/internal/capture';
 import type { CaptureState } from '../messages/ladder.js';
 import type { DashboardSource } from '../server.js';
 import { laddersOf } from './ladder.js';

@@ -1,6 +1,6 @@
 /** What the dashboard's server tells its page about a simulation that has been run. */
 
-import type { ScenarioResult } from '../../sim/scenario/result.js';
+import type { ScenarioResult } from '@rocev2/lab';
 
 /** `GET state`. */
 export interface RecordingState {

@@ -3,7 +3,7 @@
  * egress queue is a bar at its switch, as long as it is full, relative to its own fullest moment.
  */
 
-import type { ScenarioResult } from '../../sim/scenario/result.js';
+import type { ScenarioResult } from '@rocev2/lab';
 import { svgElement } from './dom.js';
 import { formatBytes, formatRate } from './format.js';
 import type { Moment } from './recording-view.js';

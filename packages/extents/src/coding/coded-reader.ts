@@ -4,10 +4,8 @@
  * reader at most, whatever it reads.
  */
 
-import type { Clock } from '../../core/clock.js';
-import { Permits } from '../../core/permits.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { type Clock, NS_PER_MS, Permits } from 'rocev2/internal/core';
 import { type CodedPlace, codeOf, type FragmentPlace, type Nodes } from '../messages.js';
 import { areBlocksIntact, BLOCK_BYTES } from '../record.js';
 import type { Combiner } from './combiner.js';

@@ -1,6 +1,6 @@
 /** Records of a coded extent, which are read out of its bytes as a node reads them out of a replica. */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import {
   areBlocksIntact,
   BLOCK_BYTES,

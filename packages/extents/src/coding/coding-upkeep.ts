@@ -3,7 +3,7 @@
  * anew. It plans; nodes move the data.
  */
 
-import { NS_PER_MS } from '../../core/units.js';
+import { NS_PER_MS } from 'rocev2/internal/core';
 import { type CodedRecord, type KnownExtent, REPLICAS } from '../catalogue.js';
 import type { StreamManager } from '../stream-manager.js';
 import { codedPlace, isDecodable } from './coded-place.js';

@@ -1,7 +1,7 @@
 /** What a node does with fragments: makes those of an extent that it has, holds its own, makes lost ones anew from others, and mends damaged ones. */
 
-import { crc32c } from '../../core/crc32c.js';
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
+import { crc32c } from 'rocev2/internal/core';
 import type { ExtentStore } from '../extent-store.js';
 import type { Manager, NodeMethods, NodePlace, Nodes } from '../messages.js';
 import { areBlocksIntact, BLOCK_BYTES, blockCrcs } from '../record.js';

@@ -1,6 +1,6 @@
 /** All fragments of one node, in files of its folder. */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import type { ExtentFiles } from '../extent-files.js';
 import { Fragment, type FragmentState } from './fragment.js';
 import { type FragmentId, type FragmentShape, fragmentKey } from './layout.js';

@@ -3,7 +3,7 @@
  * read back as a whole before it counts, and never changed after that, except that damaged blocks are replaced by the same bytes.
  */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import { DurableValue, SLOTS_BYTES } from '../durable-value.js';
 import type { ExtentFile } from '../extent-files.js';
 import { areBlocksIntact, BLOCK_BYTES } from '../record.js';

@@ -1,14 +1,10 @@
 /** The cluster that a command works with. */
 
-import { RoceError } from '../../core/errors.js';
-import { parseCount } from '../../core/units.js';
-import { type ExtentsClient, type ExtentTransport, openExtents } from '../../extents/index.js';
-import { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { localAddressTowards } from '../local-address.js';
-import type { NicOptions } from '../nic-options.js';
-import { resolveHost } from '../resolve-host.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
+import { parseCount, RoceError } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
+import { type ExtentsClient, type ExtentTransport, openExtents } from '../index.js';
 
 /** Default TCP port of a manager. */
 export const MANAGER_PORT = 18_528;

@@ -1,7 +1,7 @@
 /** What a command line says about the code of sealed extents. */
 
-import { NS_PER_MS } from '../../core/units.js';
-import { type CodeName, erasureCode } from '../../extents/coding/erasure-code.js';
+import { NS_PER_MS } from 'rocev2/internal/core';
+import { type CodeName, erasureCode } from '../coding/erasure-code.js';
 
 /** Options of commands that run a manager. */
 export interface CodeOptions {

@@ -1,8 +1,8 @@
 /** `rocev2 extents disk`: disks over streams. */
 
-import { formatBytes } from '../../core/units.js';
-import type { ListedStreamDisk } from '../../extents/index.js';
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
+import { formatBytes } from 'rocev2/internal/core';
+import type { ListedStreamDisk } from '../index.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
 import { checkNodes } from './streams.js';

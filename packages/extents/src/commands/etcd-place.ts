@@ -1,9 +1,9 @@
 /** `etcd:URL[,URL...][?ca=FILE&cert=FILE&key=FILE&user=NAME&password=FILE]`: where managers keep what they know, and what etcd wants of them. */
 
-import { RoceError } from '../../core/errors.js';
-import type { EtcdAccess } from '../../extents/live/etcd-access.js';
-import { isEtcdEndpoint } from '../../extents/live/etcd-gateway.js';
-import { readInputFile } from '../input-file.js';
+import { readInputFile } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import type { EtcdAccess } from '../live/etcd-access.js';
+import { isEtcdEndpoint } from '../live/etcd-gateway.js';
 
 /** An etcd as it is written. */
 export interface EtcdPlace {

@@ -1,11 +1,25 @@
 /** `rocev2 extents`: streams of records that survive nodes. */
 
+import {
+  addNicOptions,
+  addressOption,
+  addSecureOptions,
+  type CliIo,
+  choiceOption,
+  countOption,
+  durationOption,
+  Output,
+  optionWithDefault,
+  portOrAnyOption,
+  rangeOption,
+  sizeOption,
+  textOption,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { parseSizeBytes } from '../../core/units.js';
-import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
-import { type ClusterOptions, MANAGER_PORT, parseManagers } from '../extents/cluster.js';
+import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
+import { CODE_NAMES } from '../coding/erasure-code.js';
+import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
+import { type ClusterOptions, MANAGER_PORT, parseManagers } from './cluster.js';
 import {
   type CreateDiskOptions,
   runDiskClone,
@@ -13,27 +27,13 @@ import {
   runDiskList,
   runDiskRemove,
   runDiskSnapshot,
-} from '../extents/disks.js';
-import { parseEtcdPlace } from '../extents/etcd-place.js';
-import { type ManagerOptions, type NodeOptions, runManager, runNode } from '../extents/serve.js';
-import { runStatus, type StatusOptions } from '../extents/status.js';
-import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from '../extents/streams.js';
-import { addTelemetryOption } from '../extents/telemetry.js';
-import { runUp, type UpOptions } from '../extents/up.js';
-import { addNicOptions } from '../nic-options.js';
-import {
-  addressOption,
-  choiceOption,
-  countOption,
-  durationOption,
-  optionWithDefault,
-  portOrAnyOption,
-  rangeOption,
-  sizeOption,
-  textOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { addSecureOptions } from '../secure-options.js';
+} from './disks.js';
+import { parseEtcdPlace } from './etcd-place.js';
+import { type ManagerOptions, type NodeOptions, runManager, runNode } from './serve.js';
+import { runStatus, type StatusOptions } from './status.js';
+import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from './streams.js';
+import { addTelemetryOption } from './telemetry.js';
+import { runUp, type UpOptions } from './up.js';
 
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;

@@ -1,8 +1,8 @@
 /** The processes of a cluster on this machine: started one after another, started anew if that was asked for, and ended in order. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../core/errors.js';
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
 
 /** Before a process that has died is started anew. */
 const RESTART_MS = 1000;

@@ -1,15 +1,11 @@
 /** The manager of `rocev2 extents up` as a process of its own. */
 
+import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/index.js';
-import type { EtcdAccess } from '../../extents/live/etcd-access.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { nicOptionsShape } from '../nic-options.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+import { CODE_NAMES, type ManagerServer, serveManager } from '../index.js';
+import type { EtcdAccess } from '../live/etcd-access.js';
+import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
 import { serveClusterDocument } from './telemetry.js';
 
 let device: RdmaDevice | undefined;

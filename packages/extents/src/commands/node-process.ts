@@ -1,14 +1,10 @@
 /** A node of `rocev2 extents up` as a process of its own. */
 
+import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { type NodeServer, serveNode } from '../../extents/index.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { nicOptionsShape } from '../nic-options.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+import { type NodeServer, serveNode } from '../index.js';
+import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
 
 let device: RdmaDevice | undefined;
 let node: NodeServer | undefined;

@@ -1,9 +1,8 @@
 /** What a server of a disk in a cluster says when blocks of it cannot be read: its clients are told EIO, and no more. */
 
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { counted } from '../counted.js';
-import type { Output } from '../output.js';
+import { counted, type Output } from '@rocev2/command';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 
 /** A client that reads on would fill the screen. */
 const QUIET_NS = 10 * NS_PER_S;

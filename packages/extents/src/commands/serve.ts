@@ -1,9 +1,20 @@
 /** `rocev2 extents manager` and `node`: servers until Ctrl-C. */
 
-import { RoceError } from '../../core/errors.js';
-import { formatBytes, NS_PER_S } from '../../core/units.js';
-import { isLoopback } from '../../dgram-ext/udp-endpoint.js';
-import { nowNs } from '../../driver/system-clock.js';
+import {
+  counted,
+  localAddressTowards,
+  type NicOptions,
+  type Output,
+  orInterrupted,
+  type SecureFlags,
+  secureOf,
+  untilInterrupted,
+} from '@rocev2/command';
+import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { isLoopback } from 'rocev2/internal/dgram-ext';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
 import {
   type ExtentTransport,
   type NodeCounters,
@@ -11,15 +22,7 @@ import {
   type ServeManagerOptions,
   serveManager,
   serveNode,
-} from '../../extents/index.js';
-import type { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { counted } from '../counted.js';
-import { orInterrupted, untilInterrupted } from '../interruption.js';
-import { localAddressTowards } from '../local-address.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+} from '../index.js';
 import { type ManagerPlace, managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';

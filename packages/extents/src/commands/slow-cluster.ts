@@ -1,6 +1,6 @@
 /** What a command says while the cluster keeps it waiting: writes wait until enough nodes take data. */
 
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
 
 /** Longer than a manager takes to notice that a node is gone, and to open an extent elsewhere. */
 const PATIENCE_MS = 8000;

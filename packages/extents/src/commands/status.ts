@@ -1,11 +1,10 @@
 /** `rocev2 extents status`: nodes, streams and extents of a cluster. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatBytes } from '../../core/units.js';
-import { REPLICAS } from '../../extents/catalogue.js';
-import { type ClusterStatus, diskOf, type JournalUse } from '../../extents/index.js';
-import { counted } from '../counted.js';
-import type { Output } from '../output.js';
+import { counted, type Output } from '@rocev2/command';
+import { formatBytes } from 'rocev2/internal/core';
+import { REPLICAS } from '../catalogue.js';
+import { type ClusterStatus, diskOf, type JournalUse } from '../index.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { ownerText } from './disks.js';
 import { printStreams } from './streams.js';

@@ -2,23 +2,18 @@
 
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkOptions } from '../../core/arguments.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs, SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { StandingDisk } from '../../extents/disk/standing-disk.js';
-import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../../extents/index.js';
-import { EXTENT_TRANSPORTS } from '../../extents/live/peer-connector.js';
-import type { IpAddress } from '../../packet/address.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from '../extents/cluster.js';
-import { localAddressTowards } from '../local-address.js';
-import type { Output } from '../output.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
-import { backendParameters } from './backend-parameters.js';
-import type { OpenedDisk } from './nvme-backend.js';
+import { backendParameters, localAddressTowards, type Output, type SecureFlags, secureOf } from '@rocev2/command';
+import type { OpenedDisk } from '@rocev2/nvme';
+import { RpcError } from '@rocev2/rpc';
+import { checkOptions, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
+import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
+import { StandingDisk } from '../disk/standing-disk.js';
+import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../index.js';
+import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
+import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from './cluster.js';
 import { readFailureTeller } from './read-failures.js';
 
 /** A lease ends after 30 seconds without its owner. */

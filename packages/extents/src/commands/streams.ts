@@ -2,17 +2,12 @@
 
 import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { RoceError } from '../../core/errors.js';
-import { whyUnreadable } from '../../core/file-errors.js';
-import { formatBytes, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { REPLICAS } from '../../extents/catalogue.js';
-import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../../extents/index.js';
-import { codeOf } from '../../extents/messages.js';
-import { counted } from '../counted.js';
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import { endingInTime, orInterrupted } from '../interruption.js';
-import type { Output } from '../output.js';
+import { CommandFailure, counted, EXIT_FAILED, endingInTime, type Output, orInterrupted } from '@rocev2/command';
+import { formatBytes, NS_PER_S, RoceError, whyUnreadable } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { REPLICAS } from '../catalogue.js';
+import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../index.js';
+import { codeOf } from '../messages.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
 

@@ -1,14 +1,13 @@
 /** Telemetry of managers: the cluster as a document on the control socket, for `rocev2 dashboard --attach`. It is made when somebody asks, and otherwise costs nothing. */
 
+import type { ClusterDocument } from '@rocev2/command';
 import type { Command } from 'commander';
-import type { Clock } from '../../core/clock.js';
-import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
-import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
-import type { ClusterDocument } from '../../estats/cluster-document.js';
-import { serveDocument } from '../../estats/control-socket.js';
-import type { ClusterStatus, ManagerServer } from '../../extents/index.js';
-import { MANAGER_TIMING } from '../../extents/live/timing.js';
-import { isNotLeader, leaderIn } from '../../extents/not-leader.js';
+import { type Clock, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
+import { SYSTEM_CLOCK, wallMs } from 'rocev2/internal/driver';
+import { serveDocument } from 'rocev2/internal/estats';
+import type { ClusterStatus, ManagerServer } from '../index.js';
+import { MANAGER_TIMING } from '../live/timing.js';
+import { isNotLeader, leaderIn } from '../not-leader.js';
 
 /** A node that reports every half second has missed five reports then. */
 const SUSPECT_MS = MANAGER_TIMING.downMs / 2;

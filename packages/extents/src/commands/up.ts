@@ -2,18 +2,21 @@
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { makeFolder, removeIfEmpty, unusableFolder } from '../../driver/make-folder.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { ExtentTransport, ServeManagerOptions } from '../../extents/index.js';
-import type { IpAddress } from '../../packet/address.js';
-import { ChildService } from '../../processes/child-service.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import { orInterrupted, untilInterrupted } from '../interruption.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
+import {
+  ChildService,
+  CommandFailure,
+  EXIT_INTERRUPTED,
+  type NicOptions,
+  type Output,
+  orInterrupted,
+  type SecureFlags,
+  secureFlagsOf,
+  untilInterrupted,
+} from '@rocev2/command';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { makeFolder, nowNs, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import type { ExtentTransport, ServeManagerOptions } from '../index.js';
 import { MANAGER_PORT } from './cluster.js';
 import { type CodeOptions, codingOf, nodesFor } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';

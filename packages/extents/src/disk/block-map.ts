@@ -3,7 +3,7 @@
  * if one of their blocks has been written. The largest disk has 1 TiB, so that its map has at most 2 GiB.
  */
 
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { Location } from '../stream-writer.js';
 
 /** What the map knows the places of: the bytes under one CRC of a record. */

@@ -1,7 +1,7 @@
 /** Reads of a disk: the map says where blocks are, and any replica gives them, whose bytes are held against the CRCs that came with the write. */
 
-import { crc32c } from '../../core/crc32c.js';
-import { BlockDeviceError, type BlockExtent, EXTENTS_MAX } from '../../storage-rpc/disk/block-device.js';
+import { crc32c } from 'rocev2/internal/core';
+import { BlockDeviceError, type BlockExtent, EXTENTS_MAX } from 'rocev2/internal/disk';
 import { type BlockMap, DISK_BLOCK_BYTES, type MapRun, recordOf } from './block-map.js';
 import type { DiskParts } from './disk-parts.js';
 

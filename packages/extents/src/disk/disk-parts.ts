@@ -1,9 +1,7 @@
 /** What a disk is made of, and the two streams in which it lives. */
 
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import type { RandomSource } from '../../core/random.js';
-import type { BlockDeviceError } from '../../storage-rpc/disk/block-device.js';
+import { type Clock, type RandomSource, RoceError } from 'rocev2/internal/core';
+import type { BlockDeviceError } from 'rocev2/internal/disk';
 import type { ExtentReader, ReaderTiming } from '../extent-reader.js';
 import type { Manager, Nodes } from '../messages.js';
 import type { WriterTiming } from '../stream-writer.js';

@@ -1,9 +1,8 @@
 /** The disks of a cluster: made, listed, copied and deleted. */
 
-import { RoceError } from '../../core/errors.js';
-import type { RandomSource } from '../../core/random.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import { uuidText } from '../../storage-rpc/disk/disk-identity.js';
+import { RpcError } from '@rocev2/rpc';
+import { type RandomSource, RoceError } from 'rocev2/internal/core';
+import { uuidText } from 'rocev2/internal/disk';
 import { type ClusterStatus, codeOf } from '../messages.js';
 import { StreamWriter } from '../stream-writer.js';
 import { BlockMap, DISK_BLOCK_BYTES, DISK_BYTES_MAX } from './block-map.js';

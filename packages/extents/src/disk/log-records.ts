@@ -15,7 +15,7 @@
  * A moved block counts only where the block is still at the place that it was moved from: whoever wrote it meanwhile wrote something newer.
  */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import { blockCrcs } from '../record.js';
 import type { Location } from '../stream-writer.js';
 import { type BlockMap, DISK_BLOCK_BYTES, type Place, placeOf } from './block-map.js';

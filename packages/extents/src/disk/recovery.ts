@@ -3,7 +3,7 @@
  * the root on. Nobody needs to own the disk for that, so that a snapshot of a disk in use is made in the same way.
  */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import type { ExtentReader } from '../extent-reader.js';
 import type { ExtentPlace } from '../messages.js';
 import { BLOCK_BYTES, dataIn } from '../record.js';

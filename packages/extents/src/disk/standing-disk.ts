@@ -3,15 +3,14 @@
  * and read anew.
  */
 
-import { type Clock, pause } from '../../core/clock.js';
-import { NS_PER_MS } from '../../core/units.js';
+import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
 import {
   type BlockDevice,
   type BlockExtent,
+  type DiskIdentity,
   NotOwnerError,
   type WriteOptions,
-} from '../../storage-rpc/disk/block-device.js';
-import type { DiskIdentity } from '../../storage-rpc/disk/disk-identity.js';
+} from 'rocev2/internal/disk';
 import type { StreamDisk } from './stream-disk.js';
 
 /** What it is made of. */

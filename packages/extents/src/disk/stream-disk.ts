@@ -4,18 +4,18 @@
  * the CRCs that came with the write. One owner writes, by the lease of the log; a second one fences it.
  */
 
-import { RpcError } from '../../rpc/rpc-error.js';
+import { RpcError } from '@rocev2/rpc';
 import {
   type BlockDevice,
   BlockDeviceError,
   type BlockExtent,
   checkRange,
+  type DiskIdentity,
   isWholeBlocks,
   NotOwnerError,
+  RangeLock,
   type WriteOptions,
-} from '../../storage-rpc/disk/block-device.js';
-import type { DiskIdentity } from '../../storage-rpc/disk/disk-identity.js';
-import { RangeLock } from '../../storage-rpc/disk/range-lock.js';
+} from 'rocev2/internal/disk';
 import { codeOf } from '../messages.js';
 import { recordBytes } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';

@@ -1,12 +1,11 @@
 /** A program that appends to streams and reads them. */
 
 import { randomUUID } from 'node:crypto';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
-import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
-import { systemRandom } from '../../driver/system-random.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import type { BlockDeviceError } from '../../storage-rpc/disk/block-device.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { RpcError } from '@rocev2/rpc';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import type { BlockDeviceError } from 'rocev2/internal/disk';
+import { offerCrc32c, systemRandom } from 'rocev2/internal/driver';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import {
   copyDisk,
   createDisk,

@@ -5,9 +5,7 @@
 
 import { type IncomingMessage, Agent as PlainAgent, request as requestPlain } from 'node:http';
 import { request as requestSecure, Agent as SecureAgent } from 'node:https';
-import { type Clock, pause } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_MS } from '../../core/units.js';
+import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { type EtcdAccess, hintFor, tlsOf } from './etcd-access.js';
 
 /** Whether this says where a member is: `http://HOST:PORT`. */

@@ -3,8 +3,7 @@
  * happened, or happen yet; `LeaderMetadata` finds out.
  */
 
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
+import { type Clock, RoceError } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from '../metadata.js';
 import type { EtcdAccess } from './etcd-access.js';
 import { EtcdGateway } from './etcd-gateway.js';

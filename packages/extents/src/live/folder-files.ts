@@ -2,9 +2,9 @@
 
 import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RoceError } from '../../core/errors.js';
-import { makeFolder, removeIfEmpty, unusableFolder } from '../../driver/make-folder.js';
-import { lockFile } from '../../storage-rpc/disk/file-calls.js';
+import { RoceError } from 'rocev2/internal/core';
+import { lockFile } from 'rocev2/internal/disk';
+import { makeFolder, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
 /** Files in one folder. */

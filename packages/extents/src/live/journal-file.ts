@@ -1,11 +1,8 @@
 /** The journal of a node in a file of its own, or on a block device, which no other process has meanwhile. */
 
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises';
-import { RoceError } from '../../core/errors.js';
-import { whyUnwritable } from '../../core/file-errors.js';
-import { formatBytes } from '../../core/units.js';
-import { lockFile } from '../../storage-rpc/disk/file-calls.js';
-import { syncFolder } from '../../storage-rpc/disk/file-io.js';
+import { formatBytes, RoceError, whyUnwritable } from 'rocev2/internal/core';
+import { lockFile, syncFolder } from 'rocev2/internal/disk';
 import { HandleFile } from './folder-files.js';
 
 /** Bytes of a journal that is made. */

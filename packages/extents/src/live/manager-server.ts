@@ -1,10 +1,9 @@
 /** A stream manager on sockets, with its metadata in a folder; or one of several, with their metadata in etcd. */
 
 import { randomUUID } from 'node:crypto';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
-import { wallMs } from '../../driver/system-clock.js';
-import { systemRandom } from '../../driver/system-random.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { systemRandom, wallMs } from 'rocev2/internal/driver';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { Candidate } from '../candidate.js';
 import { Catalogue } from '../catalogue.js';
 import { CODE_NAMES, type CodeName } from '../coding/erasure-code.js';

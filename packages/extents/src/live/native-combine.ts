@@ -3,9 +3,9 @@
  * 16 to 64 bytes at a time with them.
  */
 
-import { RoceError } from '../../core/errors.js';
-import { koffiPackage, libC } from '../../dgram-ext/libc.js';
-import { cleanVectorState } from '../../driver/vector-state.js';
+import { RoceError } from 'rocev2/internal/core';
+import { koffiPackage, libC } from 'rocev2/internal/dgram-ext';
+import { cleanVectorState } from 'rocev2/internal/driver';
 import { type Combine, portableCombine } from '../coding/combiner.js';
 
 const LIBRARY = 'libisal.so.2';

@@ -1,9 +1,9 @@
 /** An extent node on sockets, with its extents in a folder. */
 
-import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
-import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { RpcError } from '@rocev2/rpc';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { offerCrc32c } from 'rocev2/internal/driver';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
 import { ExtentStore } from '../extent-store.js';
 import type { JournalUse } from '../journal.js';

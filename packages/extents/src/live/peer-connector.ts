@@ -1,15 +1,9 @@
 /** How a connection to a manager or node is made: over RDMA, and over TCP where that fails, or has failed a short time ago. */
 
-import { connectSocket } from '../../cm/connect-socket.js';
-import { connect } from '../../cm/listen-connect.js';
-import { channelSecurity, secureAsClient } from '../../cm/secure-channel.js';
-import { checkKind } from '../../core/arguments.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { Patience, WAIT_OPTIONS, waitForEvent } from '../../core/wait.js';
-import { connectRpc, type RpcClient, rpcOverStream, type Service } from '../../rpc/index.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
+import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
+import { checkKind, NS_PER_S, Patience, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { methodsOf, NODE_SERVICE } from './services.js';
 
 /**

@@ -3,12 +3,10 @@
  * next is TCP, and RDMA is tried again after a while.
  */
 
-import { UntrustedPeerError } from '../../cm/secure-channel.js';
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import type { Service } from '../../rpc/index.js';
-import { RpcError } from '../../rpc/rpc-error.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { RpcError, type Service } from '@rocev2/rpc';
+import { UntrustedPeerError } from 'rocev2/internal/cm';
+import { type Clock, RoceError } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { FollowingManager } from '../following-manager.js';
 import type { Manager, Nodes } from '../messages.js';
 import { DeviceConnector, type ExtentTransport, type PeerConnector, type PeerLink } from './peer-connector.js';

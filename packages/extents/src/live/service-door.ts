@@ -3,11 +3,9 @@
  * what protects the bytes, is the device's matter in both cases.
  */
 
-import { listen } from '../../cm/listen-connect.js';
-import type { Listener } from '../../cm/listener.js';
-import type { PlaceLimits } from '../../cm/places.js';
-import { type RpcServer, type Service, serveRpc } from '../../rpc/index.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { type RpcServer, type Service, serveRpc } from '@rocev2/rpc';
+import { type Listener, listen, type PlaceLimits } from 'rocev2/internal/cm';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
 import { type Handlers, StreamDoor } from './stream-door.js';
 

@@ -1,8 +1,6 @@
 /** The methods of nodes and managers as services of `rocev2/rpc`: what a request must look like before anybody acts on it. Records travel by READ. */
 
-import type { RpcClient } from '../../rpc/client.js';
-import { defineService, type Service } from '../../rpc/index.js';
-import { type Fields, isCount, shape } from '../../rpc/shape.js';
+import { defineService, type Fields, isCount, type RpcClient, type Service, shape } from '@rocev2/rpc';
 import { CODE_NAMES, erasureCode } from '../coding/erasure-code.js';
 import type { ManagerMethods, NodeMethods } from '../messages.js';
 

@@ -4,15 +4,18 @@
  */
 
 import type { Socket } from 'node:net';
-import { type PlaceLimits, Places } from '../../cm/places.js';
-import { channelSecurity, secureAsServer } from '../../cm/secure-channel.js';
-import { SilentPeers } from '../../cm/silent-peers.js';
-import { tcpAddress } from '../../cm/tcp-address.js';
-import { TcpListener } from '../../cm/tcp-listener.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { HEADER_BYTES } from '../../rpc/frame.js';
-import { type RpcServer, rpcOverStream, type Service, serveRpc } from '../../rpc/index.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { HEADER_BYTES, type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
+import {
+  channelSecurity,
+  type PlaceLimits,
+  Places,
+  SilentPeers,
+  secureAsServer,
+  TcpListener,
+  tcpAddress,
+} from 'rocev2/internal/cm';
+import { NS_PER_MS } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** Connections that have said who they are. */
 const LIMITS: PlaceLimits = { total: 1024, perAddress: 128 };

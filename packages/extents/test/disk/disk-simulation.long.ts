@@ -2,7 +2,7 @@
 
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
-import { ROUND, ROUNDS } from '../../support/rounds.js';
+import { ROUND, ROUNDS } from '../../../../test/support/rounds.js';
 import { runDiskSeed } from './run-disk-seed.js';
 
 const PER_ROUND = 60;

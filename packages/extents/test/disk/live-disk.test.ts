@@ -4,16 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { crc32c } from '../../../src/core/crc32c.js';
-import {
-  type ExtentsClient,
-  openExtents,
-  type StreamDisk,
-  serveManager,
-  serveNode,
-} from '../../../src/extents/index.js';
-import { openDevice } from '../../../src/verbs/open-device.js';
-import { eventually } from '../../support/eventually.js';
+import { crc32c } from '../../../../src/core/crc32c.js';
+import { openDevice } from '../../../../src/verbs/open-device.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { type ExtentsClient, openExtents, type StreamDisk, serveManager, serveNode } from '../../src/index.js';
 
 const MIB = 1 << 20;
 const SIZE = 8 * MIB;

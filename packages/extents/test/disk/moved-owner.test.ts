@@ -4,8 +4,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
-import { StandingDisk } from '../../../src/extents/disk/standing-disk.js';
+import { SYSTEM_CLOCK } from '../../../../src/driver/system-clock.js';
+import { WatchedDisk } from '../../../../src/storage-rpc/disk/watched-disk.js';
+import { StorageClient } from '../../../../src/storage-rpc/live/storage-client.js';
+import { StorageServer } from '../../../../src/storage-rpc/live/storage-server.js';
+import { type FindServer, Whereabouts } from '../../../../src/storage-rpc/live/whereabouts.js';
+import type { RdmaDevice } from '../../../../src/verbs/device.js';
+import { openDevice } from '../../../../src/verbs/open-device.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import type { RpcError } from '../../../rpc/src/rpc-error.js';
+import { StandingDisk } from '../../src/disk/standing-disk.js';
 import {
   type ExtentsClient,
   type ManagerServer,
@@ -13,15 +21,7 @@ import {
   type StreamDisk,
   serveManager,
   serveNode,
-} from '../../../src/extents/index.js';
-import type { RpcError } from '../../../src/rpc/rpc-error.js';
-import { WatchedDisk } from '../../../src/storage-rpc/disk/watched-disk.js';
-import { StorageClient } from '../../../src/storage-rpc/live/storage-client.js';
-import { StorageServer } from '../../../src/storage-rpc/live/storage-server.js';
-import { type FindServer, Whereabouts } from '../../../src/storage-rpc/live/whereabouts.js';
-import type { RdmaDevice } from '../../../src/verbs/device.js';
-import { openDevice } from '../../../src/verbs/open-device.js';
-import { eventually } from '../../support/eventually.js';
+} from '../../src/index.js';
 
 const MIB = 1 << 20;
 const BLOCK = 4096;

@@ -1,13 +1,13 @@
 /** Bugs for a disk to have, each of which loses or spoils data now and then. */
 
 import { vi } from 'vitest';
-import { Catalogue } from '../../../src/extents/catalogue.js';
-import { BlockMap } from '../../../src/extents/disk/block-map.js';
-import { Cleaner } from '../../../src/extents/disk/cleaner.js';
-import { MapStore } from '../../../src/extents/disk/map-store.js';
-import { StreamDisk } from '../../../src/extents/disk/stream-disk.js';
-import { Replica } from '../../../src/extents/replica.js';
-import type { Location } from '../../../src/extents/stream-writer.js';
+import { Catalogue } from '../../src/catalogue.js';
+import { BlockMap } from '../../src/disk/block-map.js';
+import { Cleaner } from '../../src/disk/cleaner.js';
+import { MapStore } from '../../src/disk/map-store.js';
+import { StreamDisk } from '../../src/disk/stream-disk.js';
+import { Replica } from '../../src/replica.js';
+import type { Location } from '../../src/stream-writer.js';
 
 export const PLANTED: Readonly<Record<string, () => void>> = {
   'acknowledges a write before it is durable': () => {

@@ -3,15 +3,15 @@
  * disks and the network fail. Then everything heals, and the disk, its snapshots and its clones are held against the models beside them.
  */
 
-import { type RandomSource, randomInt, randomUnit } from '../../../src/core/random.js';
-import { DISK_BLOCK_BYTES } from '../../../src/extents/disk/block-map.js';
-import type { DiskParts } from '../../../src/extents/disk/disk-parts.js';
-import { copyDisk, createDisk, openDisk, removeDisk } from '../../../src/extents/disk/disks.js';
-import type { StreamDisk } from '../../../src/extents/disk/stream-disk.js';
-import { ExtentReader } from '../../../src/extents/extent-reader.js';
-import type { Manager, Nodes } from '../../../src/extents/messages.js';
-import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
-import { settle } from '../../support/virtual-time.js';
+import { type RandomSource, randomInt, randomUnit } from '../../../../src/core/random.js';
+import { BlockDeviceError } from '../../../../src/storage-rpc/disk/block-device.js';
+import { settle } from '../../../../test/support/virtual-time.js';
+import { DISK_BLOCK_BYTES } from '../../src/disk/block-map.js';
+import type { DiskParts } from '../../src/disk/disk-parts.js';
+import { copyDisk, createDisk, openDisk, removeDisk } from '../../src/disk/disks.js';
+import type { StreamDisk } from '../../src/disk/stream-disk.js';
+import { ExtentReader } from '../../src/extent-reader.js';
+import type { Manager, Nodes } from '../../src/messages.js';
 import { Cluster, COMBINER, EXTENT_BYTES, READ_BYTES, TIMING } from '../cluster.js';
 import { FAULT_KINDS, Faults } from '../faults.js';
 import { isRedundant } from '../redundancy.js';

@@ -4,13 +4,13 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { DISK_BLOCK_BYTES } from '../../../src/extents/disk/block-map.js';
-import type { DiskParts } from '../../../src/extents/disk/disk-parts.js';
-import { copyDisk, createDisk, listDisks, openDisk, removeDisk } from '../../../src/extents/disk/disks.js';
-import { ExtentReader } from '../../../src/extents/extent-reader.js';
-import type { Manager } from '../../../src/extents/messages.js';
-import { RpcError } from '../../../src/rpc/rpc-error.js';
-import { settle } from '../../support/virtual-time.js';
+import { settle } from '../../../../test/support/virtual-time.js';
+import { RpcError } from '../../../rpc/src/rpc-error.js';
+import { DISK_BLOCK_BYTES } from '../../src/disk/block-map.js';
+import type { DiskParts } from '../../src/disk/disk-parts.js';
+import { copyDisk, createDisk, listDisks, openDisk, removeDisk } from '../../src/disk/disks.js';
+import { ExtentReader } from '../../src/extent-reader.js';
+import type { Manager } from '../../src/messages.js';
 import { Cluster, COMBINER, READ_BYTES, TIMING } from '../cluster.js';
 
 const BLOCKS = 24;

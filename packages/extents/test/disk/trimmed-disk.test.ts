@@ -1,8 +1,8 @@
 /** The space of a disk that is trimmed and then left alone, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
-import { createDisk, openDisk } from '../../../src/extents/disk/disks.js';
-import { until } from '../../support/virtual-time.js';
+import { until } from '../../../../test/support/virtual-time.js';
+import { createDisk, openDisk } from '../../src/disk/disks.js';
 import { Cluster, EXTENT_BYTES, TIMING } from '../cluster.js';
 
 const DISK_BYTES = 1 << 20;

@@ -1,8 +1,8 @@
 /** Reads of a disk that no node can answer, in virtual time. */
 
 import { expect, it } from 'vitest';
-import { createDisk, openDisk } from '../../../src/extents/disk/disks.js';
-import { until } from '../../support/virtual-time.js';
+import { until } from '../../../../test/support/virtual-time.js';
+import { createDisk, openDisk } from '../../src/disk/disks.js';
 import { Cluster, TIMING } from '../cluster.js';
 
 const BLOCK = 4096;

@@ -1,6 +1,6 @@
 /** A sequence diagram of messages between hosts. Time runs downwards; pauses are cut short, and say how long they are. */
 
-import { CHART_WIDTH, escapeXml, svgDocument } from '../../../src/plot/svg.js';
+import { CHART_WIDTH, escapeXml, svgDocument } from '../../../command/src/plot/svg.js';
 import type { Message } from './calls-in-capture.js';
 
 /** What one picture shows. */

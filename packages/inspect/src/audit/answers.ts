@@ -2,21 +2,19 @@
 
 import {
   NAK_PSN_SEQUENCE,
-  SYNDROME_KIND_ACK,
-  SYNDROME_KIND_NAK,
-  SYNDROME_KIND_RNR,
-  syndromeKind,
-} from '../packet/aeth.js';
-import {
   OP_ATOMIC_ACK,
   OP_READ_RESPONSE,
   PLACE_FIRST,
   PLACE_LAST,
   PLACE_MIDDLE,
   PLACE_ONLY,
-} from '../packet/opcode.js';
-import { psnDiff } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
+  psnDiff,
+  type RocePacket,
+  SYNDROME_KIND_ACK,
+  SYNDROME_KIND_NAK,
+  SYNDROME_KIND_RNR,
+  syndromeKind,
+} from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 import { isPathMtu } from './message-order.js';
 import type { ReadSpan } from './read-spans.js';

@@ -3,10 +3,8 @@
  * the capture does not show enough it says that, and never takes a hole of the capture for a fault of the peers.
  */
 
-import type { CapturedPacket } from '../capture/capture-reader.js';
-import { isPspOfRoce, PSP_HEADER_BYTES } from '../packet/psp.js';
-import { ICRC_BYTES } from '../packet/roce.js';
-import { UDP_BYTES } from '../packet/udp.js';
+import type { CapturedPacket } from 'rocev2/internal/capture';
+import { ICRC_BYTES, isPspOfRoce, PSP_HEADER_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { CaptureClock } from './capture-clock.js';
 import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';

@@ -1,7 +1,6 @@
 /** Stamps of a capture as numbers that count from its first packet. A difference of bigints would take memory for every packet. */
 
-import { U32 } from '../core/u64.js';
-import { LOW_HALF } from '../core/word-order.js';
+import { LOW_HALF, U32 } from 'rocev2/internal/core';
 
 const STAMP = new BigUint64Array(1);
 const HALVES = new Uint32Array(STAMP.buffer);

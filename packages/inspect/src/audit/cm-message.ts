@@ -1,6 +1,6 @@
 /** What an audit needs of the messages of connection management (IBTA vol. 1 §12.6, §13.4.3). Offsets count from the start of the MAD. */
 
-import { readU16, readU24, readU32 } from '../core/bytes.js';
+import { readU16, readU24, readU32 } from 'rocev2/internal/core';
 
 /** Length of every management datagram. */
 export const MAD_BYTES = 256;

@@ -3,9 +3,8 @@
  * fits the requests of exactly one other direction.
  */
 
-import { readU32, toHex } from '../core/bytes.js';
-import { IpAddress } from '../packet/address.js';
-import { OP_CNP, OP_TRIMMED } from '../packet/opcode.js';
+import { readU32, toHex } from 'rocev2/internal/core';
+import { IpAddress, OP_CNP, OP_TRIMMED } from 'rocev2/internal/packet';
 import {
   CM_REJ,
   CM_REP,

@@ -3,9 +3,7 @@
  * there is no limit (IBTA vol. 1 §9.7.7.2).
  */
 
-import { CREDIT_COUNT } from '../packet/aeth.js';
-import { OP_SEND, PLACE_FIRST, PLACE_ONLY } from '../packet/opcode.js';
-import type { RocePacket } from '../packet/roce.js';
+import { CREDIT_COUNT, OP_SEND, PLACE_FIRST, PLACE_ONLY, type RocePacket } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
 const CODE = 0x1f;

@@ -7,8 +7,8 @@
  * to send.
  */
 
-import { completeParameters } from '../core/parameters.js';
-import { REACTION_POINT_TABLE, ReactionPoint } from '../dcqcn/reaction-point.js';
+import { completeParameters } from 'rocev2/internal/core';
+import { REACTION_POINT_TABLE, ReactionPoint } from 'rocev2/internal/dcqcn';
 import type { RateRecord } from './rate-watch.js';
 
 /** Fewer do not tell: a cut and one recovery fit many parameters. */

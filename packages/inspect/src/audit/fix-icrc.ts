@@ -1,8 +1,7 @@
 /** Repairs the ICRC of captured packets: after addresses were replaced to make a capture anonymous, say. */
 
-import type { CapturedPacket } from '../capture/capture-reader.js';
-import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
-import { UDP_BYTES } from '../packet/udp.js';
+import type { CapturedPacket } from 'rocev2/internal/capture';
+import { BTH_BYTES, ICRC_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { carriedIcrc, computedIcrc, repairIcrc } from './packet-icrc.js';
 import { SEEN_UDP, Sighting } from './sighting.js';
 

@@ -1,7 +1,6 @@
 /** One direction to one queue pair: its path (rules 5, 6, 10), the requests in it, and the answers in it. */
 
-import { BTH_WAYS, WAYS_MAX } from '../packet/int-trailer.js';
-import { CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE } from '../packet/opcode.js';
+import { BTH_WAYS, CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE, WAYS_MAX } from 'rocev2/internal/packet';
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
 import type { Judge } from './judge.js';

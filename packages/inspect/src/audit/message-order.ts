@@ -3,9 +3,16 @@
  * follow each other without a hole.
  */
 
-import { OP_SEND, OP_WRITE, PLACE_FIRST, PLACE_LAST, PLACE_MIDDLE, PLACE_ONLY } from '../packet/opcode.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import type { RocePacket } from '../packet/roce.js';
+import {
+  OP_SEND,
+  OP_WRITE,
+  PATH_MTUS,
+  PLACE_FIRST,
+  PLACE_LAST,
+  PLACE_MIDDLE,
+  PLACE_ONLY,
+  type RocePacket,
+} from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
 const NO_MESSAGE = 0;

@@ -1,11 +1,7 @@
 /** The ICRC of a captured packet whose end is given: an IP or UDP length that is wrong does not hide it (annex A17.3.3). */
 
-import { readU16, writeU16 } from '../core/bytes.js';
-import { CRC32_RANGE_BYTES, crc32, crc32At, crc32Range, crc32Step } from '../core/crc32.js';
-import { trailerBytesOf } from '../packet/int-trailer.js';
-import { IPV4_BYTES } from '../packet/ipv4.js';
-import { ICRC_BYTES } from '../packet/roce.js';
-import { UDP_BYTES } from '../packet/udp.js';
+import { CRC32_RANGE_BYTES, crc32, crc32At, crc32Range, crc32Step, readU16, writeU16 } from 'rocev2/internal/core';
+import { ICRC_BYTES, IPV4_BYTES, trailerBytesOf, UDP_BYTES } from 'rocev2/internal/packet';
 
 const ONES = new Uint8Array(8).fill(0xff);
 /** CRC of what stands for the absent local route header. */

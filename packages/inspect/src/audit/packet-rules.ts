@@ -3,15 +3,31 @@
  * receiver would drop it goes no further, because it changes nothing at the receiver.
  */
 
-import { readU16 } from '../core/bytes.js';
-import { SYNDROME_KIND_NAK, SYNDROME_KIND_RESERVED, syndromeKind } from '../packet/aeth.js';
-import { addWords, finishChecksum } from '../packet/checksum.js';
-import { BTH_TRAILER, BTH_WAYS } from '../packet/int-trailer.js';
-import { IP_PROTOCOL_UDP } from '../packet/ipv4.js';
-import { HDR_AETH, HDR_RETH, OP_CNP, opcodeName, PLACE_FIRST, PLACE_MIDDLE } from '../packet/opcode.js';
-import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, type RocePacket } from '../packet/roce.js';
-import { UDP_BYTES } from '../packet/udp.js';
-import { syndromeName } from '../packet/view.js';
+import { readU16 } from 'rocev2/internal/core';
+import {
+  addWords,
+  BTH_BYTES,
+  BTH_TRAILER,
+  BTH_WAYS,
+  finishChecksum,
+  HDR_AETH,
+  HDR_RETH,
+  ICRC_BYTES,
+  IP_PROTOCOL_UDP,
+  OP_CNP,
+  opcodeName,
+  PARSE_OK,
+  PARSE_REASONS,
+  PLACE_FIRST,
+  PLACE_MIDDLE,
+  parseRoce,
+  type RocePacket,
+  SYNDROME_KIND_NAK,
+  SYNDROME_KIND_RESERVED,
+  syndromeKind,
+  syndromeName,
+  UDP_BYTES,
+} from 'rocev2/internal/packet';
 import type { Ledger } from './ledger.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import type { Sighting } from './sighting.js';

@@ -5,7 +5,7 @@
  * fault. To leave out the PSN that a NAK names, and to send what follows it again, is one, if the copy was not lost before the place of the capture.
  */
 
-import { PLACE_FIRST } from '../packet/opcode.js';
+import { PLACE_FIRST } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
 /** Packets in a row behind the missing one that are sent again without it. Copies that a network makes late do not come in such a row. */

@@ -10,12 +10,14 @@ import {
   NAK_INVALID_REQUEST,
   NAK_PSN_SEQUENCE,
   NAK_REMOTE_ACCESS,
+  OP_READ_REQUEST,
+  OP_WRITE,
+  PLACE_ONLY,
+  type RocePacket,
   SYNDROME_KIND_ACK,
   syndromeKind,
-} from '../packet/aeth.js';
-import { OP_READ_REQUEST, OP_WRITE, PLACE_ONLY } from '../packet/opcode.js';
-import type { RocePacket } from '../packet/roce.js';
-import { syndromeName } from '../packet/view.js';
+  syndromeName,
+} from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
 /** Requests of no bytes that are remembered. */

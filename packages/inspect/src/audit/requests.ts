@@ -12,9 +12,11 @@ import {
   OP_SEND,
   OP_WRITE,
   PLACE_ONLY,
-} from '../packet/opcode.js';
-import { PSN_HALF, psnAdd, psnDiff } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
+  PSN_HALF,
+  psnAdd,
+  psnDiff,
+  type RocePacket,
+} from 'rocev2/internal/packet';
 import { Credits } from './credits.js';
 import { Holes } from './holes.js';
 import type { Judge } from './judge.js';

@@ -6,7 +6,7 @@
  * do so, too, so that a violation needs a capture made at the requester.
  */
 
-import { RNR_TIMER_NS } from '../packet/aeth.js';
+import { RNR_TIMER_NS } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 import { leastNs, timeoutOfCode } from './stamps.js';
 

@@ -5,7 +5,7 @@
  * itself is certain, so the timer is judged by when the oldest packet was sent last.
  */
 
-import { RNR_TIMER_NS } from '../packet/aeth.js';
+import { RNR_TIMER_NS } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 import { RetryCounts } from './retry-counts.js';
 import { leastNs, mostNs, timeoutOfCode } from './stamps.js';

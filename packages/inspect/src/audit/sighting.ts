@@ -3,13 +3,9 @@
  * what the rules look for. One record is filled again for every packet.
  */
 
-import type { CapturedPacket } from '../capture/capture-reader.js';
-import { IN_TUNNEL, ipOffsetOf, NO_IP } from '../capture/link-layer.js';
-import { readU16 } from '../core/bytes.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
-import { IPV6_BYTES } from '../packet/ipv6.js';
-import { RocePacket } from '../packet/roce.js';
-import { UDP_BYTES } from '../packet/udp.js';
+import { type CapturedPacket, IN_TUNNEL, ipOffsetOf, NO_IP } from 'rocev2/internal/capture';
+import { readU16 } from 'rocev2/internal/core';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, IPV6_BYTES, RocePacket, UDP_BYTES } from 'rocev2/internal/packet';
 
 /** A UDP datagram; all fields of the sighting are valid. */
 export const SEEN_UDP = 0;

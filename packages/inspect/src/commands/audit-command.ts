@@ -1,27 +1,39 @@
 /** `rocev2 audit`: whether a capture keeps the specification, rule by rule. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  checkWritableBeside,
+  counted,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_USAGE,
+  EXIT_VERIFICATION_FAILED,
+  listOption,
+  Output,
+  optionWithDefault,
+  type Progress,
+  packageVersion,
+  portOption,
+  rangeOption,
+  SILENT_PROGRESS,
+  writeOutputFile,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { Audit, type AuditReport } from '../../audit/audit.js';
-import { ruleOf } from '../../audit/catalogue.js';
-import { IcrcRepair } from '../../audit/fix-icrc.js';
-import { junitReport } from '../../audit/junit.js';
-import { sarifReport } from '../../audit/sarif.js';
-import { CaptureCopy } from '../../capture/capture-copy.js';
-import type { CapturedPacket } from '../../capture/capture-reader.js';
-import { CaptureStream } from '../../capture/capture-stream.js';
-import { chooseCrc32 } from '../../driver/crc32/choice.js';
-import type { IpAddress } from '../../packet/address.js';
-import { printReport, printRule } from '../audit/audit-lines.js';
-import { ruleListOption } from '../audit/rule-list.js';
-import { printStories } from '../audit/story.js';
-import { counted } from '../counted.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { addressOption, listOption, optionWithDefault, portOption, rangeOption } from '../options.js';
-import { type CliIo, Output, type Progress, SILENT_PROGRESS } from '../output.js';
-import { checkWritableBeside, writeOutputFile } from '../output-file.js';
-import { packageVersion } from '../package-version.js';
-import { openedWords, ProtectedCapture } from '../protected-capture.js';
+import { CaptureCopy, type CapturedPacket, CaptureStream } from 'rocev2/internal/capture';
+import { chooseCrc32 } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { Audit, type AuditReport } from '../audit/audit.js';
+import { ruleOf } from '../audit/catalogue.js';
+import { IcrcRepair } from '../audit/fix-icrc.js';
+import { junitReport } from '../audit/junit.js';
+import { sarifReport } from '../audit/sarif.js';
+import { printReport, printRule } from './audit/audit-lines.js';
+import { ruleListOption } from './audit/rule-list.js';
+import { printStories } from './audit/story.js';
+import { openedWords, ProtectedCapture } from './protected-capture.js';
 
 /** Packets between two looks at Ctrl-C. */
 const PACKETS_PER_TURN = 4096;

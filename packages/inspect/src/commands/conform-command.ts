@@ -1,26 +1,27 @@
 /** `rocev2 conform`: plays a peer against a target, and judges what it answers by the rules of the specification. */
 
-import { type Command, Option } from 'commander';
-import { ruleOf } from '../../audit/catalogue.js';
-import { CASES } from '../../conform/cases.js';
-import { printAgent } from '../conform/agent.js';
-import { caseListOption } from '../conform/case-list.js';
-import { runMatrix } from '../conform/matrix.js';
-import { type ConformRunOptions, runConform } from '../conform/run.js';
-import { type ConformServeOptions, runConformServe } from '../conform/serve.js';
-import { CONFORM_PORT, VIAS } from '../conform/via.js';
-import { frameOption } from '../frame-wire.js';
-import { addNicOptions } from '../nic-options.js';
 import {
+  addNicOptions,
+  addRecoveryOptions,
   addressOption,
+  type CliIo,
   countOption,
+  frameOption,
   mtuOption,
+  Output,
   optionWithDefault,
   portOption,
   positiveDurationOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { addRecoveryOptions } from '../recovery-options.js';
+} from '@rocev2/command';
+import { type Command, Option } from 'commander';
+import { ruleOf } from '../audit/catalogue.js';
+import { CASES } from '../conform/cases.js';
+import { printAgent } from './conform/agent.js';
+import { caseListOption } from './conform/case-list.js';
+import { runMatrix } from './conform/matrix.js';
+import { type ConformRunOptions, runConform } from './conform/run.js';
+import { type ConformServeOptions, runConformServe } from './conform/serve.js';
+import { CONFORM_PORT, VIAS } from './conform/via.js';
 
 /** Adds `rocev2 conform` to `program`. */
 export function register(program: Command, io: CliIo): void {

@@ -1,22 +1,34 @@
 /** `rocev2 decode`: what is in a capture of RoCEv2 traffic, packet by packet and flow by flow. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type CliIo,
+  type Column,
+  CommandFailure,
+  counted,
+  countOption,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  Output,
+  portOption,
+  qpnOption,
+  readInputFile,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { CaptureReader } from '../../capture/capture-reader.js';
-import { type DecodedPacket, decodeRoce } from '../../capture/decoded-packet.js';
-import { type FlowSummary, FlowTracker } from '../../capture/flow-tracker.js';
-import { LINK_TYPES } from '../../capture/link-layer.js';
-import { isTrace } from '../../capture/trace-reader.js';
-import { udpOf } from '../../capture/udp-in-capture.js';
-import { ROCE_UDP_PORT } from '../../port/datagram.js';
-import { counted } from '../counted.js';
-import { PacketLines, sixDigits } from '../decode-lines.js';
-import { decodeTrace } from '../decode-trace.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
-import { readInputFile } from '../input-file.js';
-import { countOption, portOption, qpnOption } from '../options.js';
-import { type CliIo, type Column, Output } from '../output.js';
-import { openedWords, ProtectedCapture } from '../protected-capture.js';
+import {
+  CaptureReader,
+  type DecodedPacket,
+  decodeRoce,
+  type FlowSummary,
+  FlowTracker,
+  isTrace,
+  LINK_TYPES,
+  udpOf,
+} from 'rocev2/internal/capture';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
+import { PacketLines, sixDigits } from './decode-lines.js';
+import { decodeTrace } from './decode-trace.js';
+import { openedWords, ProtectedCapture } from './protected-capture.js';
 
 /** How many packets to take between looks at Ctrl-C and at a slow reader of stdout. */
 const PACKETS_PER_TURN = 512;

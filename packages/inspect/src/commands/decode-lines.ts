@@ -1,10 +1,9 @@
 /** The text output of `rocev2 decode`: one line per packet, with the events at it. */
 
-import type { DecodedBth, DecodedPacket, IcrcVerdict } from '../capture/decoded-packet.js';
-import type { FlowEvent } from '../capture/flow-tracker.js';
-import { RC_FETCH_ADD } from '../packet/opcode.js';
-import { ECN_CE } from '../port/datagram.js';
-import type { Output } from './output.js';
+import type { Output } from '@rocev2/command';
+import type { DecodedBth, DecodedPacket, FlowEvent, IcrcVerdict } from 'rocev2/internal/capture';
+import { RC_FETCH_ADD } from 'rocev2/internal/packet';
+import { ECN_CE } from 'rocev2/internal/port';
 
 type Colors = Output['colors'];
 

@@ -1,8 +1,8 @@
 /** `rocev2 decode` of a trace: one line per event, then how often each event happened. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { readTrace, type TraceRecord } from '../capture/trace-reader.js';
-import type { Output } from './output.js';
+import type { Output } from '@rocev2/command';
+import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
 
 const RECORDS_PER_TURN = 512;
 

@@ -1,17 +1,33 @@
 /** `rocev2 doctor HOST`: what is wrong between this host and another, as far as packets can tell. */
 
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  checkWritable,
+  countOption,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_NO_CONNECTION,
+  EXIT_USAGE,
+  type FrameFlags,
+  type FrameWire,
+  frameDeviceOptions,
+  frameOption,
+  localAddressTowards,
+  Output,
+  optionWithDefault,
+  portOption,
+  rangeOption,
+  resolveHost,
+  SIZE_MAX_BYTES,
+  SIZE_MIN_BYTES,
+  sizeOption,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { IpAddress } from '../../packet/address.js';
-import type { Check, CheckVerdict } from '../doctor/check.js';
-import { type Examination, examine } from '../doctor/examine.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NO_CONNECTION, EXIT_USAGE } from '../exit.js';
-import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
-import { localAddressTowards } from '../local-address.js';
-import { addressOption, countOption, optionWithDefault, portOption, rangeOption, sizeOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { checkWritable } from '../output-file.js';
-import { resolveHost } from '../resolve-host.js';
-import { SIZE_MAX_BYTES, SIZE_MIN_BYTES } from '../rping-end.js';
+import { IpAddress } from 'rocev2/internal/packet';
+import type { Check, CheckVerdict } from './doctor/check.js';
+import { type Examination, examine } from './doctor/examine.js';
 
 interface DoctorOptions {
   readonly port?: number;

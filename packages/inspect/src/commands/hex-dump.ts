@@ -1,6 +1,6 @@
 /** The bytes of a hex dump as people paste it: plain digits, or the output of tcpdump -x and -X, xxd, hexdump -C. */
 
-import { fromHex } from '../core/bytes.js';
+import { fromHex } from 'rocev2/internal/core';
 
 /** `12:34:56.789 IP ...`: what tcpdump prints above a dump. */
 const TCPDUMP_HEAD = /^\d\d:\d\d:\d\d/;

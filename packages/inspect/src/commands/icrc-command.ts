@@ -1,14 +1,11 @@
 /** `rocev2 icrc`: the ICRC of one packet, given in hex. */
 
 import { text as readText } from 'node:stream/consumers';
+import { type CliIo, CommandFailure, EXIT_FAILED, EXIT_VERIFICATION_FAILED, Output } from '@rocev2/command';
 import type { Command } from 'commander';
-import { readU16, toHex } from '../../core/bytes.js';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6 } from '../../packet/ethernet.js';
-import { icrcOfIpPacket } from '../../packet/icrc.js';
-import { ICRC_BYTES } from '../../packet/roce.js';
-import { CommandFailure, EXIT_FAILED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { bytesOfHexDump } from '../hex-dump.js';
-import { type CliIo, Output } from '../output.js';
+import { readU16, toHex } from 'rocev2/internal/core';
+import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICRC_BYTES, icrcOfIpPacket } from 'rocev2/internal/packet';
+import { bytesOfHexDump } from './hex-dump.js';
 
 interface IcrcOptions {
   readonly json?: true;

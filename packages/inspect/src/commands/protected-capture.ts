@@ -1,8 +1,8 @@
 /** Protected packets of a capture, opened for commands that read captures: what comes out is the packet as its engine made it. */
 
-import type { CapturedPacket } from '../capture/capture-reader.js';
-import { udpOf } from '../capture/udp-in-capture.js';
-import { RoceError } from '../core/errors.js';
+import { counted, readInputFile } from '@rocev2/command';
+import { type CapturedPacket, udpOf } from 'rocev2/internal/capture';
+import { RoceError } from 'rocev2/internal/core';
 import {
   isEmptyPsp,
   isPspOfRoce,
@@ -11,12 +11,10 @@ import {
   PSP_ICV_BYTES,
   PSP_OVERHEAD_BYTES,
   PSP_PREFIX_BYTES,
-} from '../packet/psp.js';
-import { UDP_BYTES, writeUdpLength } from '../packet/udp.js';
-import { parseKeyLog } from '../secure/key-log.js';
-import { KeyRing, RECORD_OPENED, RECORD_WITHOUT_KEY } from '../secure/key-ring.js';
-import { counted } from './counted.js';
-import { readInputFile } from './input-file.js';
+  UDP_BYTES,
+  writeUdpLength,
+} from 'rocev2/internal/packet';
+import { KeyRing, parseKeyLog, RECORD_OPENED, RECORD_WITHOUT_KEY } from 'rocev2/internal/secure';
 
 /** Protected packets of a capture, by what the keys made of them. */
 export interface OpenedPackets {

@@ -3,9 +3,8 @@
  * numbers of the connection: its PSNs, timers and limits.
  */
 
-import { toHex } from '../core/bytes.js';
-import { type RandomSource, randomInt } from '../core/random.js';
-import { PSN_MASK } from '../packet/psn.js';
+import { type RandomSource, randomInt, toHex } from 'rocev2/internal/core';
+import { PSN_MASK } from 'rocev2/internal/packet';
 import { Inbox } from './inbox.js';
 import type { Offer } from './offer.js';
 import { type Order, TESTER_MEMORY } from './order.js';

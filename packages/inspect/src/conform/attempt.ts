@@ -1,10 +1,7 @@
 /** Carries out the steps of one case on a connection of its own, and says what came that should not, or did not come. */
 
-import { REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
-import { pause } from '../core/clock.js';
-import { bigFromU64 } from '../core/u64.js';
-import { NS_PER_MS } from '../core/units.js';
-import { SYNDROME_KIND_ACK, SYNDROME_KIND_NAK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
+import { REJ_STALE_CONNECTION } from 'rocev2/internal/cm';
+import { bigFromU64, NS_PER_MS, pause } from 'rocev2/internal/core';
 import {
   HDR_AETH,
   OP_ACK,
@@ -15,9 +12,13 @@ import {
   PLACE_LAST,
   PLACE_MIDDLE,
   PLACE_ONLY,
-} from '../packet/opcode.js';
-import { psnDiff } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
+  psnDiff,
+  type RocePacket,
+  SYNDROME_KIND_ACK,
+  SYNDROME_KIND_NAK,
+  SYNDROME_KIND_RNR,
+  syndromeKind,
+} from 'rocev2/internal/packet';
 import type { Offer } from './offer.js';
 import { TESTER_MEMORY } from './order.js';
 import type { ConnectionTerms, Connector, PeerConnection } from './peer.js';

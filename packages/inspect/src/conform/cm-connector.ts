@@ -3,14 +3,19 @@
  * queue pair number that the REQ named.
  */
 
-import { encodeIpPrivateData, tcpServiceId } from '../cm/ip-addressing.js';
-import { ABOUT_REP } from '../cm/mad-sender.js';
-import { buildMad, type CmMad, type MessageFields, type MessageName } from '../cm/messages.js';
-import { pathMtuCode } from '../cm/qp-parameters.js';
-import { REJ_CONSUMER_DEFINED } from '../cm/reject-reason.js';
-import { randomInt } from '../core/random.js';
-import { NS_PER_MS } from '../core/units.js';
-import { PSN_MASK } from '../packet/psn.js';
+import {
+  ABOUT_REP,
+  buildMad,
+  type CmMad,
+  encodeIpPrivateData,
+  type MessageFields,
+  type MessageName,
+  pathMtuCode,
+  REJ_CONSUMER_DEFINED,
+  tcpServiceId,
+} from 'rocev2/internal/cm';
+import { NS_PER_MS, randomInt } from 'rocev2/internal/core';
+import { PSN_MASK } from 'rocev2/internal/packet';
 import { Inbox } from './inbox.js';
 import type { Management } from './management.js';
 import { type Offer, parseOffer } from './offer.js';

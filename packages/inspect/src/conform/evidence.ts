@@ -1,9 +1,7 @@
 /** The packets of a run, numbered as in its capture, and cut into the parts that the verdicts rest on. */
 
-import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
-import type { PacketSink } from '../capture/pcapng-file.js';
-import { type CapturedDatagram, udpOf } from '../capture/udp-in-capture.js';
-import { fromHex, toHex } from '../core/bytes.js';
+import { type CapturedDatagram, LINKTYPE_RAW, type PacketSink, udpOf } from 'rocev2/internal/capture';
+import { fromHex, toHex } from 'rocev2/internal/core';
 
 /** A packet that the tester sent or received. */
 export interface EvidencePacket {

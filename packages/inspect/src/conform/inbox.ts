@@ -1,6 +1,6 @@
 /** What has arrived and nobody has looked at yet, in the order of arrival. */
 
-import type { Clock } from '../core/clock.js';
+import type { Clock } from 'rocev2/internal/core';
 
 /** A queue with one reader, who waits no longer than a deadline. */
 export class Inbox<T> {

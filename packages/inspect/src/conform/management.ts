@@ -1,10 +1,8 @@
 /** The management datagrams between a tester and its target: messages of RDMA CM, by communication ID. */
 
-import { buildMad, type CmMad, parseMad } from '../cm/messages.js';
-import { type RandomSource, randomInt } from '../core/random.js';
-import { UD_SEND_ONLY } from '../packet/opcode.js';
-import { PSN_MASK } from '../packet/psn.js';
-import { emitRoce } from '../packet/roce.js';
+import { buildMad, type CmMad, parseMad } from 'rocev2/internal/cm';
+import { type RandomSource, randomInt } from 'rocev2/internal/core';
+import { emitRoce, PSN_MASK, UD_SEND_ONLY } from 'rocev2/internal/packet';
 import type { TestWire } from './wire.js';
 
 const GSI_QPN = 1;

@@ -3,10 +3,9 @@
  * one queue pair and ends, so the peer runs it in a loop.
  */
 
-import type { PerftestExchange } from '../cm/perftest-exchange.js';
-import { RoceError } from '../core/errors.js';
-import { type RandomSource, randomInt } from '../core/random.js';
-import { PSN_MASK } from '../packet/psn.js';
+import { type RandomSource, RoceError, randomInt } from 'rocev2/internal/core';
+import { PSN_MASK } from 'rocev2/internal/packet';
+import type { PerftestExchange } from 'rocev2/internal/stock-exchanges';
 import { Inbox } from './inbox.js';
 import type { Offer } from './offer.js';
 import { TESTER_MEMORY } from './order.js';

@@ -1,9 +1,7 @@
 /** The bytes of the packets of a test case, BTH to pad: requests, and answers to those of the target. */
 
-import { highOfBig, lowOfBig } from '../core/u64.js';
-import { SYNDROME_ACK } from '../packet/aeth.js';
-import { psnAdd } from '../packet/psn.js';
-import { emitRoce } from '../packet/roce.js';
+import { highOfBig, lowOfBig } from 'rocev2/internal/core';
+import { emitRoce, psnAdd, SYNDROME_ACK } from 'rocev2/internal/packet';
 import type { Offer } from './offer.js';
 import { type AnswerPacket, pattern, type RequestPacket } from './step.js';
 

@@ -1,7 +1,7 @@
 /** Runs one case once: a connection of its own, and its steps. */
 
-import { REJ_INVALID_SERVICE_ID } from '../cm/reject-reason.js';
-import { OP_READ_REQUEST, OPCODES } from '../packet/opcode.js';
+import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
+import { OP_READ_REQUEST, OPCODES } from 'rocev2/internal/packet';
 import { Attempt, Broken } from './attempt.js';
 import type { ConnectionTerms, ConnectOutcome, Connector } from './peer.js';
 import type { CaseTerms, Step, TestCase } from './step.js';

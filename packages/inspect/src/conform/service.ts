@@ -3,16 +3,16 @@
  * for, and does nothing else. What it does with packets is what its NIC does.
  */
 
-import type { CmConnection } from '../cm/cm-connection.js';
-import type { CmListener } from '../cm/cm-listener.js';
-import type { CmRequest } from '../cm/cm-request.js';
-import { NS_PER_S } from '../core/units.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/schemes.js';
-import { Access } from '../verbs/access.js';
-import type { RdmaDevice } from '../verbs/device.js';
-import type { MemoryRegion } from '../verbs/memory-region.js';
-import type { ProtectionDomain } from '../verbs/protection-domain.js';
-import type { QueuePair } from '../verbs/queue-pair.js';
+import type { CmConnection, CmListener, CmRequest } from 'rocev2/internal/cm';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { type RecoveryOptions, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
+import {
+  Access,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 import { encodeOffer } from './offer.js';
 import { type ParsedWish, parseWish } from './order.js';
 

@@ -5,11 +5,11 @@ import {
   NAK_PSN_SEQUENCE,
   NAK_REMOTE_ACCESS,
   NAK_REMOTE_OPERATION,
+  OPCODES,
   SYNDROME_KIND_NAK,
   SYNDROME_KIND_RNR,
   syndromeKind,
-} from '../packet/aeth.js';
-import { OPCODES } from '../packet/opcode.js';
+} from 'rocev2/internal/packet';
 import type { Answer, AnswerPacket, DueRequest, RequestPacket, Step } from './step.js';
 
 const NAK_NAMES: ReadonlyMap<number, string> = new Map([

@@ -1,8 +1,12 @@
 /** What a test case consists of: packets that are sent, and what has to come back. Steps are data; `run-case.ts` carries them out. */
 
-import { NAK_INVALID_REQUEST, NAK_PSN_SEQUENCE, NAK_REMOTE_ACCESS } from '../packet/aeth.js';
-import { RC_ACK } from '../packet/opcode.js';
-import type { RoceFields } from '../packet/roce.js';
+import {
+  NAK_INVALID_REQUEST,
+  NAK_PSN_SEQUENCE,
+  NAK_REMOTE_ACCESS,
+  RC_ACK,
+  type RoceFields,
+} from 'rocev2/internal/packet';
 import type { Offer } from './offer.js';
 import type { ConnectionTerms } from './peer.js';
 import type { Mishaps } from './wire.js';

@@ -1,8 +1,8 @@
 /** A run of test cases against one target, and what it says rule by rule. */
 
+import { NS_PER_MS } from 'rocev2/internal/core';
 import { ruleOf } from '../audit/catalogue.js';
 import type { Severity } from '../audit/rule.js';
-import { NS_PER_MS } from '../core/units.js';
 import type { Evidence, EvidencePacket } from './evidence.js';
 import { type AttemptLimits, type AttemptOutcome, type CaseParts, lackOf, runCase } from './run-case.js';
 import type { CaseTerms, Step, TestCase } from './step.js';

@@ -3,11 +3,19 @@
  * between them: a tester has to send what no NIC would.
  */
 
-import type { Clock } from '../core/clock.js';
-import type { IpAddress } from '../packet/address.js';
-import { checkIcrc, ICRC_BAD, IcrcFlow, sealIcrc } from '../packet/icrc.js';
-import { ICRC_BYTES, PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
-import { type Port, ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
+import type { Clock } from 'rocev2/internal/core';
+import {
+  checkIcrc,
+  ICRC_BAD,
+  ICRC_BYTES,
+  IcrcFlow,
+  type IpAddress,
+  PARSE_OK,
+  parseRoce,
+  RocePacket,
+  sealIcrc,
+} from 'rocev2/internal/packet';
+import { type Port, ROCE_UDP_PORT, type RxDatagram } from 'rocev2/internal/port';
 
 /** Between two tries to send while the port has no room. */
 const RETRY_NS = 1_000_000;

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'vitest';
+import { CaptureStream } from '../../../../src/port/capture/capture-stream.js';
+import { Output } from '../../../command/src/output.js';
 import { Audit, type AuditReport } from '../../src/audit/audit.js';
 import type { Finding } from '../../src/audit/ledger.js';
-import { CaptureStream } from '../../src/capture/capture-stream.js';
-import { printStories } from '../../src/cli/audit/story.js';
-import { Output } from '../../src/cli/output.js';
+import { printStories } from '../../src/commands/audit/story.js';
 
 const ROCE_PORT = 4791;
 

@@ -1,12 +1,12 @@
 /** Captures written by hand: who says what, packet by packet, 1 ms apart, with right ICRCs. */
 
-import type { CapturedPacket } from '../../src/capture/capture-reader.js';
-import { writeU24, writeU32 } from '../../src/core/bytes.js';
-import { IpAddress } from '../../src/packet/address.js';
-import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { UD_SEND_ONLY } from '../../src/packet/opcode.js';
-import { emitRoce, type RoceFields } from '../../src/packet/roce.js';
-import { capturedDatagram } from '../support/captured.js';
+import { writeU24, writeU32 } from '../../../../src/core/bytes.js';
+import { IpAddress } from '../../../../src/packet/address.js';
+import { IcrcFlow, sealIcrc } from '../../../../src/packet/icrc.js';
+import { UD_SEND_ONLY } from '../../../../src/packet/opcode.js';
+import { emitRoce, type RoceFields } from '../../../../src/packet/roce.js';
+import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import { capturedDatagram } from '../../../../test/support/captured.js';
 
 const ACTIVE = IpAddress.parse('192.0.2.1');
 const PASSIVE = IpAddress.parse('192.0.2.2');

@@ -1,10 +1,10 @@
 /** DCQCN's parameters from packets alone: a simulated transfer with known ones, marked by a fault rule. */
 
 import { describe, expect, it } from 'vitest';
+import { capturedDatagram } from '../../../../test/support/captured.js';
+import { createPair } from '../../../../test/support/pair.js';
 import { Audit } from '../../src/audit/audit.js';
 import { FITTED_CNPS_MIN, fitDcqcn } from '../../src/audit/dcqcn-fit.js';
-import { capturedDatagram } from '../support/captured.js';
-import { createPair } from '../support/pair.js';
 
 const LINK_BPS = 10e9;
 const MESSAGE = 1 << 20;

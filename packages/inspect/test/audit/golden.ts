@@ -2,10 +2,10 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readU16, writeU16 } from '../../../../src/core/bytes.js';
+import { type CapturedPacket, CaptureReader } from '../../../../src/port/capture/capture-reader.js';
 import { Audit, type AuditOptions, type AuditReport } from '../../src/audit/audit.js';
 import { repairIcrc } from '../../src/audit/packet-icrc.js';
-import { type CapturedPacket, CaptureReader } from '../../src/capture/capture-reader.js';
-import { readU16, writeU16 } from '../../src/core/bytes.js';
 
 const FOLDER = 'test/golden';
 const ETHERNET = 14;

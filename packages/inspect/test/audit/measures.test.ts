@@ -1,8 +1,8 @@
 /** What an audit tells without a verdict. */
 
 import { describe, expect, it } from 'vitest';
+import { RC_ACK, RC_SEND_ONLY } from '../../../../src/packet/opcode.js';
 import { Distribution } from '../../src/audit/distribution.js';
-import { RC_ACK, RC_SEND_ONLY } from '../../src/packet/opcode.js';
 import { cmReply, cmRequest, conversation, type Turn } from './conversation.js';
 import { audited, golden } from './golden.js';
 

@@ -1,9 +1,7 @@
 /** For each rule a capture in which one packet breaks it; the audit must name exactly that rule. */
 
 import { describe, expect, it } from 'vitest';
-import { JUDGED_RULES } from '../../src/audit/catalogue.js';
-import type { CapturedPacket } from '../../src/capture/capture-reader.js';
-import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../../src/core/bytes.js';
+import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../../../../src/core/bytes.js';
 import {
   CNP,
   RC_ACK,
@@ -17,7 +15,9 @@ import {
   RC_SEND_ONLY_IMM,
   RC_WRITE_FIRST,
   RC_WRITE_ONLY,
-} from '../../src/packet/opcode.js';
+} from '../../../../src/packet/opcode.js';
+import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import { JUDGED_RULES } from '../../src/audit/catalogue.js';
 import { cmReply, cmRequest, conversation, type Turn } from './conversation.js';
 import { audited, broken, Frame, golden } from './golden.js';
 

@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CaptureReader } from '../../src/capture/capture-reader.js';
-import { connect, listen } from '../../src/cm/listen-connect.js';
-import { openDevice } from '../../src/verbs/open-device.js';
-import { captureTraffic } from '../e2e/captured-traffic.js';
+import { connect, listen } from '../../../../src/cm/listen-connect.js';
+import { CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import { openDevice } from '../../../../src/verbs/open-device.js';
+import { captureTraffic } from '../../../../test/e2e/captured-traffic.js';
 import { audited, broken } from './golden.js';
 
 let folder: string;

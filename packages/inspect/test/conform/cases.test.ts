@@ -1,8 +1,8 @@
 /** Our own NIC passes every case, in virtual time; and a lossy wire makes nobody fail. */
 
 import { describe, expect, it } from 'vitest';
+import { decodeRoce } from '../../../../src/port/capture/decoded-packet.js';
 import { ruleOf } from '../../src/audit/catalogue.js';
-import { decodeRoce } from '../../src/capture/decoded-packet.js';
 import { CASES, TESTED_RULES } from '../../src/conform/cases.js';
 import { datagramOf } from '../../src/conform/evidence.js';
 import type { TestCase } from '../../src/conform/step.js';

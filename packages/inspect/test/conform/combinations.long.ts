@@ -1,9 +1,9 @@
 /** Our own NIC passes every case in all pairs of path MTU, address family, and way to the target; more schemes of recovery, and more seeds of a lossy wire. */
 
 import { expect, it } from 'vitest';
+import { casesOfRound } from '../../../../test/support/rounds.js';
 import { CASES } from '../../src/conform/cases.js';
 import { pairwise } from '../../src/conform/pairwise.js';
-import { casesOfRound } from '../support/rounds.js';
 import { NONSTANDARD_SCHEMES, SCHEME_DEVIATIONS } from './nonstandard-schemes.js';
 import { failed, runSimulated } from './simulated-target.js';
 import { expectSureUnderLoss } from './sure-under-loss.js';

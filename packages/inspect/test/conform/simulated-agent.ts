@@ -1,12 +1,12 @@
 /** An agent over our own verbs, in virtual time: it answers the lines that src/cli/conform/agent.c answers. */
 
+import { IpAddress } from '../../../../src/packet/address.js';
+import { Access } from '../../../../src/verbs/access.js';
+import type { RdmaDevice } from '../../../../src/verbs/device.js';
+import type { MemoryRegion } from '../../../../src/verbs/memory-region.js';
+import type { ProtectionDomain } from '../../../../src/verbs/protection-domain.js';
+import type { QueuePair } from '../../../../src/verbs/queue-pair.js';
 import type { AgentLink } from '../../src/conform/agent-connector.js';
-import { IpAddress } from '../../src/packet/address.js';
-import { Access } from '../../src/verbs/access.js';
-import type { RdmaDevice } from '../../src/verbs/device.js';
-import type { MemoryRegion } from '../../src/verbs/memory-region.js';
-import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
-import type { QueuePair } from '../../src/verbs/queue-pair.js';
 
 const RECEIVES = 4;
 const ORDERS_MAX = 16;

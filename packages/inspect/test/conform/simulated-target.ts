@@ -1,10 +1,19 @@
 /** A target in virtual time, and a tester that is connected to it by a wire which may lose packets. Also bundled with a mutated engine (mutants.ts). */
 
-import { CapturePort } from '../../src/capture/capture-port.js';
-import type { CapturedPacket } from '../../src/capture/capture-reader.js';
-import { LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
-import type { PacketSink } from '../../src/capture/pcapng-file.js';
-import { ConnectionManager } from '../../src/cm/connection-manager.js';
+import { ConnectionManager } from '../../../../src/cm/connection-manager.js';
+import { randomUnit, SeededRandom } from '../../../../src/core/random.js';
+import { IpAddress } from '../../../../src/packet/address.js';
+import { CapturePort } from '../../../../src/port/capture/capture-port.js';
+import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import { LINKTYPE_RAW } from '../../../../src/port/capture/pcapng-blocks.js';
+import type { PacketSink } from '../../../../src/port/capture/pcapng-file.js';
+import { datagramOf, type Port, type RxDatagram, TxBatch } from '../../../../src/port/datagram.js';
+import type { RecoveryOptions } from '../../../../src/retransmit/schemes.js';
+import { RdmaDevice } from '../../../../src/verbs/device.js';
+import { until } from '../../../../test/support/virtual-time.js';
+import { EventQueue } from '../../../lab/src/sim/event-queue.js';
+import { SimHost } from '../../../lab/src/sim/sim-host.js';
+import { virtualClock } from '../../../lab/src/sim/virtual-clock.js';
 import { AgentConnector } from '../../src/conform/agent-connector.js';
 import { CASES } from '../../src/conform/cases.js';
 import { CmConnector } from '../../src/conform/cm-connector.js';
@@ -15,15 +24,6 @@ import { ConformService } from '../../src/conform/service.js';
 import type { TestCase } from '../../src/conform/step.js';
 import { type CaseResult, type TargetFacts, Tester } from '../../src/conform/tester.js';
 import { TestWire } from '../../src/conform/wire.js';
-import { randomUnit, SeededRandom } from '../../src/core/random.js';
-import { IpAddress } from '../../src/packet/address.js';
-import { datagramOf, type Port, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
-import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
-import { SimHost } from '../../src/sim/sim-host.js';
-import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { RdmaDevice } from '../../src/verbs/device.js';
-import { until } from '../support/virtual-time.js';
 import { SimulatedAgent } from './simulated-agent.js';
 
 const FLIGHT_NS = 10_000;

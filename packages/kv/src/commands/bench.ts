@@ -1,13 +1,10 @@
 /** `rocev2 kv bench`: GETs and SETs on a store, and what they took. */
 
-import { randomInt, randomUnit, SeededRandom } from '../../core/random.js';
-import { NS_PER_S, NS_PER_US } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { Histogram, type LatencySummary } from '../../estats/histogram.js';
-import type { ClientCounters, Kv } from '../../kv/index.js';
-import { CommandFailure, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { endingWithFigures } from '../interruption.js';
-import type { Output } from '../output.js';
+import { CommandFailure, EXIT_VERIFICATION_FAILED, endingWithFigures, type Output } from '@rocev2/command';
+import { NS_PER_S, NS_PER_US, randomInt, randomUnit, SeededRandom } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { Histogram, type LatencySummary } from 'rocev2/internal/estats';
+import type { ClientCounters, Kv } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
 
 /** Options of `rocev2 kv bench`. */

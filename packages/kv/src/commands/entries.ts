@@ -1,7 +1,6 @@
 /** `rocev2 kv get`, `set` and `list`. */
 
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import type { Output } from '../output.js';
+import { CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
 import { type KvReaderOptions, withReader } from './reader.js';
 
 /** The fields of `kv get --json` and of each entry of `kv list --json`. */

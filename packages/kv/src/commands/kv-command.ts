@@ -1,19 +1,13 @@
 /** `rocev2 kv`: a cache whose readers READ the memory of its owner. */
 
-import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { parseSizeBytes } from '../../core/units.js';
-import { type KvBenchOptions, runKvBench } from '../kv/bench.js';
-import { type KvDemoOptions, runKvDemo } from '../kv/demo/run.js';
-import { type KvSetOptions, runKvGet, runKvList, runKvSet } from '../kv/entries.js';
-import type { KvReaderOptions } from '../kv/reader.js';
-import { type KvServeOptions, runKvServe } from '../kv/serve.js';
-import { type KvWatchOptions, runKvWatch } from '../kv/watch.js';
-import { addNicOptions } from '../nic-options.js';
 import {
+  addNicOptions,
   addressOption,
+  addSecureOptions,
+  type CliIo,
   choiceOption,
   countOption,
+  Output,
   optionWithDefault,
   portOption,
   portOrAnyOption,
@@ -22,9 +16,15 @@ import {
   secondsOption,
   sizeOption,
   textOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { addSecureOptions } from '../secure-options.js';
+} from '@rocev2/command';
+import type { Command } from 'commander';
+import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
+import { type KvBenchOptions, runKvBench } from './bench.js';
+import { type KvDemoOptions, runKvDemo } from './demo/run.js';
+import { type KvSetOptions, runKvGet, runKvList, runKvSet } from './entries.js';
+import type { KvReaderOptions } from './reader.js';
+import { type KvServeOptions, runKvServe } from './serve.js';
+import { type KvWatchOptions, runKvWatch } from './watch.js';
 
 /** Default TCP port for connection set-up. */
 const KV_PORT = 18521;

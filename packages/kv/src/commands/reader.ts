@@ -1,13 +1,10 @@
 /** A reader of a store, for commands that need one. */
 
-import { parseCount } from '../../core/units.js';
-import { type KvClient, type KvShards, openKv, openKvShards } from '../../kv/index.js';
-import { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { localAddressTowards } from '../local-address.js';
-import type { NicOptions } from '../nic-options.js';
-import { resolveHost } from '../resolve-host.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
+import { parseCount } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
+import { type KvClient, type KvShards, openKv, openKvShards } from '../index.js';
 
 /** Options of commands that reach a store. */
 export interface KvReaderOptions extends NicOptions, SecureFlags {

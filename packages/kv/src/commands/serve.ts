@@ -1,14 +1,11 @@
 /** `rocev2 kv serve`: an owner until Ctrl-C. */
 
-import { formatBytes, NS_PER_MS, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { type Eviction, type KvCounters, serveKv } from '../../kv/index.js';
-import type { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { untilInterrupted } from '../interruption.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { type SecureFlags, secureOf } from '../secure-options.js';
+import { type NicOptions, type Output, type SecureFlags, secureOf, untilInterrupted } from '@rocev2/command';
+import { formatBytes, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
+import { type Eviction, type KvCounters, serveKv } from '../index.js';
 
 /** Options of `rocev2 kv serve`. */
 export interface KvServeOptions extends NicOptions, SecureFlags {

@@ -1,10 +1,9 @@
 /** `rocev2 kv watch`: changes of entries, as they happen. */
 
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { KvEvent } from '../../kv/index.js';
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import type { Output } from '../output.js';
+import { CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { KvEvent } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
 
 /** Changes that the document keeps. */

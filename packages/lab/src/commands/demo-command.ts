@@ -1,20 +1,31 @@
 /** `rocev2 demo`, which is `npm start`: what the project does, on this machine, in less than a minute. */
 
+import {
+  type CliIo,
+  CommandFailure,
+  EXIT_INTERRUPTED,
+  EXIT_VERIFICATION_FAILED,
+  Output,
+  orInterrupted,
+} from '@rocev2/command';
 import type { Command } from 'commander';
-import { formatNs } from '../../core/units.js';
-import { type RecoveryName, senderTraits } from '../../retransmit/schemes.js';
+import { formatNs } from 'rocev2/internal/core';
+import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
 import {
   DEMO_LOSS_RULE,
   runVerifiedOperations,
   type VerifiedOperations,
   type VerifiedStep,
-} from '../demo/verified-operations.js';
-import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { orInterrupted } from '../interruption.js';
-import { type Comparison, compareSchemes, type LivelockRun } from '../livelock/comparison.js';
-import { printRuns } from '../livelock/table.js';
-import { type CliIo, Output } from '../output.js';
-import { DEFAULT_WINDOW_PACKETS, PAPER_MESSAGE_BYTES, PAPER_MTU, PAPER_RULE, secondsOption } from './livelock.js';
+} from './demo/verified-operations.js';
+import { type Comparison, compareSchemes, type LivelockRun } from './livelock/comparison.js';
+import { printRuns } from './livelock/table.js';
+import {
+  DEFAULT_WINDOW_PACKETS,
+  PAPER_MESSAGE_BYTES,
+  PAPER_MTU,
+  PAPER_RULE,
+  secondsOption,
+} from './livelock-command.js';
 
 /** One of each kind, from the one that sends most again to the one that sends least. */
 const SHOWN_SCHEMES: readonly RecoveryName[] = ['go-back-0', 'go-back-n', 'selective-repeat'];

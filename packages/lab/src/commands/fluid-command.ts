@@ -1,11 +1,28 @@
 /** `rocev2 fluid`: the fluid models of DCQCN and TIMELY: fixed point, stability, and how queue and rates move. */
 
 import { setImmediate } from 'node:timers/promises';
+import {
+  type CliIo,
+  CommandFailure,
+  checkWritable,
+  choiceOption,
+  countOption,
+  durationOption,
+  EXIT_INTERRUPTED,
+  Output,
+  rateOption,
+  writeOutputFile,
+} from '@rocev2/command';
 import { type Command, Option } from 'commander';
-import { namesHint } from '../../core/did-you-mean.js';
-import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
-import { formatNs, parseDurationNs, parseRateBps, parseSizeBytes } from '../../core/units.js';
+import {
+  formatNs,
+  namesHint,
+  parseDurationNs,
+  parseRateBps,
+  parseSizeBytes,
+  RoceError,
+  SeededRandom,
+} from 'rocev2/internal/core';
 import {
   DCQCN_LONG_RAMP,
   DCQCN_PI,
@@ -23,12 +40,8 @@ import {
   TIMELY_SIGCOMM15,
   timelyStudy,
   togetherAtStart,
-} from '../../fluid/index.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from '../fluid-report.js';
-import { choiceOption, countOption, durationOption, rateOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
+} from '../fluid/index.js';
+import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from './fluid-report.js';
 
 const MODELS = ['dcqcn', 'timely', 'patched-timely'] as const;
 type ModelName = (typeof MODELS)[number];

@@ -1,10 +1,8 @@
 /** What `rocev2 fluid` shows of a study: the JSON document, the lines for people, and the chart. */
 
-import { formatNs, formatRate } from '../core/units.js';
+import { type Column, counted, renderLineChart } from '@rocev2/command';
+import { formatNs, formatRate } from 'rocev2/internal/core';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
-import { renderLineChart } from '../plot/line-chart.js';
-import { counted } from './counted.js';
-import type { Column } from './output.js';
 
 const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patched TIMELY' } as const;
 

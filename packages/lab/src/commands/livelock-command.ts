@@ -1,17 +1,28 @@
 /** `rocev2 livelock`: go-back-0 against go-back-N and selective repeat, with one packet in 256 lost. */
 
+import {
+  type CliIo,
+  CommandFailure,
+  choiceOption,
+  durationOption,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_VERIFICATION_FAILED,
+  extensionOption,
+  listOption,
+  messageSizeOption,
+  mtuOption,
+  Output,
+  textOption,
+} from '@rocev2/command';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { formatBytes, parseCount } from '../../core/units.js';
-import { parseFaultRules } from '../../faults/grammar.js';
-import type { PathMtu } from '../../packet/path-mtu.js';
-import { type RecoveryName, recoveryNamesByWaste, senderTraits } from '../../retransmit/schemes.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { extensionOption } from '../extensions.js';
-import { compareSchemes } from '../livelock/comparison.js';
-import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
-import { printRuns } from '../livelock/table.js';
-import { choiceOption, durationOption, listOption, messageSizeOption, mtuOption, textOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
+import { formatBytes, parseCount } from 'rocev2/internal/core';
+import { parseFaultRules } from 'rocev2/internal/faults';
+import type { PathMtu } from 'rocev2/internal/packet';
+import { type RecoveryName, recoveryNamesByWaste, senderTraits } from 'rocev2/internal/retransmit';
+import { compareSchemes } from './livelock/comparison.js';
+import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
+import { printRuns } from './livelock/table.js';
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
 export const PAPER_RULE = 'ip-id-lsb=0xff';

@@ -1,14 +1,11 @@
 /** `rocev2 report`: the JSON documents of a folder as one page with plots and tables. */
 
 import { join } from 'node:path';
+import { type CliIo, CommandFailure, EXIT_FAILED, Output, packageVersion, writeOutputFile } from '@rocev2/command';
 import type { Command } from 'commander';
-import { whyUnreadable } from '../../core/file-errors.js';
-import { wallMs } from '../../driver/system-clock.js';
-import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import { type CliIo, Output } from '../output.js';
-import { writeOutputFile } from '../output-file.js';
-import { packageVersion } from '../package-version.js';
-import { type ReportEntry, readReport, reportPage } from '../report/report.js';
+import { whyUnreadable } from 'rocev2/internal/core';
+import { wallMs } from 'rocev2/internal/driver';
+import { type ReportEntry, readReport, reportPage } from './report/report.js';
 
 interface ReportOptions {
   readonly output?: string;

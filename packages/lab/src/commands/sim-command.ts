@@ -1,15 +1,13 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
 import { availableParallelism } from 'node:os';
+import { type CliIo, countOption, extensionOption, Output } from '@rocev2/command';
 import { type Command, Option } from 'commander';
-import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
-import { extensionOption } from '../extensions.js';
-import { countOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { type FigureOptions, showFigure } from '../sim/figures/figure-command.js';
-import { type RunOptions, runCommand } from '../sim/run-command.js';
-import { DEFAULT_REDIS } from '../sim/sweep/redis-queue.js';
-import { type SweepOptions, sweepCommand, type WorkerOptions, workCommand } from '../sim/sweep/sweep-command.js';
+import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
+import { type FigureOptions, showFigure } from './sim/figures/figure-command.js';
+import { type RunOptions, runCommand } from './sim/run-command.js';
+import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
+import { type SweepOptions, sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
 const REDIS_HELP = `the server (default: the environment's ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 

@@ -1,26 +1,23 @@
 /** `rocev2 switch`: the software switch, live, until Ctrl-C. */
 
+import { type CliIo, CommandFailure, durationOption, EXIT_USAGE, Output, textOption } from '@rocev2/command';
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
-import { formatUdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
-import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { serveDocument } from '../../estats/control-socket.js';
-import { PRIORITIES } from '../../packet/pfc.js';
-import type { RedConfig } from '../../switch/switch-config.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
-import { durationOption, textOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
+import { NS_PER_S, parseCount, parseRateBps, parseSizeBytes, RoceError } from 'rocev2/internal/core';
+import { formatUdpEndpoint } from 'rocev2/internal/dgram-ext';
+import { nowNs } from 'rocev2/internal/driver';
+import { serveDocument } from 'rocev2/internal/estats';
+import { PRIORITIES } from 'rocev2/internal/packet';
+import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../live/live-switch.js';
+import type { RedConfig } from '../switch/switch-config.js';
 import {
   EMPTY_SWITCH_FILE,
   liveSwitchOptions,
   type PortRate,
   readSwitchFile,
   type SwitchOverrides,
-} from '../switch-config.js';
-import { printSwitchReport, untilDone } from '../switch-report.js';
-import { switchDocument } from '../switch-telemetry.js';
+} from './switch-config.js';
+import { printSwitchReport, untilDone } from './switch-report.js';
+import { switchDocument } from './switch-telemetry.js';
 
 interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;

@@ -1,17 +1,13 @@
 /** Configuration of a live switch: a JSON file, and the options that override it. */
 
+import { CommandFailure, EXIT_USAGE, parsedText, plainWords, readJsonFile } from '@rocev2/command';
+import { SeededRandom } from 'rocev2/internal/core';
+import { parseUdpEndpoint } from 'rocev2/internal/dgram-ext';
+import { FaultPlan, parseFaultRules } from 'rocev2/internal/faults';
 import { z } from 'zod';
-import { SeededRandom } from '../core/random.js';
-import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import type { LiveSwitchOptions, LiveSwitchPort } from '../driver/live-switch.js';
-import { FaultPlan } from '../faults/fault-plan.js';
-import { parseFaultRules } from '../faults/grammar.js';
-import { parsedText } from '../schema/parsed-text.js';
-import { plainWords } from '../schema/plain-words.js';
+import type { LiveSwitchOptions, LiveSwitchPort } from '../live/live-switch.js';
 import { switchFields, switchPortFields } from '../schema/switch-config.js';
 import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js';
-import { CommandFailure, EXIT_USAGE } from './exit.js';
-import { readJsonFile } from './input-file.js';
 
 const endpoint = parsedText(parseUdpEndpoint);
 

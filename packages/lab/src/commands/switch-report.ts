@@ -1,12 +1,11 @@
 /** What `rocev2 switch` and `rocev2 wire` show while they run, and at their end. */
 
-import { formatRate } from '../core/units.js';
-import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
-import { timeoutMs } from '../driver/system-clock.js';
-import type { FaultPlan } from '../faults/fault-plan.js';
+import { type Column, LiveLine, type Output } from '@rocev2/command';
+import { formatRate } from 'rocev2/internal/core';
+import { timeoutMs } from 'rocev2/internal/driver';
+import type { FaultPlan } from 'rocev2/internal/faults';
+import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
 import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
-import { LiveLine } from './live-line.js';
-import type { Column, Output } from './output.js';
 
 const DISPLAY_INTERVAL_MS = 1000;
 

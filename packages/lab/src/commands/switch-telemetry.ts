@@ -1,9 +1,9 @@
 /** The telemetry document of a switch or wire, which its control socket serves. */
 
-import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
-import { wallMs } from '../driver/system-clock.js';
-import type { SwitchDocument } from '../estats/switch-document.js';
-import type { FaultPlan } from '../faults/fault-plan.js';
+import type { SwitchDocument } from '@rocev2/command';
+import { wallMs } from 'rocev2/internal/driver';
+import type { FaultPlan } from 'rocev2/internal/faults';
+import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
 import type { EgressQueueUse, SwitchSnapshot } from '../switch/switch-snapshot.js';
 
 /** A switch that runs. */

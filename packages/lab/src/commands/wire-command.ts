@@ -1,25 +1,27 @@
 /** `rocev2 wire`: in the path between two peers, until Ctrl-C. */
 
+import {
+  addressOption,
+  type CliIo,
+  CommandFailure,
+  durationOption,
+  EXIT_USAGE,
+  Output,
+  textOption,
+} from '@rocev2/command';
+import { printReport } from '@rocev2/inspect';
 import type { Command } from 'commander';
-import { LINKTYPE_ETHERNET } from '../../capture/pcapng-blocks.js';
-import { PcapngFile } from '../../capture/pcapng-file.js';
-import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
-import { NS_PER_S, parseCount, parseRateBps } from '../../core/units.js';
-import { nowNs, wallClockNs } from '../../driver/system-clock.js';
-import { serveDocument } from '../../estats/control-socket.js';
-import { FaultPlan } from '../../faults/fault-plan.js';
-import { parseFaultRules } from '../../faults/grammar.js';
-import type { IpAddress } from '../../packet/address.js';
-import { Observer } from '../../wire/observer.js';
-import { openWire, parseWireEnd, SIDES, type Wire, type WireEnd, type WirePlace } from '../../wire/wire.js';
-import { printReport } from '../audit/audit-lines.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
-import { addressOption, durationOption, textOption } from '../options.js';
-import { type CliIo, Output } from '../output.js';
-import { printSwitchReport, untilDone } from '../switch-report.js';
-import { switchDocument } from '../switch-telemetry.js';
-import { LiveLines } from '../wire/live-lines.js';
+import { LINKTYPE_ETHERNET, PcapngFile } from 'rocev2/internal/capture';
+import { NS_PER_S, parseCount, parseRateBps, RoceError, SeededRandom } from 'rocev2/internal/core';
+import { nowNs, wallClockNs } from 'rocev2/internal/driver';
+import { serveDocument } from 'rocev2/internal/estats';
+import { FaultPlan, parseFaultRules } from 'rocev2/internal/faults';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { Observer } from '../wire/observer.js';
+import { openWire, parseWireEnd, SIDES, type Wire, type WireEnd, type WirePlace } from '../wire/wire.js';
+import { printSwitchReport, untilDone } from './switch-report.js';
+import { switchDocument } from './switch-telemetry.js';
+import { LiveLines } from './wire/live-lines.js';
 
 /** Frames of two NICs in flight, and what a rule may hold back. */
 const BUFFER_PACKETS = 8192;

@@ -3,7 +3,7 @@
  * 3.1: the left side of the balance grows with p, so the solution is unique).
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { DcqcnEvents } from './dcqcn-events.js';
 import { type DcqcnInPackets, type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { bisect } from './root.js';

@@ -6,7 +6,7 @@
  * "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16 (fluid model, the longer ramp of its time-domain runs).
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** DCQCN's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface DcqcnParameters {

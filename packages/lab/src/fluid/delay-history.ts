@@ -6,7 +6,7 @@
  * age beyond the ring reads the oldest sample held, so that memory stays bounded whatever the state does.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** 128 MiB of samples: longer pasts than any of these models has a use for. */
 const MAX_VALUES = 2 ** 24;

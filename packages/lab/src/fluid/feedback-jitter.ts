@@ -3,7 +3,7 @@
  * congested reverse path). Deterministic: it draws from the stream it is given and from nothing else.
  */
 
-import { type RandomSource, randomUnit } from '../core/random.js';
+import { type RandomSource, randomUnit } from 'rocev2/internal/core';
 
 /** Size and time scale of the jitter. */
 export interface JitterParameters {

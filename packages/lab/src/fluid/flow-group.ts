@@ -3,7 +3,7 @@
  * alike), so the models integrate one representative a group and count it `count` times: 64 equal flows cost as much as one.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** Flows that start together at the same rate. */
 export interface FlowGroup {

@@ -4,7 +4,7 @@
  * @module rocev2/fluid
  */
 
-export type { RandomSource } from '../core/random.js';
+export type { RandomSource } from 'rocev2/internal/core';
 export type { Complex } from './complex.js';
 export { type DcqcnConvergence, dcqcnConvergence } from './dcqcn-convergence.js';
 export { approximateMarkProbability, type DcqcnFixedPoint, dcqcnFixedPoint } from './dcqcn-fixed-point.js';

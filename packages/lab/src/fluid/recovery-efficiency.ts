@@ -3,8 +3,7 @@
  * sender goes back (the depth of the pipeline). The formulas stand with the schemes: `efficiency` of their definitions.
  */
 
-import type { LossModel as Losses } from '../retransmit/recovery.js';
-import { type RecoveryName, recoverySchemes } from '../retransmit/schemes.js';
+import { type LossModel as Losses, type RecoveryName, recoverySchemes } from 'rocev2/internal/retransmit';
 
 /** What a loss rule does to the packets of one direction; `none`: nothing. */
 export type LossModel = Losses | { readonly kind: 'none' };

@@ -1,6 +1,6 @@
 /** Bracketing root search on one real variable. */
 
-import { invariant } from '../core/errors.js';
+import { invariant } from 'rocev2/internal/core';
 
 /** Enough halvings to bring any bracket of doubles down to neighbouring values. */
 const MAX_HALVINGS = 200;

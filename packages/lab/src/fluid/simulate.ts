@@ -3,7 +3,7 @@
  * over the last part of the run.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { FlowGroup } from './flow-group.js';
 
 /** A system of one bottleneck queue and groups of flows that advances by fixed steps. */

@@ -5,7 +5,7 @@
  * "ECN or Delay", CoNEXT'16 (fluid model, patched TIMELY).
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** TIMELY's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface TimelyParameters {

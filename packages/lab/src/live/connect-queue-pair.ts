@@ -1,12 +1,10 @@
 /** Connects queue pairs whose two ends are told about each other by the process that started them. */
 
-import { RoceError } from '../core/errors.js';
-import type { RateControlOptions } from '../dcqcn/schemes.js';
-import type { IpAddress } from '../packet/address.js';
-import type { RecoveryName } from '../retransmit/schemes.js';
-import { Access } from '../verbs/access.js';
-import type { RdmaDevice } from '../verbs/device.js';
-import type { QueuePair } from '../verbs/queue-pair.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { RateControlOptions } from 'rocev2/internal/dcqcn';
+import type { IpAddress } from 'rocev2/internal/packet';
+import type { RecoveryName } from 'rocev2/internal/retransmit';
+import { Access, type QueuePair, type RdmaDevice } from 'rocev2/internal/verbs';
 
 /**
  * 33.6 ms. A NAK is lost as often as any packet, one in 256, and then only the timeout restarts the sender: the shorter it is, the less

@@ -4,8 +4,13 @@
  */
 
 import type { RemoteInfo, Socket } from 'node:dgram';
-import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
-import { formatUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import {
+  bindSocket,
+  closeSocket,
+  DEFAULT_SOCKET_BUFFER_BYTES,
+  formatUdpEndpoint,
+  type UdpEndpoint,
+} from 'rocev2/internal/dgram-ext';
 import type { FrameHandler, FrameLink } from './frame-link.js';
 
 /** A bound socket and its peer. */

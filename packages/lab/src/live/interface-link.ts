@@ -3,12 +3,19 @@
  * checksums made ({@link completeFrame}); a super-frame of TCP is no frame, and goes its own way.
  */
 
-import { RoceError } from '../core/errors.js';
-import { FrameReceiveVector, FrameSendVector } from '../dgram-ext/frame-vectors.js';
-import { type LibC, libC } from '../dgram-ext/libc.js';
-import { LoopReadiness } from '../dgram-ext/loop-readiness.js';
-import { completeFrame, FRAME_OF_DATAGRAMS, FRAME_OF_SEGMENTS, splitDatagrams } from '../dgram-ext/offloads.js';
-import { openPacketSocket } from '../dgram-ext/packet-socket.js';
+import { RoceError } from 'rocev2/internal/core';
+import {
+  completeFrame,
+  FRAME_OF_DATAGRAMS,
+  FRAME_OF_SEGMENTS,
+  FrameReceiveVector,
+  FrameSendVector,
+  type LibC,
+  LoopReadiness,
+  libC,
+  openPacketSocket,
+  splitDatagrams,
+} from 'rocev2/internal/dgram-ext';
 import type { FrameHandler, FrameLink } from './frame-link.js';
 
 /** Frames of one system call. */

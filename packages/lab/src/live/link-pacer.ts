@@ -3,7 +3,7 @@
  * coarse, so a link with frames waiting may catch up what it missed, up to a bound; a link that had nothing to send may not.
  */
 
-import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
+import { ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
 
 const CATCH_UP_NS_MAX = 10e6;
 

@@ -5,12 +5,12 @@
  * Invariant: a frame's slot is released only when the link has taken it.
  */
 
+import { nowNs, timeoutMs } from 'rocev2/internal/driver';
 import { Switch, type SwitchOptions } from '../switch/switch.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
 import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
 import type { FrameLink } from './frame-link.js';
 import { LinkPacer } from './link-pacer.js';
-import { nowNs, timeoutMs } from './system-clock.js';
 
 /** A timer may come a millisecond late: a frame that a rule holds back is waited for without one at the end. */
 const SPIN_NS = 1e6;

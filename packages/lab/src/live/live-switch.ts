@@ -1,7 +1,7 @@
 /** The software switch on UDP sockets: one link of datagrams a port. */
 
-import { RoceError } from '../core/errors.js';
-import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { RoceError } from 'rocev2/internal/core';
+import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';
 import type { SwitchOptions } from '../switch/switch.js';
 import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
 import { DatagramLink } from './datagram-link.js';

@@ -1,15 +1,12 @@
 /** A software switch on loopback as a process of its own. */
 
+import { method, serveParent } from '@rocev2/command';
+import { RoceError, SeededRandom } from 'rocev2/internal/core';
+import { FaultPlan, type FaultRuleSpec, parseFaultRules } from 'rocev2/internal/faults';
+import { IpAddress } from 'rocev2/internal/packet';
 import { z } from 'zod';
-import { RoceError } from '../core/errors.js';
-import { SeededRandom } from '../core/random.js';
-import { type LiveSwitch, openLiveSwitch } from '../driver/live-switch.js';
-import { FaultPlan } from '../faults/fault-plan.js';
-import { type FaultRuleSpec, parseFaultRules } from '../faults/grammar.js';
-import { IpAddress } from '../packet/address.js';
 import type { SwitchConfig } from '../switch/switch-config.js';
-import { method } from './calls.js';
-import { serveParent } from './serve-parent.js';
+import { type LiveSwitch, openLiveSwitch } from './live-switch.js';
 
 const LOOPBACK = IpAddress.parse('127.0.0.1');
 

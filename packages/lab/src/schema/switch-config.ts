@@ -1,9 +1,9 @@
 /** `SwitchConfig` as it stands in a file: errors name the field, and quantities may be written with their unit (`1Gbps`, `200KB`, `200ms`). */
 
+import { rate, size, time } from '@rocev2/command';
+import { PFC_QUANTA_MAX, PRIORITIES } from 'rocev2/internal/packet';
 import { z } from 'zod';
-import { PFC_QUANTA_MAX, PRIORITIES } from '../packet/pfc.js';
 import type { SwitchConfig } from '../switch/switch-config.js';
-import { rate, size, time } from './quantities.js';
 
 const priority = z
   .number()

@@ -3,7 +3,7 @@
  * Faults belong to switches; a cable only takes time.
  */
 
-import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
+import { ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
 import { type FrameStorage, keepFrame, newSlots } from '../switch/frame-pool.js';
 import type { EventQueue } from './event-queue.js';
 

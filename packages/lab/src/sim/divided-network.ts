@@ -3,8 +3,8 @@
  * on any cable between two parts: conservative synchronisation with windows (Nicol, JACM 40(2), 1993).
  */
 
-import { RoceError } from '../core/errors.js';
-import { ETHERNET_BYTES, ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
+import { RoceError } from 'rocev2/internal/core';
+import { ETHERNET_BYTES, ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
 import type { DepartureSink } from './cable.js';
 import type { LinkPlan, Topology } from './topology.js';
 

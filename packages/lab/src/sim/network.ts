@@ -3,9 +3,8 @@
  * so that `s0>h2` is the egress queue of s0 towards h2.
  */
 
-import { RoceError } from '../core/errors.js';
-import type { SeededRandom } from '../core/random.js';
-import type { FaultPlan } from '../faults/fault-plan.js';
+import { RoceError, type SeededRandom } from 'rocev2/internal/core';
+import type { FaultPlan } from 'rocev2/internal/faults';
 import type { FrameStorage } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';

@@ -3,13 +3,10 @@
  * unchanged; commands and interrupts take no virtual time.
  */
 
-import type { Clock } from '../core/clock.js';
-import type { RandomSource } from '../core/random.js';
-import { Engine } from '../nic/engine.js';
-import type { NicOptions, NicTuning } from '../nic/nic.js';
-import { ReservingNic } from '../nic/reserving-nic.js';
-import type { IpAddress } from '../packet/address.js';
-import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
+import type { Clock, RandomSource } from 'rocev2/internal/core';
+import { Engine, type NicOptions, type NicTuning, ReservingNic } from 'rocev2/internal/nic';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from 'rocev2/internal/port';
 import type { EventQueue } from './event-queue.js';
 import { virtualClock } from './virtual-clock.js';
 import { WakeUp } from './wake-up.js';

@@ -15,13 +15,14 @@ import {
   FAULT_REORDER,
   FAULT_REWRITE,
   FAULT_TRIM,
-} from '../faults/actions.js';
-import type { FaultPlan, FaultVerdict } from '../faults/fault-plan.js';
-import { newFaultSubject, readBth } from '../faults/fault-subject.js';
-import { HeldBack } from '../faults/held-back.js';
-import { ECN_NOT_ECT } from '../packet/ecn.js';
-import { linkOverheadBytes } from '../packet/frame.js';
-import { datagramOf, ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
+  type FaultPlan,
+  type FaultVerdict,
+  HeldBack,
+  newFaultSubject,
+  readBth,
+} from 'rocev2/internal/faults';
+import { ECN_NOT_ECT, linkOverheadBytes } from 'rocev2/internal/packet';
+import { datagramOf, ECN_CE, type RxDatagram, type TxBatch } from 'rocev2/internal/port';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
 

@@ -3,14 +3,29 @@
  * they would see on a wire. MAC addresses follow from the IPv4 address; nobody has to ask for them.
  */
 
-import { readU24 } from '../core/bytes.js';
-import type { RandomSource } from '../core/random.js';
-import { IpAddress } from '../packet/address.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
-import { PFC_FRAME_BYTES, PFC_QUANTA_MAX, PfcFrame, PRIORITIES, parsePfc, pauseNs, writePfc } from '../packet/pfc.js';
-import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
-import { SourceCache } from '../port/source-cache.js';
+import { type RandomSource, readU24 } from 'rocev2/internal/core';
+import {
+  FRAME_OK,
+  FrameInfo,
+  IpAddress,
+  PFC_FRAME_BYTES,
+  PFC_QUANTA_MAX,
+  PfcFrame,
+  PRIORITIES,
+  parseFrame,
+  parsePfc,
+  pauseNs,
+  writePfc,
+} from 'rocev2/internal/packet';
+import {
+  frameHeaderBytes,
+  newRxDatagram,
+  type RxDatagram,
+  readFrame,
+  SourceCache,
+  type TxBatch,
+  writeFrameHeaders,
+} from 'rocev2/internal/port';
 import type { FrameStorage } from '../switch/frame-pool.js';
 import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';

@@ -1,6 +1,6 @@
 /** A switch on Ethernet cables: src/switch on virtual time. */
 
-import { PRIORITIES } from '../packet/pfc.js';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { Switch } from '../switch/switch.js';
 import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.js';
 import type { Cable, FrameSink } from './cable.js';

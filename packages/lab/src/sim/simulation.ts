@@ -3,14 +3,12 @@
  * packets do. Time passes only in {@link Simulation.run}.
  */
 
-import { namesHint } from '../core/did-you-mean.js';
-import { RoceError } from '../core/errors.js';
-import { SeededRandom } from '../core/random.js';
-import { FaultPlan } from '../faults/fault-plan.js';
-import type { IpAddress } from '../packet/address.js';
+import { namesHint, RoceError, SeededRandom } from 'rocev2/internal/core';
+import { FaultPlan } from 'rocev2/internal/faults';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { RdmaDevice } from 'rocev2/internal/verbs';
 import type { SwitchConfig } from '../switch/switch-config.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
-import { RdmaDevice } from '../verbs/device.js';
 import { EventQueue } from './event-queue.js';
 import { Network } from './network.js';
 import type { SimStation } from './sim-station.js';

@@ -1,6 +1,6 @@
 /** Flow sizes of measured traffic, to draw from. */
 
-import { type RandomSource, randomUnit } from '../core/random.js';
+import { type RandomSource, randomUnit } from 'rocev2/internal/core';
 
 /** Points of a distribution function: size in bytes, share of the flows that are not larger. Linear in between. */
 export type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;

@@ -4,7 +4,7 @@
  * Hosts are `h0`, `h1`, ... in the order they are counted; switches have names that say their place.
  */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /** A full-duplex link between two nodes. */
 export interface LinkPlan {

@@ -6,11 +6,18 @@
  * A trailer of in-band telemetry stands behind the payload. Where there are any, frames are kept whole, and their payload is whatever it is.
  */
 
-import { readU16 } from '../core/bytes.js';
-import { BTH_TRAILER, trailerBytesOf } from '../packet/int-trailer.js';
-import { OP_READ_RESPONSE, OP_SEND, OP_WRITE, OPCODES } from '../packet/opcode.js';
-import { BTH_BYTES, SACK_BITMAP_BYTES_MAX } from '../packet/roce.js';
-import { frameHeaderBytes } from '../port/frame-headers.js';
+import { readU16 } from 'rocev2/internal/core';
+import {
+  BTH_BYTES,
+  BTH_TRAILER,
+  OP_READ_RESPONSE,
+  OP_SEND,
+  OP_WRITE,
+  OPCODES,
+  SACK_BITMAP_BYTES_MAX,
+  trailerBytesOf,
+} from 'rocev2/internal/packet';
+import { frameHeaderBytes } from 'rocev2/internal/port';
 import type { FrameStorage } from '../switch/frame-pool.js';
 
 /** Stations have IPv4 addresses. */

@@ -1,6 +1,6 @@
 /** How the packet memory is divided: the configuration with every default filled in, and checked. */
 
-import { RoceError } from '../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { headroomBytes } from './headroom.js';
 import { priorityMask } from './priorities.js';
 import type { BufferConfig, SwitchPortConfig } from './switch-config.js';

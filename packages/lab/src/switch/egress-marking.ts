@@ -1,8 +1,7 @@
 /** The markers of all egress queues, at the place where each decides: when a packet leaves its queue or when it joins it. */
 
-import { RoceError } from '../core/errors.js';
-import type { RandomSource } from '../core/random.js';
-import { PRIORITIES } from '../packet/pfc.js';
+import { type RandomSource, RoceError } from 'rocev2/internal/core';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import { type Marker, NO_MARKING, newMarker } from './marking.js';
 import { priorityMask } from './priorities.js';
 import type { MarkingConfig } from './switch-config.js';

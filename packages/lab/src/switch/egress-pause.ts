@@ -3,7 +3,7 @@
  * time is over ends by itself.
  */
 
-import { type PfcFrame, PRIORITIES } from '../packet/pfc.js';
+import { type PfcFrame, PRIORITIES } from 'rocev2/internal/packet';
 
 /** Received pauses of all ports and priorities. */
 export class EgressPause {

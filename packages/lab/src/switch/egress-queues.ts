@@ -5,7 +5,7 @@
  * Invariant: bit p of `occupied[port]` is set exactly when queue (port, p) holds a frame.
  */
 
-import { PRIORITIES } from '../packet/pfc.js';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { FramePool } from './frame-pool.js';
 
 /** Queues (port, priority), numbered port * 8 + priority. */

@@ -7,11 +7,17 @@ import {
   FAULT_CORRUPT,
   FAULT_MARK,
   FAULT_REWRITE,
-} from '../faults/actions.js';
-import type { FaultVerdict } from '../faults/fault-plan.js';
-import { ECN_NOT_ECT, writeCe, writeEcn } from '../packet/ecn.js';
-import { FrameInfo, parseFrame } from '../packet/frame.js';
-import { refreshUdpChecksum, writeUdpLength } from '../packet/udp.js';
+  type FaultVerdict,
+} from 'rocev2/internal/faults';
+import {
+  ECN_NOT_ECT,
+  FrameInfo,
+  parseFrame,
+  refreshUdpChecksum,
+  writeCe,
+  writeEcn,
+  writeUdpLength,
+} from 'rocev2/internal/packet';
 import type { SwitchPortCounters } from './switch-counters.js';
 
 const frame = new FrameInfo();

@@ -1,7 +1,7 @@
 /** Priority-based flow control of a switch: the pauses it asks for, those it keeps to, and the watchdog over the latter. */
 
-import { RoceError } from '../core/errors.js';
-import { PFC_QUANTA_MAX, type PfcFrame, pauseNs } from '../packet/pfc.js';
+import { RoceError } from 'rocev2/internal/core';
+import { PFC_QUANTA_MAX, type PfcFrame, pauseNs } from 'rocev2/internal/packet';
 import { EgressPause } from './egress-pause.js';
 import { PauseSender } from './pause-sender.js';
 import { PfcWatchdog, type StormHandler } from './pfc-watchdog.js';

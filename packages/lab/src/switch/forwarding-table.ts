@@ -3,11 +3,8 @@
  * one flow always take the same port of a group (ECMP, RFC 2992 by modulo).
  */
 
-import { readU32 } from '../core/bytes.js';
-import { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
-import { parseMac } from '../packet/ethernet.js';
-import { IPV6_DESTINATION_OFFSET } from '../packet/ipv6.js';
+import { RoceError, readU32 } from 'rocev2/internal/core';
+import { IPV6_DESTINATION_OFFSET, IpAddress, parseMac } from 'rocev2/internal/packet';
 import { flowHash } from './frame-classifier.js';
 import { macNumber } from './mac-table.js';
 import type { RouteConfig } from './switch-config.js';

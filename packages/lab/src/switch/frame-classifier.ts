@@ -3,12 +3,19 @@
  * on any bytes: what it does not understand has priority 0 and no IP header.
  */
 
-import { readU16, readU32 } from '../core/bytes.js';
-import { RoceError } from '../core/errors.js';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, VLAN_TAG_BYTES } from '../packet/ethernet.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
-import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../packet/ipv6.js';
-import { PRIORITIES } from '../packet/pfc.js';
+import { RoceError, readU16, readU32 } from 'rocev2/internal/core';
+import {
+  ETHERNET_BYTES,
+  ETHERTYPE_IPV4,
+  ETHERTYPE_IPV6,
+  ETHERTYPE_VLAN,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  IPV6_BYTES,
+  IPV6_SOURCE_OFFSET,
+  PRIORITIES,
+  VLAN_TAG_BYTES,
+} from 'rocev2/internal/packet';
 import type { ClassificationConfig } from './switch-config.js';
 
 const DSCPS = 64;

@@ -5,7 +5,7 @@
  * Invariant: a slot is free, or in one queue, or in the driver's hands.
  */
 
-import { copyToSlot } from '../core/bytes.js';
+import { copyToSlot } from 'rocev2/internal/core';
 
 const INITIAL_SLOTS = 64;
 /** Divides {@link INITIAL_SLOTS}. */

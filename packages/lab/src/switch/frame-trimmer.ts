@@ -8,18 +8,30 @@
  * Only packets of connections whose ends know what this is are cut: those with several ways (BTH_WAYS), which need not have more than one.
  */
 
-import { readU16, writeU16 } from '../core/bytes.js';
-import { RoceError } from '../core/errors.js';
-import { icrcOfIpPacket } from '../packet/icrc.js';
-import { BTH_TRAILER, BTH_WAYS } from '../packet/int-trailer.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
-import { IPV6_BYTES } from '../packet/ipv6.js';
-import { OP_READ_RESPONSE, OP_SEND, OP_WRITE, OPCODES, VENDOR_TRIM_NAK, VENDOR_TRIMMED } from '../packet/opcode.js';
-import { PRIORITIES } from '../packet/pfc.js';
-import { isPsp } from '../packet/psp.js';
-import { BTH_BYTES, BTH_MIGREQ, ICRC_BYTES } from '../packet/roce.js';
-import { refreshUdpChecksum, UDP_BYTES, writeUdpLength } from '../packet/udp.js';
-import { ROCE_UDP_PORT } from '../port/datagram.js';
+import { RoceError, readU16, writeU16 } from 'rocev2/internal/core';
+import {
+  BTH_BYTES,
+  BTH_MIGREQ,
+  BTH_TRAILER,
+  BTH_WAYS,
+  ICRC_BYTES,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  IPV6_BYTES,
+  icrcOfIpPacket,
+  isPsp,
+  OP_READ_RESPONSE,
+  OP_SEND,
+  OP_WRITE,
+  OPCODES,
+  PRIORITIES,
+  refreshUdpChecksum,
+  UDP_BYTES,
+  VENDOR_TRIM_NAK,
+  VENDOR_TRIMMED,
+  writeUdpLength,
+} from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import type { TrimConfig } from './switch-config.js';
 
 /** DSCP of the control priority: its class selector. */

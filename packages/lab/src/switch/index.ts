@@ -5,9 +5,9 @@
  * @module rocev2/switch
  */
 
-export { type RandomSource, SeededRandom } from '../core/random.js';
-export { FaultPlan, type FaultRuleHits, type FaultVerdict } from '../faults/fault-plan.js';
-export type { FaultSubject } from '../faults/fault-subject.js';
+export { type RandomSource, SeededRandom } from 'rocev2/internal/core';
+export type { FaultSubject } from 'rocev2/internal/faults';
+export { FaultPlan, type FaultRuleHits, type FaultVerdict } from 'rocev2/internal/faults';
 export type { BufferPools, IngressGroupUse, PoolUse } from './buffer-policy.js';
 export { type HeadroomModel, headroomBytes } from './headroom.js';
 export { Switch, type SwitchOptions } from './switch.js';

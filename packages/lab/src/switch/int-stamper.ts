@@ -9,25 +9,26 @@
  * with the base round trip T, the line rate B and the queue q; tau is at most T. Ports without a known rate write nothing.
  */
 
-import { readU16 } from '../core/bytes.js';
-import { type RandomSource, randomUnit } from '../core/random.js';
-import { ETHERNET_LINK_BYTES } from '../packet/frame.js';
+import { type RandomSource, randomUnit, readU16 } from 'rocev2/internal/core';
 import {
   appendHop,
   BTH_TRAILER,
+  ETHERNET_LINK_BYTES,
   encodeDigest,
   INT_DATA_DIGEST,
   INT_DATA_HOPS,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  IPV6_BYTES,
+  isPsp,
   nanoseconds,
   newHopRecord,
   raiseDigest,
   readIntKind,
-} from '../packet/int-trailer.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
-import { IPV6_BYTES } from '../packet/ipv6.js';
-import { isPsp } from '../packet/psp.js';
-import { refreshUdpChecksum, UDP_BYTES } from '../packet/udp.js';
-import { ROCE_UDP_PORT } from '../port/datagram.js';
+  refreshUdpChecksum,
+  UDP_BYTES,
+} from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import type { IntConfig, SwitchPortConfig } from './switch-config.js';
 
 /** HPCC's simulator at 100 Gb/s: the longest round trip of an idle network. */

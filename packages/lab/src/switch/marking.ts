@@ -3,7 +3,7 @@
  * draw. A marker is made for each queue, so that it may keep state.
  */
 
-import { type RandomSource, randomUnit } from '../core/random.js';
+import { type RandomSource, randomUnit } from 'rocev2/internal/core';
 import type { MarkingConfig, PiConfig, RedConfig } from './switch-config.js';
 
 /** Decides for the packets of one queue. */

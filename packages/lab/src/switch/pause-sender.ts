@@ -4,8 +4,7 @@
  * Invariant: a change of state is followed by a pause frame that tells it, before any other frame of that port.
  */
 
-import { MAC_BYTES } from '../packet/ethernet.js';
-import { type PfcFrame, PRIORITIES } from '../packet/pfc.js';
+import { MAC_BYTES, type PfcFrame, PRIORITIES } from 'rocev2/internal/packet';
 
 /** Locally administered; the last two bytes are the port number. */
 const PORT_MAC_PREFIX = [0x02, 0x53, 0x57, 0x00];

@@ -4,8 +4,8 @@
  * while a queue is paused or in a storm.
  */
 
-import { RoceError } from '../core/errors.js';
-import { PRIORITIES } from '../packet/pfc.js';
+import { RoceError } from 'rocev2/internal/core';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { EgressPause } from './egress-pause.js';
 import type { WatchdogConfig } from './switch-config.js';
 

@@ -3,8 +3,8 @@
  * (Shreedhar and Varghese, SIGCOMM'95), in bytes.
  */
 
-import { RoceError } from '../core/errors.js';
-import { PRIORITIES } from '../packet/pfc.js';
+import { RoceError } from 'rocev2/internal/core';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { EgressQueues } from './egress-queues.js';
 import { priorityMask } from './priorities.js';
 import type { SchedulingConfig } from './switch-config.js';

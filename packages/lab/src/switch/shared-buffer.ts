@@ -12,7 +12,7 @@
  * queues are empty, and no sender is paused then; XOFF and XON alternate for each queue.
  */
 
-import { PRIORITIES } from '../packet/pfc.js';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { BufferLayout } from './buffer-layout.js';
 import {
   ADMITTED,

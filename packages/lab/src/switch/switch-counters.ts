@@ -6,7 +6,7 @@
  *     = tx_packets - tx_pfc_packets + all tx_dropped_* + frames queued or held back
  */
 
-import { PRIORITIES } from '../packet/pfc.js';
+import { PRIORITIES } from 'rocev2/internal/packet';
 
 type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 

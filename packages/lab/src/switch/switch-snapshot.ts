@@ -1,6 +1,6 @@
 /** A switch's queues and pools at one moment, with their high-water marks: what breakpoint tests and probes look at. */
 
-import { PRIORITIES } from '../packet/pfc.js';
+import { PRIORITIES } from 'rocev2/internal/packet';
 import type { BufferPolicy, BufferPools, IngressGroupUse } from './buffer-policy.js';
 import type { EgressQueues } from './egress-queues.js';
 import type { FlowControl } from './flow-control.js';

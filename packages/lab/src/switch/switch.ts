@@ -6,17 +6,23 @@
  * a rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).
  */
 
-import { RoceError } from '../core/errors.js';
-import type { RandomSource } from '../core/random.js';
-import { FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE, FAULT_PASS, FAULT_REORDER } from '../faults/actions.js';
-import { Delayed } from '../faults/delayed.js';
-import type { FaultPlan, FaultVerdict } from '../faults/fault-plan.js';
-import { type FaultSubject, newFaultSubject, readBth } from '../faults/fault-subject.js';
-import { HeldBack } from '../faults/held-back.js';
-import { ETHERNET_BYTES, MAC_BYTES } from '../packet/ethernet.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
-import { PRIORITIES } from '../packet/pfc.js';
-import { ROCE_UDP_PORT } from '../port/datagram.js';
+import { type RandomSource, RoceError } from 'rocev2/internal/core';
+import {
+  Delayed,
+  FAULT_DELAY,
+  FAULT_DROP,
+  FAULT_DUPLICATE,
+  FAULT_PASS,
+  FAULT_REORDER,
+  type FaultPlan,
+  type FaultSubject,
+  type FaultVerdict,
+  HeldBack,
+  newFaultSubject,
+  readBth,
+} from 'rocev2/internal/faults';
+import { ETHERNET_BYTES, FRAME_OK, FrameInfo, MAC_BYTES, PRIORITIES, parseFrame } from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import { changeFrame } from './faulty-frame.js';
 import { ForwardingTable } from './forwarding-table.js';
 import { FrameClassifier } from './frame-classifier.js';

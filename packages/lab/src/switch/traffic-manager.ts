@@ -6,10 +6,19 @@
  * Invariant: a frame that was admitted leaves by `take` or is counted as dropped, and its memory is given back at that moment.
  */
 
-import type { RandomSource } from '../core/random.js';
-import { ECN_CE, ECN_NOT_ECT, readEcn, writeCe } from '../packet/ecn.js';
-import { ETHERNET_LINK_BYTES } from '../packet/frame.js';
-import { PFC_FRAME_BYTES, PfcFrame, PRIORITIES, parsePfc, writePfc } from '../packet/pfc.js';
+import type { RandomSource } from 'rocev2/internal/core';
+import {
+  ECN_CE,
+  ECN_NOT_ECT,
+  ETHERNET_LINK_BYTES,
+  PFC_FRAME_BYTES,
+  PfcFrame,
+  PRIORITIES,
+  parsePfc,
+  readEcn,
+  writeCe,
+  writePfc,
+} from 'rocev2/internal/packet';
 import { layOutBuffer } from './buffer-layout.js';
 import { ADMITTED, type BufferPolicy, DROP_COUNTERS, PacketLimit } from './buffer-policy.js';
 import { EgressMarking, KEEP, MARK } from './egress-marking.js';

@@ -1,11 +1,7 @@
 /** What is seen of the frames on a wire: a capture of both sides, and the audit of that capture while it grows. */
 
-import { Audit, type AuditReport } from '../audit/audit.js';
-import type { Finding } from '../audit/ledger.js';
-import type { MeasureName } from '../audit/measures.js';
-import type { CapturedPacket } from '../capture/capture-reader.js';
-import { LINKTYPE_ETHERNET } from '../capture/pcapng-blocks.js';
-import type { PacketSink } from '../capture/pcapng-file.js';
+import { Audit, type AuditReport, type Finding, type MeasureName } from '@rocev2/inspect';
+import { type CapturedPacket, LINKTYPE_ETHERNET, type PacketSink } from 'rocev2/internal/capture';
 
 /** Something that the audit has seen just now. */
 export type Observation =

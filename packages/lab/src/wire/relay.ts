@@ -5,18 +5,35 @@
  * One side is known, the other is the first other address that speaks. A frame on a link looks as if it came from a network card; its MAC addresses are made up.
  */
 
-import { readU16, writeU16 } from '../core/bytes.js';
-import type { FrameHandler, FrameLink } from '../driver/frame-link.js';
-import type { IpAddress } from '../packet/address.js';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, parseMac, writeEthernet } from '../packet/ethernet.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, renumberIcrc, sealIcrc } from '../packet/icrc.js';
-import { IcrcFlows } from '../packet/icrc-flows.js';
-import { IP_PROTOCOL_UDP, refreshIpv4Checksum, writeIpv4 } from '../packet/ipv4.js';
-import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
-import { UD_SEND_ONLY } from '../packet/opcode.js';
-import { BTH_BYTES, DETH_BYTES, ICRC_BYTES } from '../packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../packet/udp.js';
+import { readU16, writeU16 } from 'rocev2/internal/core';
+import {
+  BTH_BYTES,
+  checkIcrc,
+  DETH_BYTES,
+  ETHERNET_BYTES,
+  ETHERTYPE_IPV4,
+  ETHERTYPE_IPV6,
+  FRAME_OK,
+  FrameInfo,
+  ICRC_BAD,
+  ICRC_BYTES,
+  ICRC_OK_ID_SOLVED,
+  IcrcFlows,
+  IP_PROTOCOL_UDP,
+  IPV6_BYTES,
+  type IpAddress,
+  parseFrame,
+  parseMac,
+  refreshIpv4Checksum,
+  renumberIcrc,
+  sealIcrc,
+  UD_SEND_ONLY,
+  UDP_BYTES,
+  writeEthernet,
+  writeIpv4,
+  writeIpv6,
+  writeUdp,
+} from 'rocev2/internal/packet';
 import {
   IP_ID_UNKNOWN,
   type Port,
@@ -24,7 +41,8 @@ import {
   type RxDatagram,
   TX_PAYLOAD_BYTES_MAX,
   type TxBatch,
-} from '../port/datagram.js';
+} from 'rocev2/internal/port';
+import type { FrameHandler, FrameLink } from '../live/frame-link.js';
 
 const HOP_LIMIT = 64;
 const FRAME_BYTES_MAX = ETHERNET_BYTES + IPV6_BYTES + 0xffff;

@@ -3,16 +3,20 @@
  * strike RoCEv2 packets alone; everything else passes.
  */
 
-import { RoceError } from '../core/errors.js';
-import { batchedUdpAvailable, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
-import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import { openUdpPort } from '../dgram-ext/udp-port.js';
-import { DatagramLink } from '../driver/datagram-link.js';
-import type { FrameLink } from '../driver/frame-link.js';
-import { InterfaceLink, joinSuperFrames } from '../driver/interface-link.js';
-import { LinkedSwitch, type LinkedSwitchOptions } from '../driver/linked-switch.js';
-import { nowNs } from '../driver/system-clock.js';
-import type { IpAddress } from '../packet/address.js';
+import { RoceError } from 'rocev2/internal/core';
+import {
+  batchedUdpAvailable,
+  openBatchedUdpPort,
+  openUdpPort,
+  parseUdpEndpoint,
+  type UdpEndpoint,
+} from 'rocev2/internal/dgram-ext';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { DatagramLink } from '../live/datagram-link.js';
+import type { FrameLink } from '../live/frame-link.js';
+import { InterfaceLink, joinSuperFrames } from '../live/interface-link.js';
+import { LinkedSwitch, type LinkedSwitchOptions } from '../live/linked-switch.js';
 import { Relay } from './relay.js';
 
 /** Names of the sides, as fault rules and counters call them. */

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withoutHead } from '../../src/cli/report/origin.js';
-import { run } from '../cli/run-in-process.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import { withoutHead } from '../../src/commands/report/origin.js';
 import { between, within } from './closeness.js';
 
 async function json(...args: string[]) {

@@ -1,6 +1,7 @@
 /** What Azure reports, and loss recovery under incast: every scenario with its assertions, and what only shows when two are compared. */
 
 import { describe, expect, test } from 'vitest';
+import { casesOfRound } from '../../../../test/support/rounds.js';
 import { override } from '../../src/sim/scenario/overrides.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 import { AZURE_SCENARIOS } from '../../src/sim/scenarios/azure.js';
@@ -9,7 +10,6 @@ import { INCIDENT_SCENARIOS } from '../../src/sim/scenarios/incidents.js';
 import { RECOVERY_SCENARIOS } from '../../src/sim/scenarios/recovery.js';
 import { quantile } from '../../src/sim/statistics.js';
 import { runTcp } from '../../src/sim/tcp/run.js';
-import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
 const SCENARIOS = [AZURE_SCENARIOS, CHUNK_SCENARIOS, RECOVERY_SCENARIOS, INCIDENT_SCENARIOS].flatMap((ofOneKind) =>

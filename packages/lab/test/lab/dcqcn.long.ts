@@ -1,9 +1,9 @@
 /** DCQCN with packets beside the fluid model of it, on the long ramp at 40 Gb/s. docs/lab.md has the table, and says where they differ. */
 
 import { describe, expect, test } from 'vitest';
+import { casesOfRound } from '../../../../test/support/rounds.js';
 import { DCQCN_LONG_RAMP, dcqcnStudy, togetherAtStart } from '../../src/fluid/index.js';
 import type { ScenarioResult } from '../../src/sim/scenario/result.js';
-import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
 function fluidQueueBytes(flows: number): number {

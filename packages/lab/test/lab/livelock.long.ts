@@ -9,7 +9,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { casesOfRound } from '../support/rounds.js';
+import { casesOfRound } from '../../../../test/support/rounds.js';
 import { queueOf, runBuiltIn } from './run-built-in.js';
 
 const K = 256;

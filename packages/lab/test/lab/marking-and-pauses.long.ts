@@ -1,8 +1,8 @@
 /** The same flows at 100 Gb/s, with a PI controller in the place of RED, and with pauses alone. docs/lab.md has the tables. */
 
 import { describe, expect, test } from 'vitest';
+import { casesOfRound } from '../../../../test/support/rounds.js';
 import { headroomBytes } from '../../src/switch/headroom.js';
-import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, queueOf, runBuiltIn } from './run-built-in.js';
 
 test.each(casesOfRound([2, 10, 16, 64]))('100 Gb/s: %i flows', async (flows) => {

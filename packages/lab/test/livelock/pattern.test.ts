@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fillPattern, patternMismatch } from '../../src/cli/pattern.js';
+import { fillPattern, patternMismatch } from '../../../command/src/pattern.js';
 
 function filled(bytes: number, seed: number): Uint8Array {
   const data = new Uint8Array(bytes);

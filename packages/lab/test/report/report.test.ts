@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sectionOf } from '../../src/cli/report/report.js';
-import { renderBarChart } from '../../src/plot/bar-chart.js';
-import { run } from '../cli/run-in-process.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import { renderBarChart } from '../../../command/src/plot/bar-chart.js';
+import { sectionOf } from '../../src/commands/report/report.js';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
+import { SeededRandom } from '../../../../src/core/random.js';
 import { switchConfigSchema } from '../../src/schema/switch-config.js';
 import { Switch } from '../../src/switch/switch.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { rateControlOf } from '../../src/cli/transfer/rate-control.js';
-import { DCQCN_PRESETS } from '../../src/dcqcn/presets.js';
-import { readRateControl } from '../../src/schema/written-rate-control.js';
+import { DCQCN_PRESETS } from '../../../../src/dcqcn/presets.js';
+import { readRateControl } from '../../../command/src/schema/written-rate-control.js';
+import { rateControlOf } from '../../../command/src/transfer/rate-control.js';
 
 describe('--cc, --rate and --cc-params', () => {
   it('a rate without rate control is a fixed rate', () => {

@@ -1,6 +1,6 @@
 /** Where a plan puts its buffers: one after another in a host's registered region, with guard bytes between them that nothing may touch. */
 
-import type { Dice } from '../support/dice.js';
+import type { Dice } from '../../../../test/support/dice.js';
 
 /** Bytes of a host's region. */
 export interface Range {

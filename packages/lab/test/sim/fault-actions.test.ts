@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPair } from '../support/pair.js';
+import { createPair } from '../../../../test/support/pair.js';
 
 const MTU = 1024;
 

@@ -1,10 +1,10 @@
 /** Runs one flow of a plan: posts its operations and receives, and holds every completion against the plan. */
 
+import type { WorkCompletion } from '../../../../src/verbs/completion-queue.js';
+import type { MemoryRegion } from '../../../../src/verbs/memory-region.js';
+import type { QueuePair } from '../../../../src/verbs/queue-pair.js';
+import type { SendWorkRequest } from '../../../../src/verbs/send-work-request.js';
 import type { EventQueue } from '../../src/sim/event-queue.js';
-import type { WorkCompletion } from '../../src/verbs/completion-queue.js';
-import type { MemoryRegion } from '../../src/verbs/memory-region.js';
-import type { QueuePair } from '../../src/verbs/queue-pair.js';
-import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import type { Range } from './arena.js';
 import type { FlowPlan, Operation, OperationKind } from './plan.js';
 

@@ -3,8 +3,8 @@
  * operation names, the guards, keep their first value. Only the results of FETCH_ADD depend on who came first; they are judged as a chain.
  */
 
-import { SeededRandom } from '../../src/core/random.js';
-import { fillRandom } from '../support/dice.js';
+import { SeededRandom } from '../../../../src/core/random.js';
+import { fillRandom } from '../../../../test/support/dice.js';
 import type { Range } from './arena.js';
 import type { FlowPlan, Operation, Plan, Side } from './plan.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
+import { SeededRandom } from '../../../../src/core/random.js';
 import { Cable } from '../../src/sim/cable.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { Network } from '../../src/sim/network.js';

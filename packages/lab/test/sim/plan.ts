@@ -3,10 +3,10 @@
  * touch. Pure data, made before anything runs, so that the expected outcome can be computed without the code under test.
  */
 
-import { SeededRandom } from '../../src/core/random.js';
-import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
-import { type RecoveryName, recoveryNames } from '../../src/retransmit/schemes.js';
-import { Dice, fillRandom } from '../support/dice.js';
+import { SeededRandom } from '../../../../src/core/random.js';
+import type { RateControlOptions } from '../../../../src/dcqcn/schemes.js';
+import { type RecoveryName, recoveryNames } from '../../../../src/retransmit/schemes.js';
+import { Dice, fillRandom } from '../../../../test/support/dice.js';
 import { Arena, type Range } from './arena.js';
 
 export type Side = 'a' | 'b';

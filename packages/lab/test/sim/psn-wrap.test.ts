@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { recoveryNames } from '../../src/retransmit/schemes.js';
-import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
-import { createPair, type Player } from '../support/pair.js';
+import { recoveryNames } from '../../../../src/retransmit/schemes.js';
+import type { SendWorkRequest } from '../../../../src/verbs/send-work-request.js';
+import { createPair, type Player } from '../../../../test/support/pair.js';
 
 const MTU = 256;
 /** Packets of each message: together they pass the wrap from every start. */

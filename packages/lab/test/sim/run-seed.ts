@@ -4,17 +4,17 @@
  * must find no rule of the transport broken.
  */
 
-import { Audit } from '../../src/audit/audit.js';
-import { crc32 } from '../../src/core/crc32.js';
-import { needsEcho } from '../../src/dcqcn/schemes.js';
-import { senderTraits } from '../../src/retransmit/schemes.js';
-import { Access } from '../../src/verbs/access.js';
-import type { WorkCompletion } from '../../src/verbs/completion-queue.js';
-import type { MemoryWindow } from '../../src/verbs/memory-window.js';
-import type { QueuePair } from '../../src/verbs/queue-pair.js';
-import { capturedDatagram } from '../support/captured.js';
-import { connectQp, createPair, type Pair, type Player } from '../support/pair.js';
-import type { ProtectedOptions } from '../support/protected-host.js';
+import { crc32 } from '../../../../src/core/crc32.js';
+import { needsEcho } from '../../../../src/dcqcn/schemes.js';
+import { senderTraits } from '../../../../src/retransmit/schemes.js';
+import { Access } from '../../../../src/verbs/access.js';
+import type { WorkCompletion } from '../../../../src/verbs/completion-queue.js';
+import type { MemoryWindow } from '../../../../src/verbs/memory-window.js';
+import type { QueuePair } from '../../../../src/verbs/queue-pair.js';
+import { capturedDatagram } from '../../../../test/support/captured.js';
+import { connectQp, createPair, type Pair, type Player } from '../../../../test/support/pair.js';
+import type { ProtectedOptions } from '../../../../test/support/protected-host.js';
+import { Audit } from '../../../inspect/src/audit/audit.js';
 import { FlowDriver } from './flow-driver.js';
 import { finalImage, initialImage, settleFetchAdds } from './image.js';
 import { type FlowPlan, type Plan, planSeed, type QpPlan, type Side, withCredit } from './plan.js';

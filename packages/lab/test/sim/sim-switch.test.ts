@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PfcFrame, parsePfc, pauseNs } from '../../src/packet/pfc.js';
+import { PfcFrame, parsePfc, pauseNs } from '../../../../src/packet/pfc.js';
 import { Cable } from '../../src/sim/cable.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimSwitch } from '../../src/sim/sim-switch.js';

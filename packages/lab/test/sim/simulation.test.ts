@@ -1,11 +1,11 @@
 /** Networks in virtual time: verbs on hosts, links that fail, topologies of one's own. */
 
 import { describe, expect, test } from 'vitest';
+import { Access } from '../../../../src/verbs/access.js';
 import { runScenario } from '../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
 import { Simulation } from '../../src/sim/simulation.js';
 import { fatTree, leafSpine, parkingLot, shortestPaths, star } from '../../src/sim/topology.js';
-import { Access } from '../../src/verbs/access.js';
 
 const LINK = { rateBps: 40e9, delayNs: 1000 };
 

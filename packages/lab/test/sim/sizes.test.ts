@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
+import { SeededRandom } from '../../../../src/core/random.js';
 import { drawBytes, meanBytes, WEB_SEARCH } from '../../src/sim/sizes.js';
 
 test('the web search table has the mean and the share of small flows that are published', () => {

@@ -1,8 +1,8 @@
 /** TCP as a model beside RDMA: the sender's rules one by one, and runs over the simulated switch. */
 
 import { describe, expect, it } from 'vitest';
-import { IpAddress } from '../../src/packet/address.js';
-import { FRAME_NOT_UDP, FrameInfo, parseFrame } from '../../src/packet/frame.js';
+import { IpAddress } from '../../../../src/packet/address.js';
+import { FRAME_NOT_UDP, FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 import { TcpReceiver } from '../../src/sim/tcp/receiver.js';
 import { runTcp } from '../../src/sim/tcp/run.js';

@@ -1,9 +1,9 @@
 /** All parts of the switch at once, on traffic nobody would send on purpose: nothing throws, every frame is accounted for, memory comes back. */
 
 import { describe, expect, it } from 'vitest';
-import { type RandomSource, SeededRandom } from '../../src/core/random.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { BROADCAST_MAC } from '../../src/packet/ethernet.js';
+import { type RandomSource, SeededRandom } from '../../../../src/core/random.js';
+import { BROADCAST_MAC } from '../../../../src/packet/ethernet.js';
+import { FaultPlan } from '../../../../src/port/faults/fault-plan.js';
 import type { SwitchOptions } from '../../src/switch/switch.js';
 import { MACS, NAMES, pauseFrame, plainFrame, roceFrame, SwitchBench } from './traffic.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../src/core/random.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
-import { isUdpChecksumGoodV6, writeUdpChecksumV6 } from '../../src/packet/udp.js';
+import { SeededRandom } from '../../../../src/core/random.js';
+import { FRAME_OK, FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../../../src/packet/icrc.js';
+import { isUdpChecksumGoodV6, writeUdpChecksumV6 } from '../../../../src/packet/udp.js';
+import { FaultPlan } from '../../../../src/port/faults/fault-plan.js';
 import { A, B, SwitchBench as Bench, C, IPS, roceFrame } from './traffic.js';
 
 const withRules = (rules: string) => new Bench({ faults: FaultPlan.parse(rules, new SeededRandom(1)) }).introduce();

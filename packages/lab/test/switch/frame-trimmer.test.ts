@@ -1,11 +1,11 @@
 /** What a switch makes of a data packet that finds its queue full, and of those that it must not touch. */
 
 import { describe, expect, it } from 'vitest';
-import { readEcn } from '../../src/packet/ecn.js';
-import { FrameInfo, parseFrame } from '../../src/packet/frame.js';
-import { icrcOfIpPacket } from '../../src/packet/icrc.js';
-import { BTH_TRAILER, BTH_WAYS } from '../../src/packet/int-trailer.js';
-import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
+import { readEcn } from '../../../../src/packet/ecn.js';
+import { FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
+import { icrcOfIpPacket } from '../../../../src/packet/icrc.js';
+import { BTH_TRAILER, BTH_WAYS } from '../../../../src/packet/int-trailer.js';
+import { isIpv4ChecksumGood } from '../../../../src/packet/ipv4.js';
 import {
   RC_ACK,
   RC_ATOMIC_ACK,
@@ -15,8 +15,8 @@ import {
   RC_READ_RESPONSE_ONLY,
   VENDOR_TRIM_NAK,
   VENDOR_TRIMMED,
-} from '../../src/packet/opcode.js';
-import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
+} from '../../../../src/packet/opcode.js';
+import { PARSE_OK, parseRoce, RocePacket } from '../../../../src/packet/roce.js';
 import { FrameTrimmer } from '../../src/switch/frame-trimmer.js';
 import { A, B, roceFrame } from './traffic.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LinkPacer } from '../../src/driver/link-pacer.js';
+import { LinkPacer } from '../../src/live/link-pacer.js';
 
 const MS = 1e6;
 const FRAME = 4170;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { connect, listen } from '../../src/cm/listen-connect.js';
-import { SeededRandom } from '../../src/core/random.js';
-import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
-import { type LiveSwitch, type LiveSwitchOptions, openLiveSwitch } from '../../src/driver/live-switch.js';
-import { openDevice } from '../../src/verbs/open-device.js';
-import { eventually } from '../support/eventually.js';
+import { connect, listen } from '../../../../src/cm/listen-connect.js';
+import { SeededRandom } from '../../../../src/core/random.js';
+import { parseUdpEndpoint } from '../../../../src/dgram-ext/udp-endpoint.js';
+import { openDevice } from '../../../../src/verbs/open-device.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { type LiveSwitch, type LiveSwitchOptions, openLiveSwitch } from '../../src/live/live-switch.js';
 
 /** TCP does not go through the switch. */
 const allowForeignGid = true;

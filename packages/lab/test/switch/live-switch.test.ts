@@ -1,9 +1,9 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { describe, expect, it } from 'vitest';
-import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
-import { openLiveSwitch, parseSwitchPort } from '../../src/driver/live-switch.js';
-import { BROADCAST_MAC, parseMac, writeEthernet } from '../../src/packet/ethernet.js';
-import { until } from '../contracts/port-contract.js';
+import { parseUdpEndpoint } from '../../../../src/dgram-ext/udp-endpoint.js';
+import { BROADCAST_MAC, parseMac, writeEthernet } from '../../../../src/packet/ethernet.js';
+import { until } from '../../../../test/contracts/port-contract.js';
+import { openLiveSwitch, parseSwitchPort } from '../../src/live/live-switch.js';
 
 const ANY_PORT = parseUdpEndpoint('127.0.0.1:0');
 

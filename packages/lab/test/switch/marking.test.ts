@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type RandomSource, SeededRandom } from '../../src/core/random.js';
-import { ECN_CE, readEcn } from '../../src/packet/ecn.js';
-import { ETHERNET_BYTES } from '../../src/packet/ethernet.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
-import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
+import { type RandomSource, SeededRandom } from '../../../../src/core/random.js';
+import { ECN_CE, readEcn } from '../../../../src/packet/ecn.js';
+import { ETHERNET_BYTES } from '../../../../src/packet/ethernet.js';
+import { FRAME_OK, FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
+import { checkIcrc, ICRC_OK, IcrcFlow } from '../../../../src/packet/icrc.js';
 import { newMarker } from '../../src/switch/marking.js';
 import type { MarkingConfig, PiConfig, RedConfig } from '../../src/switch/switch-config.js';
 import { A, B, IPS, MACS, plainFrame, ROCE_OFFSET, roceFrame, SwitchBench } from './traffic.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PfcFrame } from '../../src/packet/pfc.js';
+import { PfcFrame } from '../../../../src/packet/pfc.js';
 import { PauseSender } from '../../src/switch/pause-sender.js';
 
 /** What the frames of two ports tell; pauses last 1000 ns. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PfcFrame, parsePfc, pauseNs } from '../../src/packet/pfc.js';
+import { PfcFrame, parsePfc, pauseNs } from '../../../../src/packet/pfc.js';
 import type { SwitchOptions } from '../../src/switch/switch.js';
 import { A, B, C, MACS, pauseFrame, plainFrame, roceFrame, SwitchBench } from './traffic.js';
 

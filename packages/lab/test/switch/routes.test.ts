@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BROADCAST_MAC } from '../../src/packet/ethernet.js';
+import { BROADCAST_MAC } from '../../../../src/packet/ethernet.js';
 import type { RouteConfig, SwitchConfig } from '../../src/switch/switch-config.js';
 import { A, B, C, MACS, plainFrame, roceFrame, SwitchBench } from './traffic.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type RandomSource, SeededRandom } from '../../src/core/random.js';
+import { type RandomSource, SeededRandom } from '../../../../src/core/random.js';
 import type { BufferConfig } from '../../src/switch/switch-config.js';
 import type { SwitchSnapshot } from '../../src/switch/switch-snapshot.js';
 import { A, B, C, NAMES, roceFrame, SwitchBench } from './traffic.js';

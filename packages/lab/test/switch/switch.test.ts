@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { randomInt, SeededRandom } from '../../src/core/random.js';
-import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { BROADCAST_MAC, parseMac } from '../../src/packet/ethernet.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
+import { randomInt, SeededRandom } from '../../../../src/core/random.js';
+import { BROADCAST_MAC, parseMac } from '../../../../src/packet/ethernet.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../../../src/packet/icrc.js';
+import { FaultPlan } from '../../../../src/port/faults/fault-plan.js';
 import { MacTable, macNumber } from '../../src/switch/mac-table.js';
 import { Switch, type SwitchOptions } from '../../src/switch/switch.js';
 import type { SwitchPortCounters } from '../../src/switch/switch-counters.js';

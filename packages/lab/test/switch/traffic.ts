@@ -1,6 +1,6 @@
 /** Frames and a bench for tests of the switch. Station i has MACS[i] and IPS[i] and stands at port i. */
 
-import { IpAddress } from '../../src/packet/address.js';
+import { IpAddress } from '../../../../src/packet/address.js';
 import {
   BROADCAST_MAC,
   ETHERNET_BYTES,
@@ -8,14 +8,14 @@ import {
   ETHERTYPE_IPV6,
   parseMac,
   writeEthernet,
-} from '../../src/packet/ethernet.js';
-import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../../src/packet/ipv4.js';
-import { IPV6_BYTES, writeIpv6 } from '../../src/packet/ipv6.js';
-import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
-import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../src/packet/pfc.js';
-import { writeBth } from '../../src/packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../../src/packet/udp.js';
+} from '../../../../src/packet/ethernet.js';
+import { IcrcFlow, sealIcrc } from '../../../../src/packet/icrc.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../../../../src/packet/ipv4.js';
+import { IPV6_BYTES, writeIpv6 } from '../../../../src/packet/ipv6.js';
+import { RC_SEND_ONLY } from '../../../../src/packet/opcode.js';
+import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../../../src/packet/pfc.js';
+import { writeBth } from '../../../../src/packet/roce.js';
+import { UDP_BYTES, writeUdp } from '../../../../src/packet/udp.js';
 import { Switch, type SwitchOptions } from '../../src/switch/switch.js';
 import type { SwitchPortCounters } from '../../src/switch/switch-counters.js';
 import type { EgressQueueUse } from '../../src/switch/switch-snapshot.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { IpAddress } from '../../src/packet/address.js';
-import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { UD_SEND_ONLY } from '../../src/packet/opcode.js';
-import { emitRoce } from '../../src/packet/roce.js';
-import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import { IpAddress } from '../../../../src/packet/address.js';
+import { FRAME_OK, FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../../../src/packet/icrc.js';
+import { UD_SEND_ONLY } from '../../../../src/packet/opcode.js';
+import { emitRoce } from '../../../../src/packet/roce.js';
+import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../../../../src/port/datagram.js';
 import { Relay } from '../../src/wire/relay.js';
 
 const [RELAY, HOST, CLIENT, THIRD] = ['10.0.0.9', '10.0.0.2', '10.0.0.1', '10.0.0.3'].map((text) =>

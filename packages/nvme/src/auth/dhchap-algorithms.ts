@@ -1,7 +1,7 @@
 /** Hashes and Diffie-Hellman groups of DH-HMAC-CHAP (NVMe base specification 2.0 §8.13.5.4; RFC 7919), and what is computed with them. */
 
 import { createHash, createHmac } from 'node:crypto';
-import { RoceError } from '../../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { FiniteFieldKeys } from './finite-field-keys.js';
 
 /** A hash function by its number in the protocol. */

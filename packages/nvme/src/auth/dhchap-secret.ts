@@ -1,8 +1,7 @@
 /** Secrets of DH-HMAC-CHAP as administrators write them: `DHHC-1:HASH:BASE64:` (NVMe base specification 2.0 §8.13.5.8). */
 
 import { createHmac } from 'node:crypto';
-import { crc32 } from '../../../core/crc32.js';
-import { RoceError } from '../../../core/errors.js';
+import { crc32, RoceError } from 'rocev2/internal/core';
 import { DHCHAP_HASHES, type DhchapHash, hashById } from './dhchap-algorithms.js';
 
 const FORM = /^DHHC-1:0([0-3]):([A-Za-z0-9+/]+={0,2}):$/;

@@ -1,7 +1,7 @@
 /** The host's side of DH-HMAC-CHAP on one queue. */
 
 import { timingSafeEqual } from 'node:crypto';
-import { RoceError } from '../../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { DHCHAP_GROUPS, DHCHAP_HASHES, DhchapKeyPair, hashById, respond } from './dhchap-algorithms.js';
 import {
   type Challenge,

@@ -4,8 +4,7 @@
  */
 
 import { createHmac, hkdfSync } from 'node:crypto';
-import { crc32 } from '../../../core/crc32.js';
-import { RoceError } from '../../../core/errors.js';
+import { crc32, RoceError } from 'rocev2/internal/core';
 
 const FORM = /^NVMeTLSkey-1:0([0-2]):([A-Za-z0-9+/]+={0,2}):$/;
 const KEY_BYTES = 32;

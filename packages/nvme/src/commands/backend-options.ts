@@ -1,21 +1,13 @@
 /** Options of commands that hold a disk of their own, and the disk they ask for. */
 
+import { choiceOption, type Output, type SecureFlags, secureFlagsOf, sizeOption } from '@rocev2/command';
+import { isStreamBackend, openStandingBackend, openStreamBackend, type StandingDisk } from '@rocev2/extents';
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { formatBytes } from '../../core/units.js';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import type { DiskDocument } from '../../estats/disk-document.js';
-import type { StandingDisk } from '../../extents/disk/standing-disk.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { FileDevice } from '../../storage-rpc/disk/file-device.js';
-import { PROVISIONS, type Provision } from '../../storage-rpc/disk/open-files.js';
-import { Scrubber } from '../../storage-rpc/disk/scrubber.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
-import { choiceOption, sizeOption } from '../options.js';
-import type { Output } from '../output.js';
-import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
+import { formatBytes, RoceError } from 'rocev2/internal/core';
+import { type BlockDevice, FileDevice, openBackend, PROVISIONS, type Provision, Scrubber } from 'rocev2/internal/disk';
+import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import type { DiskDocument } from 'rocev2/internal/estats';
 import { openNvmeBackend } from './nvme-backend.js';
-import { isStreamBackend, openStandingBackend, openStreamBackend } from './stream-backend.js';
 
 /** The options in the program's units. */
 export interface BackendFlags {

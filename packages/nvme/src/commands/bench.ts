@@ -1,15 +1,20 @@
 /** `rocev2 nvme bench`: random I/O on a namespace over each transport, and on an NBD export beside them if asked for. */
 
-import { NS_PER_US } from '../../core/units.js';
-import { openNvme } from '../../storage-rpc/live/open-nvme.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
-import type { Contender } from '../disk/bench-run.js';
-import { type BenchPlan, measureInTurns, printRows } from '../disk/bench-turns.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { resolveHost } from '../resolve-host.js';
+import {
+  type BenchPlan,
+  CommandFailure,
+  type Contender,
+  EXIT_INTERRUPTED,
+  measureInTurns,
+  type NicOptions,
+  type Output,
+  printRows,
+  resolveHost,
+} from '@rocev2/command';
+import { NS_PER_US } from 'rocev2/internal/core';
+import { openBackend } from 'rocev2/internal/disk';
+import { openNvme } from '../live/open-nvme.js';
+import type { NvmeTransport } from '../target-connection.js';
 import type { NvmeHostFlags } from './host.js';
 import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';

@@ -1,9 +1,8 @@
 /** Changes of a running target, as `rocev2 nvme change` writes them: words of a command line, one change each. */
 
-import { RoceError } from '../../core/errors.js';
-import { parseCount, parseSizeBytes } from '../../core/units.js';
-import { ANA_STATES, type AnaState } from '../../storage-rpc/nvme/ana.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
+import { parseCount, parseSizeBytes, RoceError } from 'rocev2/internal/core';
+import { ANA_STATES, type AnaState } from '../ana.js';
+import type { NvmeTransport } from '../target-connection.js';
 import { type DiskOption, nqnOf, parseDisk } from './disk-option.js';
 
 /** What `rocev2 nvme change` can ask for. */

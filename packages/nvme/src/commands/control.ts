@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { chmod } from 'node:fs/promises';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { RoceError } from 'rocev2/internal/core';
+import { listenOn } from 'rocev2/internal/nbd';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { listenOn } from '../../storage-rpc/nbd/listen-on.js';
 
 const LINE_BYTES_MAX = 4096;
 const CONNECTIONS_MAX = 16;

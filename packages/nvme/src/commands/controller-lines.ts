@@ -1,7 +1,7 @@
 /** What a controller says of itself, for a person: with units, and with names for numbers. */
 
-import { formatBytes } from '../../core/units.js';
-import type { ControllerIdentity } from '../../storage-rpc/nvme/host/nvme-host.js';
+import { formatBytes } from 'rocev2/internal/core';
+import type { ControllerIdentity } from '../host/nvme-host.js';
 
 /** Commands by the bits of ONCS (NVMe base specification 2.0 §5.17.2.1). */
 const OPTIONAL_COMMANDS = [

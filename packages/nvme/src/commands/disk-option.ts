@@ -1,8 +1,8 @@
 /** `--disk` of `rocev2 nvme target`: the name of a subsystem, and where its bytes lie. */
 
-import { RoceError } from '../../core/errors.js';
-import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
-import { isStreamBackend, parseStreamBackend } from '../disk/stream-backend.js';
+import { isStreamBackend, parseStreamBackend } from '@rocev2/extents';
+import { RoceError } from 'rocev2/internal/core';
+import { checkNqn } from '../subsystem.js';
 
 /** NQNs of subsystems that are given a short name. */
 const NQN_PREFIX = 'nqn.2026-11.rocev2:';

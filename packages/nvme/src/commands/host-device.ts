@@ -1,10 +1,9 @@
 /** The RDMA device of an NVMe host: it needs an address of its own, also where the target runs on this machine. */
 
-import { RoceError } from '../../core/errors.js';
-import { IpAddress } from '../../packet/address.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { type DeviceOptions, openDevice } from '../../verbs/open-device.js';
-import { localAddressTowards } from '../local-address.js';
+import { localAddressTowards } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
+import { type DeviceOptions, openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 
 /** Neither the target nor, as a rule, anything else has it. */
 const LOOPBACK_NEIGHBOURS = ['127.0.0.2', '127.0.0.3'] as const;

@@ -1,15 +1,14 @@
 /** What the commands of an NVMe over Fabrics host share: the way to a target. */
 
+import { addressOption, choiceOption, portOption, resolveHost } from '@rocev2/command';
 import type { Command } from 'commander';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
-import { hostAuthentication, hostTlsPsks, newHostName } from '../../storage-rpc/live/open-nvme.js';
-import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
-import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { addressOption, choiceOption, portOption } from '../options.js';
-import { resolveHost } from '../resolve-host.js';
+import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { NvmeHost } from '../host/nvme-host.js';
+import { NvmeDialer } from '../live/nvme-dialer.js';
+import { hostAuthentication, hostTlsPsks, newHostName } from '../live/open-nvme.js';
+import { NVME_PORT } from '../opcodes.js';
+import type { NvmeTransport } from '../target-connection.js';
 import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';

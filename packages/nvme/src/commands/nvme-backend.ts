@@ -1,18 +1,15 @@
 /** `--backend nvme+...`: a namespace of an NVMe over Fabrics target. */
 
-import { checkOptions } from '../../core/arguments.js';
-import { RoceError } from '../../core/errors.js';
-import { parseCount } from '../../core/units.js';
-import { IpAddress } from '../../packet/address.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { openNvme } from '../../storage-rpc/live/open-nvme.js';
-import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { openHostDevice } from '../nvme/host-device.js';
-import { failToConnect } from '../nvme/refused-connect.js';
-import { type NvmeHostKeyFlags, readHostKeys } from '../nvme/secrets-file.js';
-import { resolveHost } from '../resolve-host.js';
-import { backendParameters } from './backend-parameters.js';
+import { backendParameters, resolveHost } from '@rocev2/command';
+import { checkOptions, parseCount, RoceError } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
+import { IpAddress } from 'rocev2/internal/packet';
+import { openNvme } from '../live/open-nvme.js';
+import { NVME_PORT } from '../opcodes.js';
+import type { NvmeTransport } from '../target-connection.js';
+import { openHostDevice } from './host-device.js';
+import { failToConnect } from './refused-connect.js';
+import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
 /** A disk, and what was opened for it. */
 export interface OpenedDisk extends AsyncDisposable {

@@ -1,32 +1,33 @@
 /** `rocev2 nvme`: NVMe over Fabrics, target and host. */
 
-import { type Command, Option } from 'commander';
-import { ANA_STATES } from '../../storage-rpc/nvme/ana.js';
-import { parseCommandFaults } from '../../storage-rpc/nvme/command-faults.js';
-import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
-import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
-import { addPlanOptions } from '../disk/bench-turns.js';
-import { addNicOptions } from '../nic-options.js';
-import { type NvmeBenchOptions, runNvmeBench } from '../nvme/bench.js';
-import { CHANGE_FORMS, parseChange } from '../nvme/changes.js';
-import { askForChange } from '../nvme/control.js';
-import { parseDisk } from '../nvme/disk-option.js';
-import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
-import type { SubsystemFlags } from '../nvme/only-subsystem.js';
-import { runDiscover, runIdController, runList } from '../nvme/queries.js';
-import { type NvmeTargetOptions, runNvmeTarget } from '../nvme/target.js';
 import {
+  addNicOptions,
+  addPlanOptions,
   addressOption,
+  type CliIo,
   choiceOption,
   countOption,
   listOption,
+  Output,
   optionWithDefault,
   portOption,
   rangeOption,
   sizeOption,
   textOption,
-} from '../options.js';
-import { type CliIo, Output } from '../output.js';
+} from '@rocev2/command';
+import { type Command, Option } from 'commander';
+import { ANA_STATES } from '../ana.js';
+import { parseCommandFaults } from '../command-faults.js';
+import { NVME_PORT } from '../opcodes.js';
+import { checkNqn } from '../subsystem.js';
+import { type NvmeBenchOptions, runNvmeBench } from './bench.js';
+import { CHANGE_FORMS, parseChange } from './changes.js';
+import { askForChange } from './control.js';
+import { parseDisk } from './disk-option.js';
+import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from './host.js';
+import type { SubsystemFlags } from './only-subsystem.js';
+import { runDiscover, runIdController, runList } from './queries.js';
+import { type NvmeTargetOptions, runNvmeTarget } from './target.js';
 
 /** Adds `rocev2 nvme` to `program`. */
 export function register(program: Command, io: CliIo): void {

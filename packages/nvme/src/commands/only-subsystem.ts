@@ -1,7 +1,7 @@
 /** The subsystem that a command is about: the one it names, or the only one that the target shows. */
 
-import { RoceError } from '../../core/errors.js';
-import { DISCOVERY_NQN } from '../../storage-rpc/nvme/opcodes.js';
+import { RoceError } from 'rocev2/internal/core';
+import { DISCOVERY_NQN } from '../opcodes.js';
 import { askController, type NvmeHostFlags } from './host.js';
 
 /** Options of commands about one subsystem. */

@@ -1,8 +1,8 @@
 /** `rocev2 nvme discover`, `list` and `id-ctrl`: what a target has. */
 
-import { formatBytes } from '../../core/units.js';
-import { DISCOVERY_NQN } from '../../storage-rpc/nvme/opcodes.js';
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
+import { formatBytes } from 'rocev2/internal/core';
+import { DISCOVERY_NQN } from '../opcodes.js';
 import { controllerLines } from './controller-lines.js';
 import { askController, type NvmeHostFlags } from './host.js';
 import { type SubsystemFlags, subsystemOf } from './only-subsystem.js';

@@ -3,14 +3,14 @@
  * `--tls-keys FILE`: who has which key of TLS, `HOSTNQN KEY`.
  */
 
-import { RoceError } from '../../core/errors.js';
-import type { NvmeHostSecrets } from '../../storage-rpc/live/nvme-target-server.js';
-import type { NvmeHostTlsKey } from '../../storage-rpc/live/nvme-tls.js';
-import { DhchapSecret } from '../../storage-rpc/nvme/auth/dhchap-secret.js';
-import { NvmeTlsKey } from '../../storage-rpc/nvme/auth/tls-key.js';
-import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { readInputFile } from '../input-file.js';
+import { readInputFile } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import { DhchapSecret } from '../auth/dhchap-secret.js';
+import { NvmeTlsKey } from '../auth/tls-key.js';
+import type { NvmeHostSecrets } from '../live/nvme-target-server.js';
+import type { NvmeHostTlsKey } from '../live/nvme-tls.js';
+import { checkNqn } from '../subsystem.js';
+import type { NvmeTransport } from '../target-connection.js';
 
 /** Reads a file of secrets. Rejects with ERR_ROCE_IO where it cannot be read, ERR_ROCE_MALFORMED with the line that is wrong, ERR_ROCE_CONFLICT for a host that is there twice. */
 export async function readSecrets(path: string): Promise<NvmeHostSecrets[]> {

@@ -1,16 +1,13 @@
 /** The disks of a target that runs: opened for it, changed while it serves them, closed at its end. */
 
-import { RoceError } from '../../core/errors.js';
-import { formatBytes } from '../../core/units.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
-import type { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
-import type { OpenedDisk } from '../disk/nvme-backend.js';
-import { isStreamBackend, openStreamBackend } from '../disk/stream-backend.js';
-import type { Output } from '../output.js';
+import type { Output } from '@rocev2/command';
+import { isStreamBackend, openStreamBackend } from '@rocev2/extents';
+import { formatBytes, RoceError } from 'rocev2/internal/core';
+import { type BlockDevice, MemoryDevice, openBackend } from 'rocev2/internal/disk';
+import type { NvmeTargetServer } from '../live/nvme-target-server.js';
 import type { TargetChange } from './changes.js';
 import type { DiskOption } from './disk-option.js';
+import type { OpenedDisk } from './nvme-backend.js';
 
 /** Disks by subsystem and namespace ID. */
 export class ServedDisks implements AsyncDisposable {

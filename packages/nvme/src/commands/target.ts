@@ -1,19 +1,20 @@
 /** `rocev2 nvme target`: disks for NVMe over Fabrics hosts until Ctrl-C. */
 
-import { RoceError } from '../../core/errors.js';
-import { formatBytes, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
-import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { counted } from '../counted.js';
-import { DISK_CLOSING_MS } from '../disk/backend-options.js';
-import { openStorageDevice } from '../disk/rdma-options.js';
-import { untilInterrupted } from '../interruption.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { packageVersion } from '../package-version.js';
+import {
+  counted,
+  type NicOptions,
+  type Output,
+  openStorageDevice,
+  packageVersion,
+  untilInterrupted,
+} from '@rocev2/command';
+import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { NvmeTargetServer } from '../live/nvme-target-server.js';
+import type { NvmeTransport } from '../target-connection.js';
+import { DISK_CLOSING_MS } from './backend-options.js';
 import { parseChange } from './changes.js';
 import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';

@@ -1,7 +1,6 @@
 /** Whether a namespace is the one that was used before: requests of its users must not reach another one that stands in its place. */
 
-import { RoceError } from '../../../core/errors.js';
-import { formatBytes } from '../../../core/units.js';
+import { formatBytes, RoceError } from 'rocev2/internal/core';
 import type { NamespaceIdentity } from './nvme-host.js';
 
 const NAMES = ['uuid', 'nguid', 'eui64'] as const;

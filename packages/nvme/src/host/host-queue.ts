@@ -1,6 +1,6 @@
 /** A queue of a host: gives commands their IDs, sends them, and brings answers back. */
 
-import { RoceError } from '../../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { type Completion, SQE_BYTES } from '../capsule.js';
 import { NvmeStatusError } from '../status.js';
 import type { HostCommand, HostConnection } from './host-connection.js';

@@ -6,7 +6,7 @@ import {
   checkRange,
   type WriteOptions,
   type WriteZeroesOptions,
-} from '../../disk/block-device.js';
+} from 'rocev2/internal/disk';
 import { IO } from '../opcodes.js';
 import { diskErrorOf, NvmeStatusError } from '../status.js';
 import type { HostRequest } from './host-queue.js';

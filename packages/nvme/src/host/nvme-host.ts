@@ -1,8 +1,6 @@
 /** A host's association with one controller: its queues, what it says of itself, and its namespaces as disks. */
 
-import { type Clock, pause } from '../../../core/clock.js';
-import { RoceError } from '../../../core/errors.js';
-import { NS_PER_MS } from '../../../core/units.js';
+import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { authenticate, type HostAuthenticationInit } from '../auth/host-authentication.js';
 import {
   type DiscoveredSubsystem,

@@ -8,16 +8,17 @@
  * Keys change with every mapping (mappable-slab.ts).
  */
 
-import type { Clock } from '../../../core/clock.js';
-import { RoceError } from '../../../core/errors.js';
-import { Access } from '../../../verbs/access.js';
-import type { CompletionQueue, WorkCompletion } from '../../../verbs/completion-queue.js';
-import type { FastRegisterMemoryRegion, MemoryRegion } from '../../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../../verbs/protection-domain.js';
-import type { QueuePair } from '../../../verbs/queue-pair.js';
-import { serveCompletions } from '../../link/completions.js';
-import { BufferPool, type Lease } from '../../pool/buffer-pool.js';
-import { MappableSlab } from '../../sk/mappable-slab.js';
+import { type Clock, RoceError } from 'rocev2/internal/core';
+import { BufferPool, type Lease, MappableSlab, serveCompletions } from 'rocev2/internal/storage-rpc';
+import {
+  Access,
+  type CompletionQueue,
+  type FastRegisterMemoryRegion,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type WorkCompletion,
+} from 'rocev2/internal/verbs';
 import { type Completion, CQE_BYTES, decodeCompletion, SQE_BYTES } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';
 import { writeSgl } from '../sgl.js';

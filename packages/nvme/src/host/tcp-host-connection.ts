@@ -1,7 +1,7 @@
 /** The host's end of NVMe/TCP. */
 
-import { RoceError } from '../../../core/errors.js';
-import type { ByteStream } from '../../stream/byte-stream.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { ByteStream } from 'rocev2/internal/storage-rpc';
 import { type Completion, CQE_BYTES, decodeCompletion } from '../capsule.js';
 import { writeSgl } from '../sgl.js';
 import {

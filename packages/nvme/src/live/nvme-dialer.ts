@@ -1,19 +1,17 @@
 /** Makes the connections of an NVMe over Fabrics host: TCP sockets, or queue pairs by RDMA CM. */
 
 import type { Socket } from 'node:net';
-import { connectSocket } from '../../cm/connect-socket.js';
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import { ConnectionRejected } from '../../cm/connection-rejected.js';
-import { RoceError } from '../../core/errors.js';
-import { IpAddress } from '../../packet/address.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { TlsPsk } from '../nvme/auth/tls-key.js';
-import type { HostConnection } from '../nvme/host/host-connection.js';
-import { RdmaHostConnection } from '../nvme/host/rdma-host-connection.js';
-import { TcpHostConnection } from '../nvme/host/tcp-host-connection.js';
-import { encodeQueueRequest, rejectionText } from '../nvme/rdma/private-data.js';
+import { ConnectionManager, ConnectionRejected, connectSocket } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
+import { SocketStream } from 'rocev2/internal/storage-rpc';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
+import type { TlsPsk } from '../auth/tls-key.js';
+import type { HostConnection } from '../host/host-connection.js';
+import { RdmaHostConnection } from '../host/rdma-host-connection.js';
+import { TcpHostConnection } from '../host/tcp-host-connection.js';
+import { encodeQueueRequest, rejectionText } from '../rdma/private-data.js';
 import { connectNvmeTls } from './nvme-tls.js';
-import { SocketStream } from './socket-stream.js';
 
 /** Where a target is, and how to get there. */
 export interface NvmeAddress {

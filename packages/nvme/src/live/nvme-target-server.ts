@@ -3,46 +3,30 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { CmListener } from '../../cm/cm-listener.js';
-import type { CmRequest } from '../../cm/cm-request.js';
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
-import { RoceError } from '../../core/errors.js';
-import { Permits } from '../../core/permits.js';
-import { SeededRandom } from '../../core/random.js';
-import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { IpAddress } from '../../packet/address.js';
-import { Access } from '../../verbs/access.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { BlockDevice } from '../disk/block-device.js';
-import { Door } from '../door.js';
-import type { AnaState } from '../nvme/ana.js';
-import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
-import type { HostSecrets } from '../nvme/auth/target-authentication.js';
-import type { TlsNames } from '../nvme/auth/tls-key.js';
-import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
-import type { NvmePort } from '../nvme/discovery.js';
-import type { NamespaceInit } from '../nvme/namespace.js';
-import { NVME_PORT } from '../nvme/opcodes.js';
-import { QUEUE_ENTRIES_MAX } from '../nvme/properties.js';
-import {
-  encodeQueueAcceptance,
-  encodeQueueRejection,
-  REJECT_STATUS,
-  readQueueRequest,
-} from '../nvme/rdma/private-data.js';
-import { RdmaTargetConnection, type RdmaTargetShare } from '../nvme/rdma/rdma-target-connection.js';
-import type { Subsystem, SubsystemInit } from '../nvme/subsystem.js';
-import { NvmeTarget } from '../nvme/target.js';
-import type { TargetQueue } from '../nvme/target-queue.js';
-import { TcpTargetConnection } from '../nvme/tcp/tcp-target-connection.js';
-import { BufferPool, type Slab } from '../pool/buffer-pool.js';
+import { type CmListener, type CmRequest, ConnectionManager } from 'rocev2/internal/cm';
+import { checkOptions, type OptionNames, Permits, RoceError, SeededRandom } from 'rocev2/internal/core';
+import type { BlockDevice } from 'rocev2/internal/disk';
+import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import { IpAddress } from 'rocev2/internal/packet';
+import { BufferPool, Door, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
+import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
+import type { AnaState } from '../ana.js';
+import { DhchapSecret } from '../auth/dhchap-secret.js';
+import type { HostSecrets } from '../auth/target-authentication.js';
+import type { TlsNames } from '../auth/tls-key.js';
+import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../command-faults.js';
+import type { NvmePort } from '../discovery.js';
+import type { NamespaceInit } from '../namespace.js';
+import { NVME_PORT } from '../opcodes.js';
+import { QUEUE_ENTRIES_MAX } from '../properties.js';
+import { encodeQueueAcceptance, encodeQueueRejection, REJECT_STATUS, readQueueRequest } from '../rdma/private-data.js';
+import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
+import type { Subsystem, SubsystemInit } from '../subsystem.js';
+import { NvmeTarget } from '../target.js';
+import type { TargetQueue } from '../target-queue.js';
+import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
 import { type NvmeHostTlsKey, NvmeTlsDoor } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
-import { SocketStream } from './socket-stream.js';
 
 /** A subsystem of a target server. */
 export interface NvmeSubsystemOptions {

@@ -5,10 +5,10 @@
 
 import type { Socket } from 'node:net';
 import { connect, createSecureContext, createServer, type SecureContext, type TLSSocket } from 'node:tls';
-import { RoceError } from '../../core/errors.js';
-import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../nvme/auth/tls-key.js';
-import { DISCOVERY_NQN } from '../nvme/opcodes.js';
-import { withoutTickets } from './tls-tickets.js';
+import { RoceError } from 'rocev2/internal/core';
+import { withoutTickets } from 'rocev2/internal/storage-rpc';
+import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../auth/tls-key.js';
+import { DISCOVERY_NQN } from '../opcodes.js';
 
 /** What a host and a target both have, so that each proves itself to the other by TLS 1.3. */
 export interface NvmeHostTlsKey {

@@ -4,14 +4,13 @@
  * @module rocev2/nvme
  */
 
-export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from '../disk/block-device.js';
-export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from '../disk/block-device.js';
-export { MemoryDevice } from '../disk/memory-device.js';
-export { ANA_STATES, type AnaState } from '../nvme/ana.js';
-export type { CommandFaultCount } from '../nvme/command-faults.js';
-export type { NvmePort } from '../nvme/discovery.js';
-export { NvmeStatusError } from '../nvme/status.js';
-export type { NvmeTransport } from '../nvme/target-connection.js';
+export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from 'rocev2/internal/disk';
+export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno, MemoryDevice } from 'rocev2/internal/disk';
+export { ANA_STATES, type AnaState } from '../ana.js';
+export type { CommandFaultCount } from '../command-faults.js';
+export type { NvmePort } from '../discovery.js';
+export { NvmeStatusError } from '../status.js';
+export type { NvmeTransport } from '../target-connection.js';
 export {
   type NamespaceCounters,
   type NvmeHostSecrets,

@@ -1,28 +1,19 @@
 /** A namespace of an NVMe over Fabrics target as a disk, without a kernel module. */
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_MS } from '../../core/units.js';
-import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import {
-  type BlockDevice,
-  BlockDeviceError,
-  type WriteOptions,
-  type WriteZeroesOptions,
-} from '../disk/block-device.js';
-import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
-import { NvmeTlsKey, TLS_DERIVATIONS, type TlsPsk } from '../nvme/auth/tls-key.js';
-import { expectSameNamespace } from '../nvme/host/expected-namespace.js';
-import { NvmeDisk } from '../nvme/host/nvme-disk.js';
-import { type NamespaceIdentity, NvmeHost, type NvmeHostOptions } from '../nvme/host/nvme-host.js';
-import { NVME_PORT } from '../nvme/opcodes.js';
-import { DNR, NvmeStatusError } from '../nvme/status.js';
-import { checkNqn } from '../nvme/subsystem.js';
-import { type HostEvent, noticeOf } from '../session/host-event.js';
-import { HostOutage } from '../session/host-outage.js';
+import { checkOptions, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
+import { type BlockDevice, BlockDeviceError, type WriteOptions, type WriteZeroesOptions } from 'rocev2/internal/disk';
+import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import { type HostEvent, HostOutage, noticeOf } from 'rocev2/internal/storage-rpc';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { DhchapSecret } from '../auth/dhchap-secret.js';
+import { NvmeTlsKey, TLS_DERIVATIONS, type TlsPsk } from '../auth/tls-key.js';
+import { expectSameNamespace } from '../host/expected-namespace.js';
+import { NvmeDisk } from '../host/nvme-disk.js';
+import { type NamespaceIdentity, NvmeHost, type NvmeHostOptions } from '../host/nvme-host.js';
+import { NVME_PORT } from '../opcodes.js';
+import { DNR, NvmeStatusError } from '../status.js';
+import { checkNqn } from '../subsystem.js';
 import { NvmeDialer } from './nvme-dialer.js';
 
 /** Which namespace to open, and how. */

@@ -5,17 +5,17 @@
  * Its own memory is registered for local use only: nothing here may be reached by a host.
  */
 
-import { RoceError } from '../../../core/errors.js';
-import { Permits } from '../../../core/permits.js';
-import { Access } from '../../../verbs/access.js';
-import type { CompletionQueue, WorkCompletion } from '../../../verbs/completion-queue.js';
-import type { MemoryRegion } from '../../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../../verbs/protection-domain.js';
-import type { QueuePair } from '../../../verbs/queue-pair.js';
-import type { SendWorkRequest } from '../../../verbs/send-work-request.js';
-import { serveCompletions } from '../../link/completions.js';
-import type { BufferPool, Lease } from '../../pool/buffer-pool.js';
-import type { DataBuffer } from '../../sk/channel.js';
+import { Permits, RoceError } from 'rocev2/internal/core';
+import { type BufferPool, type DataBuffer, type Lease, serveCompletions } from 'rocev2/internal/storage-rpc';
+import {
+  Access,
+  type CompletionQueue,
+  type MemoryRegion,
+  type ProtectionDomain,
+  type QueuePair,
+  type SendWorkRequest,
+  type WorkCompletion,
+} from 'rocev2/internal/verbs';
 import { CQE_BYTES, encodeCompletion, NvmeCommand, SQE_BYTES } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';
 import type { DataPlace } from '../sgl.js';

@@ -1,6 +1,6 @@
 /** Cuts a byte stream into PDUs. Every length is checked before anything is stored for it. */
 
-import { crc32c } from '../../../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 import { COMMON_BYTES, DIGEST_BYTES, type Digests, FES, NO_DIGESTS, PDU_FLAG } from './pdu.js';
 
 /** What a side expects to receive, by PDU type. */

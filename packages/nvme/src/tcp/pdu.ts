@@ -1,6 +1,6 @@
 /** Protocol data units of NVMe/TCP (NVMe/TCP transport specification 1.0 §3.6): headers, little-endian, and digests. */
 
-import { crc32c } from '../../../core/crc32c.js';
+import { crc32c } from 'rocev2/internal/core';
 
 /** PDU types. */
 export const PDU = {

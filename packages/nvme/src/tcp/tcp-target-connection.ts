@@ -1,9 +1,7 @@
 /** The target's end of NVMe/TCP: data of writes comes in the capsule or after an R2T, data of reads goes in C2HData. */
 
-import { RoceError } from '../../../core/errors.js';
-import type { BufferPool, Slab } from '../../pool/buffer-pool.js';
-import type { DataBuffer } from '../../sk/channel.js';
-import type { ByteStream } from '../../stream/byte-stream.js';
+import { RoceError } from 'rocev2/internal/core';
+import type { BufferPool, ByteStream, DataBuffer, Slab } from 'rocev2/internal/storage-rpc';
 import type { TlsNames } from '../auth/tls-key.js';
 import { encodeCompletion, NvmeCommand } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';

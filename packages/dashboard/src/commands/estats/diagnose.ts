@@ -1,12 +1,16 @@
 /** `rocev2 estats diagnose`: which side owns the latency of each connection, and why. */
 
-import { formatNs } from '../../core/units.js';
-import { type Diagnosis, diagnose, type Owner } from '../../estats/diagnosis.js';
-import { askSnapshot, findEndpoints } from '../../estats/program-client.js';
-import { stageLabel, stageText } from '../../estats/stages.js';
-import type { EndpointDiagnosis } from '../documents.js';
-import type { Output } from '../output.js';
-import { attach, type EndpointOptions, endpointName } from './endpoints.js';
+import {
+  askSnapshot,
+  attach,
+  type EndpointDiagnosis,
+  type EndpointOptions,
+  endpointName,
+  findEndpoints,
+  type Output,
+} from '@rocev2/command';
+import { formatNs } from 'rocev2/internal/core';
+import { type Diagnosis, diagnose, type Owner, stageLabel, stageText } from 'rocev2/internal/estats';
 
 /** Options of the command. */
 export interface DiagnoseOptions extends EndpointOptions {

@@ -1,11 +1,15 @@
 /** `rocev2 estats dump`: how queue pairs and their NIC looked when something was slow or failed, or look now. */
 
-import { formatNs } from '../../core/units.js';
-import type { Dump } from '../../estats/dump-log.js';
-import { askProgram } from '../../estats/program-client.js';
-import type { EndpointDumps } from '../documents.js';
-import type { Output } from '../output.js';
-import { attach, type EndpointOptions, endpointName } from './endpoints.js';
+import {
+  askProgram,
+  attach,
+  type EndpointDumps,
+  type EndpointOptions,
+  endpointName,
+  type Output,
+} from '@rocev2/command';
+import { formatNs } from 'rocev2/internal/core';
+import type { Dump } from 'rocev2/internal/estats';
 
 /** Options of the command. */
 export interface DumpOptions extends EndpointOptions {

@@ -1,12 +1,15 @@
 /** `rocev2 estats hist`: the latency of one stage as quantiles and a picture, or as .hgrm text. */
 
-import { formatNs } from '../../core/units.js';
-import type { HistogramDocument } from '../../estats/http-handler.js';
-import { askProgram } from '../../estats/program-client.js';
-import { type StageName, stageText } from '../../estats/stages.js';
-import type { EndpointHistogram } from '../documents.js';
-import type { Output } from '../output.js';
-import { attach, type EndpointOptions, endpointName } from './endpoints.js';
+import {
+  askProgram,
+  attach,
+  type EndpointHistogram,
+  type EndpointOptions,
+  endpointName,
+  type Output,
+} from '@rocev2/command';
+import { formatNs } from 'rocev2/internal/core';
+import { type HistogramDocument, type StageName, stageText } from 'rocev2/internal/estats';
 
 /** Options of the command; op, conn and status select samples. */
 export interface HistOptions extends EndpointOptions {

@@ -1,12 +1,17 @@
 /** `rocev2 estats top`: what every connection does and where its time goes, refreshed every second on a terminal. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatNs, formatRate, NS_PER_MS } from '../../core/units.js';
-import type { EstatsSnapshot, GroupRow, QpRow } from '../../estats/endpoint-document.js';
-import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
-import { counted } from '../counted.js';
-import type { Column, Output } from '../output.js';
-import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
+import {
+  type AttachedEndpoint,
+  attach,
+  type Column,
+  counted,
+  type EndpointOptions,
+  endpointName,
+  type Output,
+} from '@rocev2/command';
+import { formatNs, formatRate, NS_PER_MS } from 'rocev2/internal/core';
+import { CONSECUTIVE_STAGES, type EstatsSnapshot, type GroupRow, type QpRow, stageLabel } from 'rocev2/internal/estats';
 
 /** Options of the command. */
 export interface TopOptions extends EndpointOptions {

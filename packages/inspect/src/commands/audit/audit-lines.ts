@@ -1,13 +1,12 @@
 /** The text output of `rocev2 audit`. */
 
+import { counted, type Output } from '@rocev2/command';
+import { formatNs, formatRate } from 'rocev2/internal/core';
 import type { AuditReport } from '../../audit/audit.js';
 import { ruleOf } from '../../audit/catalogue.js';
 import type { Finding, RuleResult, Verdict } from '../../audit/ledger.js';
 import type { MeasureUnit } from '../../audit/measures.js';
 import type { Rule } from '../../audit/rule.js';
-import { formatNs, formatRate } from '../../core/units.js';
-import { counted } from '../counted.js';
-import type { Output } from '../output.js';
 
 /** Findings of one rule and verdict that are printed; --json has up to 100. */
 const FINDINGS_SHOWN = 5;

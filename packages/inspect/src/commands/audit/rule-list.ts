@@ -1,8 +1,8 @@
 /** `--rules 1-11,36`: numbers of rules that an audit judges. */
 
+import { textOption } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
 import { JUDGED_RULES, ruleOf } from '../../audit/catalogue.js';
-import { RoceError } from '../../core/errors.js';
-import { textOption } from '../options.js';
 
 /** The numbers, without duplicates. Refuses what is no rule, and a list without a rule that an audit judges. */
 export const ruleListOption = textOption((text) => {

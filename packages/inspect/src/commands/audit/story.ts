@@ -1,11 +1,9 @@
 /** What happened around a finding: the packets of its two addresses before and behind, as `rocev2 decode` prints them. */
 
+import type { Output } from '@rocev2/command';
+import { CaptureStream, decodeRoce, udpOf } from 'rocev2/internal/capture';
 import type { Finding } from '../../audit/ledger.js';
-import { CaptureStream } from '../../capture/capture-stream.js';
-import { decodeRoce } from '../../capture/decoded-packet.js';
-import { udpOf } from '../../capture/udp-in-capture.js';
 import { PacketLines } from '../decode-lines.js';
-import type { Output } from '../output.js';
 import type { ProtectedCapture } from '../protected-capture.js';
 
 /** Findings that are told. */

@@ -1,8 +1,8 @@
 /** `--bundle`: everything of a run in one archive, which somebody with a NIC can send. */
 
+import { readInputFile } from '@rocev2/command';
 import { createTarGzip, parseTarGzip } from 'nanotar';
-import { RoceError } from '../../core/errors.js';
-import { readInputFile } from '../input-file.js';
+import { RoceError } from 'rocev2/internal/core';
 import { type ConformRunResult, parseResult } from './result.js';
 
 const RESULTS = 'results.json';

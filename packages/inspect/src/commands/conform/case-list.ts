@@ -1,10 +1,9 @@
 /** `--only 12,24-29,gap`: which cases are run. */
 
+import { textOption } from '@rocev2/command';
+import { namesHint, RoceError } from 'rocev2/internal/core';
 import { CASES, TESTED_RULES } from '../../conform/cases.js';
 import type { TestCase } from '../../conform/step.js';
-import { namesHint } from '../../core/did-you-mean.js';
-import { RoceError } from '../../core/errors.js';
-import { textOption } from '../options.js';
 
 const SUBJECTS: readonly string[] = [...new Set(CASES.map(({ name }) => name.split('/')[0]))];
 

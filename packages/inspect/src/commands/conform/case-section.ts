@@ -1,7 +1,7 @@
 /** A case in a page of results: what was done, what came of it, and the packets. */
 
+import { escapeXml } from '@rocev2/command';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';
-import { escapeXml } from '../../plot/svg.js';
 import { packetLines } from './packet-table.js';
 
 const CLASSES: Readonly<Record<CaseVerdict, string>> = {

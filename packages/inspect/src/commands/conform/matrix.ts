@@ -1,14 +1,10 @@
 /** `rocev2 conform matrix`: results of several peers side by side, one page. */
 
 import { dirname, join } from 'node:path';
+import { checkWritable, escapeXml, htmlPage, type Output, readJsonFile, writeOutputFile } from '@rocev2/command';
 import { z } from 'zod';
 import { RULES } from '../../audit/catalogue.js';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';
-import { htmlPage } from '../../plot/html-page.js';
-import { escapeXml } from '../../plot/svg.js';
-import { readJsonFile } from '../input-file.js';
-import type { Output } from '../output.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
 import { readBundle } from './bundle.js';
 import { caseSection, verdictHtml } from './case-section.js';
 import { type ConformRunResult, parseResult, VERDICTS, verdictOn } from './result.js';

@@ -1,10 +1,8 @@
 /** The files that a run leaves behind, each where its option names one. */
 
 import { readFile } from 'node:fs/promises';
-import { wallMs } from '../../driver/system-clock.js';
-import { hostReport } from '../host-report.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
-import { packageVersion } from '../package-version.js';
+import { checkWritable, hostReport, packageVersion, writeOutputFile } from '@rocev2/command';
+import { wallMs } from 'rocev2/internal/driver';
 import { makeBundle } from './bundle.js';
 import { junitReport } from './junit.js';
 import { reportPage } from './report-page.js';

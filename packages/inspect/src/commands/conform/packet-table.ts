@@ -1,7 +1,7 @@
 /** The packets of a case as lines, as `rocev2 decode` prints them. */
 
 import picocolors from 'picocolors';
-import { decodeRoce } from '../../capture/decoded-packet.js';
+import { decodeRoce } from 'rocev2/internal/capture';
 import { datagramOf, type EvidencePacket } from '../../conform/evidence.js';
 import { PacketLines } from '../decode-lines.js';
 

@@ -1,8 +1,7 @@
 /** `--report`: one page with everything a run found, rule by rule. */
 
+import { escapeXml, htmlPage } from '@rocev2/command';
 import { ruleOf } from '../../audit/catalogue.js';
-import { htmlPage } from '../../plot/html-page.js';
-import { escapeXml } from '../../plot/svg.js';
 import { caseSection, verdictHtml } from './case-section.js';
 import { type ConformRunResult, verdictOn } from './result.js';
 

@@ -1,10 +1,10 @@
 /** What `rocev2 conform run` says at its end, as a document; and the same read from a file. */
 
+import { readJsonFile } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { Via } from '../../conform/peer.js';
 import type { CaseResult, CaseVerdict, TargetFacts } from '../../conform/tester.js';
-import { RoceError } from '../../core/errors.js';
-import { readJsonFile } from '../input-file.js';
 
 /** The verdicts, from the one that counts most for a rule to the one that counts least. */
 export const VERDICTS: readonly CaseVerdict[] = ['failed', 'cannot tell', 'differs', 'passed', 'not supported'];

@@ -3,32 +3,30 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  CommandFailure,
+  counted,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_NO_CONNECTION,
+  EXIT_VERIFICATION_FAILED,
+  type FrameFlags,
+  frameDeviceOptions,
+  localAddressTowards,
+  type Output,
+  resolveHost,
+} from '@rocev2/command';
+import { CapturePort, LINKTYPE_RAW, PcapngFile } from 'rocev2/internal/capture';
+import { batchedUdpAvailable } from 'rocev2/internal/dgram-ext';
+import { openPort, SYSTEM_CLOCK, wallClockNs } from 'rocev2/internal/driver';
+import { IpAddress } from 'rocev2/internal/packet';
 import { RULES, ruleOf } from '../../audit/catalogue.js';
-import { CapturePort } from '../../capture/capture-port.js';
-import { LINKTYPE_RAW } from '../../capture/pcapng-blocks.js';
-import { PcapngFile } from '../../capture/pcapng-file.js';
 import { CASES } from '../../conform/cases.js';
 import { Evidence } from '../../conform/evidence.js';
 import type { Via } from '../../conform/peer.js';
 import type { TestCase } from '../../conform/step.js';
 import { type CaseResult, type CaseVerdict, type TargetFacts, Tester } from '../../conform/tester.js';
 import { TestWire } from '../../conform/wire.js';
-import { batchedUdpAvailable } from '../../dgram-ext/batched-udp-port.js';
-import { openPort } from '../../driver/open-port.js';
-import { SYSTEM_CLOCK, wallClockNs } from '../../driver/system-clock.js';
-import { IpAddress } from '../../packet/address.js';
-import { counted } from '../counted.js';
-import {
-  CommandFailure,
-  EXIT_FAILED,
-  EXIT_INTERRUPTED,
-  EXIT_NO_CONNECTION,
-  EXIT_VERIFICATION_FAILED,
-} from '../exit.js';
-import { type FrameFlags, frameDeviceOptions } from '../frame-wire.js';
-import { localAddressTowards } from '../local-address.js';
-import type { Output } from '../output.js';
-import { resolveHost } from '../resolve-host.js';
 import { type ConformOutputs, checkOutputs, writeOutputs } from './outputs.js';
 import { type ConformRunResult, countVerdicts } from './result.js';
 import { defaultPort, openConnector } from './via.js';

@@ -1,15 +1,19 @@
 /** `rocev2 conform serve`: a target until Ctrl-C. */
 
-import { ConnectionManager } from '../../cm/connection-manager.js';
+import {
+  counted,
+  type FrameFlags,
+  frameDeviceOptions,
+  type NicOptions,
+  type Output,
+  type RecoveryFlags,
+  recoveryOf,
+  whileListening,
+} from '@rocev2/command';
+import { ConnectionManager } from 'rocev2/internal/cm';
+import type { IpAddress } from 'rocev2/internal/packet';
+import { openDevice } from 'rocev2/internal/verbs';
 import { type ConformServeCounts, ConformService } from '../../conform/service.js';
-import type { IpAddress } from '../../packet/address.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { counted } from '../counted.js';
-import { type FrameFlags, frameDeviceOptions } from '../frame-wire.js';
-import type { NicOptions } from '../nic-options.js';
-import type { Output } from '../output.js';
-import { whileListening } from '../rdma-cm/while-listening.js';
-import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 
 /** Options of `rocev2 conform serve`. */
 export interface ConformServeOptions extends FrameFlags, NicOptions, RecoveryFlags {

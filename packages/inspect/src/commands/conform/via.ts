@@ -2,18 +2,16 @@
 
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectSocket } from '../../cm/connect-socket.js';
-import { dialFixed } from '../../cm/fixed-channel.js';
-import { PERFTEST_TCP_PORT, PerftestExchange } from '../../cm/perftest-exchange.js';
-import { tcpWire } from '../../cm/perftest-wire.js';
+import { connectSocket, dialFixed } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import { systemRandom } from 'rocev2/internal/driver';
+import { PERFTEST_TCP_PORT, PerftestExchange, tcpWire } from 'rocev2/internal/stock-exchanges';
 import { AgentConnector, type AgentLink } from '../../conform/agent-connector.js';
 import { CmConnector } from '../../conform/cm-connector.js';
 import { Management } from '../../conform/management.js';
 import type { Connector, Via } from '../../conform/peer.js';
 import { type OpenExchange, PerftestConnector } from '../../conform/perftest-connector.js';
 import type { TestWire } from '../../conform/wire.js';
-import { RoceError } from '../../core/errors.js';
-import { systemRandom } from '../../driver/system-random.js';
 
 /** rdma_cm port of `rocev2 conform serve`. */
 export const CONFORM_PORT = 18526;

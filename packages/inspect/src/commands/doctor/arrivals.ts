@@ -1,13 +1,10 @@
 /** What a capture of a test says of the way back: traffic classes as they arrived, and whether the packets keep the rules. */
 
+import { CaptureStream } from 'rocev2/internal/capture';
+import { readU24 } from 'rocev2/internal/core';
+import { CNP, ECN_CE, type IpAddress, UDP_BYTES } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../../audit/audit.js';
 import { SEEN_UDP, Sighting } from '../../audit/sighting.js';
-import { CaptureStream } from '../../capture/capture-stream.js';
-import { readU24 } from '../../core/bytes.js';
-import type { IpAddress } from '../../packet/address.js';
-import { ECN_CE } from '../../packet/ecn.js';
-import { CNP } from '../../packet/opcode.js';
-import { UDP_BYTES } from '../../packet/udp.js';
 
 const GSI_QPN = 1;
 

@@ -1,7 +1,7 @@
 /** What ended a connection of a running endpoint, from the dump that its telemetry made then: which PSN, what was heard last, the likely cause. */
 
-import { formatNs } from '../../core/units.js';
-import type { Dump, DumpedPacket } from '../../estats/dump-log.js';
+import { formatNs } from 'rocev2/internal/core';
+import type { Dump, DumpedPacket } from 'rocev2/internal/estats';
 import { type Check, check } from './check.js';
 
 const REQUEST_AGAIN_MIN = 2;

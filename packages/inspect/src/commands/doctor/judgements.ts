@@ -1,7 +1,7 @@
 /** From what was measured to what it means: one function a check, without I/O. */
 
+import { formatNs } from 'rocev2/internal/core';
 import { ruleOf } from '../../audit/catalogue.js';
-import { formatNs } from '../../core/units.js';
 import type { Arrivals, ArrivedClasses } from './arrivals.js';
 import { type Check, check } from './check.js';
 import type { PathReport } from './path-probe.js';

@@ -4,12 +4,10 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { GsiChannel } from '../../cm/gsi.js';
-import { encodeIpPrivateData, udpServiceId } from '../../cm/ip-addressing.js';
-import { buildMad, parseMad } from '../../cm/messages.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
-import type { RdmaDevice } from '../../verbs/device.js';
+import { buildMad, encodeIpPrivateData, GsiChannel, parseMad, udpServiceId } from 'rocev2/internal/cm';
+import { nowNs } from 'rocev2/internal/driver';
+import type { IpAddress } from 'rocev2/internal/packet';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** A port of RDMA_PS_UDP that is reserved, so that nobody serves it. */
 const UNSERVED_PORT = 1;

@@ -1,7 +1,7 @@
 /** How long a queue pair waits for an answer before it gives up, and whether that fits the path (IBTA vol. 1 §9.7.6.1.3, §9.9.2.4). */
 
-import { formatNs } from '../../core/units.js';
-import { ackTimeoutNs } from '../../retransmit/timers.js';
+import { formatNs } from 'rocev2/internal/core';
+import { ackTimeoutNs } from 'rocev2/internal/retransmit';
 import { type Check, check } from './check.js';
 
 /** How a queue pair is set up. */

@@ -3,13 +3,11 @@
  * packets of any size go in both directions. The sizes rise; the last one that comes back tells the largest packet that passes.
  */
 
-import { ConnectionManager } from '../../cm/connection-manager.js';
-import type { IpAddress } from '../../packet/address.js';
-import { PATH_MTUS } from '../../packet/path-mtu.js';
-import type { CounterName } from '../../ring/counters.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { type CliIo, Output } from '../output.js';
-import { RpingEnd, SIZE_MIN_BYTES, type Tally } from '../rping-end.js';
+import { type CliIo, Output, RpingEnd, SIZE_MIN_BYTES, type Tally } from '@rocev2/command';
+import { ConnectionManager } from 'rocev2/internal/cm';
+import type { CounterName } from 'rocev2/internal/memory';
+import { type IpAddress, PATH_MTUS } from 'rocev2/internal/packet';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** A peer that does not answer is given up after 2 s: 4.096 us * 2^17 for an answer, four times. */
 const TIMING = { responseTimeout: 17, packetLifetime: 13, maxRetries: 3 };

@@ -5,10 +5,8 @@
 
 import { createSocket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { IpAddress } from '../../packet/address.js';
-import { UD_SEND_ONLY } from '../../packet/opcode.js';
-import { emitRoce, ICRC_BYTES } from '../../packet/roce.js';
-import { ROCE_UDP_PORT } from '../../port/datagram.js';
+import { emitRoce, ICRC_BYTES, type IpAddress, UD_SEND_ONLY } from 'rocev2/internal/packet';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 
 /** `refused`: ICMP says that nobody has the port. `unreachable`: ICMP says that the host or network cannot be reached. `silent`: no ICMP error. */
 export type PortAnswer = 'refused' | 'unreachable' | 'silent';

@@ -1,6 +1,6 @@
 /** Cases about PSNs: gaps, duplicates, what acknowledgements count, and receives that are missing. */
 
-import * as op from '../../packet/opcode.js';
+import * as op from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, gap, type Step, send, silence, type TestCase } from '../step.js';
 import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 

@@ -1,6 +1,6 @@
 /** WRITEs that are read back: lengths, places, start PSNs and disturbances, each pair of them at least once. */
 
-import * as op from '../../packet/opcode.js';
+import * as op from 'rocev2/internal/packet';
 import { type Combination, pairwise } from '../pairwise.js';
 import { ack, data, gap, type Step, send, type TestCase } from '../step.js';
 import { read } from './requests.js';

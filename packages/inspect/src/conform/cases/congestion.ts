@@ -1,6 +1,6 @@
 /** Cases about congestion notification packets. */
 
-import { CNP } from '../../packet/opcode.js';
+import { CNP } from 'rocev2/internal/packet';
 import { ack, type Step, send, silence, type TestCase } from '../step.js';
 import { ping } from './requests.js';
 

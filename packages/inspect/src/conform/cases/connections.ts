@@ -1,6 +1,6 @@
 /** Cases about connection management. */
 
-import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
+import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
 import { ack, silence, type TestCase } from '../step.js';
 import { ping } from './requests.js';
 

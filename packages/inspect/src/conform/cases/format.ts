@@ -1,7 +1,6 @@
 /** Cases about the form of a packet: what a receiver drops in silence, and what it must take. */
 
-import { NAK_INVALID_REQUEST } from '../../packet/aeth.js';
-import { RC_WRITE_ONLY, UC_BASE, UD_SEND_ONLY } from '../../packet/opcode.js';
+import { NAK_INVALID_REQUEST, RC_WRITE_ONLY, UC_BASE, UD_SEND_ONLY } from 'rocev2/internal/packet';
 import { ack, data, type RequestPacket, type Step, send, silence, type TestCase } from '../step.js';
 import { ping, read, write } from './requests.js';
 

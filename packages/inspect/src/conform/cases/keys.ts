@@ -1,6 +1,6 @@
 /** Cases about the life of keys, and about what a stranger can do who knows the numbers of a connection. */
 
-import { RC_SEND_ONLY_INV } from '../../packet/opcode.js';
+import { RC_SEND_ONLY_INV } from 'rocev2/internal/packet';
 import { ack, data, denied, reconnect, refused, send, silence, type TestCase } from '../step.js';
 import { ping, read, write, writeMiddle } from './requests.js';
 

@@ -1,7 +1,6 @@
 /** Cases in which the target is the requester: the tester answers late, wrongly or not at all, and watches what is sent again, and when. */
 
-import { NAK_PSN_SEQUENCE, RNR_TIMER_NS, SYNDROME_RNR } from '../../packet/aeth.js';
-import * as op from '../../packet/opcode.js';
+import { NAK_PSN_SEQUENCE, RNR_TIMER_NS, SYNDROME_RNR } from 'rocev2/internal/packet';
 import type { Order } from '../order.js';
 import {
   type AnswerPacket,

@@ -1,7 +1,6 @@
 /** The requests that cases are made of. */
 
-import * as op from '../../packet/opcode.js';
-import { ATOMIC_BYTES } from '../../packet/roce.js';
+import { ATOMIC_BYTES } from 'rocev2/internal/packet';
 import { type RequestPacket, type Step, send, ZEROS } from '../step.js';
 
 type Details = Omit<RequestPacket, 'opcode' | 'at' | 'bytes'>;

@@ -1,7 +1,6 @@
 /** Cases about the packets of a message: their order, and their lengths. */
 
-import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from '../../packet/aeth.js';
-import * as op from '../../packet/opcode.js';
+import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, nak, refused, type Step, send, type TestCase } from '../step.js';
 import { read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 

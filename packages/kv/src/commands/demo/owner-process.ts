@@ -1,12 +1,11 @@
 /** The owner of the demonstration as a process: it serves its entries in three ways, and computes without a break for a part of the time. */
 
 import type { AddressInfo, Server } from 'node:net';
+import { method, serveParent } from '@rocev2/command';
+import { nowNs } from 'rocev2/internal/driver';
+import { openDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { nowNs } from '../../../driver/system-clock.js';
-import { type KvServer, serveKv } from '../../../kv/index.js';
-import { method } from '../../../processes/calls.js';
-import { serveParent } from '../../../processes/serve-parent.js';
-import { openDevice } from '../../../verbs/open-device.js';
+import { type KvServer, serveKv } from '../../index.js';
 import { serveResp } from './resp.js';
 import { KEYS, keyFor, valueFor } from './values.js';
 

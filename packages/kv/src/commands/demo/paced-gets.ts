@@ -1,6 +1,6 @@
 /** GETs at a fixed pace, whether or not the ones before were answered: so a stop of the owner delays all that would have been asked during it. */
 
-import { nowNs } from '../../../driver/system-clock.js';
+import { nowNs } from 'rocev2/internal/driver';
 import { valueFor } from './values.js';
 
 /** GETs that are due are asked so often. */

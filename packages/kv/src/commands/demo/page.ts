@@ -1,9 +1,7 @@
 /** The page of `rocev2 kv demo --html`. */
 
-import { NS_PER_MS, NS_PER_S } from '../../../core/units.js';
-import { htmlPage, htmlTable } from '../../../plot/html-page.js';
-import { renderLineChart } from '../../../plot/line-chart.js';
-import { escapeXml } from '../../../plot/svg.js';
+import { escapeXml, htmlPage, htmlTable, renderLineChart } from '@rocev2/command';
+import { NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
 import { isBusy, type KvDemoReader, stepSeconds, type Turns } from './result.js';
 
 const TITLE = 'GETs while the owner computes';

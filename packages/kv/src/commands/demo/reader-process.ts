@@ -1,10 +1,9 @@
 /** A reader of the demonstration as a process, so that no reader delays another. */
 
+import { method, serveParent } from '@rocev2/command';
+import { openDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { openKv } from '../../../kv/index.js';
-import { method } from '../../../processes/calls.js';
-import { serveParent } from '../../../processes/serve-parent.js';
-import { openDevice } from '../../../verbs/open-device.js';
+import { openKv } from '../../index.js';
 import { PacedGets } from './paced-gets.js';
 import { RespClient } from './resp.js';
 import { KEYS, keyFor, valueFor } from './values.js';

@@ -1,7 +1,7 @@
 /** What the demonstration has measured, from the samples of its readers. */
 
-import { NS_PER_S } from '../../../core/units.js';
-import { Histogram, type LatencySummary } from '../../../estats/histogram.js';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { Histogram, type LatencySummary } from 'rocev2/internal/estats';
 import type { Sample } from './paced-gets.js';
 
 /** Seconds of one step of the time line. */

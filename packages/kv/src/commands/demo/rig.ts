@@ -1,6 +1,6 @@
 /** The processes of the demonstration: an owner, a reader of each kind, and Redis where there is one. */
 
-import { ChildService, whileAlive } from '../../../processes/child-service.js';
+import { ChildService, whileAlive } from '@rocev2/command';
 import type { DemoOwnerService } from './owner-process.js';
 import { PacedGets, type Sample } from './paced-gets.js';
 import type { DemoReaderService } from './reader-process.js';

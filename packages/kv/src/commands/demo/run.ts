@@ -1,12 +1,16 @@
 /** `rocev2 kv demo`: one owner that computes half of the time, and four ways to read what it has. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatNs, NS_PER_MS, NS_PER_S } from '../../../core/units.js';
-import { nowNs } from '../../../driver/system-clock.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../../exit.js';
-import { orInterrupted } from '../../interruption.js';
-import type { Output } from '../../output.js';
-import { checkWritable, writeOutputFile } from '../../output-file.js';
+import {
+  CommandFailure,
+  checkWritable,
+  EXIT_INTERRUPTED,
+  type Output,
+  orInterrupted,
+  writeOutputFile,
+} from '@rocev2/command';
+import { formatNs, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import { demoPage } from './page.js';
 import { type KvDemoReader, readerOf } from './result.js';
 import { DemoRig } from './rig.js';

@@ -1,6 +1,6 @@
 /** A chart in the terminal: a line of blocks for each reader, as high as its slowest GET of late, on a logarithmic scale. */
 
-import type { CliIo } from '../../output.js';
+import type { CliIo } from '@rocev2/command';
 
 const BLOCKS = '▁▂▃▄▅▆▇█';
 /** Times of the lowest and of the highest block. */

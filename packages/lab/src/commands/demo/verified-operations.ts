@@ -3,17 +3,17 @@
  * B checks what it received and what is in its memory; A checks what it read and what an atomic returned.
  */
 
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { ChildService, whileAlive } from '../../processes/child-service.js';
-import type { SwitchService } from '../../processes/switch-process.js';
-import type { DemoEndpointService } from './endpoint-process.js';
+import { ChildService, whileAlive } from '@rocev2/command';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { SwitchService } from '../../live/switch-process.js';
+import type { DemoEndpointService } from './demo-endpoint-process.js';
 
 /** Addresses inside the frames, from the range set aside for benchmarks (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
-const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
-const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
+const SWITCH_PROGRAM = new URL('../../live/switch-process.js', import.meta.url);
+const ENDPOINT_PROGRAM = new URL('./demo-endpoint-process.js', import.meta.url);
 
 /** The fault rule of the switch while the operations run. */
 export const DEMO_LOSS_RULE = 'random=0.01';

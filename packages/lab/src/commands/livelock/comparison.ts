@@ -6,12 +6,10 @@
  */
 
 import { join, parse } from 'node:path';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { type RecoveryName, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
-import { orInterrupted } from '../interruption.js';
-import type { Output } from '../output.js';
-import { checkWritable } from '../output-file.js';
+import { checkWritable, type Output, orInterrupted } from '@rocev2/command';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { type RecoveryName, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
 import type { LivelockOp } from './ops.js';
 

@@ -6,11 +6,11 @@
  * In every operation the data goes from A to B: what A sends with payload is what the link carries.
  */
 
+import { ChildService, whileAlive } from '@rocev2/command';
+import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
-import { ChildService, whileAlive } from '../../processes/child-service.js';
-import type { SwitchService } from '../../processes/switch-process.js';
-import { type RecoveryName, senderTraits } from '../../retransmit/schemes.js';
-import type { LivelockEndpointService } from './endpoint-process.js';
+import type { SwitchService } from '../../live/switch-process.js';
+import type { LivelockEndpointService } from './livelock-endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
 
@@ -18,8 +18,8 @@ import type { LivelockOp } from './ops.js';
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const STATUS_INTERVAL_MS = 250;
-const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
-const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
+const SWITCH_PROGRAM = new URL('../../live/switch-process.js', import.meta.url);
+const ENDPOINT_PROGRAM = new URL('./livelock-endpoint-process.js', import.meta.url);
 
 /** Parameters of one run. */
 export interface LivelockSettings {

@@ -1,7 +1,6 @@
 /** The loss model of a fault rule. */
 
-import { FAULT_DROP } from '../../faults/actions.js';
-import { parseFaultRules } from '../../faults/grammar.js';
+import { FAULT_DROP, parseFaultRules } from 'rocev2/internal/faults';
 import type { LossModel } from '../../fluid/recovery-efficiency.js';
 
 /** The model of a rule as written, or undefined for rules that none of the closed forms describes. */

@@ -1,7 +1,7 @@
 /** The runs of a comparison as a table. */
 
-import { formatRate } from '../../core/units.js';
-import type { Column, Output } from '../output.js';
+import type { Column, Output } from '@rocev2/command';
+import { formatRate } from 'rocev2/internal/core';
 import type { LivelockRun } from './comparison.js';
 
 type RunColumn = Column & { readonly value: (run: LivelockRun) => string | number };

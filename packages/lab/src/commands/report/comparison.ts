@@ -1,7 +1,6 @@
 /** Two runs side by side: the numbers of documents that have the same file name in two folders. */
 
-import { htmlTable } from '../../plot/html-page.js';
-import { escapeXml } from '../../plot/svg.js';
+import { escapeXml, htmlTable } from '@rocev2/command';
 import type { Origin } from './origin.js';
 import type { ReportEntry } from './report.js';
 

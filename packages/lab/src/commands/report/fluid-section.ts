@@ -1,10 +1,8 @@
 /** `rocev2 fluid --json` in a report. */
 
+import { counted, htmlTable, renderLineChart } from '@rocev2/command';
+import { formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { formatNs, formatRate } from '../../core/units.js';
-import { htmlTable } from '../../plot/html-page.js';
-import { renderLineChart } from '../../plot/line-chart.js';
-import { counted } from '../counted.js';
 import type { SectionReader } from './section.js';
 
 const maybe = z.number().nullable();

@@ -1,9 +1,8 @@
 /** `rocev2 livelock --json` in a report. */
 
+import { htmlTable, renderBarChart } from '@rocev2/command';
+import { formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { formatRate } from '../../core/units.js';
-import { renderBarChart } from '../../plot/bar-chart.js';
-import { htmlTable } from '../../plot/html-page.js';
 import type { SectionReader } from './section.js';
 
 const documentSchema = z.looseObject({

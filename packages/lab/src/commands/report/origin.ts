@@ -1,7 +1,7 @@
 /** Origin of a document: the head that commands write into their JSON, or the facts that benches write. */
 
+import { escapeXml } from '@rocev2/command';
 import { z } from 'zod';
-import { escapeXml } from '../../plot/svg.js';
 
 /** Documents of benches and of older versions lack some or all of these fields. */
 const headSchema = z.looseObject({

@@ -1,7 +1,6 @@
 /** Any other JSON with lists of similar records, such as the output of benches. Each list becomes a table of its plain fields. */
 
-import { htmlTable } from '../../plot/html-page.js';
-import { escapeXml } from '../../plot/svg.js';
+import { escapeXml, htmlTable } from '@rocev2/command';
 import type { Measure, SectionReader } from './section.js';
 
 type Plain = string | number | boolean | null;

@@ -2,8 +2,7 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { htmlPage } from '../../plot/html-page.js';
-import { escapeXml } from '../../plot/svg.js';
+import { escapeXml, htmlPage } from '@rocev2/command';
 import { comparisonBody } from './comparison.js';
 import { fluidSection } from './fluid-section.js';
 import { livelockSection } from './livelock-section.js';

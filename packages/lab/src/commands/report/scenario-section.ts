@@ -1,6 +1,6 @@
 /** `rocev2 sim run --json` in a report. */
 
-import { formatBytes, formatRate } from '../../core/units.js';
+import { formatBytes, formatRate } from 'rocev2/internal/core';
 import type { Summary } from '../../sim/scenario/result.js';
 import { scenarioBody } from '../sim/page.js';
 import { isScenarioResult } from '../sim/result-schema.js';

@@ -1,9 +1,8 @@
 /** `rocev2 bw --json` and `rocev2 lat --json` in a report. */
 
+import { htmlTable, renderBarChart } from '@rocev2/command';
+import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
-import { formatBytes, formatNs, formatRate } from '../../core/units.js';
-import { renderBarChart } from '../../plot/bar-chart.js';
-import { htmlTable } from '../../plot/html-page.js';
 import type { SectionReader } from './section.js';
 
 const documentSchema = z.looseObject({

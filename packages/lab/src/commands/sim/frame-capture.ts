@@ -1,7 +1,6 @@
 /** A capture of the frames on the cable of one simulated host: what `decode`, `audit` and Wireshark read. Time 0 of the run is time 0 of the capture. */
 
-import { LINKTYPE_ETHERNET } from '../../capture/pcapng-blocks.js';
-import { PcapngFile } from '../../capture/pcapng-file.js';
+import { LINKTYPE_ETHERNET, PcapngFile } from 'rocev2/internal/capture';
 import type { FrameObserver } from '../../sim/scenario/run.js';
 
 /** What one step of a run may bring: virtual time does not wait for the disk. */

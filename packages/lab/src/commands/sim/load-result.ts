@@ -1,9 +1,8 @@
 /** The result of a simulation: from a file, or from a scenario that is run now. */
 
 import { readFile } from 'node:fs/promises';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
-import type { Output } from '../output.js';
 import { loadScenario } from './load.js';
 import { isScenarioResult, resultProblem } from './result-schema.js';
 import { runWatched } from './run-watched.js';

@@ -1,12 +1,11 @@
 /** Where `rocev2 sim` finds scenarios: built in by name, or in a JSON file. */
 
-import { nearestName } from '../../core/did-you-mean.js';
-import { RoceError } from '../../core/errors.js';
+import { readInputFile, readJsonFile } from '@rocev2/command';
+import { nearestName, RoceError } from 'rocev2/internal/core';
 import { type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from '../../sim/formats/ns3.js';
 import { override } from '../../sim/scenario/overrides.js';
 import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
-import { readInputFile, readJsonFile } from '../input-file.js';
 
 /** A scenario and its overrides. */
 export interface ScenarioChoice {

@@ -1,9 +1,7 @@
 /** A scenario's result as one self-contained HTML page: the figures as SVG, and the tables. */
 
-import { formatBytes, formatNs, formatRate } from '../../core/units.js';
-import { htmlPage, htmlTable } from '../../plot/html-page.js';
-import { type ChartPanel, renderLineChart } from '../../plot/line-chart.js';
-import { escapeXml } from '../../plot/svg.js';
+import { type ChartPanel, escapeXml, htmlPage, htmlTable, renderLineChart } from '@rocev2/command';
+import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import { SMALL_FLOW_BYTES } from '../../sim/scenario/report.js';
 import type { FlowResult, ScenarioResult, Series } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';

@@ -1,7 +1,7 @@
 /** Checks that a JSON document is a result of `rocev2 sim run --json`, as far as its readers need. */
 
+import { plainWords } from '@rocev2/command';
 import { z } from 'zod';
-import { plainWords } from '../../schema/plain-words.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 
 const numbers = z.array(z.number());

@@ -1,11 +1,17 @@
 /** `rocev2 sim run`: one scenario, the files that were asked for, and what people see of the result. */
 
+import {
+  CommandFailure,
+  checkWritable,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_USAGE,
+  type Output,
+  writeOutputFile,
+} from '@rocev2/command';
 import type { Ns3FlowFormat } from '../../sim/formats/ns3.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
-import type { Output } from '../output.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
 import { FrameCapture } from './frame-capture.js';
 import { loadScenario } from './load.js';
 import { scenarioChart, scenarioPage } from './page.js';

@@ -1,12 +1,12 @@
 /** Runs a scenario with progress on stderr, until it is done or Ctrl-C is pressed. */
 
 import { setImmediate } from 'node:timers/promises';
-import { formatNs } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
+import type { Output } from '@rocev2/command';
+import { formatNs } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import { runScenario, type WatchedRunOptions } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
-import type { Output } from '../output.js';
 import { runOnCores } from './cores/run-on-cores.js';
 import type { FrameCapture } from './frame-capture.js';
 import type { SeriesFile } from './series-file.js';

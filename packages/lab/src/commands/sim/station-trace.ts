@@ -1,8 +1,7 @@
 /** `sim run --trace`: what the NIC of one simulated host sent, received and did about it, in the form of `--trace` on sockets. Time 0 of the trace is time 0 of the run. */
 
-import { TraceFile } from '../../capture/trace-file.js';
-import { TracePort } from '../../capture/trace-port.js';
-import type { Port, RxDatagram, TxBatch } from '../../port/datagram.js';
+import { TraceFile, TracePort } from 'rocev2/internal/capture';
+import type { Port, RxDatagram, TxBatch } from 'rocev2/internal/port';
 import type { StationObserver } from '../../sim/scenario/run.js';
 import type { SimStation } from '../../sim/sim-station.js';
 

@@ -1,6 +1,7 @@
 /** A scenario's result as text and table rows. */
 
-import { formatBytes, formatNs, formatRate } from '../../core/units.js';
+import { type Column, counted, type Output } from '@rocev2/command';
+import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import type {
   BufferResult,
   CompletionResult,
@@ -9,8 +10,6 @@ import type {
   ScenarioResult,
   SlowdownResult,
 } from '../../sim/scenario/result.js';
-import { counted } from '../counted.js';
-import type { Column, Output } from '../output.js';
 
 /** Columns of {@link flowRow}. */
 export const FLOW_COLUMNS: readonly Column[] = [

@@ -1,13 +1,12 @@
 /** What `rocev2 wire` prints while it runs: which rules strike, and what the audit sees. Bounded in lines a second. */
 
-import { formatNs, NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import type { FaultVerdict } from '../../faults/fault-plan.js';
-import type { FaultSubject } from '../../faults/fault-subject.js';
-import { opcodeName } from '../../packet/opcode.js';
+import type { Output } from '@rocev2/command';
+import { formatNs, NS_PER_S } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import type { FaultSubject, FaultVerdict } from 'rocev2/internal/faults';
+import { opcodeName } from 'rocev2/internal/packet';
 import type { OnObservation } from '../../wire/observer.js';
 import { SIDES } from '../../wire/wire.js';
-import type { Output } from '../output.js';
 
 /** More cannot be read. */
 const LINES_A_SECOND = 50;

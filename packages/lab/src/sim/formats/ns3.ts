@@ -9,7 +9,7 @@
  * count from where the file says.
  */
 
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { LinkPlan, Topology } from '../topology.js';
 
 /** One flow of a file. */

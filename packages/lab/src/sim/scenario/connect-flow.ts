@@ -1,8 +1,7 @@
 /** The two queue pairs of a flow: their numbers, and how they are made and connected. No virtual time passes. */
 
-import type { RateControlOptions } from '../../dcqcn/schemes.js';
-import { Access } from '../../verbs/access.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { RateControlOptions } from 'rocev2/internal/dcqcn';
+import { Access, type QueuePair } from 'rocev2/internal/verbs';
 import { type NetworkPart, WHOLE_NETWORK } from '../divided-network.js';
 import { Flow, SPARE_RECEIVES } from './flow.js';
 import type { FlowPlan } from './flow-plan.js';

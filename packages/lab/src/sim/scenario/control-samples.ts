@@ -1,6 +1,6 @@
 /** What the rate controls of flows allow over time: R_C, R_T, alpha and the window of each, as their own code sees them at that moment. */
 
-import { finiteOrNull } from '../../core/finite.js';
+import { finiteOrNull } from 'rocev2/internal/core';
 import type { EventQueue } from '../event-queue.js';
 import type { Flow } from './flow.js';
 

@@ -1,8 +1,7 @@
 /** Workloads as lists of single flows, known before the run begins: the same seed gives the same flows. */
 
-import { RoceError } from '../../core/errors.js';
-import { randomInt, randomUnit, type SeededRandom } from '../../core/random.js';
-import type { RateControlOptions } from '../../dcqcn/schemes.js';
+import { RoceError, randomInt, randomUnit, type SeededRandom } from 'rocev2/internal/core';
+import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import { drawBytes, meanBytes, SIZE_TABLES, type SizeTable } from '../sizes.js';
 import type { Topology } from '../topology.js';
 import { hostsOf } from './hosts.js';

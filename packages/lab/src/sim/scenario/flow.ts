@@ -1,8 +1,6 @@
 /** One flow in a running scenario: keeps its work requests posted, and counts what became of it. */
 
-import type { WorkCompletion } from '../../verbs/completion-queue.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import type { QueuePair, SendWorkRequest, WorkCompletion } from 'rocev2/internal/verbs';
 import type { FlowPlan } from './flow-plan.js';
 import type { ScenarioHost } from './scenario-host.js';
 

@@ -1,6 +1,6 @@
 /** `path=value` overrides of a scenario file, before it is checked: `nic.mtu=4096`, `flows[0].message=1MiB`, `switch.ecn.pmax=0.1`. */
 
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 /**
  * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a text that is none,

@@ -3,7 +3,7 @@
  * trace.
  */
 
-import { NS_PER_S } from '../../core/units.js';
+import { NS_PER_S } from 'rocev2/internal/core';
 import type { SimStation } from '../sim-station.js';
 import type { ControlSample } from './control-samples.js';
 import { factsOf } from './facts.js';

@@ -1,16 +1,25 @@
 /** The application of a simulated host: its device, one completion queue and one buffer for all flows, and what its packets tell. */
 
-import { readU16, readU24 } from '../../core/bytes.js';
-import { RoceError } from '../../core/errors.js';
-import type { IpAddress } from '../../packet/address.js';
-import { CNP, OPCODES, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY } from '../../packet/opcode.js';
-import { psnAdd, psnDiff } from '../../packet/psn.js';
-import { BTH_BYTES, BTH_PAD_SHIFT, ICRC_BYTES } from '../../packet/roce.js';
-import { Access } from '../../verbs/access.js';
-import type { CompletionQueue } from '../../verbs/completion-queue.js';
-import { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import { RoceError, readU16, readU24 } from 'rocev2/internal/core';
+import {
+  BTH_BYTES,
+  BTH_PAD_SHIFT,
+  CNP,
+  ICRC_BYTES,
+  type IpAddress,
+  OPCODES,
+  psnAdd,
+  psnDiff,
+  RC_READ_REQUEST,
+  RC_READ_RESPONSE_ONLY,
+} from 'rocev2/internal/packet';
+import {
+  Access,
+  type CompletionQueue,
+  type MemoryRegion,
+  type ProtectionDomain,
+  RdmaDevice,
+} from 'rocev2/internal/verbs';
 import type { SimStation } from '../sim-station.js';
 import type { Flow } from './flow.js';
 import type { TraceHash } from './trace-hash.js';

@@ -3,9 +3,8 @@
  * names, numbers and random streams are the same everywhere, and the nodes of other parts do nothing.
  */
 
-import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
-import { FaultPlan } from '../../faults/fault-plan.js';
+import { RoceError, SeededRandom } from 'rocev2/internal/core';
+import { FaultPlan } from 'rocev2/internal/faults';
 import { ArrivalQueue } from '../arrival-queue.js';
 import type { Cable } from '../cable.js';
 import { type NetworkPart, WHOLE_NETWORK } from '../divided-network.js';

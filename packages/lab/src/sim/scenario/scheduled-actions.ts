@@ -1,6 +1,6 @@
 /** What a scenario does to its network while it runs. */
 
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { NetworkPart } from '../divided-network.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';

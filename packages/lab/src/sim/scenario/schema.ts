@@ -2,14 +2,12 @@
  * What a scenario file may say. Every field that can be left out has its default here; a refusal names the field and what is allowed.
  */
 
+import { parsedText, plainWords, rate, size, time } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import { parseFaultRules } from 'rocev2/internal/faults';
+import { PATH_MTUS } from 'rocev2/internal/packet';
+import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { parseFaultRules } from '../../faults/grammar.js';
-import { PATH_MTUS } from '../../packet/path-mtu.js';
-import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
-import { parsedText } from '../../schema/parsed-text.js';
-import { plainWords } from '../../schema/plain-words.js';
-import { rate, size, time } from '../../schema/quantities.js';
 import { switchConfigSchema } from '../../schema/switch-config.js';
 import { rateControl, recovery } from './schemes.js';
 

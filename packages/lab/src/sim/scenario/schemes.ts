@@ -1,11 +1,10 @@
 /** Rate controls and recovery schemes in scenario files: a name, or a name with parameters, whose times and rates may have units. */
 
+import { readRateControl, readRecovery } from '@rocev2/command';
+import { RoceError } from 'rocev2/internal/core';
+import { type RateControlOptions, rateControlNames } from 'rocev2/internal/dcqcn';
+import { type RecoveryOptions, recoveryNames } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { type RateControlOptions, rateControlNames } from '../../dcqcn/schemes.js';
-import { type RecoveryOptions, recoveryNames } from '../../retransmit/schemes.js';
-import { readRateControl } from '../../schema/written-rate-control.js';
-import { readRecovery } from '../../schema/written-recovery.js';
 
 /** Reads `"dcqcn"` or `{"name": "dcqcn", ...parameters}`; refuses unknown schemes and parameters with the list of known ones. */
 function scheme<T>(

@@ -3,7 +3,7 @@
  * size and cut into twenty parts of equal number, with the percentiles of HPCC's figures (Li et al., SIGCOMM'19, figures 11 to 13, `fct_analysis.py`).
  */
 
-import { ETHERNET_WIRE_BYTES } from '../../packet/ethernet.js';
+import { ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
 import { quantile } from '../statistics.js';
 import type { LinkPlan, Topology } from '../topology.js';
 import { shortestPaths } from '../topology.js';

@@ -1,6 +1,6 @@
 /** The `topology` field of a scenario as a topology. */
 
-import { RoceError } from '../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import { dumbbell, fatTree, leafSpine, pair, parkingLot, region, star, type Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
 

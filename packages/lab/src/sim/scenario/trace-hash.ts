@@ -1,6 +1,6 @@
 /** A fingerprint of a run: every packet that a host sent or took in, in order, by its BTH and its ECN mark. Two runs that agree did the same. */
 
-import { readU32 } from '../../core/bytes.js';
+import { readU32 } from 'rocev2/internal/core';
 
 /** A fingerprint as two 32-bit numbers. */
 export type HashWords = readonly [number, number];

@@ -1,10 +1,9 @@
 /** Whether packets of a scenario may go without payload, and what they need then. */
 
-import { RoceError } from '../../core/errors.js';
-import { needsEcho } from '../../dcqcn/schemes.js';
-import { FAULT_CHANGES } from '../../faults/actions.js';
-import { parseFaultRules } from '../../faults/grammar.js';
-import { createSender, recoverySettings } from '../../retransmit/schemes.js';
+import { RoceError } from 'rocev2/internal/core';
+import { needsEcho } from 'rocev2/internal/dcqcn';
+import { FAULT_CHANGES, parseFaultRules } from 'rocev2/internal/faults';
+import { createSender, recoverySettings } from 'rocev2/internal/retransmit';
 import type { Scenario, Workload } from './schema.js';
 
 /** Who looks at the bytes of packets. */

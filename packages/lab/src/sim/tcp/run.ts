@@ -3,8 +3,7 @@
  * pauses: TCP travels in a class that may lose packets.
  */
 
-import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
+import { RoceError, SeededRandom } from 'rocev2/internal/core';
 import { EventQueue } from '../event-queue.js';
 import { Network } from '../network.js';
 import { type FlowPlan, planFlows } from '../scenario/flow-plan.js';

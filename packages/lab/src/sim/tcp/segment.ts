@@ -1,9 +1,14 @@
 /** TCP segments (RFC 9293 §3.1) in Ethernet frames, as far as the model needs them: ports name the connection, and no byte of the payload is looked at. */
 
-import { readU16, readU32, writeU16, writeU32 } from '../../core/bytes.js';
-import type { IpAddress } from '../../packet/address.js';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, writeEthernet } from '../../packet/ethernet.js';
-import { IPV4_BYTES, writeIpv4 } from '../../packet/ipv4.js';
+import { readU16, readU32, writeU16, writeU32 } from 'rocev2/internal/core';
+import {
+  ETHERNET_BYTES,
+  ETHERTYPE_IPV4,
+  IPV4_BYTES,
+  type IpAddress,
+  writeEthernet,
+  writeIpv4,
+} from 'rocev2/internal/packet';
 
 const IP_PROTOCOL_TCP = 6;
 const HOP_LIMIT = 64;

@@ -1,6 +1,8 @@
 /** Divided runs whose queue pairs come with their flow and go after it: the document of the run in which all are there from the beginning, in one part. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { runDivided } from '../../../../../test/support/divided-run.js';
+import { fourRacks } from '../../../../../test/support/four-racks.js';
 import { divide } from '../../../src/sim/divided-network.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { FlowEnds } from '../../../src/sim/scenario/flow-ends.js';
@@ -8,8 +10,6 @@ import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
-import { runDivided } from '../../support/divided-run.js';
-import { fourRacks } from '../../support/four-racks.js';
 
 /** Flows of many sizes between all hosts of four racks, with pauses and DCQCN. */
 const FABRIC: ScenarioFile = {

@@ -1,11 +1,11 @@
 /** Random networks, random traffic, any number of parts: the document of the run that is not divided. Delays and rates are few, so that much happens at the same time. */
 
 import { expect, test } from 'vitest';
-import { SeededRandom } from '../../../src/core/random.js';
+import { SeededRandom } from '../../../../../src/core/random.js';
+import { Dice } from '../../../../../test/support/dice.js';
+import { runDivided } from '../../../../../test/support/divided-run.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
-import { Dice } from '../../support/dice.js';
-import { runDivided } from '../../support/divided-run.js';
 
 /** Switches in a random tree with some links more, one to three hosts on most of them. */
 function topologyOf(dice: Dice): Extract<ScenarioFile['topology'], { kind: 'links' }> {

@@ -1,13 +1,13 @@
 /** A run that is divided among several parts gives the document of one that is not, to the last packet. */
 
 import { describe, expect, test } from 'vitest';
+import { runDivided } from '../../../../../test/support/divided-run.js';
+import { fourRacks } from '../../../../../test/support/four-racks.js';
 import { divide, lookaheadNs } from '../../../src/sim/divided-network.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
-import { runDivided } from '../../support/divided-run.js';
-import { fourRacks } from '../../support/four-racks.js';
 
 /** Flows of many sizes over two tiers, with pauses and DCQCN. */
 const FABRIC: ScenarioFile = {

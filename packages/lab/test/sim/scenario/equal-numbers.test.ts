@@ -1,7 +1,7 @@
 /** Two peers of a host may have queue pairs of one number: each packet still counts for its own flow. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { QueuePairNumbers } from '../../../src/nic/queue-pair-numbers.js';
+import { QueuePairNumbers } from '../../../../../src/nic/queue-pair-numbers.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 

@@ -1,7 +1,7 @@
 /** Which flows a scenario means: how many work requests, sizes, loads, incasts, lists. */
 
 import { describe, expect, test } from 'vitest';
-import { SeededRandom } from '../../../src/core/random.js';
+import { SeededRandom } from '../../../../../src/core/random.js';
 import { planFlows } from '../../../src/sim/scenario/flow-plan.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';

@@ -1,7 +1,7 @@
 /** Queue pairs that come with their flow and go after it: the run is the one in which all are there from the beginning. */
 
 import { describe, expect, test } from 'vitest';
-import { recoveryNames } from '../../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../../../../src/retransmit/schemes.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { quietNsOf } from '../../../src/sim/scenario/quiet-time.js';
 import type { FlowResult, ScenarioResult } from '../../../src/sim/scenario/result.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { OPCODES } from '../../../src/packet/opcode.js';
-import { recoveryNames } from '../../../src/retransmit/schemes.js';
+import { OPCODES } from '../../../../../src/packet/opcode.js';
+import { recoveryNames } from '../../../../../src/retransmit/schemes.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { type RunOptions, runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';

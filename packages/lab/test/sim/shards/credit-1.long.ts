@@ -1,4 +1,4 @@
-import { isTurn } from '../../support/rounds.js';
+import { isTurn } from '../../../../../test/support/rounds.js';
 import { describeCreditSeeds } from '../describe-seeds.js';
 
 const SEEDS = Array.from({ length: 200 }, (_, i) => 1 + i);

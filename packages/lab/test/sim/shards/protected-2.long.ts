@@ -1,4 +1,4 @@
-import { isTurn } from '../../support/rounds.js';
+import { isTurn } from '../../../../../test/support/rounds.js';
 import { describeProtectedSeeds } from '../describe-seeds.js';
 
 const SEEDS = Array.from({ length: 1000 }, (_, i) => 1001 + i);

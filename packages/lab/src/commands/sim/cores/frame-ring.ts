@@ -5,8 +5,7 @@
  * Invariant: the reader sees a record whole or not at all; `written` and `read` count words of 8 bytes since the beginning, modulo 2^32.
  */
 
-import { copyBytes } from '../../../core/bytes.js';
-import { RoceError } from '../../../core/errors.js';
+import { copyBytes, RoceError } from 'rocev2/internal/core';
 import { type FrameStorage, keptBytes } from '../../../switch/frame-pool.js';
 
 /** Takes a frame; the bytes are valid during the call. */

@@ -2,7 +2,7 @@
  * Where the threads of a divided run wait for each other: each brings a time, and all leave with the least of them. What a thread has written before it comes is seen by all who have left.
  */
 
-import { RoceError } from '../../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 
 const ARRIVED = 0;
 const MEETINGS = 1;

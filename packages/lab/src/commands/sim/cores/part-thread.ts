@@ -2,9 +2,8 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { NS_PER_S } from '../../../core/units.js';
-import { loadExtensions } from '../../../driver/extensions.js';
-import { nowNs } from '../../../driver/system-clock.js';
+import { NS_PER_S } from 'rocev2/internal/core';
+import { loadExtensions, nowNs } from 'rocev2/internal/driver';
 import { divide, lookaheadNs } from '../../../sim/divided-network.js';
 import { factsOf, type PartFacts } from '../../../sim/scenario/facts.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';

@@ -3,8 +3,8 @@
  */
 
 import { Worker } from 'node:worker_threads';
-import { SeededRandom } from '../../../core/random.js';
-import { loadedExtensions } from '../../../driver/extensions.js';
+import { SeededRandom } from 'rocev2/internal/core';
+import { loadedExtensions } from 'rocev2/internal/driver';
 import { divide } from '../../../sim/divided-network.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { planFlows } from '../../../sim/scenario/flow-plan.js';

@@ -1,8 +1,6 @@
 /** `rocev2 sim figure`: runs a published figure, and shows ours beside it. */
 
-import { CommandFailure, EXIT_USAGE } from '../../exit.js';
-import type { Output } from '../../output.js';
-import { checkWritable, writeOutputFile } from '../../output-file.js';
+import { CommandFailure, checkWritable, EXIT_USAGE, type Output, writeOutputFile } from '@rocev2/command';
 import { figureLab } from './figure.js';
 import { FIGURE_COLUMNS, figureChart, figureResult, figureRow, listedFigure } from './figure-report.js';
 import { FIGURES, figureNamed } from './index.js';

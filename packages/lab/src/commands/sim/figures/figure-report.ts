@@ -1,7 +1,6 @@
 /** What `rocev2 sim figure` shows of a figure: the document of --json, the table, and the chart. */
 
-import { renderLineChart } from '../../../plot/line-chart.js';
-import type { Column } from '../../output.js';
+import { type Column, renderLineChart } from '@rocev2/command';
 import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
 
 /** What is known of a figure without running it. */

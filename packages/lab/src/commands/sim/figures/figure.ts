@@ -1,13 +1,12 @@
 /** A published figure, and what our models or packets give in its place. */
 
 import { setImmediate } from 'node:timers/promises';
-import { nowNs } from '../../../driver/system-clock.js';
+import { CommandFailure, EXIT_INTERRUPTED, type LineChart } from '@rocev2/command';
+import { nowNs } from 'rocev2/internal/driver';
 import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.js';
-import type { LineChart } from '../../../plot/line-chart.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { runScenario } from '../../../sim/scenario/run.js';
 import { runTcp, type TcpResult } from '../../../sim/tcp/run.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../../exit.js';
 import { loadScenario } from '../load.js';
 
 /** Values of fluid models are inside when they differ from the published ones by no more than this part. */

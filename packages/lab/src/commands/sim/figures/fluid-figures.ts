@@ -1,6 +1,7 @@
 /** Figures of "ECN or Delay" (Zhu et al., CoNEXT'16) by fluid models. Published values are read off the figures, or from the data of their authors. */
 
-import { SeededRandom } from '../../../core/random.js';
+import type { ChartPanel, ChartSeries } from '@rocev2/command';
+import { SeededRandom } from 'rocev2/internal/core';
 import {
   authorsDcqcnLoop,
   DCQCN_LONG_RAMP,
@@ -20,7 +21,6 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../../../fluid/index.js';
-import type { ChartPanel, ChartSeries } from '../../../plot/line-chart.js';
 import type { Figure, FigureValue } from './figure.js';
 
 const KB = 1000;

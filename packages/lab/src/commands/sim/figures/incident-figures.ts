@@ -1,6 +1,6 @@
 /** What was met in data centres (SIGCOMM'16, NSDI'23), by packets. Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
 
-import { RETH_BYTES } from '../../../packet/roce.js';
+import { RETH_BYTES } from 'rocev2/internal/packet';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
 import { MACSEC_BYTES } from '../../../sim/scenarios/incidents.js';

@@ -1,7 +1,6 @@
 /** All figures of `rocev2 sim figure`. */
 
-import { namesHint } from '../../../core/did-you-mean.js';
-import { RoceError } from '../../../core/errors.js';
+import { namesHint, RoceError } from 'rocev2/internal/core';
 import type { Figure } from './figure.js';
 import { FLUID_FIGURES } from './fluid-figures.js';
 import { INCIDENT_FIGURES } from './incident-figures.js';

@@ -1,5 +1,6 @@
 /** Figures 2, 6 and 8 of "ECN or Delay" (CoNEXT'16): the fluid models of DCQCN and TIMELY with packets over them, and the cycles of DCQCN's discrete model. */
 
+import type { ChartPanel } from '@rocev2/command';
 import {
   DCQCN_LONG_RAMP,
   DCQCN_SIGCOMM15,
@@ -11,7 +12,6 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../../../fluid/index.js';
-import type { ChartPanel } from '../../../plot/line-chart.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
 import { mean } from '../../../sim/statistics.js';

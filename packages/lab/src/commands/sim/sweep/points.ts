@@ -1,6 +1,6 @@
 /** The runs of a sweep: every combination of seeds and parameter values. */
 
-import { RoceError } from '../../../core/errors.js';
+import { RoceError } from 'rocev2/internal/core';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 
 /** One run of a sweep: its overrides, seed included. */

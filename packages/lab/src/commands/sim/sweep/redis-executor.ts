@@ -1,8 +1,8 @@
 /** Runs a sweep on whichever machines have workers: its runs are jobs in a queue, and their results stay there. */
 
+import { CommandFailure, EXIT_FAILED } from '@rocev2/command';
 import type { Job, Queue, QueueEvents } from 'bullmq';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
-import { CommandFailure, EXIT_FAILED } from '../../exit.js';
 import type { SweepControl, SweepResult, SweepTask } from './points.js';
 import { connectRedis, type QueuedRun, queueLibrary, queueName, runId } from './redis-queue.js';
 

@@ -7,10 +7,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packageVersion } from '@rocev2/command';
 import type { Redis as RedisConnection } from 'ioredis';
-import { RoceError } from '../../../core/errors.js';
-import { loadedExtensions } from '../../../driver/extensions.js';
-import { packageVersion } from '../../package-version.js';
+import { RoceError } from 'rocev2/internal/core';
+import { loadedExtensions } from 'rocev2/internal/driver';
 
 /** Where Redis listens unless a command says otherwise. */
 export const DEFAULT_REDIS = 'redis://127.0.0.1:6379';
@@ -110,7 +110,7 @@ export function runId(document: unknown): string {
 
 /** A digest of all code of this program; a changed simulator must not give old results. */
 function codeDigest(): string {
-  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const root = fileURLToPath(new URL('../../../../../../src/', import.meta.url));
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.[jt]s$/.test(path) && !path.endsWith('.d.ts') && !path.startsWith('bundle'))
     .sort();

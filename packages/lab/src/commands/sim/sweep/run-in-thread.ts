@@ -1,7 +1,7 @@
 /** One run of a sweep in a worker thread of this process. */
 
 import { Worker } from 'node:worker_threads';
-import { loadedExtensions } from '../../../driver/extensions.js';
+import { loadedExtensions } from 'rocev2/internal/driver';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { ThreadTask } from './run-thread.js';
 

@@ -1,8 +1,7 @@
 /** The thread of one run in a sweep: takes a {@link ThreadTask}, posts a ScenarioResult. */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { loadExtensions } from '../../../driver/extensions.js';
-import { nowNs } from '../../../driver/system-clock.js';
+import { loadExtensions, nowNs } from 'rocev2/internal/driver';
 import { runScenario } from '../../../sim/scenario/run.js';
 import { parseScenario } from '../../../sim/scenario/schema.js';
 

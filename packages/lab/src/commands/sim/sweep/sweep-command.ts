@@ -1,9 +1,8 @@
 /** `rocev2 sim sweep` and `rocev2 sim worker`: many runs of one scenario, here or by workers. */
 
-import { formatRate } from '../../../core/units.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, type Output } from '@rocev2/command';
+import { formatRate } from 'rocev2/internal/core';
 import { parseScenario } from '../../../sim/scenario/schema.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../../exit.js';
-import type { Output } from '../../output.js';
 import { loadDocument } from '../load.js';
 import { sweepHere } from './local-executor.js';
 import { type SweepResult, type SweepTask, sweepPoints } from './points.js';

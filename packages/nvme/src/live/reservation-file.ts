@@ -2,9 +2,8 @@
 
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { RoceError } from '../../core/errors.js';
-import { whyUnreadable } from '../../core/file-errors.js';
-import type { ReservationState, ReservationStore } from '../nvme/reservations.js';
+import { RoceError, whyUnreadable } from 'rocev2/internal/core';
+import type { ReservationState, ReservationStore } from '../reservations.js';
 
 const VERSION = 1;
 

@@ -4,23 +4,21 @@
  */
 
 import { randomInt } from 'node:crypto';
+import { fillPattern, method, patternMismatch, serveParent } from '@rocev2/command';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
+import { IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
+import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
+import {
+  Access,
+  type CompletionQueue,
+  type MemoryRegion,
+  openDevice,
+  type QueuePair,
+  type RdmaDevice,
+} from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { RoceError } from '../../core/errors.js';
-import { NS_PER_S } from '../../core/units.js';
-import { nowNs } from '../../driver/system-clock.js';
-import { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
-import { method } from '../../processes/calls.js';
-import { connectQueuePair } from '../../processes/connect-queue-pair.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import { type RecoveryName, senderTraits } from '../../retransmit/schemes.js';
-import { Access } from '../../verbs/access.js';
-import type { CompletionQueue } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { openDevice } from '../../verbs/open-device.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
-import { fillPattern, patternMismatch } from '../pattern.js';
+import { connectQueuePair } from '../../live/connect-queue-pair.js';
 import { LIVELOCK_OPS } from './ops.js';
 
 const MESSAGES_POSTED = 2;

@@ -1,15 +1,10 @@
 /** One end of the demo as a process of its own: a NIC on a frame port, and a connection made with the promise API. */
 
+import { fillPattern, method, patternMismatch, serveParent } from '@rocev2/command';
+import { type Connection, connect, type Listener, listen } from 'rocev2/internal/cm';
+import { RoceError } from 'rocev2/internal/core';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import type { Connection } from '../../cm/connection.js';
-import { connect, listen } from '../../cm/listen-connect.js';
-import type { Listener } from '../../cm/listener.js';
-import { RoceError } from '../../core/errors.js';
-import { method } from '../../processes/calls.js';
-import { serveParent } from '../../processes/serve-parent.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { fillPattern, patternMismatch } from '../pattern.js';
 
 /** The TCP connection for connection set-up; the data goes over the switch. */
 const TCP_HOST = '127.0.0.1';

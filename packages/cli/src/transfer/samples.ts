@@ -1,6 +1,6 @@
 /** What single messages of a transfer took: samples of latency with their quantiles, and the peak of bandwidth. */
 
-import { NS_PER_S } from '../../core/units.js';
+import { NS_PER_S } from 'rocev2/internal/core';
 import type { TransferPlan } from './endpoint.js';
 
 /** Quantiles of the samples, in nanoseconds. */

@@ -1,0 +1,98 @@
+/** The entry of @rocev2/command. */
+
+export { counted } from './counted.js';
+export { backendParameters } from './disk/backend-parameters.js';
+export type { BenchRow, Contender } from './disk/bench-run.js';
+export { addPlanOptions, type BenchPlan, measureInTurns, printRows } from './disk/bench-turns.js';
+export {
+  addRdmaOptions,
+  addTelemetryOption,
+  flowOf,
+  openStorageDevice,
+  type RdmaOptions,
+} from './disk/rdma-options.js';
+export type {
+  CmtimeStep,
+  EndpointDiagnosis,
+  EndpointDumps,
+  EndpointHistogram,
+  PingpongResult,
+  TransferDocument,
+} from './documents.js';
+export {
+  CommandFailure,
+  describeFailure,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_NO_CONNECTION,
+  EXIT_OK,
+  EXIT_USAGE,
+  EXIT_VERIFICATION_FAILED,
+  exitCodeOf,
+} from './exit.js';
+export { extensionFilesOf, extensionOption } from './extensions.js';
+export { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption, hostOfWire } from './frame-wire.js';
+export { type HostReport, hostReport } from './host-report.js';
+export { readInputFile, readJsonFile } from './input-file.js';
+export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
+export { LiveLine } from './live-line.js';
+export { localAddressTowards } from './local-address.js';
+export { addNicOptions, type NicOptions, nicOptionsShape } from './nic-options.js';
+export {
+  addressOption,
+  allowHostOption,
+  choiceOption,
+  countOption,
+  durationOption,
+  listOption,
+  messageSizeOption,
+  mtuOption,
+  optionWithDefault,
+  portOption,
+  portOrAnyOption,
+  positiveDurationOption,
+  positiveNumberOption,
+  qpnOption,
+  rangeOption,
+  rateOption,
+  secondsOption,
+  secondsUpToOption,
+  sizeOption,
+  textOption,
+} from './options.js';
+export { type CliIo, type Column, Output, type Progress, SILENT_PROGRESS } from './output.js';
+export { checkWritable, checkWritableBeside, writeOutputFile } from './output-file.js';
+export { packageVersion } from './package-version.js';
+export { fillPattern, patternMismatch } from './pattern.js';
+export { linger, type Silence, watched } from './peer-watch.js';
+export { renderBarChart } from './plot/bar-chart.js';
+export { htmlPage, htmlTable } from './plot/html-page.js';
+export { type ChartPanel, type ChartSeries, type LineChart, renderLineChart } from './plot/line-chart.js';
+export { escapeXml } from './plot/svg.js';
+export { method } from './processes/calls.js';
+export { ChildService, whileAlive } from './processes/child-service.js';
+export { serveParent } from './processes/serve-parent.js';
+export type { ClusterDocument } from './programs/cluster-document.js';
+export { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './programs/endpoints.js';
+export {
+  askDocument,
+  askProgram,
+  askSnapshot,
+  controlSockets,
+  findEndpoints,
+  type ProgramTarget,
+  removeIfDead,
+} from './programs/program-client.js';
+export type { SwitchDocument } from './programs/switch-document.js';
+export { isMeant, type WatchedDocument } from './programs/watched.js';
+export { whileListening } from './rdma-cm/while-listening.js';
+export { addRecoveryOptions, type RecoveryFlags, recoveryOf } from './recovery-options.js';
+export { resolveHost } from './resolve-host.js';
+export { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally } from './rping-end.js';
+export { parsedText } from './schema/parsed-text.js';
+export { plainWords } from './schema/plain-words.js';
+export { rate, size, time } from './schema/quantities.js';
+export { readRateControl } from './schema/written-rate-control.js';
+export { readRecovery } from './schema/written-recovery.js';
+export { addSecureOptions, isSecured, type SecureFlags, secureFlagsOf, secureOf } from './secure-options.js';
+export { addRateControlOptions, type RateControlFlags, rateControlOf } from './transfer/rate-control.js';
