@@ -1,114 +1,94 @@
 /**
- * The layers of ARCHITECTURE.md as rules. A folder under src/ may import itself and the folders listed for it;
- * everything else is an error. `pure` folders may not touch Node's I/O, clocks or randomness.
+ * The layers of ARCHITECTURE.md as rules. A folder of the transport (src) may import itself and the folders listed for it; a package may import
+ * the packages listed for it, by their entry points. Everything else is an error. `pure` folders may not touch Node's I/O, clocks or randomness.
  */
 const layers = {
   core: [],
   packet: ['core'],
+  memory: ['core', 'packet'],
   port: ['core', 'packet'],
-  faults: ['core', 'packet', 'port'],
-  ring: ['core', 'packet'],
-  memory: ['core'],
+  'dgram-ext': ['core', 'packet', 'port'],
+  'port/faults': ['core', 'packet', 'port'],
+  'port/capture': ['core', 'packet', 'port', 'memory'],
+  'port/secure': ['core', 'packet', 'port', 'memory'],
+  'port/frame': ['core', 'packet', 'port', 'dgram-ext'],
+  'port/shm': ['core', 'packet', 'port', 'dgram-ext'],
   retransmit: ['core', 'packet'],
   dcqcn: ['core', 'packet'],
-  qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn'],
-  nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
-  switch: ['core', 'packet', 'port', 'faults'],
-  secure: ['core', 'packet', 'port', 'ring'],
-  schema: ['core', 'packet', 'retransmit', 'dcqcn', 'switch'],
-  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'schema', 'verbs'],
-  fluid: ['core', 'retransmit'],
-  plot: ['core'],
-  capture: ['core', 'packet', 'port', 'ring'],
-  audit: ['core', 'packet', 'dcqcn', 'capture'],
-  'dgram-ext': ['core', 'packet', 'port'],
-  'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
-  'shm-port': ['core', 'packet', 'port', 'dgram-ext'],
-  driver: [
-    'core',
-    'packet',
-    'port',
-    'faults',
-    'ring',
-    'nic',
-    'switch',
-    'capture',
-    'dgram-ext',
-    'frame-port',
-    'shm-port',
-    'secure',
-  ],
-  estats: ['core', 'packet', 'ring', 'driver'],
+  qp: ['core', 'packet', 'port', 'memory', 'retransmit', 'dcqcn'],
+  nic: ['core', 'packet', 'port', 'memory', 'retransmit', 'dcqcn', 'qp'],
+  driver: ['core', 'packet', 'port', 'port/[a-z]+', 'memory', 'nic', 'dgram-ext'],
+  'verbs/estats': ['core', 'packet', 'memory', 'driver'],
   verbs: [
     'core',
     'packet',
     'port',
-    'ring',
+    'port/faults',
     'memory',
     'retransmit',
     'dcqcn',
     'qp',
     'nic',
-    'faults',
     'driver',
-    'estats',
+    'verbs/estats',
     'dgram-ext',
   ],
-  cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
-  conform: ['core', 'packet', 'port', 'audit', 'capture', 'retransmit', 'verbs', 'cm'],
-  wire: ['core', 'packet', 'port', 'faults', 'switch', 'capture', 'audit', 'dgram-ext', 'driver'],
+  cm: ['core', 'packet', 'memory', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
-  rpc: ['core', 'driver', 'verbs', 'cm'],
-  kv: ['core', 'driver', 'verbs', 'cm', 'rpc'],
-  primitives: ['core', 'driver', 'verbs', 'cm', 'rpc'],
-  processes: ['core', 'packet', 'schema', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
-  dashboard: [
-    'core',
-    'packet',
-    'ring',
-    'retransmit',
-    'dcqcn',
-    'switch',
-    'capture',
-    'driver',
-    'estats',
-    'schema',
-    'sim',
-    'verbs',
-    'processes',
-  ],
-  extents: ['core', 'dgram-ext', 'driver', 'verbs', 'cm', 'rpc', 'storage-rpc'],
-  'storage-rpc': ['core', 'packet', 'retransmit', 'dcqcn', 'driver', 'estats', 'verbs', 'cm'],
+  'storage-rpc': ['core', 'packet', 'retransmit', 'dcqcn', 'driver', 'verbs/estats', 'verbs', 'cm'],
+  internal: ['.*'],
 };
 
-const engine = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'switch'];
+/** What a package may import besides itself and the transport. */
+const packages = {
+  command: [],
+  rpc: [],
+  kv: ['command', 'rpc'],
+  primitives: ['rpc'],
+  extents: ['command', 'rpc'],
+  nvme: ['command', 'extents'],
+  inspect: ['command'],
+  lab: ['command', 'inspect'],
+  dashboard: ['command', 'lab'],
+  cli: ['command', 'dashboard', 'extents', 'inspect', 'kv', 'lab', 'nvme'],
+};
+
+/** The files of a layer: those of a folder, without the folders in it that are layers of their own. */
+function filesOf(layer) {
+  const inner = Object.keys(layers).filter((name) => name.startsWith(`${layer}/`));
+  const without = inner.map((name) => `${name.slice(layer.length + 1)}/`).join('|');
+  return `^src/${layer}/${without === '' ? '' : `(?!${without})`}`;
+}
+
+const engine = [
+  'core',
+  'packet',
+  'port/(?!capture|shm|frame|secure)',
+  'memory',
+  'retransmit',
+  'dcqcn',
+  'qp',
+  'nic',
+].map((folder) => `src/${folder}`);
+engine.push('packages/lab/src/switch');
 const pure = [
   ...engine,
-  'schema',
-  'secure',
-  'sim',
-  'audit',
-  'conform',
-  'fluid',
-  'plot',
-  'window',
-  'storage-rpc/nbd/protocol',
-  'storage-rpc/fair',
-  'storage-rpc/nvme',
-  'storage-rpc/link',
-  'storage-rpc/pool',
-  'storage-rpc/sk',
-  'storage-rpc/session',
-  'storage-rpc/su',
-  'storage-rpc/su-stream',
-  'storage-rpc/stream',
-];
+  'src/port/secure',
+  'src/window',
+  ...['nbd/protocol', 'fair', 'link', 'pool', 'sk', 'session', 'su', 'su-stream', 'stream'].map(
+    (folder) => `src/storage-rpc/${folder}`,
+  ),
+  'packages/nvme/src/(?!live|commands)',
+  'packages/lab/src/(schema|sim|fluid)',
+  'packages/inspect/src/(audit|conform)',
+  'packages/command/src/(schema|plot)',
+].map((folder) => (folder.endsWith(')') ? folder : `${folder}/`));
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
 /** DH-HMAC-CHAP of NVMe over Fabrics. */
-const authentication = '^src/storage-rpc/nvme/auth/';
+const authentication = '^packages/nvme/src/auth/';
 /** Protection of packets. */
-const protection = '^src/secure/';
+const protection = '^src/port/secure/';
 
 module.exports = {
   forbidden: [
@@ -116,14 +96,35 @@ module.exports = {
       name: `layer-${folder}`,
       severity: 'error',
       comment: `src/${folder} may import only: ${[folder, ...below].join(', ')}`,
-      from: { path: `^src/${folder}/` },
-      to: { path: '^src/', pathNot: `^src/(${[folder, ...below].join('|')})/` },
+      from: { path: filesOf(folder) },
+      to: { path: '^src/', pathNot: [folder, ...below].map((name) => (name === '.*' ? '^src/' : filesOf(name))) },
     })),
+    {
+      name: 'transport-imports-no-package',
+      severity: 'error',
+      comment: 'packages use the transport, never the other way round',
+      from: { path: '^src/' },
+      to: { path: '^packages/' },
+    },
+    ...Object.entries(packages).map(([name, below]) => ({
+      name: `package-${name}`,
+      severity: 'error',
+      comment: `packages/${name} may import only: ${['the transport', ...below].join(', ')}`,
+      from: { path: `^packages/${name}/src/` },
+      to: { path: '^packages/', pathNot: `^packages/(${[name, ...below].join('|')})/` },
+    })),
+    {
+      name: 'entry-points-of-packages',
+      severity: 'error',
+      comment: 'a package imports another by its name, and the transport by rocev2 or rocev2/internal',
+      from: { path: '^packages/([^/]+)/src/' },
+      to: { path: '^(src|packages)/', pathNot: '^packages/$1/', dependencyTypes: ['local'] },
+    },
     {
       name: 'pure-engine',
       severity: 'error',
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
-      from: { path: `^src/(${pure.join('|')})/`, pathNot: `${authentication}|${protection}` },
+      from: { path: `^(${pure.join('|')})`, pathNot: `${authentication}|${protection}` },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {
@@ -131,7 +132,7 @@ module.exports = {
       severity: 'error',
       comment:
         'the protocols of extents get files, time, randomness and the network passed in; only extents/live has them',
-      from: { path: '^src/extents/((disk|coding)/)?[^/]+$' },
+      from: { path: '^packages/extents/src/((disk|coding)/)?[^/]+$' },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {
@@ -146,7 +147,7 @@ module.exports = {
       name: 'one-system-clock',
       severity: 'error',
       comment: 'driver/system-clock.ts alone reads the clock of the system (one-clock.grit says the same of globals)',
-      from: { path: '^src/', pathNot: '^src/driver/system-clock\\.ts$' },
+      from: { path: '^(src|packages/[^/]+/src)/', pathNot: '^src/driver/system-clock\\.ts$' },
       to: { path: '^(node:)?perf_hooks$' },
     },
     {
@@ -170,34 +171,34 @@ module.exports = {
       severity: 'error',
       comment:
         'the engine is our own code: streams of random numbers, a heap and a faster CRC are all it takes from others',
-      from: { path: `^src/(${engine.join('|')})/` },
+      from: { path: `^(${engine.join('|')})` },
       to: { path: 'node_modules/', pathNot: 'node_modules/(pure-rand|tinyqueue|@node-rs/crc32)/' },
     },
     {
       name: 'dashboard-knows-results',
       severity: 'error',
       comment: 'of the simulator the dashboard knows what a result looks like, and nothing else',
-      from: { path: '^src/dashboard/' },
-      to: { path: '^src/sim/', dependencyTypesNot: ['type-only'] },
+      from: { path: '^packages/dashboard/src/' },
+      to: { path: '^packages/lab/src/sim/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'page-runs-in-browsers',
       severity: 'error',
       comment: 'the page loads its own modules and those of the messages; of all others it may use types',
-      from: { path: '^src/dashboard/(page|messages)/' },
-      to: { pathNot: '^src/dashboard/(page|messages)/', dependencyTypesNot: ['type-only'] },
+      from: { path: '^packages/dashboard/src/(page|messages)/' },
+      to: { pathNot: '^packages/dashboard/src/(page|messages)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'no-cycles',
       severity: 'error',
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
     {
       name: 'no-unknown-folder',
       severity: 'error',
       comment: 'a new folder under src/ needs a line in the layer table',
-      from: { path: `^src/(?!(${Object.keys(layers).join('|')}|cli)/|index\\.ts$)` },
+      from: { path: `^src/(?!(${Object.keys(layers).join('|')})/|index\\.ts$)` },
       to: {},
     },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
@@ -207,7 +208,7 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
-      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      conditionNames: ['@rocev2/source', 'import', 'require', 'node', 'default', 'types'],
     },
     doNotFollow: { path: 'node_modules' },
   },

@@ -14,6 +14,13 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Audit } from '../build/packages/inspect/src/audit/audit.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { IpAddress } from '../build/src/packet/address.js';
+import { IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
+import { IP_PROTOCOL_UDP, writeIpv4 } from '../build/src/packet/ipv4.js';
+import * as op from '../build/src/packet/opcode.js';
+import { emitRoce, ICRC_BYTES } from '../build/src/packet/roce.js';
+import { UDP_BYTES, writeUdp } from '../build/src/packet/udp.js';
 import { CaptureStream } from '../build/src/port/capture/capture-stream.js';
 import {
   enhancedPacketBytes,
@@ -22,13 +29,6 @@ import {
   sectionHeaderBlock,
   writeEnhancedPacket,
 } from '../build/src/port/capture/pcapng-blocks.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
-import { IpAddress } from '../build/src/packet/address.js';
-import { IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
-import { IP_PROTOCOL_UDP, writeIpv4 } from '../build/src/packet/ipv4.js';
-import * as op from '../build/src/packet/opcode.js';
-import { emitRoce, ICRC_BYTES } from '../build/src/packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../build/src/packet/udp.js';
 
 const { values } = parseArgs({
   options: {
@@ -63,7 +63,7 @@ function generate(path, { packets, payloadBytes, connections }) {
     writeSync(file, new Uint8Array(out.buffer, 0, used));
     used = 0;
   };
-  /** @param {boolean} back @param {number} port @param {import('../dist/packet/roce.js').RoceFields} fields @param {Uint8Array} data */
+  /** @param {boolean} back @param {number} port @param {import('../build/src/packet/roce.js').RoceFields} fields @param {Uint8Array} data */
   const add = (back, port, fields, data) => {
     const roce = emitRoce(fields, data);
     const bytes = roce.length + ICRC_BYTES;

@@ -14,13 +14,13 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { renderLineChart } from '../build/packages/command/src/plot/line-chart.js';
 import { rateControlOf } from '../build/packages/command/src/transfer/rate-control.js';
+import { openLiveSwitch } from '../build/packages/lab/src/live/live-switch.js';
 import { SeededRandom } from '../build/src/core/random.js';
 import { formatBytes, formatRate, parseRateBps, parseSizeBytes } from '../build/src/core/units.js';
 import { parseUdpEndpoint } from '../build/src/dgram-ext/udp-endpoint.js';
-import { openLiveSwitch } from '../build/packages/lab/src/live/live-switch.js';
 import { connect, listen, openDevice } from '../build/src/index.js';
-import { renderLineChart } from '../build/packages/command/src/plot/line-chart.js';
 
 const SELF = fileURLToPath(import.meta.url);
 const HOST = '127.51.2.1';

@@ -15,14 +15,14 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { SeededRandom } from '../build/src/core/random.js';
-import { Estats } from '../build/src/verbs/estats/estats.js';
-import { IpAddress } from '../build/src/packet/address.js';
-import { TxBatch } from '../build/src/port/datagram.js';
 import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
 import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
+import { SeededRandom } from '../build/src/core/random.js';
+import { IpAddress } from '../build/src/packet/address.js';
+import { TxBatch } from '../build/src/port/datagram.js';
 import { Access } from '../build/src/verbs/access.js';
 import { RdmaDevice } from '../build/src/verbs/device.js';
+import { Estats } from '../build/src/verbs/estats/estats.js';
 
 const MESSAGE_BYTES = 64;
 const DEPTH = 64;
@@ -66,7 +66,7 @@ async function connectedPair(/** @type {number} */ watched) {
   return { sides, request: new TxBatch(DEPTH, addresses[0]), answer: new TxBatch(DEPTH, addresses[1]) };
 }
 
-/** @type {import('../dist/port/datagram.js').RxDatagram} */
+/** @type {import('../build/src/port/datagram.js').RxDatagram} */
 const rx = {
   bytes: new Uint8Array(0),
   offset: 0,
@@ -99,7 +99,7 @@ function run(
   /** @type {number} */ count,
 ) {
   const [sender, receiver] = sides;
-  /** @type {import('../dist/verbs/send-work-request.js').SendWorkRequest} */
+  /** @type {import('../build/src/verbs/send-work-request.js').SendWorkRequest} */
   const work = {
     opcode: 'RDMA_WRITE',
     sges: [sender.region.sge(0, MESSAGE_BYTES)],

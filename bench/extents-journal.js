@@ -11,11 +11,11 @@ import os from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { SYSTEM_CLOCK } from '../build/src/driver/system-clock.js';
 import { ExtentStore } from '../build/packages/extents/src/extent-store.js';
 import { FolderFiles } from '../build/packages/extents/src/live/folder-files.js';
 import { JournalFile } from '../build/packages/extents/src/live/journal-file.js';
 import { encodeRecord } from '../build/packages/extents/src/record.js';
+import { SYSTEM_CLOCK } from '../build/src/driver/system-clock.js';
 
 const BYTES = 4096;
 const EXTENTS = [1, 4, 16];
@@ -33,7 +33,7 @@ const { values } = parseArgs({
 });
 const appends = Number(values.appends);
 
-/** @typedef {import('../dist/extents/extent-files.js').ExtentFile} ExtentFile */
+/** @typedef {import('../build/packages/extents/src/extent-files.js').ExtentFile} ExtentFile */
 /** @typedef {{ extents: number, hasJournal: boolean, ms: number[], syncs: number, appends: number, seconds: number }} Row */
 
 /** @type {Row[]} */

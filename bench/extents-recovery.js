@@ -66,7 +66,7 @@ async function cluster(count, code) {
   return { client, nodes, stored, until, close };
 }
 
-/** MB/s of reading everything. @param {import('../dist/extents/index.js').ExtentsClient} client */
+/** MB/s of reading everything. @param {import('../build/packages/extents/src/index.js').ExtentsClient} client */
 async function readMBs(client) {
   const startMs = performance.now();
   let bytes = 0;

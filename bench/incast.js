@@ -18,9 +18,9 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { renderLineChart } from '../build/packages/command/src/plot/line-chart.js';
 import { parseRateBps } from '../build/src/core/units.js';
 import { connect, listen, openDevice } from '../build/src/index.js';
-import { renderLineChart } from '../build/packages/command/src/plot/line-chart.js';
 
 const CLI = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
 const HOST = '127.0.0.1';
@@ -74,7 +74,7 @@ const LOSSLESS = {
 };
 const NONE = { name: /** @type {const} */ ('none') };
 
-/** @type {ReadonlyArray<{name: string, cc: import('../dist/index.js').RateControlOptions, config: object}>} */
+/** @type {ReadonlyArray<{name: string, cc: import('../build/src/index.js').RateControlOptions, config: object}>} */
 const VARIANTS = [
   { name: 'no control', cc: NONE, config: LOSSY },
   { name: 'PFC alone', cc: NONE, config: LOSSLESS },

@@ -8,8 +8,13 @@
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { Bench } from 'tinybench';
+import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
+import { Switch } from '../build/packages/lab/src/switch/switch.js';
 import { SeededRandom } from '../build/src/core/random.js';
 import { CRC32_CANDIDATES, chooseCrc32, packetNs } from '../build/src/driver/crc32/choice.js';
+import { CompletionRing, Cqe } from '../build/src/memory/ring/completion-ring.js';
+import { SendQueue, SendWqe } from '../build/src/memory/ring/work-queue.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { ETHERTYPE_IPV4, writeEthernet } from '../build/src/packet/ethernet.js';
 import { checkIcrc, IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
@@ -17,11 +22,6 @@ import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../build/src/packet/ipv4
 import { RC_WRITE_MIDDLE } from '../build/src/packet/opcode.js';
 import { parseRoce, RocePacket, writeBth, writeReth } from '../build/src/packet/roce.js';
 import { TxBatch } from '../build/src/port/datagram.js';
-import { CompletionRing, Cqe } from '../build/src/memory/ring/completion-ring.js';
-import { SendQueue, SendWqe } from '../build/src/memory/ring/work-queue.js';
-import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
-import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
-import { Switch } from '../build/packages/lab/src/switch/switch.js';
 import { Access } from '../build/src/verbs/access.js';
 import { RdmaDevice } from '../build/src/verbs/device.js';
 
@@ -98,7 +98,7 @@ bench
 
 /** A switch that knows two stations, and a frame from one to the other. */
 function switchPath(
-  /** @type {import('../dist/switch/switch.js').SwitchOptions} */ options,
+  /** @type {import('../build/packages/lab/src/switch/switch.js').SwitchOptions} */ options,
   /** @type {number} */ frameBytes,
 ) {
   const device = new Switch(options);
@@ -165,7 +165,7 @@ async function connectedPair() {
 const [sender, receiver] = await connectedPair();
 const txBatch = new TxBatch(64, a);
 const ackBatch = new TxBatch(64, b);
-/** @type {import('../dist/port/datagram.js').RxDatagram} */
+/** @type {import('../build/src/port/datagram.js').RxDatagram} */
 const rx = {
   bytes: txBatch.slab,
   offset: 0,

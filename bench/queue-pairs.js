@@ -10,12 +10,12 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
+import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../build/src/core/random.js';
 import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { TxBatch } from '../build/src/port/datagram.js';
-import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
-import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
 import { Access } from '../build/src/verbs/access.js';
 import { checkCompletion } from '../build/src/verbs/completion-queue.js';
 import { RdmaDevice } from '../build/src/verbs/device.js';
@@ -122,7 +122,7 @@ async function workload(/** @type {number} */ count) {
   };
   const unsignaled = { ...write, signaled: false };
   const byQpn = new Map(sender.qps.map((qp) => [qp.qpn, qp]));
-  const post = (/** @type {import('../dist/index.js').QueuePair} */ qp, /** @type {number} */ messages) => {
+  const post = (/** @type {import('../build/src/index.js').QueuePair} */ qp, /** @type {number} */ messages) => {
     for (let k = 1; k <= messages; k++) qp.postSend(k % every === 0 ? write : unsignaled);
   };
   for (const qp of sender.qps) post(qp, depth);

@@ -53,7 +53,7 @@ async function honest(/** @type {any} */ { end, frame, secure, port, rateBps }) 
   const rateControl = /** @type {const} */ ({ name: 'dcqcn', linkRateBps: rateBps });
   const connection = await connect(device, { host: HOST, port, rateControl, allowForeignGid: true });
   const memory = await connection.register(MESSAGE_BYTES);
-  const { addr, rkey } = /** @type {import('../dist/index.js').RemoteRegion} */ (connection.agreement.region);
+  const { addr, rkey } = /** @type {import('../build/src/index.js').RemoteRegion} */ (connection.agreement.region);
   process.send?.({ addr: String(addr), rkey });
   const lane = async () => {
     for (;;) {

@@ -8,12 +8,12 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
 import { WaysInTurn } from '../build/src/retransmit/way-choice.js';
-import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
-import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 
 const PAGE = new URL('../docs/transports.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';
@@ -107,8 +107,8 @@ const WAYS = 64;
 
 /**
  * Sprays a scheme that judges losses by order.
- * @template {new () => import('../dist/retransmit/recovery.js').SenderRecovery} S
- * @template {new () => import('../dist/retransmit/recovery.js').ReceiverRecovery} R
+ * @template {new () => import('../build/src/retransmit/recovery.js').SenderRecovery} S
+ * @template {new () => import('../build/src/retransmit/recovery.js').ReceiverRecovery} R
  * @param {string} name
  * @param {S} Sender
  * @param {R} Receiver

@@ -73,7 +73,7 @@ function row(place, client, wire) {
 
 /** @param {string} place @param {readonly string[]} options */
 function overInterfaces(place, ...options) {
-  const bw = `node dist/cli/main.js bw ${op} --io mmsg`;
+  const bw = `node packages/cli/bin/rocev2.js bw ${op} --io mmsg`;
   const client = `${bw} --bind 10.9.0.1 10.9.0.2 -D ${seconds}s --json`;
   const { status, stdout, stderr } = spawnSync(
     'unshare',

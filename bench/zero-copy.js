@@ -41,7 +41,7 @@ void (async () => {
   for (;;) (await server.receive({ view: true })).release();
 })().catch(() => {}); // The end of the connection.
 
-/** @type {Record<string, (memory: import('../dist/index.js').Memory) => Promise<unknown>>} */
+/** @type {Record<string, (memory: import('../build/src/index.js').Memory) => Promise<unknown>>} */
 const OPERATIONS = {
   send: (memory) => client.send(memory),
   write: (memory) => client.write(memory),

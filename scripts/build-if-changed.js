@@ -1,22 +1,25 @@
-// `npm run built`: a build, unless the last one is newer than everything that it is made of. Each suite of programs asks for one, and suites may run beside each other: a build would take
-// the bundle away from under the others.
+// `npm run built`: a build, unless the last one is newer than everything that it is made of. Each suite of programs asks for one, and suites
+// run side by side: a build would remove the bundles that another suite uses.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
+/** What a build writes last. */
+const STAMP = 'build/complete';
 
-/** What a build is made of, and what it makes last. */
-const SOURCES = ['src', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json'];
-const LAST_OF_BUILD = 'dist/bundle/index.js';
+function sources() {
+  const packages = readdirSync(`${ROOT}packages`).map((name) => `packages/${name}`);
+  const folders = ['src', ...packages.map((folder) => `${folder}/src`)];
+  const files = folders.flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  );
+  return ['scripts/build.js', 'package.json', ...packages.map((folder) => `${folder}/package.json`), ...folders, ...files];
+}
 
 function isFresh() {
-  const built = statSync(`${ROOT}${LAST_OF_BUILD}`, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return SOURCES.every((source) => {
-    const path = `${ROOT}${source}`;
-    const within = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [];
-    return [path, ...within.map((file) => `${path}/${file}`)].every((file) => statSync(file).mtimeMs < built);
-  });
+  const built = statSync(`${ROOT}${STAMP}`, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return sources().every((path) => statSync(`${ROOT}${path}`).mtimeMs < built);
 }
 
 if (!isFresh()) execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'inherit' });

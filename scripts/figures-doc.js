@@ -4,7 +4,12 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { figureLab } from '../build/packages/lab/src/commands/sim/figures/figure.js';
-import { FIGURE_COLUMNS, figureChart, figureResult, figureRow } from '../build/packages/lab/src/commands/sim/figures/figure-report.js';
+import {
+  FIGURE_COLUMNS,
+  figureChart,
+  figureResult,
+  figureRow,
+} from '../build/packages/lab/src/commands/sim/figures/figure-report.js';
 import { FIGURES } from '../build/packages/lab/src/commands/sim/figures/index.js';
 
 const page = new URL('../docs/figures.md', import.meta.url);

@@ -26,7 +26,7 @@ const START_SECONDS = 2;
 
 /** Where `rocev2` is this checkout's. */
 const bin = mkdtempSync(path.join(tmpdir(), 'rocev2-bin-'));
-symlinkSync(path.join(ROOT, 'dist/cli/main.js'), path.join(bin, 'rocev2'));
+symlinkSync(path.join(ROOT, 'packages/cli/bin/rocev2.js'), path.join(bin, 'rocev2'));
 
 const files =
   process.argv.length > 2

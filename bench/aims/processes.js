@@ -21,7 +21,7 @@ import { diskName } from './list.js';
  */
 
 const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
-const MAIN = file('../../dist/cli/main.js');
+const MAIN = file('../../packages/cli/bin/rocev2.js');
 const FIRST_TOUCH = file('../first-touch.js');
 const IDLE_DEVICE = file('idle-device.js');
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 // @ts-check
 /** The owner of a store of rocev2/kv as a process. */
 
-import { openDevice } from '../../build/src/index.js';
 import { serveKv } from '../../build/packages/kv/src/index.js';
+import { openDevice } from '../../build/src/index.js';
 import { block } from './block.js';
 import { serve } from './calls.js';
 import { keyFor, valueFor } from './values.js';

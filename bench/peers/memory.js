@@ -49,7 +49,7 @@ async function queuePairs(/** @type {number} */ count) {
     const pd = await device.createPd();
     const cq = await device.createCq(4096);
     const create = () => pd.createQp({ sendCq: cq, maxSendWr: 16, maxRecvWr: 16, maxInlineBytes: 0 });
-    ends.push({ device, create, qps: /** @type {import('../../dist/index.js').QueuePair[]} */ ([]) });
+    ends.push({ device, create, qps: /** @type {import('../../build/src/index.js').QueuePair[]} */ ([]) });
   }
   const open = async () => {
     for (const end of ends) end.qps.push(await end.create());

@@ -96,7 +96,7 @@ let turns = 0;
 const round = () => new Promise(setImmediate);
 
 /** Turns the NIC. False: the event loop must have a round. */
-function turnWhileLooking(/** @type {import('../../dist/index.js').RdmaDevice} */ device) {
+function turnWhileLooking(/** @type {import('../../build/src/index.js').RdmaDevice} */ device) {
   if (turns < TURNS_BETWEEN_ROUNDS && device.turn()) {
     turns++;
     return true;
@@ -105,7 +105,7 @@ function turnWhileLooking(/** @type {import('../../dist/index.js').RdmaDevice} *
   return false;
 }
 
-/** The next completion if it comes before the event loop must have a round. @param {import('../../dist/index.js').CompletionQueue} cq */
+/** The next completion if it comes before the event loop must have a round. @param {import('../../build/src/index.js').CompletionQueue} cq */
 function spunCompletion(cq) {
   let wc = cq.pollOne();
   while (wc === undefined && turnWhileLooking(cq.device)) wc = cq.pollOne();
@@ -119,7 +119,7 @@ const ownSpin = new AdaptiveSpin();
 const spinsInline = (/** @type {Rocev2Options} */ { engine, spin }) => spin && engine === 'inline';
 
 /** Waits for a completion. In a worker the NIC works on while this thread looks; inline this thread turns it.
- * @param {import('../../dist/index.js').CompletionQueue} cq @param {Rocev2Options} options
+ * @param {import('../../build/src/index.js').CompletionQueue} cq @param {Rocev2Options} options
  */
 async function completion(cq, options) {
   const { engine, spin } = options;
@@ -144,7 +144,7 @@ async function completion(cq, options) {
   }
 }
 
-/** What peers read and write is served by a NIC that does not wait to be woken. @param {import('../../dist/index.js').RdmaDevice} device */
+/** What peers read and write is served by a NIC that does not wait to be woken. @param {import('../../build/src/index.js').RdmaDevice} device */
 async function serveSpinning(device) {
   while (!device.isClosed) {
     while (turnWhileLooking(device));
@@ -152,7 +152,7 @@ async function serveSpinning(device) {
   }
 }
 
-/** What a figure is to be read with: whether anything was sent again, and why. @param {import('../../dist/index.js').RdmaDevice} device */
+/** What a figure is to be read with: whether anything was sent again, and why. @param {import('../../build/src/index.js').RdmaDevice} device */
 function countersOf(device) {
   const { tx_retransmitted, local_ack_timeout_err } = device.counters();
   return { tx_retransmitted, local_ack_timeout_err };

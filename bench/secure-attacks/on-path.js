@@ -148,7 +148,7 @@ export class OnPath {
   plain(
     /** @type {End} */ to,
     /** @type {string} */ opcode,
-    /** @type {Partial<import('../../dist/packet/roce.js').RoceFields>} */ fields,
+    /** @type {Partial<import('../../build/src/packet/roce.js').RoceFields>} */ fields,
     payload = new Uint8Array(0),
   ) {
     const like = this.recorded(to, 0);

@@ -17,7 +17,7 @@ import { Program } from '../e2e/executable.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
-const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/cli/bin/rocev2.js', import.meta.url));
 const SERVER = '127.61.4.1';
 const GATEWAY = '127.61.4.2';
 const SWITCH = '127.61.4.3';

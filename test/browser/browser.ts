@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { Program } from '../e2e/executable.js';
 
-const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/cli/bin/rocev2.js', import.meta.url));
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** Undefined where there is none; `CHROMIUM` names another. */

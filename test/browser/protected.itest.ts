@@ -12,7 +12,7 @@ import { Program } from '../e2e/executable.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
-const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/cli/bin/rocev2.js', import.meta.url));
 const [SERVER, CLIENT] = ['127.61.5.1', '127.61.5.2'];
 const SLOW = { timeout: 20_000 };
 

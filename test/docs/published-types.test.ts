@@ -61,7 +61,7 @@ export const made = () => new Connection();
 const MISTAKEN = `
 import { openDevice, type QueuePair } from 'rocev2';
 // @ts-expect-error: only what package.json exports can be imported
-import {} from 'rocev2/dist/index.js';
+import {} from 'rocev2/build/src/index.js';
 // @ts-expect-error: there is no such entry
 import {} from 'rocev2/nothing';
 // @ts-expect-error: a device needs an address

@@ -63,7 +63,7 @@ describe.skipIf(!isBuilt)('a child process', () => {
   });
 
   it('says so when it is started by hand', async () => {
-    const child = new Program('dist/processes/switch-process.js', []);
+    const child = new Program('build/packages/lab/src/live/switch-process.js', []);
     expect(await child.ended()).toBe(2);
     expect(child.stderr).toContain('started by it');
   });

@@ -12,7 +12,7 @@ const start = rocev2Starter();
 
 /** Exit code and stderr of `rocev2 ARGS` with at most so many descriptors. */
 function withDescriptors(limit: number, args: string): Promise<{ code: number; stderr: string }> {
-  const script = `ulimit -n ${limit}; exec "${process.execPath}" dist/cli/main.js ${args}`;
+  const script = `ulimit -n ${limit}; exec "${process.execPath}" packages/cli/bin/rocev2.js ${args}`;
   return new Promise((resolve) => {
     execFile('/bin/sh', ['-c', script], (error, _, stderr) => resolve({ code: Number(error?.code ?? 0), stderr }));
   });

@@ -5,7 +5,7 @@ import type { Lab } from '../../packages/dashboard/src/lab/lab.js';
 import { eventually } from '../support/eventually.js';
 import { isBuilt, isLinux } from './executable.js';
 
-const BUILT = '../../dist/dashboard/lab/lab.js';
+const BUILT = '../../build/packages/dashboard/src/lab/lab.js';
 
 /** A whole day: it does not rest within a test. */
 const DAY_NS = 86_400e9;

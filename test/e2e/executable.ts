@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 
 /** What `rocev2` is. */
-export const MAIN = 'dist/cli/main.js';
+export const MAIN = 'packages/cli/bin/rocev2.js';
 
-export const isBuilt = existsSync(MAIN);
+export const isBuilt = existsSync('packages/cli/dist/main.js');
 /** Where a process's children can be read from the system. */
 export const isLinux = process.platform === 'linux';
 

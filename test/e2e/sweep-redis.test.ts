@@ -14,7 +14,7 @@ import type {
 import { eventually } from '../support/eventually.js';
 import { isBuilt, Program, rocev2Starter } from './executable.js';
 
-const BUILT = '../../dist/cli/sim/sweep';
+const BUILT = '../../build/packages/lab/src/commands/sim/sweep';
 /** A worker's death is noticed after this; the program says 30 s. */
 const LOCK_MS = 1_000;
 const server = isBuilt ? await RedisServer.start() : undefined;

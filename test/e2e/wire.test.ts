@@ -24,7 +24,7 @@ const LIMIT_MS = 120_000;
  * The programs wait a second for an acknowledgement: beside other work on few cores the wire takes longer than the default of 67 ms for a
  * window, whose packets would be sent again into a queue that grows until the retries run out.
  */
-const BW = 'node dist/cli/main.js bw';
+const BW = 'node packages/cli/bin/rocev2.js bw';
 const PATIENCE = '--timeout 18';
 
 interface Talk {

@@ -10,7 +10,7 @@ import { documentOf } from '../support/documents.js';
 import { PageFolder } from './page.js';
 
 const run = promisify(execFile);
-const MAIN = resolve('dist/cli/main.js');
+const MAIN = resolve('packages/cli/bin/rocev2.js');
 /** Addresses of this file alone. */
 const SERVER = '127.67.0.1';
 const CLIENT = '127.67.0.2';

@@ -1,9 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { reporters } from '../../vitest.report.js';
+import { sources } from '../../vitest.sources.js';
 
 /** The suite against real Linux peers: `npm run test:interop`. */
 export default defineConfig({
+  resolve: sources,
   test: {
     root: fileURLToPath(new URL('.', import.meta.url)),
     include: ['**/*.itest.ts'],

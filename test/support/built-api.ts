@@ -16,22 +16,22 @@ export function builtApi(): Promise<Api> {
 
 /** `rocev2/storage` as built. */
 export function builtStorage(): Promise<typeof import('../../src/storage-rpc/index.js')> {
-  return import(pathToFileURL('dist/storage-rpc/index.js').href);
+  return import(pathToFileURL('dist/storage.js').href);
 }
 
 /** `rocev2/rpc` as built. */
 export function builtRpc(): Promise<typeof import('../../packages/rpc/src/index.js')> {
-  return import(pathToFileURL('dist/rpc/index.js').href);
+  return import(pathToFileURL('packages/rpc/dist/index.js').href);
 }
 
 /** `rocev2/kv` as built. */
 export function builtKv(): Promise<typeof import('../../packages/kv/src/index.js')> {
-  return import(pathToFileURL('dist/kv/index.js').href);
+  return import(pathToFileURL('packages/kv/dist/index.js').href);
 }
 
 /** `rocev2/primitives` as built. */
 export function builtPrimitives(): Promise<typeof import('../../packages/primitives/src/index.js')> {
-  return import(pathToFileURL('dist/primitives/index.js').href);
+  return import(pathToFileURL('packages/primitives/dist/index.js').href);
 }
 
 export { isBuilt };

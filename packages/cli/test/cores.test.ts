@@ -105,7 +105,7 @@ describe('what cannot be divided', () => {
   });
 });
 
-const BUILT = '../../dist/cli/sim/cores/run-on-cores.js';
+const BUILT = '../../../build/packages/lab/src/commands/sim/cores/run-on-cores.js';
 
 // Worker threads run what `npm test` has built.
 describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('threads', async () => {

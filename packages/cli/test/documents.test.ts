@@ -203,7 +203,7 @@ describe('documents of --json follow their schemas', () => {
   });
 
   it.each(['atomic-rc-v4', 'cm-rping-v6'])('decode of %s: a line a packet, and the summary', async (name) => {
-    const capture = fileURLToPath(new URL(`../golden/${name}.pcapng`, import.meta.url));
+    const capture = fileURLToPath(new URL(`../../../test/golden/${name}.pcapng`, import.meta.url));
     const { stdout } = await run(['decode', capture, '--json', '--limit', '20']);
     const lines = stdout.trimEnd().split('\n');
     for (const line of lines.slice(0, -1)) documentOf('decode-line', line);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-const MAIN = 'dist/cli/main.js';
+const MAIN = 'packages/cli/bin/rocev2.js';
 
 /** Runs the built executable; `readBytes` closes the pipe from stdout after that much, as `head` does. */
 function execute(args: string[], readBytes = Number.POSITIVE_INFINITY) {

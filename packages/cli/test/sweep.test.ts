@@ -19,7 +19,7 @@ describe('the points of a sweep', () => {
   });
 });
 
-const BUILT = '../../dist/cli/sim/sweep/local-executor.js';
+const BUILT = '../../../build/packages/lab/src/commands/sim/sweep/local-executor.js';
 
 // Worker threads run what `npm test` has built.
 describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async () => {

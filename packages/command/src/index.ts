@@ -96,3 +96,4 @@ export { readRateControl } from './schema/written-rate-control.js';
 export { readRecovery } from './schema/written-recovery.js';
 export { addSecureOptions, isSecured, type SecureFlags, secureFlagsOf, secureOf } from './secure-options.js';
 export { addRateControlOptions, type RateControlFlags, rateControlOf } from './transfer/rate-control.js';
+export { type LatencyNs, LatencySamples, PeakFinder } from './transfer/samples.js';

@@ -1,6 +1,6 @@
-/** The files of the page: what `npm run build` has put into dist/dashboard, and uPlot as its package brings it. */
+/** The files of the page: what the build has put into dist/page, and uPlot as its package brings it. */
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
 import { RoceError } from 'rocev2/internal/core';
@@ -12,23 +12,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
 };
 
-/** The folder that mirrors src/dashboard, from there and from itself. */
-const BUILT = new URL('../../dist/dashboard/', import.meta.url);
+/** Where the build puts the page; the same from src and dist. */
+const BUILT = new URL('../dist/page/', import.meta.url);
 
-/** By path, as the page's modules import each other: `index.html`, `page/main.js`, `messages/lab.js`. Rejects with ERR_ROCE_IO without a build. */
+/** By path. Rejects with ERR_ROCE_IO without a build. */
 export async function loadPageFiles(): Promise<Map<string, PageFile>> {
   const files = new Map<string, PageFile>();
   const add = async (path: string, url: URL | string) => {
     files.set(path, { type: TYPES[extname(path)], body: await readFile(url) });
   };
   try {
-    await add('index.html', new URL('page/index.html', BUILT));
-    for (const folder of ['messages', 'page']) {
-      for (const name of await readdir(new URL(`${folder}/`, BUILT))) {
-        if (['.js', '.css'].includes(extname(name)))
-          await add(`${folder}/${name}`, new URL(`${folder}/${name}`, BUILT));
-      }
-    }
+    await add('index.html', new URL('index.html', BUILT));
+    for (const name of ['main.js', 'style.css']) await add(`page/${name}`, new URL(name, BUILT));
   } catch (cause) {
     throw new RoceError('ERR_ROCE_IO', 'the page of the dashboard is not there', 'npm run build makes it', { cause });
   }

@@ -8,7 +8,7 @@ export { loadResult } from './commands/sim/load-result.js';
 export type { SweepResult } from './commands/sim/sweep/points.js';
 export { connectQueuePair, type PeerQueuePair } from './live/connect-queue-pair.js';
 export type { LiveSwitchPortCounters } from './live/linked-switch.js';
-export type { SwitchService } from './live/switch-process.js';
+export { SWITCH_PROGRAM, type SwitchService } from './live/switch-program.js';
 export type { ScenarioResult } from './sim/scenario/result.js';
 export type { ScenarioFile } from './sim/scenario/schema.js';
 export { rateControl } from './sim/scenario/schemes.js';

@@ -1,13 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { reporters } from '../../../vitest.report.js';
+import { sources } from '../../../vitest.sources.js';
 
 /** NVMe over Fabrics against the Linux kernel in QEMU: `npm run test:nvme`. */
 export default defineConfig({
+  resolve: sources,
   test: {
-    root: fileURLToPath(new URL('../../../test/nvme', import.meta.url)),
+    root: fileURLToPath(new URL('.', import.meta.url)),
     include: ['**/*.itest.ts'],
-    globalSetup: ['../interop/support/prepare-rig.ts'],
+    globalSetup: ['../../../test/interop/support/prepare-rig.ts'],
     // Emulated processors want real ones to themselves.
     fileParallelism: false,
     testTimeout: 240_000,

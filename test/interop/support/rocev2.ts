@@ -14,7 +14,7 @@ export async function buildRocev2(): Promise<void> {
 }
 
 function commandLine(args: readonly string[]): string[] {
-  return [process.execPath, `${ROOT}dist/cli/main.js`, ...args];
+  return [process.execPath, `${ROOT}packages/cli/bin/rocev2.js`, ...args];
 }
 
 /** Starts `rocev2 ARGS` at this machine's end of the bridge. */

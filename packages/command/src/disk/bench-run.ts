@@ -1,10 +1,10 @@
 /** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
 
-import { type LatencyNs, LatencySamples } from '@rocev2/cli';
 import { NS_PER_S, type RandomSource, randomInt } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs } from 'rocev2/internal/driver';
 import { fillPattern } from '../pattern.js';
+import { type LatencyNs, LatencySamples } from '../transfer/samples.js';
 
 /** Kinds of requests. */
 export const BENCH_OPS = ['randread', 'randwrite'] as const;

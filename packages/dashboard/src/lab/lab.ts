@@ -5,7 +5,7 @@
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
-import type { SwitchService } from '@rocev2/lab';
+import { SWITCH_PROGRAM, type SwitchService } from '@rocev2/lab';
 import { nowNs } from 'rocev2/internal/driver';
 import type { RecoveryName } from 'rocev2/internal/retransmit';
 import type { LabMessages, LabPackets, LabSettings, LabState } from '../messages/lab.js';
@@ -19,7 +19,6 @@ import { choices, parseSettings } from './settings.js';
 /** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
-const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 const SAMPLE_INTERVAL_MS = 250;
 /** Nobody has looked for so long: traffic ends until somebody does. A page that is loaded again is away for less. */

@@ -104,7 +104,7 @@ function picture(rest: Pick<Picture, 'title' | 'messages'> & Partial<Picture>): 
   });
 }
 
-const saved = (name: string) => `../../../docs/pictures/extents-${name}.svg`;
+const saved = (name: string) => `../../../../docs/pictures/extents-${name}.svg`;
 
 /** Calls of the method, and how many have an answer. */
 function answered(shown: readonly Message[], method: string): readonly [calls: number, answers: number] {

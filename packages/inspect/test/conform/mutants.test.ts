@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 it('each edit finds its place in the sources once, and each rule has a mutant', () => {
   for (const { file, find } of MUTANTS.flatMap(({ edits }) => edits)) {
-    const text = readFileSync(join(import.meta.dirname, '../../src', file), 'utf8');
+    const text = readFileSync(join(import.meta.dirname, '../../../../src', file), 'utf8');
     expect(text.split(find).length - 1, `src/${file}: ${find}`).toBe(1);
   }
   expect([...new Set(MUTANTS.map(({ rule }) => rule))].sort((a, b) => a - b)).toEqual(TESTED_RULES);

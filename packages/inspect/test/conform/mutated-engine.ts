@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import type { Edit } from './mutant.js';
 import type * as simulatedTarget from './simulated-target.js';
 
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = join(import.meta.dirname, '../../../..');
 const load = createRequire(import.meta.url);
 
 /** The source with its edits. Throws when what an edit looks for does not occur exactly once. */
@@ -36,6 +36,7 @@ export async function mutatedEngine(
     platform: 'node',
     format: 'cjs',
     logLevel: 'error',
+    conditions: ['@rocev2/source'],
     logOverride: { 'empty-import-meta': 'silent' },
     plugins: [
       {

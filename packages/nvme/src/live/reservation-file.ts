@@ -2,8 +2,8 @@
 
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { ReservationState, ReservationStore } from '@rocev2/nvme';
 import { RoceError, whyUnreadable } from 'rocev2/internal/core';
-import type { ReservationState, ReservationStore } from '../reservations.js';
 
 const VERSION = 1;
 

@@ -1,6 +1,6 @@
 /** Cases about PSNs: gaps, duplicates, what acknowledgements count, and receives that are missing. */
 
-import * as op from 'rocev2/internal/packet';
+import { RC_ACK, RC_WRITE_ONLY_IMM } from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, gap, type Step, send, silence, type TestCase } from '../step.js';
 import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 
@@ -15,7 +15,7 @@ function each(count: number, from: number, request: (at: number) => Step): Step[
 
 /** A WRITE of no bytes with immediate data. */
 function notify(at: number): Step {
-  return send(op.RC_WRITE_ONLY_IMM, at, { fields: { immediate: at } });
+  return send(RC_WRITE_ONLY_IMM, at, { fields: { immediate: at } });
 }
 
 /** In the order of their rules. */
@@ -24,7 +24,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     name: 'ack/ghost',
     rules: [36],
     about: 'An ACK of a PSN that the target never sent is ignored.',
-    steps: () => [send(op.RC_ACK, 5, { fields: { syndrome: 0x1f, msn: 5 } }), silence, ping(0), ack(0, 1)],
+    steps: () => [send(RC_ACK, 5, { fields: { syndrome: 0x1f, msn: 5 } }), silence, ping(0), ack(0, 1)],
   },
   { name: 'ack/asked', rules: [38], about: 'A request that asks is acknowledged.', steps: () => [ping(0), ack(0)] },
   {

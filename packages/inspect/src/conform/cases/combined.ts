@@ -1,6 +1,6 @@
 /** WRITEs that are read back: lengths, places, start PSNs and disturbances, each pair of them at least once. */
 
-import * as op from 'rocev2/internal/packet';
+import { RC_WRITE_FIRST, RC_WRITE_LAST, RC_WRITE_MIDDLE, RC_WRITE_ONLY } from 'rocev2/internal/packet';
 import { type Combination, pairwise } from '../pairwise.js';
 import { ack, data, gap, type Step, send, type TestCase } from '../step.js';
 import { read } from './requests.js';
@@ -69,7 +69,7 @@ function transfer({ length, place, disturbance }: Shape, mtu: number): Step[] {
 }
 
 function opcodeOf(index: number, packets: number): number {
-  if (packets === 1) return op.RC_WRITE_ONLY;
-  if (index === 0) return op.RC_WRITE_FIRST;
-  return index === packets - 1 ? op.RC_WRITE_LAST : op.RC_WRITE_MIDDLE;
+  if (packets === 1) return RC_WRITE_ONLY;
+  if (index === 0) return RC_WRITE_FIRST;
+  return index === packets - 1 ? RC_WRITE_LAST : RC_WRITE_MIDDLE;
 }

@@ -1,6 +1,17 @@
 /** Cases in which the target is the requester: the tester answers late, wrongly or not at all, and watches what is sent again, and when. */
 
-import { NAK_PSN_SEQUENCE, RNR_TIMER_NS, SYNDROME_RNR } from 'rocev2/internal/packet';
+import {
+  NAK_PSN_SEQUENCE,
+  RC_READ_REQUEST,
+  RC_READ_RESPONSE_FIRST,
+  RC_READ_RESPONSE_LAST,
+  RC_READ_RESPONSE_MIDDLE,
+  RC_READ_RESPONSE_ONLY,
+  RC_SEND_ONLY,
+  RC_WRITE_ONLY,
+  RNR_TIMER_NS,
+  SYNDROME_RNR,
+} from 'rocev2/internal/packet';
 import type { Order } from '../order.js';
 import {
   type AnswerPacket,
@@ -38,12 +49,12 @@ function ordered(operation: Order['operation'], count: number, details: Partial<
 }
 
 function writes(...psns: readonly number[]): Step[] {
-  return psns.map((at) => request(op.RC_WRITE_ONLY, at));
+  return psns.map((at) => request(RC_WRITE_ONLY, at));
 }
 
 /** Not before which time is the business of one case: on a busy machine the copy before may have come late. */
 function repeated(at: number): Step {
-  return request(op.RC_WRITE_ONLY, at, { notAfterMs: AFTER_TIMEOUT.notAfterMs });
+  return request(RC_WRITE_ONLY, at, { notAfterMs: AFTER_TIMEOUT.notAfterMs });
 }
 
 function noReceive(at: number): Step {
@@ -63,15 +74,15 @@ function twoReads(mtu: number): CaseConnection {
 /** The second response is lost, and the answer to the rest begins with `opcode`. */
 function readRest(mtu: number, opcode: number): Step[] {
   return [
-    request(op.RC_READ_REQUEST, 0, { length: 4 * mtu }),
-    response(op.RC_READ_RESPONSE_FIRST, 0, mtu),
-    response(op.RC_READ_RESPONSE_MIDDLE, 2, mtu),
-    response(op.RC_READ_RESPONSE_LAST, 3, mtu),
-    request(op.RC_READ_REQUEST, 1, { length: 3 * mtu, place: mtu, notAfterMs: AFTER_TIMEOUT.notAfterMs }),
+    request(RC_READ_REQUEST, 0, { length: 4 * mtu }),
+    response(RC_READ_RESPONSE_FIRST, 0, mtu),
+    response(RC_READ_RESPONSE_MIDDLE, 2, mtu),
+    response(RC_READ_RESPONSE_LAST, 3, mtu),
+    request(RC_READ_REQUEST, 1, { length: 3 * mtu, place: mtu, notAfterMs: AFTER_TIMEOUT.notAfterMs }),
     response(opcode, 1, mtu),
-    response(op.RC_READ_RESPONSE_MIDDLE, 2, mtu),
-    response(op.RC_READ_RESPONSE_LAST, 3, mtu),
-    request(op.RC_READ_REQUEST, 4, { length: 4 * mtu }),
+    response(RC_READ_RESPONSE_MIDDLE, 2, mtu),
+    response(RC_READ_RESPONSE_LAST, 3, mtu),
+    request(RC_READ_REQUEST, 4, { length: 4 * mtu }),
   ];
 }
 
@@ -110,7 +121,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
       ...writes(0, 1),
       refuse(1, NAK_PSN_SEQUENCE, 1),
       ...writes(1),
-      request(op.RC_WRITE_ONLY, 1, { notAfterMs: 4 * AFTER_TIMEOUT.notAfterMs }),
+      request(RC_WRITE_ONLY, 1, { notAfterMs: 4 * AFTER_TIMEOUT.notAfterMs }),
       acknowledge(1, 2),
       silence,
     ],
@@ -120,7 +131,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     rules: [51, 52],
     about: 'A WRITE is not acknowledged. It comes again after the transport timeout, and before four of them.',
     connect: ordered('RDMA_WRITE', 1),
-    steps: () => [...writes(0), request(op.RC_WRITE_ONLY, 0, AFTER_TIMEOUT), acknowledge(0, 1), OVER],
+    steps: () => [...writes(0), request(RC_WRITE_ONLY, 0, AFTER_TIMEOUT), acknowledge(0, 1), OVER],
   },
   {
     name: 'requester/timeout-0',
@@ -152,7 +163,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     steps: () => [
       ...writes(0),
       ...times(18, staleAck),
-      request(op.RC_WRITE_ONLY, 0, { notAfterMs: AFTER_TIMEOUT.notAfterMs }),
+      request(RC_WRITE_ONLY, 0, { notAfterMs: AFTER_TIMEOUT.notAfterMs }),
     ],
   },
   {
@@ -160,13 +171,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     rules: [58],
     about: 'A SEND finds no receive. It comes again when the time of the RNR NAK is over, and not before.',
     connect: ordered('SEND', 1, LONG_TIMEOUT),
-    steps: () => [
-      request(op.RC_SEND_ONLY, 0),
-      noReceive(0),
-      request(op.RC_SEND_ONLY, 0, AFTER_RNR),
-      acknowledge(0, 1),
-      OVER,
-    ],
+    steps: () => [request(RC_SEND_ONLY, 0), noReceive(0), request(RC_SEND_ONLY, 0, AFTER_RNR), acknowledge(0, 1), OVER],
   },
   {
     name: 'requester/rnr-retries',
@@ -174,8 +179,8 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     about: 'With two RNR retries a SEND comes three times, and then no more.',
     connect: ordered('SEND', 1, { ...LONG_TIMEOUT, rnrRetryCount: 2 }),
     steps: () => [
-      request(op.RC_SEND_ONLY, 0),
-      ...times(2, () => [noReceive(0), request(op.RC_SEND_ONLY, 0, AFTER_RNR)]),
+      request(RC_SEND_ONLY, 0),
+      ...times(2, () => [noReceive(0), request(RC_SEND_ONLY, 0, AFTER_RNR)]),
       noReceive(0),
       OVER,
     ],
@@ -186,8 +191,8 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     about: 'With RNR retry 7 a SEND comes again more than seven times.',
     connect: ordered('SEND', 1, { ...LONG_TIMEOUT, rnrRetryCount: 7 }),
     steps: () => [
-      request(op.RC_SEND_ONLY, 0),
-      ...times(9, () => [noReceive(0), request(op.RC_SEND_ONLY, 0, AFTER_RNR)]),
+      request(RC_SEND_ONLY, 0),
+      ...times(9, () => [noReceive(0), request(RC_SEND_ONLY, 0, AFTER_RNR)]),
       acknowledge(0, 1),
       OVER,
     ],
@@ -198,14 +203,14 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     about:
       'Of four READ responses the second is lost. The target asks for the rest, with PSN, address and length moved on.',
     connect: twoReads,
-    steps: ({ mtu }) => readRest(mtu, op.RC_READ_RESPONSE_FIRST),
+    steps: ({ mtu }) => readRest(mtu, RC_READ_RESPONSE_FIRST),
   },
   {
     name: 'requester/read-rest-middle',
     rules: [64],
     about: 'As before, and the answer to the rest begins with MIDDLE, as that of some responders does.',
     connect: twoReads,
-    steps: ({ mtu }) => readRest(mtu, op.RC_READ_RESPONSE_MIDDLE),
+    steps: ({ mtu }) => readRest(mtu, RC_READ_RESPONSE_MIDDLE),
   },
   {
     name: 'requester/read-depth',
@@ -213,13 +218,13 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     about: 'The tester answers two READs at a time. The third comes when the first is answered.',
     connect: () => ({ ...ordered('RDMA_READ', 3, LONG_TIMEOUT)(), responderResources: 2 }),
     steps: () => [
-      request(op.RC_READ_REQUEST, 0),
-      request(op.RC_READ_REQUEST, 1),
+      request(RC_READ_REQUEST, 0),
+      request(RC_READ_REQUEST, 1),
       silence,
-      response(op.RC_READ_RESPONSE_ONLY, 0, BYTES),
-      request(op.RC_READ_REQUEST, 2),
-      response(op.RC_READ_RESPONSE_ONLY, 1, BYTES),
-      response(op.RC_READ_RESPONSE_ONLY, 2, BYTES),
+      response(RC_READ_RESPONSE_ONLY, 0, BYTES),
+      request(RC_READ_REQUEST, 2),
+      response(RC_READ_RESPONSE_ONLY, 1, BYTES),
+      response(RC_READ_RESPONSE_ONLY, 2, BYTES),
       OVER,
     ],
   },

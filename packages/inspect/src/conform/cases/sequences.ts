@@ -1,6 +1,17 @@
 /** Cases about the packets of a message: their order, and their lengths. */
 
-import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from 'rocev2/internal/packet';
+import {
+  NAK_INVALID_REQUEST,
+  NAK_REMOTE_ACCESS,
+  RC_SEND_FIRST,
+  RC_SEND_LAST,
+  RC_SEND_MIDDLE,
+  RC_SEND_ONLY,
+  RC_WRITE_FIRST,
+  RC_WRITE_LAST,
+  RC_WRITE_MIDDLE,
+  RC_WRITE_ONLY,
+} from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, nak, refused, type Step, send, type TestCase } from '../step.js';
 import { read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 
@@ -34,15 +45,15 @@ function orphan(name: string, about: string, opcode: number): TestCase {
 
 /** In the order of their rules. */
 export const SEQUENCE_CASES: readonly TestCase[] = [
-  orphan('write-middle-alone', 'A WRITE MIDDLE comes without a FIRST.', op.RC_WRITE_MIDDLE),
-  orphan('write-last-alone', 'A WRITE LAST comes without a FIRST.', op.RC_WRITE_LAST),
-  orphan('send-middle-alone', 'A SEND MIDDLE comes without a FIRST.', op.RC_SEND_MIDDLE),
-  orphan('send-last-alone', 'A SEND LAST comes without a FIRST.', op.RC_SEND_LAST),
-  mixed('write-first-first', 'A second WRITE FIRST comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_WRITE_FIRST),
-  mixed('write-first-only', 'A WRITE ONLY comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_WRITE_ONLY),
-  mixed('write-first-send-middle', 'A SEND MIDDLE comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_MIDDLE),
-  mixed('write-first-send-last', 'A SEND LAST comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_LAST),
-  mixed('write-first-send-only', 'A SEND ONLY comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_ONLY),
+  orphan('write-middle-alone', 'A WRITE MIDDLE comes without a FIRST.', RC_WRITE_MIDDLE),
+  orphan('write-last-alone', 'A WRITE LAST comes without a FIRST.', RC_WRITE_LAST),
+  orphan('send-middle-alone', 'A SEND MIDDLE comes without a FIRST.', RC_SEND_MIDDLE),
+  orphan('send-last-alone', 'A SEND LAST comes without a FIRST.', RC_SEND_LAST),
+  mixed('write-first-first', 'A second WRITE FIRST comes inside a WRITE.', RC_WRITE_FIRST, RC_WRITE_FIRST),
+  mixed('write-first-only', 'A WRITE ONLY comes inside a WRITE.', RC_WRITE_FIRST, RC_WRITE_ONLY),
+  mixed('write-first-send-middle', 'A SEND MIDDLE comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_MIDDLE),
+  mixed('write-first-send-last', 'A SEND LAST comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_LAST),
+  mixed('write-first-send-only', 'A SEND ONLY comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_ONLY),
   {
     name: 'order/write-first-read',
     rules: [24],
@@ -90,11 +101,7 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
     rules: [26],
     about: 'A SEND LAST carries nothing.',
     needs: ['receives'],
-    steps: ({ mtu }) => [
-      send(op.RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
-      send(op.RC_SEND_LAST, 1),
-      refused(1),
-    ],
+    steps: ({ mtu }) => [send(RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }), send(RC_SEND_LAST, 1), refused(1)],
   },
   {
     name: 'length/last-long',
@@ -159,11 +166,11 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
     needs: ['receives'],
     steps: ({ mtu, offer }) => {
       const last = Math.ceil(offer!.receiveBytes / mtu);
-      const middle = (at: number) => send(op.RC_SEND_MIDDLE, at, { bytes: mtu, ackReq: false });
+      const middle = (at: number) => send(RC_SEND_MIDDLE, at, { bytes: mtu, ackReq: false });
       return [
-        send(op.RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
+        send(RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
         ...Array.from({ length: last - 1 }, (_, i) => middle(i + 1)),
-        send(op.RC_SEND_LAST, last, { bytes: mtu }),
+        send(RC_SEND_LAST, last, { bytes: mtu }),
         refused(last),
       ];
     },

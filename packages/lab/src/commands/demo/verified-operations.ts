@@ -6,13 +6,12 @@
 import { ChildService, whileAlive } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
-import type { SwitchService } from '../../live/switch-process.js';
+import { SWITCH_PROGRAM, type SwitchService } from '../../live/switch-program.js';
 import type { DemoEndpointService } from './demo-endpoint-process.js';
 
 /** Addresses inside the frames, from the range set aside for benchmarks (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
-const SWITCH_PROGRAM = new URL('../../live/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./demo-endpoint-process.js', import.meta.url);
 
 /** The fault rule of the switch while the operations run. */

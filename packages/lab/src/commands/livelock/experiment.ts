@@ -9,7 +9,7 @@
 import { ChildService, whileAlive } from '@rocev2/command';
 import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
-import type { SwitchService } from '../../live/switch-process.js';
+import { SWITCH_PROGRAM, type SwitchService } from '../../live/switch-program.js';
 import type { LivelockEndpointService } from './livelock-endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
@@ -18,7 +18,6 @@ import type { LivelockOp } from './ops.js';
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const STATUS_INTERVAL_MS = 250;
-const SWITCH_PROGRAM = new URL('../../live/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./livelock-endpoint-process.js', import.meta.url);
 
 /** Parameters of one run. */

@@ -5,7 +5,8 @@
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageVersion } from '@rocev2/command';
 import type { Redis as RedisConnection } from 'ioredis';
@@ -110,11 +111,16 @@ export function runId(document: unknown): string {
 
 /** A digest of all code of this program; a changed simulator must not give old results. */
 function codeDigest(): string {
-  const root = fileURLToPath(new URL('../../../../../../src/', import.meta.url));
+  const entries = [fileURLToPath(import.meta.url), createRequire(import.meta.url).resolve('rocev2')];
+  return digestOf(entries.flatMap((entry) => codeBeside(dirname(entry))));
+}
+
+/** Names and contents of the modules under a folder, in one order. */
+function codeBeside(root: string): Uint8Array[] {
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.[jt]s$/.test(path) && !path.endsWith('.d.ts') && !path.startsWith('bundle'))
+    .filter((path) => /\.[jt]s$/.test(path) && !path.endsWith('.d.ts'))
     .sort();
-  return digestOf(files.flatMap((path) => [Buffer.from(path), readFileSync(join(root, path))]));
+  return files.flatMap((path) => [Buffer.from(path), readFileSync(join(root, path))]);
 }
 
 function digestOf(parts: readonly Uint8Array[], length = DIGEST_LENGTH): string {

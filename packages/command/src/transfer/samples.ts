@@ -1,7 +1,7 @@
 /** What single messages of a transfer took: samples of latency with their quantiles, and the peak of bandwidth. */
 
+import type { TransferPlan } from '@rocev2/cli';
 import { NS_PER_S } from 'rocev2/internal/core';
-import type { TransferPlan } from './endpoint.js';
 
 /** Quantiles of the samples, in nanoseconds. */
 export interface LatencyNs {

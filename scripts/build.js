@@ -1,0 +1,154 @@
+// `npm run build`: JavaScript of all packages, without type-checking (`npm run typecheck` does that, and writes declarations).
+//
+// Two forms come of the same sources:
+// - `dist` of each package: its entry points, processes and threads as bundles that share their common code in further files. This is what
+//   Node loads and what tarballs contain. Modules that exist twice would have their state twice, so each package is one build.
+// - `build`: every module by itself. Benches, generators of documents and some tests import single modules from there; nothing ships it.
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const SOURCE = '@rocev2/source';
+/** Modules that the transport loads by their name, from beside the file that asks (src/core/optional-part.ts). */
+const LOADED_BY_NAME = [
+  'src/verbs/device-telemetry.ts',
+  'src/driver/frame-ports.ts',
+  'src/driver/shm-ports.ts',
+  'src/driver/instrument-parts.ts',
+  'src/driver/secure-ports.ts',
+];
+/** Files beside TypeScript that programs read at run time, and where bundles look for them. */
+const PAGE = 'packages/dashboard/src/page';
+const AGENT = 'packages/inspect/src/commands/conform/agent.c';
+
+const { engines } = manifestOf('');
+const COMMON = {
+  absWorkingDir: ROOT,
+  platform: 'node',
+  target: `node${/\d+\.\d+/.exec(engines.node)[0]}`,
+  format: 'esm',
+  logLevel: 'warning',
+};
+
+/** The folders of all packages, from the root; the root's is ''. */
+export function packageFolders() {
+  return ['', ...readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}/`)];
+}
+
+/** package.json of a folder. */
+export function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
+}
+
+function filesUnder(folder) {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+}
+
+function sourcesOf(folder) {
+  return filesUnder(`${folder}src`).filter((path) => path.endsWith('.ts') && !path.startsWith(PAGE));
+}
+
+/** By the name of its bundle: the source of each entry point, process and thread. */
+function entryPointsOf(folder) {
+  const sources = sourcesOf(folder);
+  const entries = {};
+  for (const entry of Object.values(manifestOf(folder).exports)) {
+    if (entry[SOURCE] === undefined) continue;
+    if (entry[SOURCE].includes('*')) {
+      for (const path of sources.filter((path) => path.startsWith('src/internal/')))
+        entries[`internal/${basename(path, '.ts')}`] = path;
+    } else entries[basename(entry.default, '.js')] = join(folder, entry[SOURCE]);
+  }
+  for (const path of sources)
+    if (/-(?:process|thread)\.ts$/.test(path) || LOADED_BY_NAME.includes(path)) entries[basename(path, '.ts')] = path;
+  if (folder === 'packages/cli/') entries.main = `${folder}src/main.ts`;
+  return entries;
+}
+
+async function bundle(folder) {
+  rmSync(join(ROOT, folder, 'dist'), { recursive: true, force: true });
+  return build({
+    ...COMMON,
+    entryPoints: entryPointsOf(folder),
+    outdir: `${folder}dist`,
+    bundle: true,
+    splitting: true,
+    chunkNames: 'shared-[hash]',
+    packages: 'external',
+  });
+}
+
+/** What a specifier of another package stands for in `build`. */
+function moduleOf(specifier) {
+  const [, name, entry = ''] = /^((?:@rocev2\/)?[^/]+)(?:\/(.+))?$/.exec(specifier);
+  const folder = name === 'rocev2' ? '' : `packages/${name.slice('@rocev2/'.length)}/`;
+  const { exports } = manifestOf(folder);
+  const found =
+    exports[entry === '' ? '.' : `./${entry}`] ?? (entry.startsWith('internal/') && exports['./internal/*']);
+  if (!found) return undefined; // The text of an example or a hint.
+  return join('build', folder, found[SOURCE].replace('*', entry.replace('internal/', '')).replace(/\.ts$/, '.js'));
+}
+
+const oneModuleEach = {
+  name: 'one-module-each',
+  setup({ onLoad }) {
+    const modules = new Map();
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const from = join('build', dirname(relative(ROOT, path)));
+      const contents = readFileSync(path, 'utf8').replace(
+        /(?<=(?:from |import\()')(?:@rocev2\/|rocev2(?=['/]))[^']*(?=')/g,
+        (specifier) => {
+          if (!modules.has(specifier)) modules.set(specifier, moduleOf(specifier));
+          const module = modules.get(specifier);
+          return module === undefined ? specifier : relative(from, module).replace(/^(?!\.)/, './');
+        },
+      );
+      return { contents, loader: 'ts' };
+    });
+  },
+};
+
+async function modules() {
+  for (const folder of packageFolders()) {
+    rmSync(join(ROOT, 'build', folder, 'src'), { recursive: true, force: true });
+    if (folder === '') continue;
+    mkdirSync(join(ROOT, 'build', folder), { recursive: true });
+    copyFileSync(join(ROOT, folder, 'package.json'), join(ROOT, 'build', folder, 'package.json'));
+  }
+  return build({
+    ...COMMON,
+    entryPoints: packageFolders().flatMap(sourcesOf),
+    outdir: 'build',
+    outbase: '.',
+    plugins: [oneModuleEach],
+  });
+}
+
+async function page() {
+  const result = await build({
+    ...COMMON,
+    entryPoints: [`${PAGE}/main.ts`],
+    outfile: 'packages/dashboard/dist/page/main.js',
+    bundle: true,
+    platform: 'browser',
+    target: 'es2022',
+  });
+  for (const name of ['index.html', 'style.css'])
+    copyFileSync(join(ROOT, PAGE, name), join(ROOT, 'packages/dashboard/dist/page', name));
+  return result;
+}
+
+const results = await Promise.all([...packageFolders().map(bundle), modules()]);
+results.push(await page());
+copyFileSync(join(ROOT, AGENT), join(ROOT, 'packages/inspect/dist/agent.c'));
+copyFileSync(join(ROOT, AGENT), join(ROOT, 'build', AGENT));
+mkdirSync(join(ROOT, 'build/packages/dashboard/dist'), { recursive: true });
+cpSync(join(ROOT, 'packages/dashboard/dist/page'), join(ROOT, 'build/packages/dashboard/dist/page'), {
+  recursive: true,
+});
+chmodSync(join(ROOT, 'packages/cli/bin/rocev2.js'), 0o755);
+if (results.some(({ warnings }) => warnings.length > 0)) process.exitCode = 1;
+else writeFileSync(join(ROOT, 'build/complete'), ''); // scripts/build-if-changed.js
