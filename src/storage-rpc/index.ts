@@ -13,12 +13,6 @@ export type { OpenFilesOptions, Provision } from './disk/open-files.js';
 export { type ScrubbedDisk, Scrubber, type ScrubberOptions } from './disk/scrubber.js';
 export type { DiskLimit } from './fair/rate-limit.js';
 export { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from './live/flow-options.js';
-export {
-  type RpcHandler,
-  RpcPeer,
-  type RpcPeerOptions,
-  type RpcRequestContext,
-} from './live/rpc-peer.js';
 export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
 export { StorageServer, type StorageServerDisk } from './live/storage-server.js';
 export type { StorageServerOptions } from './live/storage-server-options.js';
