@@ -4,6 +4,7 @@
  * @module rocev2/storage
  */
 
+export type { HostTransport, PathState, RdmaFallbackOptions } from '../cm/rdma-fallback.js';
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno, NotOwnerError } from './disk/block-device.js';
 export type { DiskIdentity } from './disk/disk-identity.js';
@@ -29,8 +30,6 @@ export type { NbdTlsOptions } from './nbd/tls/server-tls.js';
 export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostEvent } from './session/host-event.js';
-export type { HostPathOptions, PathState } from './session/host-path.js';
-export type { TransportName } from './sk/channel.js';
 export { DiskInUse } from './sk/disk-claim.js';
 export type { DiskAccess, LeaseHolder } from './sk/disk-lease.js';
 export type { RemoteDisk } from './sk/remote-disk.js';

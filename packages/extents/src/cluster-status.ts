@@ -4,11 +4,11 @@ import { type ExtentRecord, ownerPlace, REPLICAS } from './catalogue.js';
 import { codedPlace, isDecodable } from './coding/coded-place.js';
 import { erasureCode } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
+import type { ManagerState } from './manager-state.js';
 import type { ClusterStatus } from './messages.js';
-import type { StreamManager } from './stream-manager.js';
 
 /** The status of the cluster of this name. */
-export async function statusOf(manager: StreamManager, cluster: string): Promise<ClusterStatus> {
+export async function statusOf(manager: ManagerState, cluster: string): Promise<ClusterStatus> {
   const { catalogue, live, parts } = manager;
   const extents = await catalogue.extents();
   const records = extents.map(({ value }) => value);

@@ -7,7 +7,7 @@ import { DurableValue } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { Journal, type JournalDevice, type JournalUse, missingJournal } from './journal.js';
 import { JournaledFiles } from './journaled-files.js';
-import type { NewNode } from './messages.js';
+import type { NewNode, ReplicaReport } from './messages.js';
 import { Replica, type ReplicaLength } from './replica.js';
 
 const IDENTITY_FILE = 'node';
@@ -19,14 +19,6 @@ export interface DiskIdentity extends NewNode {
   readonly lives: number;
   /** The start that began the journal without which the folder is not whole. */
   readonly journal?: number;
-}
-
-/** One replica as the node reports it. */
-export interface ReplicaReport {
-  /** Number of the extent. */
-  readonly extent: number;
-  /** Bytes, once sealed. */
-  readonly sealed?: number;
 }
 
 /** The store of a node. */

@@ -1,7 +1,8 @@
 /** What leads: a stream manager and its upkeep. */
 
+import type { ManagerParts } from './manager-state.js';
 import type { ManagerMethods } from './messages.js';
-import { type ManagerParts, StreamManager } from './stream-manager.js';
+import { StreamManager } from './stream-manager.js';
 import { Upkeep } from './upkeep.js';
 
 /** What leads, for the whole life of a manager that has its store alone, or for a term. */

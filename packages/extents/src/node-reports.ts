@@ -7,15 +7,15 @@ import { RpcError } from '@rocev2/rpc';
 import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
 import { isDecodable } from './coding/coded-place.js';
 import { fragmentKey } from './coding/layout.js';
+import type { ManagerState } from './manager-state.js';
 import type { ManagerMethods, NodePlace } from './messages.js';
-import type { StreamManager } from './stream-manager.js';
 
 /** The reports to one manager. */
 export class NodeReports {
-  readonly #manager: StreamManager;
+  readonly #manager: ManagerState;
 
   /** Changes the records and the live nodes of `manager`. */
-  constructor(manager: StreamManager) {
+  constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 

@@ -4,14 +4,19 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
+import type { ManagerState } from './manager-state.js';
 import type { NodePlace } from './messages.js';
 import type { ReplicaLength } from './replica.js';
-import type { StreamManager } from './stream-manager.js';
 
 /** What the replicas said when an extent was to be sealed. */
 export interface FencedReplica extends ReplicaLength {
   /** Which one. */
   readonly node: number;
+}
+
+/** A manager and its rule of sealing. */
+export interface SealingManager extends ManagerState {
+  chooseLength(replicas: readonly FencedReplica[], acked: number): number | undefined;
 }
 
 /**
@@ -28,7 +33,7 @@ export function sealedLength(replicas: readonly FencedReplica[], acked: number):
 }
 
 /** Seals an extent, unless it is; one call for an extent at a time. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
-export async function sealExtent(manager: StreamManager, extent: number, acked: number): Promise<void> {
+export async function sealExtent(manager: SealingManager, extent: number, acked: number): Promise<void> {
   const { parts, catalogue, live, counters } = manager;
   const { nodes, timing } = parts;
   for (;;) {

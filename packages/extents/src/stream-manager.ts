@@ -4,7 +4,6 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { Clock, RandomSource } from 'rocev2/internal/core';
 import {
   Catalogue,
   type ExtentRecord,
@@ -16,20 +15,11 @@ import {
 } from './catalogue.js';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
-import type { CodeName } from './coding/erasure-code.js';
 import { LiveNodes } from './live-nodes.js';
-import type {
-  ClusterStatus,
-  ExtentPlace,
-  ManagerCounters,
-  ManagerMethods,
-  ManagerPlace,
-  NodePlace,
-  Nodes,
-} from './messages.js';
-import type { Metadata } from './metadata.js';
+import type { ManagerParts } from './manager-state.js';
+import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
 import { NodeReports } from './node-reports.js';
-import { type FencedReplica, sealExtent, sealedLength } from './sealing.js';
+import { type FencedReplica, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until somebody begins to seal it. */
@@ -37,50 +27,12 @@ const OPEN_EPOCH = 1;
 /** Extents that one transaction takes into a stream; etcd does 128 operations in one, unless it is told otherwise. */
 const ADOPT_MAX = 100;
 
-/** What a manager is made of. */
-export interface ManagerParts {
-  /** What outlives the manager. */
-  readonly metadata: Metadata;
-  /** The way to nodes. */
-  readonly nodes: Nodes;
-  /** Measures all times. */
-  readonly clock: Clock;
-  /** Spreads extents over nodes that are as good. */
-  readonly random: RandomSource;
-  /** Times. */
-  readonly timing: ManagerTiming;
-  /** Bytes at which owners begin another extent: what a node must have room for. */
-  readonly extentBytes: number;
-  /** What sealed extents are coded with. Missing: they stay in replicas. */
-  readonly code?: CodeName | undefined;
-  /** Rejects if another manager may have led when it was called. */
-  confirmLead(): Promise<void>;
-  /** All managers that are there, for people. */
-  managers(): Promise<readonly ManagerPlace[]>;
-}
-
-/** Times of a manager, milliseconds. */
-export interface ManagerTiming {
-  /** How long it waits for a node. */
-  readonly callMs: number;
-  /** How long it waits for a copy of a whole extent. */
-  readonly copyMs: number;
-  /** A node that has not reported for so long is down. */
-  readonly downMs: number;
-  /** A node that has not reported for so long, and that no record names, is forgotten. */
-  readonly forgetMs: number;
-  /** Between two looks at all extents. */
-  readonly upkeepMs: number;
-  /** How long an extent stays in replicas after it was sealed. */
-  readonly codeAfterMs: number;
-}
-
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
 };
 
 /** A manager at work. */
-export class StreamManager {
+export class StreamManager implements SealingManager {
   /** Since it began. */
   readonly counters: ManagerCounters = {
     seals: 0,

@@ -7,7 +7,7 @@
  */
 
 import type { DiskIdentity } from './disk-identity.js';
-import type { LeaseStore } from './lease-record.js';
+import type { LeaseStore } from './lease-store.js';
 
 /** Errors of disks, with their numbers in the NBD protocol. */
 export const BLOCK_ERRNOS = {

@@ -6,7 +6,7 @@ import { opLatency } from '../../verbs/estats/op-latency.js';
 import { RecentLatency } from '../../verbs/estats/recent-latency.js';
 import type { BlockDevice, NotOwnerError, WriteOptions, WriteZeroesOptions } from './block-device.js';
 import type { DiskIdentity } from './disk-identity.js';
-import type { LeaseStore } from './lease-record.js';
+import type { LeaseStore } from './lease-store.js';
 
 class OpCounter {
   requests = 0;

@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import process from 'node:process';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
+import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
@@ -16,8 +17,7 @@ import type { SecureOptions } from '../../verbs/security.js';
 import { uuidBytes } from '../disk/disk-identity.js';
 import { type DiskKeeper, HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { HostEvent } from '../session/host-event.js';
-import type { PathState } from '../session/host-path.js';
-import type { SkClientChannel, TransportName } from '../sk/channel.js';
+import type { SkClientChannel } from '../sk/channel.js';
 import type { DiskAccess } from '../sk/disk-lease.js';
 import { OwnMemory } from '../sk/own-memory.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
@@ -59,7 +59,7 @@ export interface StorageClientOptions extends FlowOptions {
   readonly sessions?: number;
   /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
-  /** When to return to RDMA after a failure; see HostPath. */
+  /** When to return to RDMA after a failure; see RdmaFallback. */
   readonly path?: HostConnectionsOptions['path'];
   /** Requests fail after this long without a connection to the server, until there is one; default: they wait for ever. */
   readonly giveUpNs?: number;
@@ -101,7 +101,7 @@ export interface StorageClientReport {
   /** State of the path to the server. */
   readonly state: PathState;
   /** Sessions by transport. */
-  readonly sessions: Readonly<Record<TransportName, number>>;
+  readonly sessions: Readonly<Record<HostTransport, number>>;
   /** How often RDMA failed and sessions moved to TCP. */
   readonly failovers: number;
   /** Sessions moved to another transport without a failure. */
@@ -284,7 +284,7 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /** Moves all sessions to a transport without a gap, whatever the state of the path. */
-  moveTo(transport: TransportName): Promise<void> {
+  moveTo(transport: HostTransport): Promise<void> {
     return this.#connections.moveAll(transport);
   }
 

@@ -4,12 +4,11 @@
  * path is probed, is for those who extend it: disks (host-connections.ts) and streams (su-stream/stream-host.ts).
  */
 
+import { type HostTransport, type PathState, RdmaFallback, type RdmaFallbackOptions } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
 import type { RandomSource } from '../../core/random.js';
-import type { TransportName } from '../sk/channel.js';
 import { type HostEvent, noticeOf } from './host-event.js';
 import { HostOutage, type OutageState } from './host-outage.js';
-import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
 import { type Dialers, type KeptChannel, type KeptSession, SessionKeeper } from './session-keeper.js';
 import { Transition, type TransitionOptions } from './transition.js';
 
@@ -23,8 +22,8 @@ export interface HostSessionsOptions<C extends KeptChannel> {
   readonly clock: Clock;
   /** Jitter and session ids. */
   readonly random: RandomSource;
-  /** Hold-down times; see {@link HostPathOptions}. */
-  readonly path?: Omit<HostPathOptions, 'random'>;
+  /** Hold-down times; see {@link RdmaFallbackOptions}. */
+  readonly path?: Omit<RdmaFallbackOptions, 'random'>;
   /** How fast sessions move back; see {@link TransitionOptions}. */
   readonly transition?: Omit<TransitionOptions, 'connections'>;
   /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
@@ -50,7 +49,7 @@ interface Ramp<K> {
 /** The sessions to one host. */
 export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<C>> {
   /** Decides which transport to use. */
-  readonly path: HostPath;
+  readonly path: RdmaFallback;
   /** What the path has been through. */
   readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
   readonly #options: HostSessionsOptions<C>;
@@ -69,7 +68,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     const { clock, giveUpNs } = options;
     const onEvent = (event: HostEvent) => this.#tell(event);
     this.#outage = new HostOutage({ clock, onEvent, ...(giveUpNs !== undefined && { giveUpNs }) });
-    this.path = new HostPath({ random: options.random, ...options.path });
+    this.path = new RdmaFallback({ random: options.random, ...options.path });
     // A host that has no RDMA is one whose RDMA is out of service.
     if (options.dial.rdma === undefined) this.path.drain();
   }
@@ -106,7 +105,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
   }
 
   /** Sessions by the transport they use now. */
-  count(transport: TransportName): number {
+  count(transport: HostTransport): number {
     return this.#keepers.filter((keeper) => keeper.transport === transport).length;
   }
 
@@ -142,7 +141,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
   }
 
   /** Moves every session to a transport now, without holding anything against the other. */
-  async moveAll(to: TransportName): Promise<void> {
+  async moveAll(to: HostTransport): Promise<void> {
     await Promise.all(this.#keepers.map((keeper) => this.#move(keeper, to)));
   }
 
@@ -194,7 +193,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     for (const { session } of this.#keepers) if (session.transport !== undefined) session.leave?.();
   }
 
-  #onFailure(keeper: SessionKeeper<C, S>, transport: TransportName, error: Error): void {
+  #onFailure(keeper: SessionKeeper<C, S>, transport: HostTransport, error: Error): void {
     if (transport !== 'rdma') return;
     const { clock } = this.#options;
     const { state } = this.path;
@@ -295,7 +294,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     await Promise.all(moved.map((keeper) => this.#move(keeper, 'tcp')));
   }
 
-  async #move(keeper: SessionKeeper<C, S>, to: TransportName): Promise<boolean> {
+  async #move(keeper: SessionKeeper<C, S>, to: HostTransport): Promise<boolean> {
     const moved = await keeper.moveTo(to);
     if (moved) this.counters.moves++;
     else this.counters.failedMoves++;

@@ -4,15 +4,15 @@
  * the old one is given up.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import type { TransportName } from '../sk/channel.js';
 import { DiskElsewhere } from '../sk/disk-elsewhere.js';
 
 /** What a session needs a connection to be. */
 export interface KeptChannel {
   /** Which transport it uses. */
-  readonly transport: TransportName;
+  readonly transport: HostTransport;
   /** When it resolves no peer reaches memory through it any more. */
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface KeptSession<C extends KeptChannel> {
   /** Called when the connection has failed. */
   onLost: (channel: C, error: Error) => void;
   /** Of the connection it has now. */
-  readonly transport: TransportName | undefined;
+  readonly transport: HostTransport | undefined;
   /** It takes no connection any more. */
   readonly isEnded: boolean;
   /** How fast the connection it has is. */
@@ -49,7 +49,7 @@ export interface KeptSession<C extends KeptChannel> {
 /** Makes a connection that can send. */
 export type Dial<C extends KeptChannel> = () => Promise<C>;
 /** By transport; absent ones are not used. */
-export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<TransportName, Dial<C>>>>;
+export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<HostTransport, Dial<C>>>>;
 
 interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
   readonly session: S;
@@ -58,9 +58,9 @@ interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
   /** Finds out where to connect. Rejects if nobody knows. */
   readonly locate?: () => Promise<void>;
   /** What to try, in this order. */
-  readonly order: () => readonly TransportName[];
+  readonly order: () => readonly HostTransport[];
   /** A connection, or an attempt to make one, has failed. */
-  readonly onFailure: (transport: TransportName, error: Error) => void;
+  readonly onFailure: (transport: HostTransport, error: Error) => void;
   /** It has a connection again, or none by any transport, because of `error`. */
   readonly onReach: (error: Error | undefined) => void;
   /** A session that cannot be connected for so long fails its requests; default: never. */
@@ -99,7 +99,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
   }
 
   /** Of the connection it has; undefined while there is none. */
-  get transport(): TransportName | undefined {
+  get transport(): HostTransport | undefined {
     return this.session.transport;
   }
 
@@ -112,7 +112,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
   }
 
   /** Make before break. False when it did not work: the session is where it was, or wherever it could be connected. */
-  moveTo(transport: TransportName): Promise<boolean> {
+  moveTo(transport: HostTransport): Promise<boolean> {
     return this.#exclusive(async () => {
       const dial = this.#options.dial[transport];
       if (this.#closed || dial === undefined) return false;

@@ -9,13 +9,14 @@
  * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `queueMax` at most.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { KeptSession } from '../session/session-keeper.js';
-import type { SkClientChannel, SkReply, TransportName } from './channel.js';
+import type { SkClientChannel, SkReply } from './channel.js';
 import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
 import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
@@ -91,7 +92,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   }
 
   /** The transport in use; undefined while there is no connection. */
-  get transport(): TransportName | undefined {
+  get transport(): HostTransport | undefined {
     return this.#channel?.transport;
   }
 

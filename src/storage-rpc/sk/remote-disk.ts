@@ -1,5 +1,6 @@
 /** A disk at the other end of a session: cuts requests to what one sK-RDMA request may move, and knows when to refuse by itself. */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -10,7 +11,6 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import type { DiskIdentity } from '../disk/disk-identity.js';
-import type { TransportName } from './channel.js';
 import type { SkIo } from './client-slots.js';
 import type { DurabilityWatch, FlushView } from './durability-watch.js';
 import { decodeExtents } from './extents.js';
@@ -26,7 +26,7 @@ const REFRESH_NS = 1e9;
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
   /** What carries the next request; undefined while there is no connection. */
-  readonly transport: TransportName | undefined;
+  readonly transport: HostTransport | undefined;
   /** What is known of the disk's durability. */
   readonly durability: DurabilityWatch;
   /** What the disk holds, as far as is known. */

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
-import type { LeaseRecord, LeaseStore } from '../../../src/storage-rpc/disk/lease-record.js';
+import type { LeaseRecord, LeaseStore } from '../../../src/storage-rpc/disk/lease-store.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { HostConnections, HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import { DiskClaim } from '../../../src/storage-rpc/sk/disk-claim.js';

@@ -5,7 +5,7 @@
 
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { type CodedRecord, type KnownExtent, REPLICAS } from '../catalogue.js';
-import type { StreamManager } from '../stream-manager.js';
+import type { ManagerState } from '../manager-state.js';
 import { codedPlace, isDecodable } from './coded-place.js';
 import { erasureCode } from './erasure-code.js';
 import { fragmentBytes } from './layout.js';
@@ -17,11 +17,11 @@ const REBUILDS_MAX = 4;
 
 /** The codes of a cluster. */
 export class CodingUpkeep {
-  readonly #manager: StreamManager;
+  readonly #manager: ManagerState;
   /** When this manager saw first that an extent was sealed. */
   readonly #sealedNs = new Map<number, number>();
 
-  constructor(manager: StreamManager) {
+  constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 

@@ -3,7 +3,7 @@
 import type { CandidateTiming } from '../candidate.js';
 import type { NodeTiming } from '../extent-node.js';
 import type { ReaderTiming } from '../extent-reader.js';
-import type { ManagerTiming } from '../stream-manager.js';
+import type { ManagerTiming } from '../manager-state.js';
 import type { WriterTiming } from '../stream-writer.js';
 
 /** Times of a manager. */
