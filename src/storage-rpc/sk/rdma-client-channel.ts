@@ -237,8 +237,8 @@ export class RdmaClientChannel implements SkClientChannel {
           signaled: false,
         } as const;
         this.#qp.postSend(registration, send);
-        // The next part is made in the same turn of the loop: before it this one leaves, and data of those before this one.
-        if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.turn();
+        // The next part is made in the same callback: this one leaves first, and so does the data of those before it.
+        if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.flushDoorbells();
       }
     } catch (error) {
       this.fail(error as Error);
