@@ -100,7 +100,7 @@ export class RdmaFallback {
   }
 
   /** Every connection is on RDMA. */
-  onRamped(now: number): void {
+  onFailbackDone(now: number): void {
     if (this.#state !== 'RAMP') return;
     this.#state = 'RDMA';
     this.#rdmaSinceNs = now;

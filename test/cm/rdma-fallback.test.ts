@@ -25,7 +25,7 @@ test('works on RDMA until it fails, then on TCP, and returns by hold-down, probe
   expect([it.state, it.order[0]]).toEqual(['PROBE', 'tcp']);
   it.onProbe(true, 0);
   expect([it.state, it.order[0]]).toEqual(['RAMP', 'tcp']);
-  it.onRamped(0);
+  it.onFailbackDone(0);
   expect([it.state, it.order[0]]).toEqual(['RDMA', 'rdma']);
 });
 
@@ -40,13 +40,13 @@ function checkDoubling(it: RdmaFallback): void {
     now = it.deadlineNs;
     it.onDeadline(now);
     it.onProbe(i % 2 === 0, now); // Bad probes double as failures of the path do.
-    if (it.state === 'RAMP') it.onRamped(now);
+    if (it.state === 'RAMP') it.onFailbackDone(now);
     else {
       base = Math.min(2 * base, 600 * SECOND);
       now = it.deadlineNs;
       it.onDeadline(now);
       it.onProbe(true, now);
-      it.onRamped(now);
+      it.onFailbackDone(now);
     }
     base = Math.min(2 * base, 600 * SECOND);
   }
@@ -79,7 +79,7 @@ test('nothing is worth keeping ten minutes after the last hold-down, and before 
     expect(it.isClean(until + minutes * 60 * SECOND)).toBe(isClean);
   it.onDeadline(until + 500 * SECOND);
   it.onProbe(true, until + 500 * SECOND);
-  it.onRamped(until + 500 * SECOND);
+  it.onFailbackDone(until + 500 * SECOND);
   expect(it.isClean(until + 600 * SECOND)).toBe(false);
   expect(it.isClean(until + 1100 * SECOND)).toBe(true);
 });
@@ -93,7 +93,7 @@ test('ten clean minutes reset the hold-down; nine do not', () => {
     const back = holdDown(it, 0);
     it.onDeadline(back);
     it.onProbe(true, back);
-    it.onRamped(back);
+    it.onFailbackDone(back);
     expect(Math.abs(holdDown(it, back + minutes * 60 * SECOND) / SECOND - expected)).toBeLessThanOrEqual(
       0.2 * expected,
     );
@@ -115,7 +115,7 @@ test('out of service it uses nothing but TCP, whatever happens, until it is rest
   it.onFailure(0);
   it.onDeadline(1e15);
   it.onProbe(true, 0);
-  it.onRamped(0);
+  it.onFailbackDone(0);
   expect([it.state, it.order]).toEqual(['DRAINED', ['tcp']]);
   it.restore();
   expect(it.state).toBe('PROBE');

@@ -1,11 +1,11 @@
 /** What the parts of a manager share. */
 
 import type { Clock, RandomSource } from 'rocev2/internal/core';
-import type { Catalogue } from './catalogue.js';
 import type { CodeName } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
 import type { ManagerCounters, ManagerPlace, Nodes } from './messages.js';
 import type { Metadata } from './metadata.js';
+import type { MetadataSchema } from './metadata-schema.js';
 
 /** What a manager is made of. */
 export interface ManagerParts {
@@ -40,7 +40,7 @@ export interface ManagerTiming {
   /** A node that has not reported for so long, and that no record names, is forgotten. */
   readonly forgetMs: number;
   /** Between two looks at all extents. */
-  readonly upkeepMs: number;
+  readonly repairMs: number;
   /** How long an extent stays in replicas after it was sealed. */
   readonly codeAfterMs: number;
 }
@@ -49,7 +49,7 @@ export interface ManagerTiming {
 export interface ManagerState {
   readonly counters: ManagerCounters;
   readonly parts: ManagerParts;
-  readonly catalogue: Catalogue;
+  readonly schema: MetadataSchema;
   readonly live: LiveNodes;
   /** Extents in progress at this manager, whose replicas are not to be deleted. */
   readonly busy: Set<number>;

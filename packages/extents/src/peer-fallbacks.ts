@@ -40,7 +40,7 @@ export class PeerFallbacks {
     if (peer === undefined) return;
     peer.isReachedByTcp = false;
     peer.policy.onProbe(true, now);
-    peer.policy.onRamped(now);
+    peer.policy.onFailbackDone(now);
   }
 
   /** TCP to this address works. */

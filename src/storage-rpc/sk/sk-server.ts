@@ -257,7 +257,7 @@ export class SkServer {
       slots: SK_SLOTS_MAX,
       resumed,
       inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
-      storeId: device.storeId ?? bootId,
+      writeVerifier: device.writeVerifier ?? bootId,
       readOnly: readOnly || claim.access === 'read',
       term,
       holder: holder ?? NO_HOLDER,

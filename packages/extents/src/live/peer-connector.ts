@@ -80,7 +80,7 @@ export class DeviceConnector implements PeerConnector {
     if (this.#transport === 'tcp' || !this.#fallbacks.mayUseRdma(address, clock.nowNs())) return overTcp();
     try {
       const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...patience });
+      const connection = await connect(this.#device, { ...CONNECTION, ...hostAndPortOf(address), ...patience });
       const client = connectRpc(connection, service);
       const proofMs = this.#fallbacks.isDoubtful(address, clock.nowNs()) ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
@@ -106,7 +106,7 @@ export class DeviceConnector implements PeerConnector {
   }
 
   async #dial(address: string, signal: AbortSignal) {
-    const { host, port } = placeOf(address);
+    const { host, port } = hostAndPortOf(address);
     const socket = await connectSocket(host, tcpPortOf(port), undefined, signal);
     socket.setNoDelay(true);
     const security = channelSecurity(this.#device);
@@ -159,7 +159,7 @@ export function placeText(host: string, port: number): string {
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets. Throws ERR_ROCE_MALFORMED. */
-function placeOf(address: string): { readonly host: string; readonly port: number } {
+function hostAndPortOf(address: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${address}' is no address`, 'write HOST:PORT');

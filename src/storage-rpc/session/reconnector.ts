@@ -7,7 +7,7 @@
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { DiskElsewhere } from '../sk/disk-elsewhere.js';
+import { NotOwnerRedirect } from '../sk/not-owner-redirect.js';
 
 /** What a session needs a connection to be. */
 export interface KeptChannel {
@@ -36,8 +36,8 @@ export interface KeptSession<C extends KeptChannel> {
   drain(timeoutNs: number): Promise<boolean>;
   /** There may be no connection for long: what waits fails. */
   suspend(error: Error): void;
-  /** Tells the peer that the end comes. */
-  sayGoodbye(timeoutNs: number): Promise<void>;
+  /** Announces the end to the peer. */
+  closeGracefully(timeoutNs: number): Promise<void>;
   /** Fails everything, now and later, and closes the connection. */
   end(error: Error): Promise<void>;
   /** Ends the connection as if it had failed. */
@@ -51,7 +51,7 @@ export type Dial<C extends KeptChannel> = () => Promise<C>;
 /** By transport; absent ones are not used. */
 export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<HostTransport, Dial<C>>>>;
 
-interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
+interface ReconnectorOptions<C extends KeptChannel, S extends KeptSession<C>> {
   readonly session: S;
   readonly dial: Dialers<C>;
   readonly clock: Clock;
@@ -74,23 +74,23 @@ const PAUSE_MAX_NS = 500e6;
 const DRAIN_NS = 2e9;
 /** How long the end waits for a connection, so that what is under way is answered. */
 const CLOSING_NS = 2e9;
-/** How long the end waits for the server to hear of it; else the lease ends by itself. */
-const GOODBYE_NS = 1e9;
+/** How long a graceful close waits for the server; otherwise the lease expires. */
+const GRACEFUL_CLOSE_NS = 1e9;
 
 /** One session and the connection it has now. */
-export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
+export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
   /** The session; it takes requests whether there is a connection or not. */
   readonly session: S;
   /** From the loss of a connection to the first request over the next, newest last. */
   readonly pausesNs: number[] = [];
-  readonly #options: KeeperOptions<C, S>;
+  readonly #options: ReconnectorOptions<C, S>;
   /** Connecting or moving: one thing at a time. */
   #work: Promise<unknown> = Promise.resolve();
   #closed = false;
   /** From here on requests without a connection fail, whatever `giveUpNs` says. */
-  #hurryAtNs = Number.POSITIVE_INFINITY;
+  #deadlineNs = Number.POSITIVE_INFINITY;
 
-  constructor(options: KeeperOptions<C, S>) {
+  constructor(options: ReconnectorOptions<C, S>) {
     this.#options = options;
     this.session = options.session;
     this.session.onLost = (channel, error) => {
@@ -136,15 +136,15 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
     });
   }
 
-  /** The end is near: requests that have no connection within 2 s fail. */
-  hurry(): void {
-    this.#hurryAtNs = Math.min(this.#hurryAtNs, this.#options.clock.nowNs() + CLOSING_NS);
+  /** Requests that have no connection within 2 s fail. */
+  shortenDeadline(): void {
+    this.#deadlineNs = Math.min(this.#deadlineNs, this.#options.clock.nowNs() + CLOSING_NS);
   }
 
   /** Ends the session; requests that are not answered fail with ESHUTDOWN. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.session.sayGoodbye(GOODBYE_NS);
+    await this.session.closeGracefully(GRACEFUL_CLOSE_NS);
     await this.session.end(new RoceError('ERR_ROCE_CLOSED', 'the session is closed'));
     await this.#work.catch(() => {});
   }
@@ -177,7 +177,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
         return;
       }
       const now = clock.nowNs();
-      if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
+      if (now - sinceNs >= giveUpNs || now >= this.#deadlineNs) {
         this.session.suspend(new RoceError('ERR_ROCE_CONNECT', `the storage server is gone: ${error.message}`));
       }
       await pause(clock, pauseNs);
@@ -217,7 +217,7 @@ function isInUse(error: Error): boolean {
 
 /** The server has answered, and is the wrong one. */
 function isElsewhere(error: Error): boolean {
-  return error instanceof DiskElsewhere;
+  return error instanceof NotOwnerRedirect;
 }
 
 /** Nothing of the session is executed any more, however often it asks. */
