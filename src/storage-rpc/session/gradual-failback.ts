@@ -13,13 +13,12 @@ export interface FailbackOptions {
   readonly fraction?: number;
   /** Default 1 s. */
   readonly intervalNs?: number;
-  /** The failback is aborted when more than this share of what moved within `windowNs` has failed; default 0.05. */
-  readonly failuresMax?: number;
-  /** How far back failures count; default 10 s. */
-  readonly windowNs?: number;
 }
 
-const DEFAULTS = { fraction: 0.05, intervalNs: 1e9, failuresMax: 0.05, windowNs: 10e9 };
+const DEFAULTS = { fraction: 0.05, intervalNs: 1e9 };
+/** The failback is aborted when more than this share of the moves within `WINDOW_NS` has failed. */
+const FAILURES_MAX = 0.05;
+const WINDOW_NS = 10e9;
 
 /** The plan of one failback. */
 export class GradualFailback {
@@ -64,10 +63,9 @@ export class GradualFailback {
 
   /** A move failed, or a connection that had moved failed after it. */
   onFailed(now: number): void {
-    const { failuresMax, windowNs } = this.#options;
     this.#failures.push(now);
-    const recent = (times: readonly number[]) => times.filter((time) => now - time <= windowNs).length;
+    const recent = (times: readonly number[]) => times.filter((time) => now - time <= WINDOW_NS).length;
     const failed = recent(this.#failures);
-    if (failed > failuresMax * (recent(this.#moves) + failed)) this.#aborted = true;
+    if (failed > FAILURES_MAX * (recent(this.#moves) + failed)) this.#aborted = true;
   }
 }

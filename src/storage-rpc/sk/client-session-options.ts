@@ -27,8 +27,6 @@ export interface ClientSessionOptions {
   readonly follows?: boolean;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
-  /** Requests that may wait for a slot; default 4096. */
-  readonly queueMax?: number;
   /** A silent connection is asked for a sign of life after so long; default 1 s. */
   readonly idleNs?: number;
   /** A connection that stays silent for so long has failed; default 3 s. */
@@ -43,7 +41,6 @@ export const SESSION_DEFAULTS = {
   follows: false,
   inlineWriteBytesMax: SK_INLINE_BYTES_MAX,
   inFlightBytesMax: 16 << 20,
-  queueMax: 4096,
   idleNs: 1e9,
   silenceNs: 3e9,
   ioTimeoutNs: 30e9,

@@ -6,7 +6,7 @@
  * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was unanswered may have been
  * executed or not; all requests of disks may be executed again, so they are sent again.
  *
- * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `queueMax` at most.
+ * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `QUEUE_MAX` at most.
  */
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';
@@ -31,6 +31,8 @@ import { errnoOfStatus } from './response.js';
 import type { ResumeResponse } from './resume.js';
 import { type WriteVerifierCursor, WriteVerifierTracker } from './write-verifier-tracker.js';
 
+/** Requests that may wait for a slot. */
+const QUEUE_MAX = 4096;
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
@@ -130,7 +132,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   submit(io: SkIo): Promise<void> {
     const refusal = this.#ended ?? this.#suspended;
     if (refusal !== undefined) return Promise.reject(refusal);
-    if (this.#waiting.length >= this.#limits.queueMax) {
+    if (this.#waiting.length >= QUEUE_MAX) {
       return Promise.reject(new BlockDeviceError('ENOMEM', `too many requests: ${this.#waiting.length} are waiting`));
     }
     return new Promise((resolve, reject) => {
