@@ -24,6 +24,7 @@ export type { Operation } from '../cm/operations.js';
 export { type PlaceLimits, Places } from '../cm/places.js';
 export { printable } from '../cm/printable.js';
 export { initializeQp, pathMtuCode } from '../cm/qp-parameters.js';
+export { RdmaFallback } from '../cm/rdma-fallback.js';
 export { REJ_CONSUMER_DEFINED, REJ_INVALID_SERVICE_ID, REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
 export type { RemoteTarget } from '../cm/remote-target.js';
 export { channelSecurity, secureAsClient, secureAsServer, UntrustedPeerError } from '../cm/secure-channel.js';

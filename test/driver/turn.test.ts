@@ -162,3 +162,23 @@ describe('a NIC that cannot be turned says so', () => {
     expect(a.device.turn()).toBe(false);
   });
 });
+
+describe.skipIf(missing !== undefined)('a flush of doorbells', () => {
+  it('sends what was posted within the call, and nothing is sent without it', async () => {
+    const ends = await twoEnds({ io: 'mmsg' });
+    await warmUp(ends);
+    const [, { device, cq, post }] = ends;
+    device.flushDoorbells();
+    const send = vi.spyOn(libC() as LibC, 'sendmmsg');
+    post('RDMA_WRITE');
+    expect(send).toHaveBeenCalledTimes(0);
+    device.flushDoorbells();
+    expect(send).toHaveBeenCalledTimes(1);
+    expect(await cq.next()).toMatchObject({ status: 0 });
+  });
+
+  it('has no effect in virtual time', async () => {
+    const { a } = await createPair();
+    expect(() => a.device.flushDoorbells()).not.toThrow();
+  });
+});

@@ -4,7 +4,7 @@ import { isBuilt, Program } from './executable.js';
 
 /** The examples use the addresses a newcomer would, and UDP 4791 on them: one after the other. */
 describe.runIf(isBuilt)('examples', () => {
-  it.each([
+  it.each<[string, RegExp, string[]?]>([
     ['examples/hello.js', /server received: hello over RoCEv2\n[\s\S]*written by the peer\n[\s\S]*saw 42n and left 7n/],
     ['examples/verbs.js', /receiver RECV 9 bytes: a message\nwritten {2}inline data\nbad key {2}REM_ACCESS_ERR/],
     ['examples/stream.js', /sent 2097152 bytes; the checksum of the peer is right\n/],
@@ -15,6 +15,11 @@ describe.runIf(isBuilt)('examples', () => {
     [
       'examples/kv.js',
       /tea costs 349 cents\nmany GETs answered while the owner was busy\nwritten once: true\nwritten again: false\n/,
+    ],
+    [
+      'examples/kv-demo/main.js',
+      /rocev2\/kv +[\d.]+ +[\d.]{1,5}\nnode:net +[\d.]+ +\d{4,}\.\d\nIPC +[\d.]+ +\d{4,}\.\d\n/,
+      ['4'],
     ],
     [
       'examples/primitives.js',
@@ -30,8 +35,8 @@ describe.runIf(isBuilt)('examples', () => {
       /6553600 bytes over 8 paths, in order: true\npieces came before others ahead of them: true\nthe slow path took fewer than any other: true\n/,
     ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
-  ])('%s runs and prints what it says', async (file, expected) => {
-    const program = new Program(file, []);
+  ])('%s runs and prints what it says', async (file, expected, args: string[] = []) => {
+    const program = new Program(file, args);
     expect(await program.ended(), program.stderr).toBe(0);
     expect(program.stdout).toMatch(expected);
   });

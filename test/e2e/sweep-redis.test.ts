@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sweepTasks } from '../../packages/cli/test/sweep-tasks.js';
-import { RedisServer } from '../../packages/kv/src/commands/demo/redis-server.js';
 import type { sweepHere as sweepHereOf } from '../../packages/lab/src/commands/sim/sweep/local-executor.js';
 import type { SweepTask } from '../../packages/lab/src/commands/sim/sweep/points.js';
 import type {
@@ -12,6 +11,7 @@ import type {
   queueName as queueNameOf,
 } from '../../packages/lab/src/commands/sim/sweep/redis-queue.js';
 import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../support/redis-server.js';
 import { isBuilt, Program, rocev2Starter } from './executable.js';
 
 const BUILT = '../../build/packages/lab/src/commands/sim/sweep';

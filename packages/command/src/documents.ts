@@ -27,15 +27,7 @@ import type {
   Need,
   OpenedPackets,
 } from '@rocev2/inspect';
-import type {
-  KvBenchResult,
-  KvDemoResult,
-  KvEntryResult,
-  KvListResult,
-  KvServeResult,
-  KvSetResult,
-  KvWatchResult,
-} from '@rocev2/kv';
+import type { KvBenchResult, KvEntryResult, KvListResult, KvServeResult, KvSetResult, KvWatchResult } from '@rocev2/kv';
 import type {
   BufferPools,
   Comparison,
@@ -553,8 +545,6 @@ export interface Results {
   readonly 'kv-watch': KvWatchResult;
   /** `rocev2 kv bench`. */
   readonly 'kv-bench': KvBenchResult;
-  /** `rocev2 kv demo`. */
-  readonly 'kv-demo': KvDemoResult;
   /** `rocev2 extents up`. */
   readonly 'extents-up': ExtentsUpResult;
   /** `rocev2 extents manager`. */

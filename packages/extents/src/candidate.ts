@@ -144,7 +144,7 @@ export class Candidate {
       });
       try {
         await (this.#term === undefined ? this.#campaign() : this.#keep(this.#term));
-        if (!this.#isStopped) await this.#tellPresence();
+        if (!this.#isStopped) await this.#registerLiveness();
       } catch {
         // The store cannot be reached: a leader finds out in time, because its lease ends by its own clock.
       }
@@ -217,7 +217,7 @@ export class Candidate {
     this.#seen = undefined;
   }
 
-  async #tellPresence(): Promise<void> {
+  async #registerLiveness(): Promise<void> {
     const { store, clock, address, life, timing } = this.#parts;
     if (clock.nowNs() < this.#presentNs) return;
     const ttlMs = timing.leaderMs;

@@ -1,16 +1,16 @@
 /** The cluster as its manager knows it, for people. */
 
-import { type ExtentRecord, ownerPlace, REPLICAS } from './catalogue.js';
 import { codedPlace, isDecodable } from './coding/coded-place.js';
 import { erasureCode } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
+import type { ManagerState } from './manager-state.js';
 import type { ClusterStatus } from './messages.js';
-import type { StreamManager } from './stream-manager.js';
+import { type ExtentRecord, ownerPlace, REPLICAS } from './metadata-schema.js';
 
 /** The status of the cluster of this name. */
-export async function statusOf(manager: StreamManager, cluster: string): Promise<ClusterStatus> {
-  const { catalogue, live, parts } = manager;
-  const extents = await catalogue.extents();
+export async function statusOf(manager: ManagerState, cluster: string): Promise<ClusterStatus> {
+  const { schema, live, parts } = manager;
+  const extents = await schema.extents();
   const records = extents.map(({ value }) => value);
   const known = new Map(extents.map(({ extent, value }) => [extent, value]));
   const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
@@ -37,7 +37,7 @@ export async function statusOf(manager: StreamManager, cluster: string): Promise
         ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
         ...(report?.journal !== undefined && { journal: report.journal }),
       })),
-    streams: (await catalogue.streams()).map(({ stream, value }) => {
+    streams: (await schema.streams()).map(({ stream, value }) => {
       const owner = owners.get(`owner/${stream}`);
       const own = value.extents.flatMap((extent) => known.get(extent) ?? []);
       return {

@@ -7,7 +7,7 @@ import { DurableValue } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { Journal, type JournalDevice, type JournalUse, missingJournal } from './journal.js';
 import { JournaledFiles } from './journaled-files.js';
-import type { NewNode } from './messages.js';
+import type { NewNode, ReplicaReport } from './messages.js';
 import { Replica, type ReplicaLength } from './replica.js';
 
 const IDENTITY_FILE = 'node';
@@ -19,14 +19,6 @@ export interface DiskIdentity extends NewNode {
   readonly lives: number;
   /** The start that began the journal without which the folder is not whole. */
   readonly journal?: number;
-}
-
-/** One replica as the node reports it. */
-export interface ReplicaReport {
-  /** Number of the extent. */
-  readonly extent: number;
-  /** Bytes, once sealed. */
-  readonly sealed?: number;
 }
 
 /** The store of a node. */
@@ -59,7 +51,7 @@ export class ExtentStore {
    */
   static async open(
     files: ExtentFiles,
-    introduce: () => Promise<NewNode>,
+    registerNode: () => Promise<NewNode>,
     device?: JournalDevice,
   ): Promise<ExtentStore> {
     const names = await files.list();
@@ -68,7 +60,7 @@ export class ExtentStore {
       const hint = 'name an empty folder, or the one that the node had before';
       throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
-    const { identity, journal } = await nextLife({ files, names, introduce, device });
+    const { identity, journal } = await nextBoot({ files, names, registerNode: registerNode, device });
     const store = new ExtentStore(files, identity, journal);
     for (const name of names) {
       if (name.endsWith(SUFFIX)) await store.#recover(name);
@@ -234,15 +226,15 @@ function isData(name: string): boolean {
 }
 
 /** Reads who the disk is, or asks, and notes another start of it. With a journal replicas are as they were when the last start ended, and the folder says from then on that it needs the journal. */
-async function nextLife({
+async function nextBoot({
   files,
   names,
-  introduce,
+  registerNode: introduce,
   device,
 }: {
   readonly files: ExtentFiles;
   readonly names: readonly string[];
-  readonly introduce: () => Promise<NewNode>;
+  readonly registerNode: () => Promise<NewNode>;
   readonly device: JournalDevice | undefined;
 }): Promise<{ readonly identity: DiskIdentity; readonly journal: Journal | undefined }> {
   const value = names.includes(IDENTITY_FILE) ? await loadIdentity(files) : undefined;

@@ -32,7 +32,7 @@ export type { ExtentsUpResult } from './commands/up.js';
 export { type DiskPart, diskOf } from './disk/disk-parts.js';
 export type { DiskOwner, ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';
-export type { StandingDisk } from './disk/standing-disk.js';
+export type { StandbyDisk } from './disk/standby-disk.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';
 export type { ReaderCounters } from './extent-reader.js';

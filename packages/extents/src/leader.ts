@@ -1,8 +1,9 @@
-/** What leads: a stream manager and its upkeep. */
+/** What leads: a stream manager and its repair loop. */
 
+import type { ManagerParts } from './manager-state.js';
 import type { ManagerMethods } from './messages.js';
-import { type ManagerParts, StreamManager } from './stream-manager.js';
-import { Upkeep } from './upkeep.js';
+import { RepairLoop } from './repair-loop.js';
+import { StreamManager } from './stream-manager.js';
 
 /** What leads, for the whole life of a manager that has its store alone, or for a term. */
 export interface Leader {
@@ -14,20 +15,20 @@ export interface Leader {
   stop(): void;
 }
 
-/** A manager with its upkeep. */
+/** A manager with its repair loop. */
 export function leaderOf(parts: ManagerParts): Leader {
   const manager = new StreamManager(parts);
-  const upkeep = new Upkeep(manager);
+  const repairLoop = new RepairLoop(manager);
   let isStopped = false;
   return {
     start: async () => {
       await manager.start();
-      if (!isStopped) upkeep.start();
+      if (!isStopped) repairLoop.start();
     },
     handle: (method, request) => manager.handle(method, request),
     stop: () => {
       isStopped = true;
-      upkeep.stop();
+      repairLoop.stop();
     },
   };
 }

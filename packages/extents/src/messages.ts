@@ -3,9 +3,16 @@
 import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
-import type { ReplicaReport } from './extent-store.js';
 import type { JournalUse } from './journal.js';
 import type { ReplicaLength } from './replica.js';
+
+/** One replica as the node reports it. */
+export interface ReplicaReport {
+  /** Number of the extent. */
+  readonly extent: number;
+  /** Bytes, once sealed. */
+  readonly sealed?: number;
+}
 
 /** Why a node or a manager refuses. */
 export const EXTENT_CODES = [

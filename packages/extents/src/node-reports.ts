@@ -4,18 +4,18 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
 import { isDecodable } from './coding/coded-place.js';
 import { fragmentKey } from './coding/layout.js';
+import type { ManagerState } from './manager-state.js';
 import type { ManagerMethods, NodePlace } from './messages.js';
-import type { StreamManager } from './stream-manager.js';
+import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './metadata-schema.js';
 
 /** The reports to one manager. */
 export class NodeReports {
-  readonly #manager: StreamManager;
+  readonly #manager: ManagerState;
 
   /** Changes the records and the live nodes of `manager`. */
-  constructor(manager: StreamManager) {
+  constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 
@@ -23,7 +23,7 @@ export class NodeReports {
   async take(report: ManagerMethods['report'][0]): Promise<ManagerMethods['report'][1]> {
     const { node } = report;
     const live = this.#manager.live.get(node);
-    const known = live && (await this.#manager.catalogue.node(node));
+    const known = live && (await this.#manager.schema.node(node));
     if (live === undefined || known?.value.lives !== report.lives)
       throw new RpcError('CONFLICT', `node ${node} has to join`);
     const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
@@ -31,7 +31,7 @@ export class NodeReports {
     const remove: number[] = [];
     const missing = new Set<number>();
     const missingFragments = new Set<string>();
-    for (const record of await this.#manager.catalogue.extents()) {
+    for (const record of await this.#manager.schema.extents()) {
       const { extent, value } = record;
       const isHere = reported.has(extent);
       const sealed = reported.get(extent);
@@ -68,9 +68,7 @@ export class NodeReports {
   /** A node does not have its fragment any more. */
   async #lostFragments({ key, version, value }: KnownExtent, node: number): Promise<void> {
     const fragments = value.coded!.fragments.map((one) => (one.node === node ? { node: NOBODY, making: 0 } : one));
-    await this.#manager.catalogue.commit([
-      { key, version, value: { ...value, coded: { ...value.coded!, fragments } } },
-    ]);
+    await this.#manager.schema.commit([{ key, version, value: { ...value, coded: { ...value.coded!, fragments } } }]);
   }
 
   /** A replica that was whole and is not comes from an old copy of its disk, or has lost what it had synced. */
@@ -104,16 +102,16 @@ export class NodeReports {
     if (there.length >= REPLICAS)
       return there.filter((node) => this.#manager.live.hasReported(node, extent, length)).length < REPLICAS;
     if ((await this.#sealThere(record, place, sealed)) !== true) return false;
-    await this.#manager.catalogue.commit([
+    await this.#manager.schema.commit([
       { key, version, value: { ...value, replicas: [...value.replicas, place.node] } },
     ]);
     return true;
   }
 
-  /** A node does not have a replica any more. An open extent is sealed by `Upkeep`. */
+  /** A node does not have a replica any more. An open extent is sealed by `RepairLoop`. */
   async #lost({ key, version, value }: Versioned<ExtentRecord>, node: number): Promise<void> {
     if (value.sealed === undefined) return;
-    await this.#manager.catalogue.commit([
+    await this.#manager.schema.commit([
       { key, version, value: { ...value, replicas: value.replicas.filter((one) => one !== node) } },
     ]);
   }

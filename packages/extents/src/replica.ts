@@ -100,11 +100,11 @@ export class Replica {
     return new Replica(file, state, 0);
   }
 
-  /** The replica in a file of an earlier life; this is the node's life `life`. Undefined if the file is none. */
-  static async recover(file: ExtentFile, life: number): Promise<Replica | undefined> {
+  /** The replica in a file of an earlier start of the node; `bootCount` counts its starts. Undefined if the file is none. */
+  static async recover(file: ExtentFile, bootCount: number): Promise<Replica | undefined> {
     const state = await DurableValue.load<ReplicaState>(file);
     if (state.value === undefined) return undefined;
-    const replica = new Replica(file, state, life - (state.value.life ?? life - 1));
+    const replica = new Replica(file, state, bootCount - (state.value.life ?? bootCount - 1));
     await replica.#recover();
     return replica;
   }

@@ -4,14 +4,19 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
+import type { ManagerState } from './manager-state.js';
 import type { NodePlace } from './messages.js';
 import type { ReplicaLength } from './replica.js';
-import type { StreamManager } from './stream-manager.js';
 
 /** What the replicas said when an extent was to be sealed. */
 export interface FencedReplica extends ReplicaLength {
   /** Which one. */
   readonly node: number;
+}
+
+/** A manager and its rule of sealing. */
+export interface SealingManager extends ManagerState {
+  chooseLength(replicas: readonly FencedReplica[], acked: number): number | undefined;
 }
 
 /**
@@ -28,14 +33,14 @@ export function sealedLength(replicas: readonly FencedReplica[], acked: number):
 }
 
 /** Seals an extent, unless it is; one call for an extent at a time. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
-export async function sealExtent(manager: StreamManager, extent: number, acked: number): Promise<void> {
-  const { parts, catalogue, live, counters } = manager;
+export async function sealExtent(manager: SealingManager, extent: number, acked: number): Promise<void> {
+  const { parts, schema, live, counters } = manager;
   const { nodes, timing } = parts;
   for (;;) {
-    const { key, version, value } = await catalogue.extent(extent);
+    const { key, version, value } = await schema.extent(extent);
     if (value.sealed !== undefined) return;
     const epoch = value.epoch + 1;
-    if (!(await catalogue.commit([{ key, version, value: { ...value, epoch } }]))) continue;
+    if (!(await schema.commit([{ key, version, value: { ...value, epoch } }]))) continue;
     const places = live.places(value.replicas);
     const fence = async (place: NodePlace): Promise<FencedReplica | undefined> => {
       const answer = await nodes.call(place, 'fence', { extent, epoch }, timing.callMs).catch(() => undefined);
@@ -45,10 +50,10 @@ export async function sealExtent(manager: StreamManager, extent: number, acked: 
     const sealed = manager.chooseLength(fenced, acked);
     if (sealed === undefined) throw new RpcError('UNREACHABLE', `no replica of extent ${extent} answers`);
     const whole = fenced.filter(({ length }) => length >= sealed).map(({ node }) => node);
-    const fencedRecord = await catalogue.extent(extent);
+    const fencedRecord = await schema.extent(extent);
     if (fencedRecord.value.epoch !== epoch || fencedRecord.value.sealed !== undefined) continue;
     const decided = { epoch, sealed, replicas: whole };
-    if (!(await catalogue.commit([{ key, version: fencedRecord.version, value: decided }]))) continue;
+    if (!(await schema.commit([{ key, version: fencedRecord.version, value: decided }]))) continue;
     counters.seals++;
     const seal = { extent, epoch, length: sealed };
     // Who does not hear it now is told after its next report.

@@ -1,86 +1,38 @@
 /**
  * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and has them sealed (`sealing.ts`).
- * `NodeReports` takes in what nodes say that they have, `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
+ * `NodeReports` takes in what nodes say that they have, `RepairLoop` restores redundancy. All changes are transactions over the versions that they were decided on.
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { Clock, RandomSource } from 'rocev2/internal/core';
+import { statusOf } from './cluster-status.js';
+import { codedPlace } from './coding/coded-place.js';
+import { LiveNodes } from './live-nodes.js';
+import type { ManagerParts } from './manager-state.js';
+import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
 import {
-  Catalogue,
   type ExtentRecord,
   extentKey,
+  MetadataSchema,
   ownerPlace,
   REPLICAS,
   type ServedPlace,
   servedAt,
-} from './catalogue.js';
-import { statusOf } from './cluster-status.js';
-import { codedPlace } from './coding/coded-place.js';
-import type { CodeName } from './coding/erasure-code.js';
-import { LiveNodes } from './live-nodes.js';
-import type {
-  ClusterStatus,
-  ExtentPlace,
-  ManagerCounters,
-  ManagerMethods,
-  ManagerPlace,
-  NodePlace,
-  Nodes,
-} from './messages.js';
-import type { Metadata } from './metadata.js';
+} from './metadata-schema.js';
 import { NodeReports } from './node-reports.js';
-import { type FencedReplica, sealExtent, sealedLength } from './sealing.js';
+import { type FencedReplica, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until somebody begins to seal it. */
 const OPEN_EPOCH = 1;
 /** Extents that one transaction takes into a stream; etcd does 128 operations in one, unless it is told otherwise. */
-const ADOPT_MAX = 100;
-
-/** What a manager is made of. */
-export interface ManagerParts {
-  /** What outlives the manager. */
-  readonly metadata: Metadata;
-  /** The way to nodes. */
-  readonly nodes: Nodes;
-  /** Measures all times. */
-  readonly clock: Clock;
-  /** Spreads extents over nodes that are as good. */
-  readonly random: RandomSource;
-  /** Times. */
-  readonly timing: ManagerTiming;
-  /** Bytes at which owners begin another extent: what a node must have room for. */
-  readonly extentBytes: number;
-  /** What sealed extents are coded with. Missing: they stay in replicas. */
-  readonly code?: CodeName | undefined;
-  /** Rejects if another manager may have led when it was called. */
-  confirmLead(): Promise<void>;
-  /** All managers that are there, for people. */
-  managers(): Promise<readonly ManagerPlace[]>;
-}
-
-/** Times of a manager, milliseconds. */
-export interface ManagerTiming {
-  /** How long it waits for a node. */
-  readonly callMs: number;
-  /** How long it waits for a copy of a whole extent. */
-  readonly copyMs: number;
-  /** A node that has not reported for so long is down. */
-  readonly downMs: number;
-  /** A node that has not reported for so long, and that no record names, is forgotten. */
-  readonly forgetMs: number;
-  /** Between two looks at all extents. */
-  readonly upkeepMs: number;
-  /** How long an extent stays in replicas after it was sealed. */
-  readonly codeAfterMs: number;
-}
+const LINKED_EXTENTS_MAX = 100;
 
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
 };
 
 /** A manager at work. */
-export class StreamManager {
+export class StreamManager implements SealingManager {
   /** Since it began. */
   readonly counters: ManagerCounters = {
     seals: 0,
@@ -93,7 +45,7 @@ export class StreamManager {
   /** What it was made of. */
   readonly parts: ManagerParts;
   /** What it knows for ever. */
-  readonly catalogue: Catalogue;
+  readonly schema: MetadataSchema;
   /** What it knows of nodes now. */
   readonly live: LiveNodes;
   /** Extents under way at this manager, whose replicas are not to be deleted. */
@@ -110,10 +62,10 @@ export class StreamManager {
 
   constructor(parts: ManagerParts) {
     this.parts = parts;
-    this.catalogue = new Catalogue(parts.metadata);
+    this.schema = new MetadataSchema(parts.metadata);
     this.live = new LiveNodes(parts.clock, parts.random, parts.timing.downMs);
     this.#handlers = {
-      introduce: async () => ({ node: await this.catalogue.newNode(), cluster: this.#cluster }),
+      introduce: async () => ({ node: await this.schema.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
       report: (request) => this.#reports.take(request),
       createStream: ({ stream }) => this.#createStream(stream),
@@ -122,13 +74,13 @@ export class StreamManager {
       renew: (request) => this.#renew(request),
       release: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#release(request)),
       advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
-      adopt: (request) => this.#adopt(request),
+      adopt: (request) => this.#linkExtents(request),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
       owner: ({ stream }) => this.#ownerPlace(stream),
       locate: ({ stream }) => this.#locate(stream),
-      cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#cut(stream)),
-      locateExtent: async ({ extent }) => this.#place(extent, (await this.catalogue.extent(extent)).value),
+      cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#sealTail(stream)),
+      locateExtent: async ({ extent }) => this.#place(extent, (await this.schema.extent(extent)).value),
       status: () => this.#status(),
     };
   }
@@ -136,10 +88,10 @@ export class StreamManager {
   /** Learns which cluster this is, and which nodes there are. Before that it answers nothing. */
   async start(): Promise<void> {
     const { random } = this.parts;
-    this.#cluster = await this.catalogue.cluster(() =>
+    this.#cluster = await this.schema.cluster(() =>
       Array.from({ length: 4 }, () => random.u32().toString(16).padStart(8, '0')).join(''),
     );
-    for (const { node, value } of await this.catalogue.nodes()) this.live.add({ node, ...value });
+    for (const { node, value } of await this.schema.nodes()) this.live.add({ node, ...value });
   }
 
   /** Answers a request. Rejects with an `RpcError`. */
@@ -164,7 +116,7 @@ export class StreamManager {
         'CONFLICT',
         `the disk of node ${node} belongs to cluster ${cluster}, and this is ${this.#cluster}; name the manager of its cluster, or an empty folder`,
       );
-    const known = await this.catalogue.node(node);
+    const known = await this.schema.node(node);
     if (known !== undefined && lives < known.value.lives) {
       this.counters.refusedDisks++;
       throw new RpcError(
@@ -173,7 +125,7 @@ export class StreamManager {
       );
     }
     const value = { address, domain, lives };
-    if (!(await this.catalogue.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
+    if (!(await this.schema.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
       throw new RpcError('BUSY', `another node ${node} is joining`);
     this.live.add({ node, address, domain });
     return {};
@@ -185,14 +137,14 @@ export class StreamManager {
         'INVALID',
         `'${stream}' is no name of a stream: letters, digits, '.', '_' and '-', 128 at most`,
       );
-    await this.catalogue.commit([{ key: `stream/${stream}`, version: 0, value: { epoch: 0, extents: [] } }]);
+    await this.schema.commit([{ key: `stream/${stream}`, version: 0, value: { epoch: 0, extents: [] } }]);
     return {};
   }
 
   async #deleteStream(stream: string): Promise<object> {
-    const { key, version } = await this.catalogue.stream(stream);
+    const { key, version } = await this.schema.stream(stream);
     if (await this.#owner(stream)) throw new RpcError('BUSY', `the stream '${stream}' has an owner`);
-    if (!(await this.catalogue.commit([{ key, version }])))
+    if (!(await this.schema.commit([{ key, version }])))
       throw new RpcError('BUSY', `the stream '${stream}' is changing`);
     return {};
   }
@@ -207,7 +159,7 @@ export class StreamManager {
     leaseMs,
     takeOver,
   }: ManagerMethods['openStream'][0]): Promise<ManagerMethods['openStream'][1]> {
-    const record = await this.catalogue.stream(stream);
+    const record = await this.schema.stream(stream);
     const last = await this.#owner(stream);
     if (last !== undefined && last.value !== owner && !takeOver)
       throw new RpcError('BUSY', `the stream '${stream}' belongs to ${last.value}`);
@@ -231,7 +183,7 @@ export class StreamManager {
 
   /** The record of a stream for its owner. Throws FENCED for anybody else. */
   async #owned(stream: string, epoch: number) {
-    const record = await this.catalogue.stream(stream);
+    const record = await this.schema.stream(stream);
     if (record.value.epoch !== epoch)
       throw new RpcError('FENCED', `the stream '${stream}' is in epoch ${record.value.epoch}, and not in ${epoch}`);
     return record;
@@ -249,12 +201,12 @@ export class StreamManager {
 
   async #noteServed(stream: string, served: ServedPlace): Promise<void> {
     const { key, version, value } = await this.#owned(stream, served.epoch);
-    await this.catalogue.commit([{ key, version, value: { ...value, served } }]); // If another change came first, the next renewal says it again.
+    await this.schema.commit([{ key, version, value: { ...value, served } }]); // If another change came first, the next renewal says it again.
   }
 
   /** Nobody has a stream whose lease has ended, whatever its record says. */
   async #ownerPlace(stream: string): Promise<ManagerMethods['owner'][1]> {
-    const { value } = await this.catalogue.stream(stream);
+    const { value } = await this.schema.stream(stream);
     const owner = await this.#owner(stream);
     return owner === undefined ? {} : ownerPlace(owner.value, value);
   }
@@ -276,7 +228,7 @@ export class StreamManager {
     const last = before.value.extents.at(-1);
     const avoided = new Set(suspects);
     if (last !== undefined) {
-      const { value } = await this.catalogue.extent(last);
+      const { value } = await this.schema.extent(last);
       // The answer to the same request was lost.
       const isFenced = value.epoch !== OPEN_EPOCH; // Whoever got its new epoch now would append behind the back of who seals it.
       const isOpen = value.sealed === undefined && !isFenced;
@@ -290,7 +242,7 @@ export class StreamManager {
   /** Puts a new extent at the end of a stream, on nodes that have made their replicas. */
   async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
     const { nodes, timing, extentBytes } = this.parts;
-    const extent = await this.catalogue.newExtent();
+    const extent = await this.schema.newExtent();
     this.busy.add(extent);
     try {
       const replicas: NodePlace[] = [];
@@ -312,7 +264,7 @@ export class StreamManager {
       const value: ExtentRecord = { epoch: OPEN_EPOCH, replicas: replicas.map(({ node }) => node) };
       const record = await this.#owned(stream, epoch);
       const extents = [...record.value.extents, extent];
-      const isThere = await this.catalogue.commit([
+      const isThere = await this.schema.commit([
         { key: record.key, version: record.version, value: { ...record.value, extents } },
         { key: extentKey(extent), version: 0, value },
       ]);
@@ -334,24 +286,24 @@ export class StreamManager {
   }
 
   async #locate(stream: string): Promise<ManagerMethods['locate'][1]> {
-    const { extents } = (await this.catalogue.stream(stream)).value;
-    const others = (await this.catalogue.streams()).filter((other) => other.stream !== stream);
+    const { extents } = (await this.schema.stream(stream)).value;
+    const others = (await this.schema.streams()).filter((other) => other.stream !== stream);
     const elsewhere = new Set(others.flatMap(({ value }) => value.extents));
     return { extents: await this.#places(extents), shared: extents.filter((extent) => elsewhere.has(extent)) };
   }
 
-  async #cut(stream: string): Promise<ManagerMethods['cut'][1]> {
-    const { extents } = (await this.catalogue.stream(stream)).value;
+  async #sealTail(stream: string): Promise<ManagerMethods['cut'][1]> {
+    const { extents } = (await this.schema.stream(stream)).value;
     const last = extents.at(-1);
     if (last !== undefined) await this.seal(last, 0);
     return { extents: await this.#places(extents) };
   }
 
   /** Each transaction takes some of them, the last ones first: a store bounds how much one may do. */
-  async #adopt({ stream, epoch, extents }: ManagerMethods['adopt'][0]): Promise<object> {
+  async #linkExtents({ stream, epoch, extents }: ManagerMethods['adopt'][0]): Promise<object> {
     const unique = [...new Set(extents)];
     do {
-      const some = unique.splice(-ADOPT_MAX);
+      const some = unique.splice(-LINKED_EXTENTS_MAX);
       const before = (old: readonly number[]) => [...some.filter((extent) => !old.includes(extent)), ...old];
       await this.#changeExtents(stream, epoch, before, some);
     } while (unique.length > 0);
@@ -366,15 +318,15 @@ export class StreamManager {
   ): Promise<object> {
     for (;;) {
       const record = await this.#owned(stream, epoch);
-      const existing = await Promise.all(mustExist.map((extent) => this.catalogue.extent(extent)));
+      const existing = await Promise.all(mustExist.map((extent) => this.schema.extent(extent)));
       const value = { ...record.value, extents: change(record.value.extents) };
       const changes = [{ key: record.key, version: record.version, value }, ...existing];
-      if (await this.catalogue.commit(changes)) return {};
+      if (await this.schema.commit(changes)) return {};
     }
   }
 
   async #places(extents: readonly number[]): Promise<ExtentPlace[]> {
-    const records = await Promise.all(extents.map((extent) => this.catalogue.extent(extent)));
+    const records = await Promise.all(extents.map((extent) => this.schema.extent(extent)));
     return records.map(({ value }, k) => this.#place(extents[k], value));
   }
 

@@ -16,10 +16,10 @@ import { LEADER_KEY, type LeaderMetadata } from '../src/leader-metadata.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
 import type { Manager, ManagerMethods, NodePlace, Nodes } from '../src/messages.js';
 import type { Metadata } from '../src/metadata.js';
+import { RepairLoop } from '../src/repair-loop.js';
 import type { ReplicaLength } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
 import { StreamWriter } from '../src/stream-writer.js';
-import { Upkeep } from '../src/upkeep.js';
 import { SharedStore } from './shared-store.js';
 import { SimDisk } from './sim-disk.js';
 
@@ -41,7 +41,7 @@ export const TIMING = {
   scrubMs: 60,
   downMs: 150,
   forgetMs: 60_000,
-  upkeepMs: 50,
+  repairMs: 50,
   hedgeMs: 4,
   retryMs: 15,
   searchMs: 10,
@@ -211,7 +211,7 @@ export class Cluster {
   readonly #journalBytes: number | undefined;
   readonly #searchMs: number;
   readonly #managerTiming: typeof TIMING;
-  #upkeep: Upkeep | undefined;
+  #upkeep: RepairLoop | undefined;
   #managerLife = 0;
   #lastNode = 0;
   #readers = 0;
@@ -271,7 +271,7 @@ export class Cluster {
     await manager.start();
     if (life !== this.#managerLife) return;
     this.manager = manager;
-    this.#upkeep = new Upkeep(manager);
+    this.#upkeep = new RepairLoop(manager);
     this.#upkeep.start();
   }
 
@@ -317,7 +317,7 @@ export class Cluster {
       confirmLead: () => (this.believesItLeads ? Promise.resolve() : metadata.confirm()),
       managers: () => candidate.managers(),
     });
-    const upkeep = new Upkeep(manager);
+    const upkeep = new RepairLoop(manager);
     this.terms++;
     return {
       start: async () => {

@@ -2,10 +2,10 @@
 
 import { describe, expect, it, vi } from 'vitest';
 import { until } from '../../../test/support/virtual-time.js';
-import type { ExtentRecord } from '../src/catalogue.js';
 import type { CodeName } from '../src/coding/erasure-code.js';
 import { FragmentStore } from '../src/coding/fragment-store.js';
 import type { ExtentPlace } from '../src/messages.js';
+import type { ExtentRecord } from '../src/metadata-schema.js';
 import { dataIn } from '../src/record.js';
 import { Cluster, type Machine } from './cluster.js';
 

@@ -1,8 +1,8 @@
 /** What happens to a cluster in a run: to its disks, its power, its network and its managers. Afterwards everything can heal. */
 
 import { type RandomSource, randomInt, randomUnit } from '../../../src/core/random.js';
-import type { ExtentRecord } from '../src/catalogue.js';
 import { erasureCode } from '../src/coding/erasure-code.js';
+import type { ExtentRecord } from '../src/metadata-schema.js';
 import type { Cluster, Machine, ManagerProcess } from './cluster.js';
 import type { SimDisk } from './sim-disk.js';
 

@@ -5,11 +5,11 @@ import { SeededRandom } from '../../../src/core/random.js';
 import { until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
-import { CodingUpkeep } from '../src/coding/coding-upkeep.js';
+import { CodingRepair } from '../src/coding/coding-repair.js';
 import type { CodeName } from '../src/coding/erasure-code.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
+import { RepairLoop } from '../src/repair-loop.js';
 import { StreamManager } from '../src/stream-manager.js';
-import { Upkeep } from '../src/upkeep.js';
 import { Cluster, EXTENT_BYTES, TIMING } from './cluster.js';
 import { runSeed } from './run-seed.js';
 
@@ -17,7 +17,7 @@ const ROUNDS = 30;
 const NODES_A_ROUND = 100;
 const FORGET_MS = 400;
 /** Longer than a node is remembered, and a look of the manager more. */
-const LONG_MS = FORGET_MS + 4 * TIMING.upkeepMs;
+const LONG_MS = FORGET_MS + 4 * TIMING.repairMs;
 
 async function managerAlone(code?: CodeName) {
   const events = new EventQueue();
@@ -45,7 +45,7 @@ const names = (cluster: Cluster) =>
 describe('a manager forgets', () => {
   it('nodes that come with empty folders and go, in its memory and in its metadata', async () => {
     const { manager, metadata, sleep } = await managerAlone();
-    const upkeep = new Upkeep(manager);
+    const upkeep = new RepairLoop(manager);
     for (let round = 0; round < ROUNDS; round++) {
       for (let k = 0; k < NODES_A_ROUND; k++) {
         const { node, cluster } = await manager.handle('introduce', {});
@@ -63,7 +63,7 @@ describe('a manager forgets', () => {
 
   it('when extents were sealed that are deleted before they are coded', async () => {
     const { manager } = await managerAlone('rs-6-3');
-    const coding = new CodingUpkeep(manager);
+    const coding = new CodingRepair(manager);
     const records = Array.from({ length: 100 }, (_, k) => ({
       ...{ extent: k + 1, key: '', version: 1 },
       value: { epoch: 2, sealed: 1 << 20, replicas: [] },

@@ -1,9 +1,9 @@
 /** What holds for the extents of a simulated cluster, in replicas or coded, once everything is well. */
 
 import { type RandomSource, randomInt } from '../../../src/core/random.js';
-import { type ExtentRecord, REPLICAS } from '../src/catalogue.js';
 import { type CodeName, erasureCode } from '../src/coding/erasure-code.js';
 import { fragmentBytes, fragmentKey } from '../src/coding/layout.js';
+import { type ExtentRecord, REPLICAS } from '../src/metadata-schema.js';
 import type { Cluster } from './cluster.js';
 
 /** Names of the files that a node has of an extent. */

@@ -4,9 +4,9 @@
 
 import { type RandomSource, randomInt, randomUnit } from '../../../src/core/random.js';
 import { settle } from '../../../test/support/virtual-time.js';
-import type { ExtentRecord } from '../src/catalogue.js';
 import type { ExtentReader } from '../src/extent-reader.js';
 import type { ExtentPlace } from '../src/messages.js';
+import type { ExtentRecord } from '../src/metadata-schema.js';
 import { dataIn } from '../src/record.js';
 import type { Location, StreamWriter } from '../src/stream-writer.js';
 import { Cluster, type ClusterOptions } from './cluster.js';

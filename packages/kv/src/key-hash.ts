@@ -1,7 +1,7 @@
 /** Where a key belongs. MurmurHash3 (32 bits, by Austin Appleby, public domain): quick on short keys; the seed is the store's own. */
 
 /** Place of a key in a table. */
-export interface KeyPlace {
+export interface KeyPosition {
   /** The first of the two buckets that may hold the key. */
   readonly bucket: number;
   /** 1 to 65,535: tells most other keys of these buckets from it. */
@@ -9,7 +9,7 @@ export interface KeyPlace {
 }
 
 /** The place of a key among so many buckets. */
-export function placeOf(key: Uint8Array, buckets: number, seed: number): KeyPlace {
+export function keyPositionOf(key: Uint8Array, buckets: number, seed: number): KeyPosition {
   const hash = murmur3(key, seed);
   const other = murmur3(key, ~seed);
   return { bucket: Math.floor((hash / 2 ** 32) * buckets), fingerprint: (other % 0xffff) + 1 };

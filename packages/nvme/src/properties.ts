@@ -17,7 +17,6 @@ const CC_ENTRY_SIZES = 0xff << 16;
 /** IOSQES 2^6, IOCQES 2^4 bytes. */
 const ENTRY_SIZES_OF_FABRICS = 0x46 << 16;
 const CSTS_READY = 1;
-const CSTS_FATAL = 2;
 const CSTS_SHUTDOWN_DONE = 2 << 2;
 
 /** The registers of one controller. */
@@ -42,11 +41,6 @@ export class Properties {
   /** The host has enabled it. */
   get isReady(): boolean {
     return (this.#status & CSTS_READY) !== 0;
-  }
-
-  /** The controller has failed for good. */
-  setFatal(): void {
-    this.#status |= CSTS_FATAL;
   }
 
   /** Value of a property of 4 or 8 bytes. Throws the status for one that there is not, or of another size. */

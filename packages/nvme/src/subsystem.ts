@@ -2,11 +2,11 @@
 
 import { RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
-import { NAMESPACE_CHANGED } from './async-events.js';
+import { type AsyncEvents, NAMESPACE_CHANGED } from './async-events.js';
 import type { HostSecrets } from './auth/target-authentication.js';
-import type { NvmeController } from './controller.js';
 import { Namespace, type NamespaceInit } from './namespace.js';
 import { NQN_BYTES_MAX } from './opcodes.js';
+import type { ReservationNotice } from './reservations.js';
 
 /** What a subsystem is made of. */
 export interface SubsystemInit {
@@ -22,6 +22,14 @@ export interface SubsystemInit {
   readonly secrets?: ReadonlyMap<string, HostSecrets>;
 }
 
+/** A controller, as far as its subsystem is concerned. */
+export interface SubsystemController {
+  readonly hostId: string;
+  readonly events: AsyncEvents;
+  readonly changedNamespaces: Set<number>;
+  tellOfReservation(nsid: number, notice: ReservationNotice): void;
+}
+
 /** A subsystem, with the controllers that hosts have of it. */
 export class Subsystem {
   /** As in {@link SubsystemInit}. */
@@ -31,7 +39,7 @@ export class Subsystem {
   /** Discovery subsystems have no namespaces. */
   readonly kind: 'io' | 'discovery';
   /** One for each host that has connected. */
-  readonly controllers = new Set<NvmeController>();
+  readonly controllers = new Set<SubsystemController>();
   readonly #namespaces = new Map<number, Namespace>();
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #secrets: ReadonlyMap<string, HostSecrets> | undefined;

@@ -26,7 +26,7 @@ import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 const CONNECT_LIMIT_NS = 10 * NS_PER_S;
 /** Completions carry this where the host does without flow control of the submission queue. */
 const NO_SQ_HEAD = 0xffff;
-const NO_PLACE: DataPlace = { kind: 'none', length: 0 };
+const NO_DATA: DataPlace = { kind: 'none', length: 0 };
 
 /** What a queue needs of its target. */
 export interface QueueContext extends AdminContext {
@@ -156,7 +156,7 @@ export class TargetQueue {
     const entries = this.#connected?.request.entries ?? 1;
     this.#sqHead = (this.#sqHead + 1) % entries;
     const sqHead = this.#connected?.request.noSqFlow === true ? NO_SQ_HEAD : this.#sqHead;
-    const place = data?.place ?? NO_PLACE;
+    const place = data?.place ?? NO_DATA;
     await this.#connection.reply({ place, completion: { id, status, result, sqHead }, data: data?.answer });
   }
 

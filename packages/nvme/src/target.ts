@@ -108,12 +108,10 @@ export class NvmeTarget {
     return counts;
   }
 
-  /** How the port with this ID, from 1 on, reaches the namespaces; at first it is optimized. */
-  anaState(portId: number): AnaState {
-    return this.#anaPort(portId).state;
-  }
-
-  /** Changes that; hosts that came through the port are told. */
+  /**
+   * Changes how the port with this ID, from 1 on, reaches the namespaces; at first it is optimized. Hosts that came through
+   * the port are notified.
+   */
   setAnaState(portId: number, state: AnaState): void {
     const port = this.#anaPort(portId);
     if (!port.become(state)) return;

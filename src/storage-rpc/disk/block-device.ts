@@ -7,7 +7,7 @@
  */
 
 import type { DiskIdentity } from './disk-identity.js';
-import type { LeaseStore } from './lease-record.js';
+import type { LeaseStore } from './lease-store.js';
 
 /** Errors of disks, with their numbers in the NBD protocol. */
 export const BLOCK_ERRNOS = {
@@ -102,7 +102,7 @@ export interface BlockDevice extends AsyncDisposable {
    * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object
    * vouches for it.
    */
-  readonly storeId?: bigint;
+  readonly writeVerifier?: bigint;
   /** Where it keeps who may write to it. Absent: a server that is started anew does not know. @internal */
   readonly leaseStore?: LeaseStore;
   /** Whether everything that would change it fails with EPERM. Absent: no. */

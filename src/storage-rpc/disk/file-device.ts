@@ -24,10 +24,11 @@ import {
 import { type BlockRange, CheckedBlocks, regionsOf } from './checked-blocks.js';
 import { REGION_BLOCKS } from './checksum-format.js';
 import type { DiskIdentity } from './disk-identity.js';
-import { punchHole, systemLife } from './file-calls.js';
+import { punchHole, systemLife as systemBootId } from './file-calls.js';
 import { forStrides } from './file-io.js';
 import { GroupCommit } from './group-commit.js';
-import { LeaseCopies, type LeaseStore } from './lease-record.js';
+import { LeaseCopies } from './lease-record.js';
+import type { LeaseStore } from './lease-store.js';
 import { type OpenedFiles, type OpenFilesOptions, openFiles } from './open-files.js';
 import { RangeLock } from './range-lock.js';
 import { RegionMap } from './region-map.js';
@@ -48,7 +49,7 @@ export class FileDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
   /** What was written and not synced is gone when the system starts anew, not before. */
-  readonly storeId: bigint;
+  readonly writeVerifier: bigint;
   readonly identity: DiskIdentity;
   /** Whether all its space is reserved, and kept. */
   readonly thick: boolean;
@@ -70,13 +71,13 @@ export class FileDevice implements BlockDevice {
   private constructor(
     { data, sums, header, leases }: OpenedFiles & { readonly leases: LeaseCopies },
     states: (sync: () => Promise<void>) => RegionMap,
-    storeId: bigint,
+    writeVerifier: bigint,
     { path, tableMemoryBytes = TABLE_MEMORY_BYTES, onNotice }: FileDeviceOptions,
   ) {
     this.sizeBytes = header.sizeBytes;
     this.identity = { uuid: header.uuid, generation: header.generation, name: header.name };
     this.thick = header.thick;
-    this.storeId = storeId;
+    this.writeVerifier = writeVerifier;
     this.#data = data;
     this.#sums = sums;
     this.leaseStore = {
@@ -116,13 +117,13 @@ export class FileDevice implements BlockDevice {
    * ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
    */
   static async open(options: FileDeviceOptions): Promise<FileDevice> {
-    const storeId = await systemLife();
+    const writeVerifier = await systemBootId();
     const files = await openFiles(options);
     const { data, sums, header } = files;
     try {
       const load = await RegionMap.load(sums, header.sizeBytes / CHECKED_BLOCK_BYTES);
       const leases = await LeaseCopies.load(sums);
-      const device = new FileDevice({ ...files, leases }, load, storeId, options);
+      const device = new FileDevice({ ...files, leases }, load, writeVerifier, options);
       device.#recovery.start();
       return device;
     } catch (error) {

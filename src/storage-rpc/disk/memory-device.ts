@@ -12,7 +12,7 @@ export class MemoryDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
   /** What is in memory is gone with it. */
-  readonly storeId = randomBytes(8).readBigUInt64LE();
+  readonly writeVerifier = randomBytes(8).readBigUInt64LE();
   /** Another one for each disk in memory: one that is made anew is not the one that was lost. */
   readonly identity: DiskIdentity = newIdentity('memory');
   /** By `offset / PIECE_BYTES`; absent where all is zeros. */

@@ -6,7 +6,7 @@ import { opLatency } from '../../verbs/estats/op-latency.js';
 import { RecentLatency } from '../../verbs/estats/recent-latency.js';
 import type { BlockDevice, NotOwnerError, WriteOptions, WriteZeroesOptions } from './block-device.js';
 import type { DiskIdentity } from './disk-identity.js';
-import type { LeaseStore } from './lease-record.js';
+import type { LeaseStore } from './lease-store.js';
 
 class OpCounter {
   requests = 0;
@@ -56,7 +56,7 @@ export class WatchedDisk implements BlockDevice {
   /** Present where the disk has it. */
   readonly readChecked?: NonNullable<BlockDevice['readChecked']>;
   readonly readOnly: boolean;
-  readonly storeId?: bigint;
+  readonly writeVerifier?: bigint;
   readonly leaseStore?: LeaseStore;
   readonly #disk: BlockDevice;
   readonly #counters: Counters;
@@ -66,7 +66,7 @@ export class WatchedDisk implements BlockDevice {
     this.#disk = disk;
     this.blockBytes = disk.blockBytes;
     if (disk.view !== undefined) this.view = () => new WatchedDisk(disk.view!(), nowNs, this.#counters);
-    if (disk.storeId !== undefined) this.storeId = disk.storeId;
+    if (disk.writeVerifier !== undefined) this.writeVerifier = disk.writeVerifier;
     if (disk.leaseStore !== undefined) this.leaseStore = disk.leaseStore;
     this.readOnly = disk.readOnly === true;
     if (disk.readChecked !== undefined) {

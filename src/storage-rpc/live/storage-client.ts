@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import process from 'node:process';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
+import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
@@ -14,10 +15,9 @@ import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { SecureOptions } from '../../verbs/security.js';
 import { uuidBytes } from '../disk/disk-identity.js';
-import { type DiskKeeper, HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
+import { type DiskReconnector, HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { HostEvent } from '../session/host-event.js';
-import type { PathState } from '../session/host-path.js';
-import type { SkClientChannel, TransportName } from '../sk/channel.js';
+import type { SkClientChannel } from '../sk/channel.js';
 import type { DiskAccess } from '../sk/disk-lease.js';
 import { OwnMemory } from '../sk/own-memory.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
@@ -26,8 +26,8 @@ import { RemoteDisk } from '../sk/remote-disk.js';
 import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
+import { type FindServer, type ServerAddress, ServerResolver } from './server-resolver.js';
 import { dialStream, securityOf } from './socket-security.js';
-import { type FindServer, type ServerPlace, Whereabouts } from './whereabouts.js';
 
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
@@ -59,7 +59,7 @@ export interface StorageClientOptions extends FlowOptions {
   readonly sessions?: number;
   /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
-  /** When to return to RDMA after a failure; see HostPath. */
+  /** When to return to RDMA after a failure; see RdmaFallback. */
   readonly path?: HostConnectionsOptions['path'];
   /** Requests fail after this long without a connection to the server, until there is one; default: they wait for ever. */
   readonly giveUpNs?: number;
@@ -101,7 +101,7 @@ export interface StorageClientReport {
   /** State of the path to the server. */
   readonly state: PathState;
   /** Sessions by transport. */
-  readonly sessions: Readonly<Record<TransportName, number>>;
+  readonly sessions: Readonly<Record<HostTransport, number>>;
   /** How often RDMA failed and sessions moved to TCP. */
   readonly failovers: number;
   /** Sessions moved to another transport without a failure. */
@@ -137,22 +137,22 @@ export class StorageClient implements AsyncDisposable {
   /** The disk; its requests use the sessions in turn. */
   readonly disk: RemoteDisk;
   readonly #connections: HostConnections;
-  readonly #keepers: readonly DiskKeeper[];
+  readonly #reconnectors: readonly DiskReconnector[];
   readonly #device: RdmaDevice | undefined;
   readonly #own: OwnMemory;
 
   private constructor(
     connections: HostConnections,
-    keepers: readonly DiskKeeper[],
+    reconnectors: readonly DiskReconnector[],
     device: RdmaDevice | undefined,
     own: OwnMemory,
   ) {
     this.#connections = connections;
     this.#device = device;
     this.#own = own;
-    this.#keepers = keepers;
+    this.#reconnectors = reconnectors;
     let turn = 0;
-    const sessions = keepers.map(({ session }) => session);
+    const sessions = reconnectors.map(({ session }) => session);
     this.disk = new RemoteDisk(
       {
         submit: (io) => sessions[turn++ % sessions.length].submit(io),
@@ -160,7 +160,7 @@ export class StorageClient implements AsyncDisposable {
           return sessions[turn % sessions.length].transport;
         },
         durability: connections.durability,
-        hurry: () => connections.hurry(),
+        shortenDeadline: () => connections.shortenDeadline(),
         get diskBytes() {
           return Math.max(...sessions.map((session) => session.diskBytes));
         },
@@ -197,17 +197,17 @@ export class StorageClient implements AsyncDisposable {
     if (uuid !== undefined) uuidBytes(uuid);
     const security = securityOf(device, secure);
     const own = new OwnMemory();
-    const whereabouts = new Whereabouts(options.host, options.port, sessions);
+    const resolver = new ServerResolver(options.host, options.port, sessions);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
       dial: {
-        ...(device !== undefined && { rdma: () => dialRdma(device, whereabouts.place, options, { own, security }) }),
-        ...(tcp && { tcp: () => dialTcp(whereabouts.place, security) }),
+        ...(device !== undefined && { rdma: () => dialRdma(device, resolver.server, options, { own, security }) }),
+        ...(tcp && { tcp: () => dialTcp(resolver.server, security) }),
       },
-      locate: () => whereabouts.locate(),
+      locate: () => resolver.locate(),
       session: {
-        follows: whereabouts.canMove,
+        follows: resolver.canMove,
         ...(typeof disk === 'number' && { disk }),
         ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
       },
@@ -216,14 +216,14 @@ export class StorageClient implements AsyncDisposable {
       ...(path !== undefined && { path }),
       ...(giveUpNs !== undefined && { giveUpNs }),
       ...(uuid !== undefined && { uuid: uuid.toLowerCase() }),
-      onReach: (error) => whereabouts.onReach(error),
+      onReach: (error) => resolver.onReach(error),
       ...(onNotice !== undefined && { onNotice }),
       ...(onEvent !== undefined && { onEvent: (event: HostEvent) => queueMicrotask(() => onEvent(event)) }),
     });
     try {
-      const keepers: DiskKeeper[] = [];
-      for (let i = 0; i < sessions; i++) keepers.push(await openSomewhere(connections, whereabouts.attempts));
-      return new StorageClient(connections, keepers, device, own);
+      const reconnectors: DiskReconnector[] = [];
+      for (let i = 0; i < sessions; i++) reconnectors.push(await openSomewhere(connections, resolver.attempts));
+      return new StorageClient(connections, reconnectors, device, own);
     } catch (error) {
       await connections.close();
       throw error;
@@ -234,7 +234,7 @@ export class StorageClient implements AsyncDisposable {
   get report(): StorageClientReport {
     const { state, counters, outage, outages } = this.#connections;
     const sum = (name: 'resent' | 'crcMismatches' | 'serverRestarts') =>
-      this.#keepers.reduce((total, { session }) => total + session.counters[name], 0);
+      this.#reconnectors.reduce((total, { session }) => total + session.counters[name], 0);
     return {
       state,
       sessions: { rdma: this.#connections.count('rdma'), tcp: this.#connections.count('tcp') },
@@ -284,7 +284,7 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /** Moves all sessions to a transport without a gap, whatever the state of the path. */
-  moveTo(transport: TransportName): Promise<void> {
+  moveTo(transport: HostTransport): Promise<void> {
     return this.#connections.moveAll(transport);
   }
 
@@ -310,7 +310,7 @@ export class StorageClient implements AsyncDisposable {
 }
 
 /** Opens a session; a server that cannot be reached may be followed by another one. */
-async function openSomewhere(connections: HostConnections, attempts: number): Promise<DiskKeeper> {
+async function openSomewhere(connections: HostConnections, attempts: number): Promise<DiskReconnector> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await connections.open();
@@ -323,7 +323,7 @@ async function openSomewhere(connections: HostConnections, attempts: number): Pr
 
 async function dialRdma(
   device: RdmaDevice,
-  { host, port }: ServerPlace,
+  { host, port }: ServerAddress,
   options: StorageClientOptions,
   { own, security }: { readonly own: OwnMemory; readonly security: ChannelSecurity | undefined },
 ): Promise<SkClientChannel> {
@@ -341,6 +341,6 @@ async function dialRdma(
   }
 }
 
-async function dialTcp({ host, port }: ServerPlace, security: ChannelSecurity | undefined): Promise<SkClientChannel> {
+async function dialTcp({ host, port }: ServerAddress, security: ChannelSecurity | undefined): Promise<SkClientChannel> {
   return new TcpClientChannel(await dialStream(host, port, security));
 }

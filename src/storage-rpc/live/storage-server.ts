@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
@@ -19,7 +20,7 @@ import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
 import { FairQueue } from '../fair/fair-queue.js';
 import { BufferPool } from '../pool/buffer-pool.js';
-import type { SkServerChannel, TransportName } from '../sk/channel.js';
+import type { SkServerChannel } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
 import type { NamedDisk, ServedDisk } from '../sk/served-disk.js';
@@ -69,7 +70,7 @@ export interface StorageServerDisk extends Pick<NamedDisk, 'name' | 'device'> {
     readonly isConnected: boolean;
   }>;
   /** Number of connections by transport. */
-  readonly transports: Readonly<Record<TransportName, number>>;
+  readonly transports: Readonly<Record<HostTransport, number>>;
 }
 
 /** A storage server on one TCP port. */
@@ -217,11 +218,11 @@ export class StorageServer implements AsyncDisposable {
   }
 
   /** Number of connections by transport. */
-  get transports(): Readonly<Record<TransportName, number>> {
+  get transports(): Readonly<Record<HostTransport, number>> {
     return this.#transportsTo(undefined);
   }
 
-  #transportsTo(disk: ServedDisk | undefined): Record<TransportName, number> {
+  #transportsTo(disk: ServedDisk | undefined): Record<HostTransport, number> {
     return { rdma: this.#server.connectionsOver('rdma', disk), tcp: this.#server.connectionsOver('tcp', disk) };
   }
 

@@ -1,12 +1,11 @@
 /** sU streams to one server: over RDMA while it works, over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
+import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { SecureOptions } from '../../verbs/security.js';
 import type { HostEvent } from '../session/host-event.js';
-import type { PathState } from '../session/host-path.js';
-import type { TransportName } from '../sk/channel.js';
 import { StreamHost, type StreamHostOptions } from '../su-stream/stream-host.js';
 import { StreamLink } from '../su-stream/stream-link.js';
 import { checkStreamTerms, type StreamTerms, type SuStream } from '../su-stream/su-stream.js';
@@ -25,7 +24,7 @@ export interface SuStreamClientOptions extends StreamTerms {
   readonly secure?: SecureOptions;
   /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
-  /** When to return to RDMA after a failure; see HostPath. */
+  /** When to return to RDMA after a failure; see RdmaFallback. */
   readonly path?: NonNullable<StreamHostOptions['path']>;
   /** Streams fail after this long without a connection to the server; default: they wait for ever. */
   readonly giveUpNs?: number;
@@ -91,7 +90,7 @@ export class SuStreamClient implements AsyncDisposable {
   }
 
   /** Streams by the transport they use now. */
-  get transports(): Readonly<Record<TransportName, number>> {
+  get transports(): Readonly<Record<HostTransport, number>> {
     return { rdma: this.#host.count('rdma'), tcp: this.#host.count('tcp') };
   }
 

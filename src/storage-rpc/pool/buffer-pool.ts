@@ -23,8 +23,6 @@ export interface BufferPoolOptions<S extends Slab> {
   readonly allocate: (bytes: number) => Promise<S>;
   /** For slabs that lie idle. */
   readonly clock: Clock;
-  /** Default 2 MiB. */
-  readonly slabBytes?: number;
   /** Hard cap of registered bytes. Default 64 MiB. */
   readonly bytesMax?: number;
   /** A slab of which nothing was in use for so long is given back. Default 60 s. */
@@ -44,7 +42,8 @@ export function pieceBytes(bytes: number): number {
   return CLASS_BYTES.find((size) => size >= bytes) ?? PIECE_BYTES_MAX;
 }
 
-const DEFAULTS = { slabBytes: 2048 * KIB, bytesMax: 64 * 1024 * KIB, idleNs: 60e9, waitersMax: 1024 };
+const SLAB_BYTES = 2048 * KIB;
+const DEFAULTS = { bytesMax: 64 * 1024 * KIB, idleNs: 60e9, waitersMax: 1024 };
 
 /** A slab and what is carved from it. */
 interface Carved<S> {
@@ -137,7 +136,7 @@ export class BufferPool<S extends Slab> {
 
   /** Bytes of all slabs now. */
   get registeredBytes(): number {
-    return this.#slabs.length * this.#limits.slabBytes;
+    return this.#slabs.length * SLAB_BYTES;
   }
 
   /** Pieces on loan. */
@@ -238,17 +237,17 @@ export class BufferPool<S extends Slab> {
 
   /** One slab at a time, for as long as somebody waits and the cap allows. */
   #grow(): void {
-    const { slabBytes, bytesMax } = this.#limits;
-    if (this.#growing !== undefined || this.#closed || this.registeredBytes + slabBytes > bytesMax) return;
-    this.#growing = this.#addSlab(slabBytes).then((added) => {
+    if (this.#growing !== undefined || this.#closed || this.registeredBytes + SLAB_BYTES > this.#limits.bytesMax)
+      return;
+    this.#growing = this.#addSlab().then((added) => {
       this.#growing = undefined;
       if (added) this.#serve(); // Who still waits after a failure is served by what comes back.
     });
   }
 
-  async #addSlab(bytes: number): Promise<boolean> {
+  async #addSlab(): Promise<boolean> {
     try {
-      const slab = await this.#allocate(bytes);
+      const slab = await this.#allocate(SLAB_BYTES);
       if (this.#closed) {
         await slab.close();
         return false;

@@ -5,27 +5,27 @@ import { NS_PER_S } from '../../core/units.js';
 import type { SkClientChannel } from '../sk/channel.js';
 import { ClientSession } from '../sk/client-session.js';
 import type { ClientSessionOptions } from '../sk/client-session-options.js';
-import { DiskClaim, type DiskClaimOptions, DiskInUse } from '../sk/disk-claim.js';
-import { DurabilityWatch } from '../sk/durability-watch.js';
 import { ExpectedDisk } from '../sk/expected-disk.js';
+import { DiskInUse, LeaseRequest, type LeaseRequestOptions } from '../sk/lease-request.js';
+import { WriteVerifierTracker } from '../sk/write-verifier-tracker.js';
 import { HostSessions, type HostSessionsOptions } from './host-sessions.js';
 import { probe } from './probe.js';
-import type { SessionKeeper } from './session-keeper.js';
+import type { Reconnector } from './reconnector.js';
 
 /** How to reach a host, and the terms of path, transitions and sessions; each has its defaults. */
 export interface HostConnectionsOptions extends HostSessionsOptions<SkClientChannel> {
   /** Terms of each session; see {@link ClientSessionOptions}. */
   readonly session?: Omit<ClientSessionOptions, 'clock' | 'random' | 'durability' | 'expected' | 'claim'>;
   /** Which disk, and to do what; default: the disk of the session's index, shared. */
-  readonly claim?: Omit<DiskClaimOptions, 'isPatient'>;
+  readonly claim?: Omit<LeaseRequestOptions, 'isPatient'>;
   /** Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease ends. */
   readonly standby?: boolean;
   /** UUID of the disk that the host must have; default: the disk that the first session finds. */
   readonly uuid?: string;
 }
 
-/** A session of a disk, and who keeps it connected. */
-export type DiskKeeper = SessionKeeper<SkClientChannel, ClientSession>;
+/** A session of a disk, with its reconnector. */
+export type DiskReconnector = Reconnector<SkClientChannel, ClientSession>;
 
 /** A disk that is in use is asked for again after so long. */
 const STANDBY_NS = 1e9;
@@ -33,16 +33,16 @@ const STANDBY_NS = 1e9;
 /** The sessions to one host. */
 export class HostConnections extends HostSessions<SkClientChannel, ClientSession> {
   /** What sessions know of the durability of the disk; they share it. */
-  readonly durability = new DurabilityWatch();
+  readonly durability = new WriteVerifierTracker();
   readonly #options: HostConnectionsOptions;
   readonly #expected: ExpectedDisk;
-  readonly #claim: DiskClaim;
+  readonly #claim: LeaseRequest;
 
   constructor(options: HostConnectionsOptions) {
     super(options);
     this.#options = options;
     this.#expected = new ExpectedDisk(options.uuid);
-    this.#claim = new DiskClaim(options.random, { ...options.claim, isPatient: options.standby === true });
+    this.#claim = new LeaseRequest(options.random, { ...options.claim, isPatient: options.standby === true });
   }
 
   protected override newSession(): ClientSession {
@@ -54,11 +54,11 @@ export class HostConnections extends HostSessions<SkClientChannel, ClientSession
   }
 
   /** Makes the first connection, as soon as the disk is free. Rejects with a {@link DiskInUse} where that is not waited for. */
-  protected override async connect(keeper: DiskKeeper): Promise<void> {
+  protected override async connect(reconnector: DiskReconnector): Promise<void> {
     const { clock, standby = false, onNotice = () => {}, onReach } = this.#options;
     for (let isWaiting = false; ; ) {
       try {
-        await keeper.connect();
+        await reconnector.connect();
         return;
       } catch (error) {
         if (this.isClosed) throw error;

@@ -4,14 +4,13 @@
  * path is probed, is for those who extend it: disks (host-connections.ts) and streams (su-stream/stream-host.ts).
  */
 
+import { type HostTransport, type PathState, RdmaFallback, type RdmaFallbackOptions } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
 import type { RandomSource } from '../../core/random.js';
-import type { TransportName } from '../sk/channel.js';
+import { type FailbackOptions, GradualFailback } from './gradual-failback.js';
 import { type HostEvent, noticeOf } from './host-event.js';
 import { HostOutage, type OutageState } from './host-outage.js';
-import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
-import { type Dialers, type KeptChannel, type KeptSession, SessionKeeper } from './session-keeper.js';
-import { Transition, type TransitionOptions } from './transition.js';
+import { type Dialers, type KeptChannel, type KeptSession, Reconnector } from './reconnector.js';
 
 /** How to reach a host, and the terms of path and transitions; each has its defaults. */
 export interface HostSessionsOptions<C extends KeptChannel> {
@@ -23,10 +22,10 @@ export interface HostSessionsOptions<C extends KeptChannel> {
   readonly clock: Clock;
   /** Jitter and session ids. */
   readonly random: RandomSource;
-  /** Hold-down times; see {@link HostPathOptions}. */
-  readonly path?: Omit<HostPathOptions, 'random'>;
-  /** How fast sessions move back; see {@link TransitionOptions}. */
-  readonly transition?: Omit<TransitionOptions, 'connections'>;
+  /** Hold-down times; see {@link RdmaFallbackOptions}. */
+  readonly path?: Omit<RdmaFallbackOptions, 'random'>;
+  /** How fast sessions move back; see {@link FailbackOptions}. */
+  readonly transition?: Omit<FailbackOptions, 'connections'>;
   /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
   readonly giveUpNs?: number;
   /** Takes sentences for the operator: the host cannot be reached, and is back. */
@@ -41,24 +40,24 @@ export interface HostSessionsOptions<C extends KeptChannel> {
 const PROBE_SLACK = 2;
 const PROBE_FLOOR_NS = 5e6;
 
-/** A transition to RDMA under way, and the moves it has begun. */
-interface Ramp<K> {
-  readonly plan: Transition;
+/** A gradual failback to RDMA in progress, and the moves it has begun. */
+interface FailbackInProgress<K> {
+  readonly plan: GradualFailback;
   readonly moves: Map<K, Promise<void>>;
 }
 
 /** The sessions to one host. */
 export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<C>> {
   /** Decides which transport to use. */
-  readonly path: HostPath;
+  readonly path: RdmaFallback;
   /** What the path has been through. */
-  readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
+  readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, abortedTransitions: 0 };
   readonly #options: HostSessionsOptions<C>;
-  readonly #keepers: Array<SessionKeeper<C, S>> = [];
+  readonly #reconnectors: Array<Reconnector<C, S>> = [];
   readonly #outage: HostOutage;
   /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
   #usualP99Ns = Number.POSITIVE_INFINITY;
-  #transition: Ramp<SessionKeeper<C, S>> | undefined;
+  #failback: FailbackInProgress<Reconnector<C, S>> | undefined;
   #cancelWake: (() => void) | undefined;
   /** Probes under way: at most one, and what is left of one before a drain. */
   #probing: Promise<unknown> = Promise.resolve();
@@ -69,7 +68,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     const { clock, giveUpNs } = options;
     const onEvent = (event: HostEvent) => this.#tell(event);
     this.#outage = new HostOutage({ clock, onEvent, ...(giveUpNs !== undefined && { giveUpNs }) });
-    this.path = new HostPath({ random: options.random, ...options.path });
+    this.path = new RdmaFallback({ random: options.random, ...options.path });
     // A host that has no RDMA is one whose RDMA is out of service.
     if (options.dial.rdma === undefined) this.path.drain();
   }
@@ -81,8 +80,8 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
   protected abstract probe(channel: C): Promise<number>;
 
   /** Makes the first connection. Rejects when that does not work. */
-  protected connect(keeper: SessionKeeper<C, S>): Promise<void> {
-    return keeper.connect();
+  protected connect(reconnector: Reconnector<C, S>): Promise<void> {
+    return reconnector.connect();
   }
 
   /** It is being closed. */
@@ -106,14 +105,14 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
   }
 
   /** Sessions by the transport they use now. */
-  count(transport: TransportName): number {
-    return this.#keepers.filter((keeper) => keeper.transport === transport).length;
+  count(transport: HostTransport): number {
+    return this.#reconnectors.filter((reconnector) => reconnector.transport === transport).length;
   }
 
   /** Opens a session and connects it. */
-  async open(): Promise<SessionKeeper<C, S>> {
+  async open(): Promise<Reconnector<C, S>> {
     const { clock, dial, giveUpNs, locate, onReach } = this.#options;
-    const keeper: SessionKeeper<C, S> = new SessionKeeper({
+    const reconnector: Reconnector<C, S> = new Reconnector({
       session: this.newSession(),
       dial,
       clock,
@@ -123,38 +122,39 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
           if (await locate()) this.#onMoved();
         },
       }),
-      onFailure: (transport, error) => this.#onFailure(keeper, transport, error),
+      onFailure: (transport, error) => this.#onFailure(reconnector, transport, error),
       onReach: (error) => {
-        this.#outage.onReach(keeper, error);
+        this.#outage.onReach(reconnector, error);
         onReach?.(error);
       },
       ...(giveUpNs !== undefined && { giveUpNs }),
     });
-    await this.connect(keeper);
-    this.#keepers.push(keeper);
-    return keeper;
+    await this.connect(reconnector);
+    this.#reconnectors.push(reconnector);
+    return reconnector;
   }
 
   /** The session has ended: nothing is done for it any more. */
   forget(session: S): void {
-    const at = this.#keepers.findIndex((keeper) => keeper.session === session);
-    for (const keeper of at < 0 ? [] : this.#keepers.splice(at, 1)) this.#outage.onReach(keeper, undefined);
+    const at = this.#reconnectors.findIndex((reconnector) => reconnector.session === session);
+    for (const reconnector of at < 0 ? [] : this.#reconnectors.splice(at, 1))
+      this.#outage.onReach(reconnector, undefined);
   }
 
   /** Moves every session to a transport now, without holding anything against the other. */
-  async moveAll(to: TransportName): Promise<void> {
-    await Promise.all(this.#keepers.map((keeper) => this.#move(keeper, to)));
+  async moveAll(to: HostTransport): Promise<void> {
+    await Promise.all(this.#reconnectors.map((reconnector) => this.#move(reconnector, to)));
   }
 
   /** Breaks every connection that runs over RDMA, as if it had failed. */
   failRdma(why: string): void {
-    for (const { session } of this.#keepers) if (session.transport === 'rdma') session.breakConnection(why);
+    for (const { session } of this.#reconnectors) if (session.transport === 'rdma') session.breakConnection(why);
   }
 
   /** Takes RDMA out of service. When it resolves no session uses it, and none will until `restore`. */
   async drain(): Promise<void> {
     this.path.drain();
-    this.#transition = undefined;
+    this.#failback = undefined;
     await this.moveAll('tcp');
     await this.#probing;
   }
@@ -166,16 +166,16 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     this.#next();
   }
 
-  /** The end is near: requests that have no connection within 2 s fail. */
-  hurry(): void {
-    for (const keeper of this.#keepers) keeper.hurry();
+  /** Requests that have no connection within 2 s fail. */
+  shortenDeadline(): void {
+    for (const reconnector of this.#reconnectors) reconnector.shortenDeadline();
   }
 
   /** When it resolves nothing is connected, nor about to be: the device may be closed. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelWake?.();
-    await Promise.all(this.#keepers.splice(0).map((keeper) => keeper.close()));
+    await Promise.all(this.#reconnectors.splice(0).map((reconnector) => reconnector.close()));
     await this.#probing;
   }
 
@@ -189,23 +189,23 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
   /** The host is elsewhere: no session may go on with the last one while another one is answered by this one. */
   #onMoved(): void {
     this.path.onMoved();
-    this.#transition = undefined;
+    this.#failback = undefined;
     this.#next();
-    for (const { session } of this.#keepers) if (session.transport !== undefined) session.leave?.();
+    for (const { session } of this.#reconnectors) if (session.transport !== undefined) session.leave?.();
   }
 
-  #onFailure(keeper: SessionKeeper<C, S>, transport: TransportName, error: Error): void {
+  #onFailure(reconnector: Reconnector<C, S>, transport: HostTransport, error: Error): void {
     if (transport !== 'rdma') return;
     const { clock } = this.#options;
     const { state } = this.path;
-    if (state === 'RAMP' && this.#transition !== undefined) {
-      // One bad connection does not end the ramp; too many do. Sessions are entered when their move begins.
-      if (this.#transition.moves.has(keeper)) this.#transition.plan.onFailed(clock.nowNs());
+    if (state === 'RAMP' && this.#failback !== undefined) {
+      // One bad connection does not end the failback; too many do. Sessions are entered when their move begins.
+      if (this.#failback.moves.has(reconnector)) this.#failback.plan.onFailed(clock.nowNs());
     } else {
       this.path.onFailure(clock.nowNs());
       if (state === 'RDMA') {
         this.counters.failovers++;
-        this.#usualP99Ns = keeper.session.latency.p99Ns ?? Number.POSITIVE_INFINITY;
+        this.#usualP99Ns = reconnector.session.latency.p99Ns ?? Number.POSITIVE_INFINITY;
         this.#tell({ type: 'failover', reason: error.message });
       }
     }
@@ -220,7 +220,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     this.#cancelWake?.();
     this.#cancelWake = undefined;
     if (state === 'PROBE') this.#probing = Promise.all([this.#probing, this.#probe()]);
-    else if (state === 'RAMP') this.#ramp();
+    else if (state === 'RAMP') this.#failBack();
     else if (deadlineNs !== Number.POSITIVE_INFINITY) {
       this.#wakeAt(deadlineNs, () => this.path.onDeadline(clock.nowNs()));
     }
@@ -235,7 +235,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
 
   /** What the host's users get at present: a busy machine makes everything slow. */
   get #presentP99Ns(): number {
-    return Math.max(0, ...this.#keepers.map(({ session }) => session.latency.p99Ns ?? 0));
+    return Math.max(0, ...this.#reconnectors.map(({ session }) => session.latency.p99Ns ?? 0));
   }
 
   async #probe(): Promise<void> {
@@ -251,52 +251,54 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     this.#next();
   }
 
-  #ramp(): void {
+  #failBack(): void {
     const { clock, transition } = this.#options;
     const now = clock.nowNs();
-    this.#transition ??= {
-      plan: new Transition({ connections: this.count('tcp'), ...transition }, now),
+    this.#failback ??= {
+      plan: new GradualFailback({ connections: this.count('tcp'), ...transition }, now),
       moves: new Map(),
     };
-    const { plan, moves } = this.#transition;
-    const waiting = this.#keepers.filter((keeper) => keeper.transport === 'tcp' && !moves.has(keeper));
-    for (const keeper of waiting.slice(0, plan.due(now))) {
+    const { plan, moves } = this.#failback;
+    const waiting = this.#reconnectors.filter(
+      (reconnector) => reconnector.transport === 'tcp' && !moves.has(reconnector),
+    );
+    for (const reconnector of waiting.slice(0, plan.due(now))) {
       moves.set(
-        keeper,
-        this.#move(keeper, 'rdma').then((succeeded) => {
+        reconnector,
+        this.#move(reconnector, 'rdma').then((succeeded) => {
           if (succeeded) plan.onMoved(clock.nowNs());
         }),
       );
     }
-    if (plan.state === 'frozen') void this.#revert([...moves.keys()]);
+    if (plan.state === 'aborted') void this.#revert([...moves.keys()]);
     else if (plan.state === 'moving') this.#wakeAt(plan.deadlineNs, () => {});
-    else void this.#finishRamp(this.#transition);
+    else void this.#finishFailback(this.#failback);
   }
 
-  /** Every move has begun: the ramp is over when all have ended, well or not. Sessions that could not be moved stay where they are. */
-  async #finishRamp(ramp: Ramp<SessionKeeper<C, S>>): Promise<void> {
-    await Promise.all(ramp.moves.values());
-    if (this.#transition !== ramp) return;
-    if (ramp.plan.state === 'frozen') {
-      await this.#revert([...ramp.moves.keys()]);
+  /** Every move has begun: the failback is over when all have ended, well or not. Sessions that could not be moved stay where they are. */
+  async #finishFailback(failback: FailbackInProgress<Reconnector<C, S>>): Promise<void> {
+    await Promise.all(failback.moves.values());
+    if (this.#failback !== failback) return;
+    if (failback.plan.state === 'aborted') {
+      await this.#revert([...failback.moves.keys()]);
       return;
     }
-    this.#transition = undefined;
+    this.#failback = undefined;
     if (this.path.state !== 'RAMP') return;
-    this.path.onRamped(this.#options.clock.nowNs());
+    this.path.onFailbackDone(this.#options.clock.nowNs());
     this.#tell({ type: 'return' });
   }
 
-  async #revert(moved: ReadonlyArray<SessionKeeper<C, S>>): Promise<void> {
-    this.counters.frozenTransitions++;
-    this.#transition = undefined;
+  async #revert(moved: ReadonlyArray<Reconnector<C, S>>): Promise<void> {
+    this.counters.abortedTransitions++;
+    this.#failback = undefined;
     this.path.onFailure(this.#options.clock.nowNs());
     this.#next();
-    await Promise.all(moved.map((keeper) => this.#move(keeper, 'tcp')));
+    await Promise.all(moved.map((reconnector) => this.#move(reconnector, 'tcp')));
   }
 
-  async #move(keeper: SessionKeeper<C, S>, to: TransportName): Promise<boolean> {
-    const moved = await keeper.moveTo(to);
+  async #move(reconnector: Reconnector<C, S>, to: HostTransport): Promise<boolean> {
+    const moved = await reconnector.moveTo(to);
     if (moved) this.counters.moves++;
     else this.counters.failedMoves++;
     return moved;

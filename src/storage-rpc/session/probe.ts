@@ -9,8 +9,7 @@ import { ClientSession } from '../sk/client-session.js';
 import type { ClientSessionOptions } from '../sk/client-session-options.js';
 
 const READS_EACH = 16;
-/** How long the server has to hear that the probe is over. */
-const GOODBYE_NS = 1e9;
+const GRACEFUL_CLOSE_NS = 1e9;
 const SIZES_BYTES = [4096, 65_536] as const;
 
 /** `terms` are those of the session. Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
@@ -37,7 +36,7 @@ export async function probe(channel: SkClientChannel, terms: ClientSessionOption
     if (session.counters.crcMismatches > 0) throw new RoceError('ERR_ROCE_CONNECT', 'the path changes data');
     return slowestNs;
   } finally {
-    await session.sayGoodbye(GOODBYE_NS);
+    await session.closeGracefully(GRACEFUL_CLOSE_NS);
     await session.end(new RoceError('ERR_ROCE_CLOSED', 'the probe is over'));
     await channel.close();
   }

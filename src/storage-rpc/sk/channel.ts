@@ -5,12 +5,10 @@
  * any time; when it resolves, no peer can reach memory through this connection any more.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { DataChecks } from './data-checks.js';
 import type { SkRequest } from './request.js';
 import type { SkResponse } from './response.js';
-
-/** What carries a connection. */
-export type TransportName = 'rdma' | 'tcp';
 
 /** A request on its way out, without what the transport adds to it. */
 export interface SkCall {
@@ -37,7 +35,7 @@ export interface SkReply {
 /** The client's end. */
 export interface SkClientChannel {
   /** Which transport this is. */
-  readonly transport: TransportName;
+  readonly transport: HostTransport;
   /** Takes each answer, in any order of slots. */
   onReply: (reply: SkReply) => void;
   /** Called once, when the channel has failed. */
@@ -73,7 +71,7 @@ export interface DataBuffer {
 /** The server's end. */
 export interface SkServerChannel {
   /** Which transport this is. */
-  readonly transport: TransportName;
+  readonly transport: HostTransport;
   /** Takes each request, in the order of the connection. */
   onRequest: (incoming: SkIncoming) => void;
   /** Called once, when the channel has failed. */

@@ -2,10 +2,10 @@
 
 import type { Clock } from '../../core/clock.js';
 import type { RandomSource } from '../../core/random.js';
-import type { DiskClaim } from './disk-claim.js';
-import type { DurabilityWatch } from './durability-watch.js';
 import type { ExpectedDisk } from './expected-disk.js';
+import type { LeaseRequest } from './lease-request.js';
 import { SK_INLINE_BYTES_MAX } from './request.js';
+import type { WriteVerifierTracker } from './write-verifier-tracker.js';
 
 /** Terms of a session. */
 export interface ClientSessionOptions {
@@ -18,17 +18,15 @@ export interface ClientSessionOptions {
   /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Shared by sessions to one disk; default: one of its own. */
-  readonly durability?: DurabilityWatch;
+  readonly durability?: WriteVerifierTracker;
   /** Shared by sessions to one disk; default: one of its own, which takes any disk first. */
   readonly expected?: ExpectedDisk;
   /** Which disk, as whom, and to do what; shared by the sessions of a client. Default: one of its own, which shares the disk at the index. */
-  readonly claim?: DiskClaim;
+  readonly claim?: LeaseRequest;
   /** It has somebody to ask where the disk is, when the server has lost it: what the server did not do then goes on elsewhere. Default: that is an EIO. */
   readonly follows?: boolean;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
-  /** Requests that may wait for a slot; default 4096. */
-  readonly queueMax?: number;
   /** A silent connection is asked for a sign of life after so long; default 1 s. */
   readonly idleNs?: number;
   /** A connection that stays silent for so long has failed; default 3 s. */
@@ -43,7 +41,6 @@ export const SESSION_DEFAULTS = {
   follows: false,
   inlineWriteBytesMax: SK_INLINE_BYTES_MAX,
   inFlightBytesMax: 16 << 20,
-  queueMax: 4096,
   idleNs: 1e9,
   silenceNs: 3e9,
   ioTimeoutNs: 30e9,

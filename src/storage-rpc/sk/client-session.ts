@@ -6,30 +6,33 @@
  * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was unanswered may have been
  * executed or not; all requests of disks may be executed again, so they are sent again.
  *
- * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `queueMax` at most.
+ * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `QUEUE_MAX` at most.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
-import type { KeptSession } from '../session/session-keeper.js';
-import type { SkClientChannel, SkReply, TransportName } from './channel.js';
+import type { KeptSession } from '../session/reconnector.js';
+import type { SkClientChannel, SkReply } from './channel.js';
 import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
 import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import { DiskClaim } from './disk-claim.js';
-import { DiskElsewhere } from './disk-elsewhere.js';
 import { decodeSize } from './disk-size.js';
-import { DurabilityWatch, type FlushView } from './durability-watch.js';
 import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
+import { LeaseRequest } from './lease-request.js';
+import { NotOwnerRedirect } from './not-owner-redirect.js';
 import { checkInlineWriteBytesMax, SK_FUA, SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
 import { errnoOfStatus } from './response.js';
 import type { ResumeResponse } from './resume.js';
+import { type WriteVerifierCursor, WriteVerifierTracker } from './write-verifier-tracker.js';
 
+/** Requests that may wait for a slot. */
+const QUEUE_MAX = 4096;
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
@@ -47,10 +50,10 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   readonly #random: RandomSource;
   readonly #limits: SessionLimits;
   /** Shared with the other sessions to the disk. */
-  readonly durability: DurabilityWatch;
-  readonly #view: FlushView;
+  readonly durability: WriteVerifierTracker;
+  readonly #cursor: WriteVerifierCursor;
   readonly #expected: ExpectedDisk;
-  readonly #claim: DiskClaim;
+  readonly #claim: LeaseRequest;
   readonly #slots = new ClientSlots();
   readonly #waiting: PendingIo[] = [];
   #sessionId: Uint8Array;
@@ -71,12 +74,12 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #suspended: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
-    const { clock, random, durability = new DurabilityWatch(), expected = new ExpectedDisk(), ...rest } = options;
-    const { claim = new DiskClaim(random), ...limits } = rest;
+    const { clock, random, durability = new WriteVerifierTracker(), expected = new ExpectedDisk(), ...rest } = options;
+    const { claim = new LeaseRequest(random), ...limits } = rest;
     this.#clock = clock;
     this.#random = random;
     this.durability = durability;
-    this.#view = durability.view();
+    this.#cursor = durability.cursor();
     this.#expected = expected;
     this.#claim = claim;
     this.#limits = { ...SESSION_DEFAULTS, ...limits };
@@ -91,7 +94,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   }
 
   /** The transport in use; undefined while there is no connection. */
-  get transport(): TransportName | undefined {
+  get transport(): HostTransport | undefined {
     return this.#channel?.transport;
   }
 
@@ -129,7 +132,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   submit(io: SkIo): Promise<void> {
     const refusal = this.#ended ?? this.#suspended;
     if (refusal !== undefined) return Promise.reject(refusal);
-    if (this.#waiting.length >= this.#limits.queueMax) {
+    if (this.#waiting.length >= QUEUE_MAX) {
       return Promise.reject(new BlockDeviceError('ENOMEM', `too many requests: ${this.#waiting.length} are waiting`));
     }
     return new Promise((resolve, reject) => {
@@ -163,7 +166,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
       if (this.#ended !== undefined) throw this.#ended;
       this.#expected.accept(server.disk);
       this.#claim.term = server.term;
-      this.#adopt(server);
+      this.#takeOver(server);
     } catch (error) {
       await channel.close();
       throw error;
@@ -198,7 +201,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
    * Tells the server that this is the end of the session, and of the client's lease with its last one. Does nothing where there is no connection, or
    * requests are under way; waits for the answer for `timeoutNs`.
    */
-  async sayGoodbye(timeoutNs: number): Promise<void> {
+  async closeGracefully(timeoutNs: number): Promise<void> {
     if (this.#channel === undefined || this.outstanding > 0 || this.#waiting.length > 0) return;
     let cancel: () => void = () => {};
     const late = new Promise<void>((resolve) => {
@@ -216,7 +219,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
 
   /** Ends the connection because the disk is elsewhere by now. */
   leave(): void {
-    this.#lose(new DiskElsewhere('another server has the disk'));
+    this.#lose(new NotOwnerRedirect('another server has the disk'));
   }
 
   /** Fails everything that waits or is under way, now and later, and closes the connection. */
@@ -236,13 +239,13 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   }
 
   /** Takes note of the server; if it has forgotten the session, numbers start anew. */
-  #adopt(server: ResumeResponse): void {
+  #takeOver(server: ResumeResponse): void {
     this.counters.resumed++;
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
     if (!server.resumed) this.#slots.restart();
     this.#server = server;
     this.#learnSize(server.disk.sizeBytes);
-    this.durability.onStore(server.storeId);
+    this.durability.onVerifier(server.writeVerifier);
   }
 
   #attach(channel: SkClientChannel): void {
@@ -313,7 +316,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     this.#watch?.onHeard();
     if (response.status === 'NOT_OWNER' && this.#limits.follows) {
       // What has no answer is sent again, to whoever has the disk.
-      this.#lose(new DiskElsewhere('the storage server has lost the disk to another owner'));
+      this.#lose(new NotOwnerRedirect('the storage server has lost the disk to another owner'));
       return;
     }
     if (response.slot === SK_NO_SLOT) {
@@ -379,12 +382,12 @@ export class ClientSession implements KeptSession<SkClientChannel> {
 
   /** The server has done it. */
   #settle({ io, changes, resolve, reject }: PendingIo): void {
-    const { op, flags = 0, view = this.#view } = io;
-    if (op === 'FLUSH' && !this.durability.flushed(changes, view)) {
+    const { op, flags = 0, cursor = this.#cursor } = io;
+    if (op === 'FLUSH' && !this.durability.flushed(changes, cursor)) {
       reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost data that was not flushed'));
       return;
     }
-    if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.durability.onChange(this.#server!.storeId);
+    if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.durability.onChange(this.#server!.writeVerifier);
     resolve();
   }
 

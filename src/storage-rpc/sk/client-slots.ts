@@ -5,8 +5,8 @@
 
 import type { SkReply } from './channel.js';
 import { type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import type { FlushView } from './durability-watch.js';
 import { SK_SLOTS_MAX, type SkOp } from './request.js';
+import type { WriteVerifierCursor } from './write-verifier-tracker.js';
 
 /** An operation on the disk. */
 export interface SkIo {
@@ -25,7 +25,7 @@ export interface SkIo {
   /** Takes what a STATUS, or a READ without `into`, brings, once it has been checked. */
   readonly take?: (data: Uint8Array) => void;
   /** Who asks, of those who have the disk open; default: the session itself. */
-  readonly view?: FlushView;
+  readonly cursor?: WriteVerifierCursor;
 }
 
 /** An operation that somebody waits for. */

@@ -5,7 +5,7 @@
  * persistent reservations of SPC-5). What the next life of a server has to know of it is one record, which the disk keeps. Sans-IO.
  */
 
-import type { LeaseRecord } from '../disk/lease-record.js';
+import type { LeaseRecord } from '../disk/lease-store.js';
 
 /** What a client wants to do: write alone, write together with others that share the disk, or only read. */
 export type DiskAccess = 'write' | 'shared' | 'read';

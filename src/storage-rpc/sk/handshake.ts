@@ -5,9 +5,9 @@ import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
 import type { SkClientChannel } from './channel.js';
 import { checksOf, firstBadBlock } from './data-checks.js';
-import { DiskInUse, fencedBy } from './disk-claim.js';
-import { DiskElsewhere } from './disk-elsewhere.js';
 import { whyWrong, wrongDisk } from './expected-disk.js';
+import { DiskInUse, fencedBy } from './lease-request.js';
+import { NotOwnerRedirect } from './not-owner-redirect.js';
 import { SK_INLINE, SK_NO_SLOT } from './request.js';
 import type { SkStatus } from './response.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type ResumeResponse } from './resume.js';
@@ -15,7 +15,7 @@ import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type Res
 /**
  * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails, and with
  * ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client writes to it, with ERR_ROCE_FENCED when others have
- * written to it since, with ERR_ROCE_NOT_FOUND when there is no such disk, with a {@link DiskElsewhere} when the server does not own the disk.
+ * written to it since, with ERR_ROCE_NOT_FOUND when there is no such disk, with a {@link NotOwnerRedirect} when the server does not own the disk.
  */
 export async function resumeSession(
   channel: SkClientChannel,
@@ -64,7 +64,7 @@ function refusalBy(status: SkStatus, server: ResumeResponse | undefined, { wante
     const hint = wanted === '' ? 'name one of its disks' : undefined;
     return new RoceError('ERR_ROCE_NOT_FOUND', `the storage server has no disk ${which}`, hint);
   }
-  if (status === 'NOT_OWNER') return new DiskElsewhere('the storage server does not own the disk');
+  if (status === 'NOT_OWNER') return new NotOwnerRedirect('the storage server does not own the disk');
   if (server === undefined) return refusal(status);
   if (status === 'LEASED') return new DiskInUse(server.holder, server.holderMs * NS_PER_MS);
   if (status === 'FENCED') return fencedBy(server.holder.label);

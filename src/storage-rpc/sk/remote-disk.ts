@@ -1,5 +1,6 @@
 /** A disk at the other end of a session: cuts requests to what one sK-RDMA request may move, and knows when to refuse by itself. */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -10,12 +11,11 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import type { DiskIdentity } from '../disk/disk-identity.js';
-import type { TransportName } from './channel.js';
 import type { SkIo } from './client-slots.js';
-import type { DurabilityWatch, FlushView } from './durability-watch.js';
 import { decodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE, SK_WRITE_PART_BYTES } from './request.js';
 import type { ResumeResponse } from './resume.js';
+import type { WriteVerifierCursor, WriteVerifierTracker } from './write-verifier-tracker.js';
 
 /** Ranges without data are only bounded by their field; a multiple of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
@@ -26,15 +26,15 @@ const REFRESH_NS = 1e9;
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
   /** What carries the next request; undefined while there is no connection. */
-  readonly transport: TransportName | undefined;
+  readonly transport: HostTransport | undefined;
   /** What is known of the disk's durability. */
-  readonly durability: DurabilityWatch;
+  readonly durability: WriteVerifierTracker;
   /** What the disk holds, as far as is known. */
   readonly diskBytes: number;
   /** Asks the server what it holds now, for so long at most. */
   askSize(timeoutNs: number): Promise<void>;
   /** The disk is about to be closed: what has no connection must not wait for ever. Absent: it does not. */
-  hurry?(): void;
+  shortenDeadline?(): void;
 }
 
 /** A disk of a storage server. */
@@ -49,7 +49,7 @@ export class RemoteDisk implements BlockDevice {
   readonly #writePartBytes: number;
   readonly #session: SkSubmitter;
   readonly #server: ResumeResponse;
-  readonly #view: FlushView;
+  readonly #cursor: WriteVerifierCursor;
   /** Undefined for a view, which leaves the disk open. */
   readonly #release: (() => Promise<void>) | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -58,7 +58,7 @@ export class RemoteDisk implements BlockDevice {
   /** Over one session or several, of which the server has said what it is. `release` ends them; without it they are left as they are. */
   constructor(session: SkSubmitter, server: ResumeResponse, release?: () => Promise<void>) {
     this.#server = server;
-    this.#view = session.durability.view();
+    this.#cursor = session.durability.cursor();
     this.#session = session;
     this.identity = server.disk;
     this.readOnly = server.readOnly;
@@ -86,7 +86,7 @@ export class RemoteDisk implements BlockDevice {
       offset: offset + at,
       length: bytes,
       into: into.subarray(at, at + bytes),
-      view: this.#view,
+      cursor: this.#cursor,
     }));
   }
 
@@ -104,13 +104,13 @@ export class RemoteDisk implements BlockDevice {
       offset: offset + at,
       length: bytes,
       data: data.subarray(at, at + bytes),
-      view: this.#view,
+      cursor: this.#cursor,
     }));
   }
 
   async flush(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
-    await this.#submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view });
+    await this.#submit({ op: 'FLUSH', offset: 0, length: 0, cursor: this.#cursor });
   }
 
   async trim(offset: number, length: number): Promise<void> {
@@ -120,7 +120,7 @@ export class RemoteDisk implements BlockDevice {
       op: 'TRIM',
       offset: offset + at,
       length: bytes,
-      view: this.#view,
+      cursor: this.#cursor,
     }));
   }
 
@@ -135,7 +135,7 @@ export class RemoteDisk implements BlockDevice {
       flags,
       offset: offset + at,
       length: bytes,
-      view: this.#view,
+      cursor: this.#cursor,
     }));
   }
 
@@ -150,7 +150,7 @@ export class RemoteDisk implements BlockDevice {
           op: 'STATUS',
           offset: at,
           length: bytes,
-          view: this.#view,
+          cursor: this.#cursor,
           take: (data) => {
             found = decodeExtents(data);
           },
@@ -187,11 +187,11 @@ export class RemoteDisk implements BlockDevice {
       await Promise.allSettled(this.#underWay);
       return;
     }
-    this.#session.hurry?.();
+    this.#session.shortenDeadline?.();
     await Promise.allSettled(this.#underWay);
     // A server that is gone for good cannot flush; what it had acknowledged as durable is.
     if (!this.readOnly) {
-      await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view }).catch(() => {});
+      await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, cursor: this.#cursor }).catch(() => {});
     }
     await this.#release();
   }

@@ -6,7 +6,7 @@
  *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait, 2 it follows)   126 zero 2   128 UUID of the client 16
  *                144 the disk it asks for, a text   208 who the client is, a text
  *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1
- *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 storeId 8   40 the disk
+ *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 writeVerifier 8   40 the disk
  *                136 term of the lease 4   140 milliseconds that the holder's lease lasts 4   144 the holder, a text
  *     disk       0 size 8   8 generation 8   16 UUID 16   32 name, a text
  *     text       0 length 1   1 UTF-8, zeros behind it 63
@@ -68,8 +68,8 @@ export interface ResumeResponse {
   readonly resumed: boolean;
   /** Writes up to here may come with the request: the smaller of both sides' limits. */
   readonly inlineWriteBytesMax: number;
-  /** Another number means another life of the store: what had not been flushed may be gone. */
-  readonly storeId: bigint;
+  /** Write verifier of the store: with another one, changes that were not flushed may be gone. */
+  readonly writeVerifier: bigint;
   /** The client can only read. */
   readonly readOnly: boolean;
   /** Of the client's lease; 0: it has none, or needs none. */
@@ -148,7 +148,7 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   out.writeUInt16LE(response.slots, 24);
   out[26] = response.resumed ? 1 : 0;
   out.writeUInt32LE(response.inlineWriteBytesMax, 28);
-  out.writeBigUInt64LE(response.storeId, 32);
+  out.writeBigUInt64LE(response.writeVerifier, 32);
   out[27] = (response.readOnly ? READ_ONLY : 0) | (response.holder.isConnected ? HOLDER_CONNECTED : 0);
   writeDisk(out, RESPONSE_DISK_AT, response.disk);
   out.writeUInt32LE(response.term, TERM_AT);
@@ -172,7 +172,7 @@ export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefin
     slots: bytes.readUInt16LE(24),
     resumed: bytes[26] === 1,
     inlineWriteBytesMax: bytes.readUInt32LE(28),
-    storeId: bytes.readBigUInt64LE(32),
+    writeVerifier: bytes.readBigUInt64LE(32),
     readOnly: (bytes[27] & READ_ONLY) !== 0,
     term: bytes.readUInt32LE(TERM_AT),
     holder: { label, isConnected: (bytes[27] & HOLDER_CONNECTED) !== 0 },

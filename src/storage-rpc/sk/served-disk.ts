@@ -3,10 +3,9 @@
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { checkDiskName } from '../disk/disk-identity.js';
-import { isSameLease, type LeaseRecord } from '../disk/lease-record.js';
+import { isSameLease, type LeaseRecord } from '../disk/lease-store.js';
 import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
-import { DiskLease, type LeaseClaim, type LeaseTerms, type LeaseVerdict } from './disk-lease.js';
-import type { ServerSession } from './server-session.js';
+import { DiskLease, type LeaseClaim, type LeasedSession, type LeaseTerms, type LeaseVerdict } from './disk-lease.js';
 
 /** A disk under a name. */
 export interface NamedDisk {
@@ -20,6 +19,16 @@ export interface NamedDisk {
   readonly limit?: DiskLimit;
 }
 
+/** A session, as far as its disk is concerned. */
+export interface DiskSession extends LeasedSession {
+  /** UUID of the client. */
+  readonly owner: string;
+  /** Its requests that are being executed. */
+  readonly executing: number;
+  /** Ends it because its lease is another's. Resolves when nothing of it is at the disk, or ever will be. */
+  fence(): Promise<void>;
+}
+
 /** A disk of a server, with its sessions. */
 export class ServedDisk {
   /** Empty: clients know it by its index. */
@@ -29,7 +38,7 @@ export class ServedDisk {
   /** How fast its requests may go. */
   readonly limit: RateLimit | undefined;
   /** Who may write. */
-  readonly lease: DiskLease<ServerSession>;
+  readonly lease: DiskLease<DiskSession>;
   #device: BlockDevice;
   /** Requests at the disk. */
   #using = 0;
@@ -109,7 +118,7 @@ export class ServedDisk {
    * have it. `onTakenOver` hears that clients lose their lease. What is granted is stored where the disk can: rejects with a BlockDeviceError if that
    * fails.
    */
-  async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<ServerSession>> {
+  async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<DiskSession>> {
     const access = this.readOnly ? 'read' : claim.access;
     const verdict = this.lease.claim({ ...claim, access }, nowNs);
     if (verdict.outcome !== 'granted') return verdict;
@@ -131,7 +140,7 @@ export class ServedDisk {
   }
 
   /** The client has closed the session. That its lease may have ended is stored, too; if that fails, the next life of the server waits for it once. */
-  release(session: ServerSession): void {
+  release(session: DiskSession): void {
     this.lease.release(session.owner, session);
     this.#storeLease().catch(() => {});
   }

@@ -6,13 +6,14 @@
  * says nothing for `silenceNs` is closed, its session waits.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
 import { NS_PER_MS } from '../../core/units.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { NIL_UUID } from '../disk/disk-identity.js';
 import { FairQueue } from '../fair/fair-queue.js';
 import type { DiskLimit } from '../fair/rate-limit.js';
-import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
+import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import type { LeaseHolder, LeaseVerdict } from './disk-lease.js';
 import { DiskSet } from './disk-set.js';
@@ -34,7 +35,7 @@ import {
   type ResumeRequest,
   type ResumeResponse,
 } from './resume.js';
-import type { ServedDisk } from './served-disk.js';
+import type { DiskSession, ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 import { ServerSession } from './server-session.js';
 
@@ -123,7 +124,7 @@ export class SkServer {
   }
 
   /** Connections that run over this transport: all, or those to one disk. */
-  connectionsOver(transport: TransportName, disk?: ServedDisk): number {
+  connectionsOver(transport: HostTransport, disk?: ServedDisk): number {
     let count = 0;
     for (const [channel, { session }] of this.#connections) {
       if (channel.transport === transport && (disk === undefined || session?.disk === disk)) count++;
@@ -227,7 +228,7 @@ export class SkServer {
   }
 
   /** Undefined: the disk cannot store the lease. */
-  async #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<ServerSession> | undefined> {
+  async #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<DiskSession> | undefined> {
     const { clock, onNotice } = this.#options;
     const what = disk.name === '' ? 'the disk' : `the disk '${disk.name}'`;
     const who = claim.label || 'a client';
@@ -256,7 +257,7 @@ export class SkServer {
       slots: SK_SLOTS_MAX,
       resumed,
       inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
-      storeId: device.storeId ?? bootId,
+      writeVerifier: device.writeVerifier ?? bootId,
       readOnly: readOnly || claim.access === 'read',
       term,
       holder: holder ?? NO_HOLDER,

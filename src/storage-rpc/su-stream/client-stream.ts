@@ -3,7 +3,7 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
-import type { KeptSession } from '../session/session-keeper.js';
+import type { KeptSession } from '../session/reconnector.js';
 import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './frame.js';
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
@@ -135,7 +135,7 @@ export class ClientStream implements KeptSession<StreamLink> {
   }
 
   /** The end says it. */
-  async sayGoodbye(): Promise<void> {}
+  async closeGracefully(): Promise<void> {}
 
   /** Ends the stream. */
   end(): Promise<void> {

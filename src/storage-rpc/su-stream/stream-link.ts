@@ -1,8 +1,8 @@
 /** One connection of an sU stream, over either transport: frames out of its bytes, and its death, told once. */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
-import type { TransportName } from '../sk/channel.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { MessageReader } from '../stream/message-reader.js';
 import type { SuConnection } from '../su/su-connection.js';
@@ -20,7 +20,7 @@ const EMPTY = Buffer.alloc(0);
 /** One connection. */
 export class StreamLink {
   /** Which transport this is. */
-  readonly transport: TransportName;
+  readonly transport: HostTransport;
   /** Takes each frame, with its body. */
   onFrame: (frame: StreamFrame, body: Buffer) => void = () => {};
   /** Called once, when the connection has failed. */
@@ -31,7 +31,7 @@ export class StreamLink {
   readonly #reader: MessageReader<StreamFrame>;
   #hasEnded = false;
 
-  private constructor(transport: TransportName, carrier: Carrier) {
+  private constructor(transport: HostTransport, carrier: Carrier) {
     this.transport = transport;
     this.#carrier = carrier;
     this.#reader = new MessageReader(STREAM_FORMAT, {

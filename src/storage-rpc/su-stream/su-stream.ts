@@ -6,11 +6,11 @@
  * Bounds: a side keeps at most the smaller of both windows of bytes that the peer's program has not consumed, and takes no more than its own window.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { checkWhole } from '../../core/arguments.js';
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
-import type { TransportName } from '../sk/channel.js';
 import { LatencyWindow } from '../sk/latency-window.js';
 import type { SuChunk } from '../su/su-receiver.js';
 import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './frame.js';
@@ -119,7 +119,7 @@ export class SuStream {
   }
 
   /** Of the connection it has; undefined between two. */
-  get transport(): TransportName | undefined {
+  get transport(): HostTransport | undefined {
     return this.#link?.transport;
   }
 

@@ -18,7 +18,7 @@ import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import { PIECE_BYTES_MAX } from '../pool/buffer-pool.js';
 import {
   type AbortReason,
@@ -267,7 +267,7 @@ export class SuConnection {
     this.#tell({ type: 'SLOTS', body: encodePlace({ addr, rkey, length }) });
   }
 
-  #onSlots({ slotLimit }: SuHeader, slotPlace: RemotePlace | undefined): void {
+  #onSlots({ slotLimit }: SuHeader, slotPlace: RemoteBufferDescriptor | undefined): void {
     const limits = this.#agreed;
     const isExpected = slotPlace !== undefined && limits !== undefined && this.#peerSlots === undefined;
     if (!isExpected || slotPlace.length < limits.slots * limits.slotBytes) {

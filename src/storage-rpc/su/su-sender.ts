@@ -6,7 +6,7 @@
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import type { Lease } from '../pool/buffer-pool.js';
 import { type AbortReason, encodePlace, type ReadStatus, type SuLimits } from './bodies.js';
 import { SU_HEADER_BYTES, SU_MORE } from './header.js';
@@ -21,7 +21,7 @@ export interface SendTerms {
   /** Which slots of the peer may be used. */
   readonly peerSlots: PeerSlots;
   /** Where they are. */
-  readonly slotPlace: RemotePlace;
+  readonly slotPlace: RemoteBufferDescriptor;
 }
 
 /** Times that a chunk is sent which the peer does not read as it was written. */

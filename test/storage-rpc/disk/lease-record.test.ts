@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
-import type { LeaseRecord } from '../../../src/storage-rpc/disk/lease-record.js';
+import type { LeaseRecord } from '../../../src/storage-rpc/disk/lease-store.js';
 
 const COPIES_AT = [2048, 6144];
 const OWNER = '5f1d2c3e-8a40-4f6b-9d27-c0a1b2e3d4f5';

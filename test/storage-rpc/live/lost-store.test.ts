@@ -12,7 +12,7 @@ const BLOCK = Buffer.alloc(4096, 1);
 
 /** A disk of which a test can say that it has lost what it had not synced. */
 class MortalDisk extends MemoryDevice {
-  override storeId = 1n;
+  override writeVerifier = 1n;
 }
 
 const opened: AsyncDisposable[] = [];
@@ -37,7 +37,7 @@ async function gatewayWith(isLost: boolean, before: (clients: NbdDevice[]) => Pr
   const clients = [await connect(), await connect(), await connect()];
   await before(clients);
   await first.close();
-  if (isLost) disk.storeId++;
+  if (isLost) disk.writeVerifier++;
   // Closed last: clients flush when they are closed.
   opened.unshift(await StorageServer.open({ disks: [disk], host: HOST, port }));
   await clients[0].read(0, 4096, Buffer.alloc(4096)); // The gateway has found the new server.

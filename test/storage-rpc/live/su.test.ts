@@ -2,11 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { type Duplex, PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, expect, test } from 'vitest';
-import { RpcPeer } from '../../../src/storage-rpc/live/rpc-peer.js';
+import { z } from 'zod';
+import { connectRpc, defineService, RpcError, rpcOverStream, serveRpc } from '../../../packages/rpc/src/index.js';
 import { SuDuplex } from '../../../src/storage-rpc/live/su-duplex.js';
 import { SuEndpoint } from '../../../src/storage-rpc/live/su-endpoint.js';
 import { openDevice } from '../../../src/verbs/open-device.js';
@@ -36,20 +36,6 @@ async function suPair(): Promise<[Duplex, Duplex]> {
   const port = await server.listen(HOST, 0, (connection) => onConnection(new SuDuplex(connection)));
   const connected = new SuDuplex(await client.connect(HOST, port));
   return [connected, await accepted];
-}
-
-async function tcpPair(): Promise<[Duplex, Duplex]> {
-  const server = createServer().listen({ host: HOST, port: 0 });
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  const client = connectTcp({ host: HOST, port });
-  const [accepted] = (await once(server, 'connection')) as [Socket];
-  closers.push(async () => {
-    client.destroy();
-    accepted.destroy();
-    server.close();
-  });
-  return [client, accepted];
 }
 
 function randomPieces(count: number): Buffer[] {
@@ -107,35 +93,32 @@ test('a peer that goes away ends the stream with an error', async () => {
   expect(error.message).toMatch(/peer closed|gone|gave up/);
 });
 
-for (const [name, pair] of [
-  ['sU-RDMA', suPair],
-  ['TCP', tcpPair],
-] as const) {
-  test(`calls over ${name}: answers, errors, deadlines`, async () => {
-    const [client, server] = await pair();
-    let running = 0;
-    let runningMax = 0;
-    let release: () => void = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const handler = async (request: Buffer) => {
-      runningMax = Math.max(runningMax, ++running);
-      await (request.toString() === 'slow' ? released : new Promise(setImmediate));
-      running--;
-      if (request.toString() === 'fail') throw new Error('it does not work');
-      return Buffer.concat([Buffer.from('got '), request]);
-    };
-    new RpcPeer(server, { handler, concurrency: 8 });
-    const peer = new RpcPeer(client);
-    const requests = Array.from({ length: 100 }, (_, i) => Buffer.alloc(1 + i * 1000, 65 + (i % 26)));
-    const answers = await Promise.all(requests.map((request) => peer.call(request)));
-    answers.forEach((answer, i) => void expect(answer.subarray(4).equals(requests[i])).toBe(true));
-    expect(runningMax).toBeLessThanOrEqual(8);
-    await expect(peer.call(Buffer.from('fail'))).rejects.toMatchObject({ message: 'it does not work' });
-    await expect(peer.call(Buffer.from('slow'), 50)).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
-    release(); // Its answer comes too late, and must not be taken for the next.
-    expect((await peer.call(Buffer.from('after'))).toString()).toBe('got after');
-    await expect(new RpcPeer(server).call(Buffer.alloc((16 << 20) + 1))).rejects.toThrow('too long');
+test('calls over it: answers, errors, deadlines', async () => {
+  const [client, server] = await suPair();
+  const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
+  const service = defineService({ ask: { input: bytes, output: bytes } });
+  let running = 0;
+  let runningMax = 0;
+  let release: () => void = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
   });
-}
+  const ask = async (request: Uint8Array) => {
+    const text = Buffer.from(request).toString();
+    runningMax = Math.max(runningMax, ++running);
+    await (text === 'slow' ? released : new Promise(setImmediate));
+    running--;
+    if (text === 'fail') throw new RpcError('io', 'it does not work');
+    return Buffer.concat([Buffer.from('got '), request]);
+  };
+  serveRpc(rpcOverStream(server), service, { ask }, { callsMax: 8 });
+  const { methods } = connectRpc(rpcOverStream(client), service);
+  const requests = Array.from({ length: 100 }, (_, i) => Buffer.alloc(1 + i * 1000, 65 + (i % 26)));
+  const answers = await Promise.all(requests.map((request) => methods.ask(request)));
+  answers.forEach((answer, i) => void expect(Buffer.from(answer.subarray(4)).equals(requests[i])).toBe(true));
+  expect(runningMax).toBeLessThanOrEqual(8);
+  await expect(methods.ask(Buffer.from('fail'))).rejects.toMatchObject({ message: 'it does not work' });
+  await expect(methods.ask(Buffer.from('slow'), { timeoutMs: 50 })).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+  release(); // Its answer comes too late, and must not be taken for the next.
+  expect(Buffer.from(await methods.ask(Buffer.from('after'))).toString()).toBe('got after');
+});

@@ -21,8 +21,8 @@ export async function checkFailovers(
   const disk = new CountingDisk(DISK_BYTES);
   const rig = await Rig.create({ disk });
   const host = rig.host({ path: { holdDownNs: 1e12 } });
-  const keeper = await rig.until(host.open());
-  const { session } = keeper;
+  const reconnector = await rig.until(host.open());
+  const { session } = reconnector;
   const written = new Map<number, Buffer>();
   let writes = 0;
   let running = true;
@@ -41,7 +41,7 @@ export async function checkFailovers(
     session.breakConnection('to TCP');
     while (session.transport !== 'tcp') await rig.pass(20_000);
     await rig.pass(30_000 + (i % 13) * 3_000);
-    expect(await rig.until(keeper.moveTo('rdma'))).toBe(true);
+    expect(await rig.until(reconnector.moveTo('rdma'))).toBe(true);
   }
   running = false;
   await rig.until(Promise.all(workers));
@@ -51,7 +51,7 @@ export async function checkFailovers(
     await rig.until(session.submit(readIo(offset, into)));
     expect(into.equals(data)).toBe(true);
   }
-  const pauses = keeper.pausesNs.toSorted((a, b) => a - b);
+  const pauses = reconnector.pausesNs.toSorted((a, b) => a - b);
   expect(pauses).toHaveLength(count);
   expect(pauses[Math.floor(0.99 * count)]).toBeLessThan(1e6);
   return { writes, pauseP50Ns: pauses[count >> 1], pauseP99Ns: pauses[Math.floor(0.99 * count)] };

@@ -136,7 +136,7 @@ test('a server that restarted has forgotten the session: what was unanswered is 
 
 /** A disk of which a test can say that it has lost what it had not synced. */
 class MortalDisk extends MemoryDevice {
-  override storeId = 1n;
+  override writeVerifier = 1n;
 }
 
 /** A host with two sessions to a server that starts anew, with another life of its store if `isLost`. */
@@ -149,7 +149,7 @@ async function restarted(isLost: boolean, before: (disks: RemoteDisk[]) => Promi
   await rig.until(before(disks));
   const old = rig.server;
   rig.boot();
-  if (isLost) disk.storeId++;
+  if (isLost) disk.writeVerifier++;
   await rig.until(old.close());
   host.failRdma('the server died');
   await rig.pass(SECOND);
@@ -176,8 +176,8 @@ test.each<[string, boolean, (disks: RemoteDisk[]) => Promise<void>]>([
 test('100 connections leave a failing path at once and return by 5 a second', async () => {
   const rig = await Rig.create();
   const host = rig.host();
-  const keepers = [];
-  for (let i = 0; i < 100; i++) keepers.push(await rig.until(host.open()));
+  const reconnectors = [];
+  for (let i = 0; i < 100; i++) reconnectors.push(await rig.until(host.open()));
   expect(host.count('rdma')).toBe(100);
   host.failRdma('a test');
   await rig.pass(SECOND / 10);
@@ -193,7 +193,7 @@ test('100 connections leave a failing path at once and return by 5 a second', as
   moved.forEach((count, i) => void expect(count).toBeLessThanOrEqual(5 * (i + 2)));
 });
 
-test('a ramp whose moves fail is frozen and taken back', async () => {
+test('a failback whose moves fail is aborted and undone', async () => {
   const rig = await Rig.create();
   let refused = false;
   let dialed = 0;
@@ -213,7 +213,7 @@ test('a ramp whose moves fail is frozen and taken back', async () => {
   refused = true;
   dialed = 0; // The probe gets through, what follows does not.
   await rig.pass(20 * SECOND);
-  expect(host.counters.frozenTransitions).toBe(1);
+  expect(host.counters.abortedTransitions).toBe(1);
   expect([host.state, host.count('rdma')]).toEqual(['HOLD_DOWN', 0]);
 });
 

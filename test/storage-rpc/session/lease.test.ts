@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
-import type { LeaseRecord, LeaseStore } from '../../../src/storage-rpc/disk/lease-record.js';
+import type { LeaseRecord, LeaseStore } from '../../../src/storage-rpc/disk/lease-store.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { HostConnections, HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
-import { DiskClaim } from '../../../src/storage-rpc/sk/disk-claim.js';
+import { LeaseRequest } from '../../../src/storage-rpc/sk/lease-request.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
 
 const SECOND = 1e9;
@@ -127,9 +127,9 @@ test.each(TRANSPORTS)('over %s a dead writer is followed; when it comes back it 
   // A queue pair that vanishes tells nobody: the server takes the client for connected.
   const next = client(rig, transport, { standby: transport === 'rdma', onNotice: (notice) => newSays.push(notice) });
   let isOpen = false;
-  const opening = next.open().then((keeper) => {
+  const opening = next.open().then((reconnector) => {
     isOpen = true;
-    return keeper;
+    return reconnector;
   });
   await rig.pass(8 * SECOND);
   expect(isOpen).toBe(false);
@@ -139,8 +139,8 @@ test.each(TRANSPORTS)('over %s a dead writer is followed; when it comes back it 
   // The lease is over, but a write of the old one is still at the disk.
   expect([isOpen, rig.server.counters.takenOver]).toEqual([false, 1]);
   disk.let?.();
-  const keeper = await rig.until(opening);
-  await rig.until(keeper.session.submit(writeIo(0, pattern(4096, 2))));
+  const reconnector = await rig.until(opening);
+  await rig.until(reconnector.session.submit(writeIo(0, pattern(4096, 2))));
   expect(says).toEqual([expect.stringMatching(/gateway \d+ takes over the disk: its last writer was silent/)]);
 
   way.open();
@@ -153,7 +153,7 @@ test.each(TRANSPORTS)('over %s a dead writer is followed; when it comes back it 
   await expect(rig.until(session.submit(writeIo(0, pattern(4096, 66))))).rejects.toMatchObject({ errno: 'EIO' });
   await rig.pass(60 * SECOND);
   const into = Buffer.alloc(4096);
-  await rig.until(keeper.session.submit(readIo(0, into)));
+  await rig.until(reconnector.session.submit(readIo(0, into)));
   expect(into.equals(pattern(4096, 2))).toBe(true);
   expect(disk.written).toEqual([0, 4096, 0]);
   expect(rig.server.counters.takenOver).toBe(1);
@@ -267,10 +267,10 @@ test.each([
 
   await restart();
   const other = client(rig, 'tcp');
-  const keeper = await rig.until(other.open());
+  const reconnector = await rig.until(other.open());
   // Who had the disk is waited for, where that is known.
   expect(rig.server.counters.leased > 0).toBe(keeps);
-  await rig.until(keeper.session.submit(writeIo(0, pattern(4096, 2))));
+  await rig.until(reconnector.session.submit(writeIo(0, pattern(4096, 2))));
   await rig.until(other.close());
   await restart();
   way.open();
@@ -362,7 +362,9 @@ test.each(TRANSPORTS)('over %s a client that asks learns that its disk has grown
 test('a session that is closed twice at once ends once, frees the disk, and can do nothing afterwards', async () => {
   const disk = new SlowDisk(DISK_BYTES);
   const rig = await Rig.create({ disk });
-  const session = await rig.connected('tcp', { claim: new DiskClaim(rig.random.stream('claim'), { access: 'write' }) });
+  const session = await rig.connected('tcp', {
+    claim: new LeaseRequest(rig.random.stream('claim'), { access: 'write' }),
+  });
   const write = session.submit(writeIo(4096, pattern(4096, 1)));
   const closes = [0, 1].map(() => session.submit({ op: 'CLOSE', offset: 0, length: 0 }));
   await rig.pass(SECOND);

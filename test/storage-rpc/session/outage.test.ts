@@ -28,21 +28,21 @@ async function hostWith(options: { giveUpNs?: number } = {}) {
     onEvent: (event) => events.push(event),
     ...options,
   });
-  const keepers = [await rig.until(host.open()), await rig.until(host.open())];
+  const reconnectors = [await rig.until(host.open()), await rig.until(host.open())];
   const away = (value: boolean) => {
     isAway = value;
-    if (value) for (const { session } of keepers) session.breakConnection('the host is away');
+    if (value) for (const { session } of reconnectors) session.breakConnection('the host is away');
   };
-  return { rig, host, disk, keepers, says, events, away };
+  return { rig, host, disk, reconnectors, says, events, away };
 }
 
 test.each([2, 120, 600])(
   'away for %i s: every request is answered afterwards, each done once, and two lines are said',
   async (seconds) => {
-    const { rig, host, disk, keepers, says, away } = await hostWith();
+    const { rig, host, disk, reconnectors, says, away } = await hostWith();
     away(true);
     const writes = Array.from({ length: 300 }, (_, i) =>
-      keepers[i % 2].session.submit(writeIo(i * 4096, pattern(4096, i))),
+      reconnectors[i % 2].session.submit(writeIo(i * 4096, pattern(4096, i))),
     );
     await rig.pass(seconds * SECOND);
     expect(host.outage).toMatchObject({ reason: 'ECONNREFUSED', isWrongDisk: false });
@@ -93,16 +93,16 @@ test('a server that stands still for 120 s, and then finds all connections that 
 });
 
 test('a connection that breaks and is there again is no outage', async () => {
-  const { rig, host, keepers, says } = await hostWith();
-  keepers[0].session.breakConnection('a moment');
-  await rig.until(keepers[0].session.submit(writeIo(0, pattern(4096, 1))));
+  const { rig, host, reconnectors, says } = await hostWith();
+  reconnectors[0].session.breakConnection('a moment');
+  await rig.until(reconnectors[0].session.submit(writeIo(0, pattern(4096, 1))));
   expect([host.outages, says]).toEqual([0, []]);
 });
 
 test('more requests than may wait are refused with ENOMEM, not kept', async () => {
-  const { rig, keepers, away } = await hostWith();
+  const { rig, reconnectors, away } = await hostWith();
   away(true);
-  const [{ session }] = keepers;
+  const [{ session }] = reconnectors;
   const outcomes: string[] = [];
   for (let i = 0; i < 5000; i++) {
     session.submit(readIo(0, Buffer.alloc(512))).then(
@@ -120,21 +120,21 @@ test('more requests than may wait are refused with ENOMEM, not kept', async () =
 });
 
 test('a client that gives up fails what waits and what comes, says so, and goes on when the server is back', async () => {
-  const { rig, host, keepers, says, events, away } = await hostWith({ giveUpNs: 60 * SECOND });
+  const { rig, host, reconnectors, says, events, away } = await hostWith({ giveUpNs: 60 * SECOND });
   away(true);
-  const waiting = keepers.map(({ session }) => session.submit(writeIo(0, pattern(4096, 1))));
+  const waiting = reconnectors.map(({ session }) => session.submit(writeIo(0, pattern(4096, 1))));
   for (const write of waiting) write.catch(() => {});
   await rig.pass(55 * SECOND);
   expect(says).toHaveLength(1);
   await rig.pass(10 * SECOND);
   for (const write of waiting) await expect(write).rejects.toMatchObject({ errno: 'EIO' });
-  await expect(rig.until(keepers[0].session.submit(readIo(0, Buffer.alloc(512))))).rejects.toMatchObject({
+  await expect(rig.until(reconnectors[0].session.submit(readIo(0, Buffer.alloc(512))))).rejects.toMatchObject({
     errno: 'EIO',
   });
   expect(says.slice(1)).toEqual([expect.stringMatching(/^no storage server for 6\d s: requests fail/)]);
   away(false);
   await rig.pass(5 * SECOND);
-  for (const { session } of keepers) await rig.until(session.submit(writeIo(8192, pattern(4096, 3))));
+  for (const { session } of reconnectors) await rig.until(session.submit(writeIo(8192, pattern(4096, 3))));
   expect([host.outage, says.length]).toEqual([undefined, 3]);
   expect(events).toEqual([
     { type: 'outage', reason: 'ECONNREFUSED', isWrongDisk: false, giveUpNs: 60 * SECOND },
@@ -204,15 +204,15 @@ test('a write that failed because the client gave up never follows one that came
 });
 
 test('a disk that is closed during an outage does not wait for its end', async () => {
-  const { rig, host, keepers, away } = await hostWith();
-  const { session } = keepers[0];
+  const { rig, host, reconnectors, away } = await hostWith();
+  const { session } = reconnectors[0];
   const disk = rig.remoteDisk(session);
   away(true);
   const read = disk.read(0, 512, Buffer.alloc(512));
   const failed = expect(read).rejects.toMatchObject({ errno: 'EIO' });
   await rig.pass(100 * SECOND);
   const startNs = rig.clock.nowNs();
-  host.hurry();
+  host.shortenDeadline();
   await rig.until(disk.close());
   await failed;
   expect(rig.clock.nowNs() - startNs).toBeLessThan(10 * SECOND);

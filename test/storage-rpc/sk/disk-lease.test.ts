@@ -1,7 +1,7 @@
 /** Who may write to a disk, claim by claim. */
 
 import { expect, test } from 'vitest';
-import type { LeaseRecord } from '../../../src/storage-rpc/disk/lease-record.js';
+import type { LeaseRecord } from '../../../src/storage-rpc/disk/lease-store.js';
 import { type DiskAccess, DiskLease } from '../../../src/storage-rpc/sk/disk-lease.js';
 
 const LEASE_NS = 10;

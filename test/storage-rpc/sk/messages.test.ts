@@ -111,7 +111,7 @@ test('an answer to RESUME that would have requests cut or placed wrongly is none
     slots: 128,
     resumed: true,
     inlineWriteBytesMax: 8192,
-    storeId: 0xfedc_ba98_7654_3210n,
+    writeVerifier: 0xfedc_ba98_7654_3210n,
     readOnly: true,
     term: 0xffff_fffe,
     holder: { label: 'gateway of Zoë', isConnected: true },

@@ -5,7 +5,7 @@ import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
 import { type DiskOwner, openClusterOf, parseStreamBackend } from '@rocev2/extents';
 import { RoceError } from 'rocev2/internal/core';
 import { parseSocketAddress } from 'rocev2/internal/nbd';
-import type { FindServer, ServerPlace } from 'rocev2/internal/storage-rpc';
+import type { FindServer, ServerAddress } from 'rocev2/internal/storage-rpc';
 import type { Transport } from './remote-disk.js';
 
 /** Between two questions while nobody serves the disk. */
@@ -20,7 +20,7 @@ export interface FollowedDisk extends AsyncDisposable {
   /** UUID of the disk; missing if nothing of it can be read now. */
   readonly uuid?: string;
   /** Waits until somebody serves it, and says what it waits for. */
-  firstPlace(): Promise<ServerPlace>;
+  firstPlace(): Promise<ServerAddress>;
 }
 
 /**
@@ -82,7 +82,7 @@ function whyNobody(name: string, text: string, { owner }: DiskOwner): string {
   return `waiting for somebody to serve '${name}': ${owner} owns it, and does not say where it serves it (${hint})`;
 }
 
-async function placeOf(address: string): Promise<ServerPlace> {
+async function placeOf(address: string): Promise<ServerAddress> {
   const place = parseSocketAddress(address);
   if ('path' in place)
     throw new RoceError('ERR_ROCE_MALFORMED', `the manager says '${address}', which is no HOST:PORT`);

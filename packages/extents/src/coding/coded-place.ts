@@ -1,8 +1,8 @@
 /** Where the fragments of an extent are now. */
 
-import { type CodedRecord, NOBODY } from '../catalogue.js';
 import type { LiveNodes } from '../live-nodes.js';
 import type { CodedPlace, FragmentPlace } from '../messages.js';
+import { type CodedRecord, NOBODY } from '../metadata-schema.js';
 import { erasureCode } from './erasure-code.js';
 
 /** Where the fragments are that can be asked. */

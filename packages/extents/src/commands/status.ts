@@ -3,8 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { counted, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
-import { REPLICAS } from '../catalogue.js';
 import { type ClusterStatus, diskOf, type JournalUse } from '../index.js';
+import { REPLICAS } from '../metadata-schema.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { ownerText } from './disks.js';
 import { printStreams } from './streams.js';

@@ -10,7 +10,7 @@ import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
-import { StandingDisk } from '../disk/standing-disk.js';
+import { StandbyDisk } from '../disk/standby-disk.js';
 import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../index.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
 import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from './cluster.js';
@@ -132,7 +132,7 @@ export function openStandingBackend(
   text: string,
   keys: SecureFlags,
   output: Output,
-): Promise<OpenedDisk & { readonly disk: StandingDisk }> {
+): Promise<OpenedDisk & { readonly disk: StandbyDisk }> {
   return openWith(text, keys, async (client, place) => {
     const name = place.disk;
     const onUnreadable = readFailureTeller(output); // One for all times that the disk is opened.
@@ -143,7 +143,7 @@ export function openStandingBackend(
       const isFree = owner === undefined || owner === ownName();
       return isFree ? client.openDisk(name, { owner: ownName(), onUnreadable }) : undefined;
     };
-    return new StandingDisk(disk, {
+    return new StandbyDisk(disk, {
       clock: SYSTEM_CLOCK,
       retryMs: RETRY_MS,
       reopen,

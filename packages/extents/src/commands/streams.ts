@@ -5,9 +5,9 @@ import { hostname } from 'node:os';
 import { CommandFailure, counted, EXIT_FAILED, endingInTime, type Output, orInterrupted } from '@rocev2/command';
 import { formatBytes, NS_PER_S, RoceError, whyUnreadable } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
-import { REPLICAS } from '../catalogue.js';
 import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../index.js';
 import { codeOf } from '../messages.js';
+import { REPLICAS } from '../metadata-schema.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
 

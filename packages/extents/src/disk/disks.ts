@@ -104,10 +104,10 @@ async function copyOnce(
   adopted: number[],
 ): Promise<void> {
   const { manager, timing, reader } = parts;
-  const cut = async (stream: string) => (await manager.call('cut', { stream }, timing.callMs)).extents;
-  const lastRoot = async () => findRoot(reader, await cut(mapOf(source)));
+  const sealTail = async (stream: string) => (await manager.call('cut', { stream }, timing.callMs)).extents;
+  const lastRoot = async () => findRoot(reader, await sealTail(mapOf(source)));
   const root = await lastRoot();
-  const logExtents = await cut(logOf(source));
+  const logExtents = await sealTail(logOf(source));
   const { extent, offset } = await lastRoot();
   if (extent !== root.extent || offset !== root.offset)
     throw new RpcError('MISSING', `'${source}' has written a checkpoint meanwhile, and may have cleaned`);

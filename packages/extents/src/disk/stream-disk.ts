@@ -74,7 +74,7 @@ export class StreamDisk implements BlockDevice {
   #logBytes = 0;
   /** Bytes of blocks that have been given up since then, and not replaced. */
   #clearedBytes = 0;
-  #upkeep: Promise<void> | undefined;
+  #maintenance: Promise<void> | undefined;
   #isClosed = false;
 
   private constructor(
@@ -129,7 +129,7 @@ export class StreamDisk implements BlockDevice {
       const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, root);
       const found = new StreamDisk(parts, root.disk, disk, { log, store });
       // What has been replayed now need not be replayed again. Without enough nodes that waits, and reads go on.
-      found.#keepUp();
+      found.#maintain();
       return found;
     } catch (error) {
       await map?.close();
@@ -160,7 +160,7 @@ export class StreamDisk implements BlockDevice {
   }
 
   /** Everything acknowledged is durable: the disk has one life. */
-  get storeId(): bigint {
+  get writeVerifier(): bigint {
     return BigInt(`0x${this.metadata.uuid.replaceAll('-', '').slice(0, 16)}`);
   }
 
@@ -291,7 +291,7 @@ export class StreamDisk implements BlockDevice {
     this.#position = { extent: at.extent, offset: at.offset + stored };
     this.#logBytes += stored;
     if (record.kind === 'clear') this.#clearedBytes += (before - this.#map.liveBlocks) * DISK_BLOCK_BYTES;
-    if (this.#isUpkeepDue) this.#keepUp();
+    if (this.#isMaintenanceDue) this.#maintain();
   }
 
   /** Every write was durable when it was acknowledged. */
@@ -352,30 +352,30 @@ export class StreamDisk implements BlockDevice {
   }
 
   /** What was cleared counts as well as growth: without a checkpoint its space would not come back while nobody writes. */
-  get #isUpkeepDue(): boolean {
+  get #isMaintenanceDue(): boolean {
     return this.#logBytes + this.#clearedBytes >= this.#checkpointBytes;
   }
 
   /** Waits for the cleaner if the log grows faster than it can clean. */
   async #room(): Promise<void> {
-    if (this.#upkeep !== undefined && this.#logBytes > LOG_AHEAD * this.#checkpointBytes) await this.#upkeep;
+    if (this.#maintenance !== undefined && this.#logBytes > LOG_AHEAD * this.#checkpointBytes) await this.#maintenance;
   }
 
   /** Writes a checkpoint and cleans, in the background; again with the next write if that fails. */
-  #keepUp(): void {
-    if (this.#upkeep !== undefined || this.#isClosed) return;
-    this.#beginUpkeep().catch(() => {}); // Nodes or the manager are out of reach: nothing is lost but space.
+  #maintain(): void {
+    if (this.#maintenance !== undefined || this.#isClosed) return;
+    this.#beginMaintenance().catch(() => {}); // Nodes or the manager are out of reach: nothing is lost but space.
   }
 
   /** One at a time: a root must not come before the pages that another checkpoint has taken upon itself. */
-  #beginUpkeep(): Promise<void> {
+  #beginMaintenance(): Promise<void> {
     const work = this.#checkpointAndClean();
     const done = () => {
-      this.#upkeep = undefined;
+      this.#maintenance = undefined;
     };
-    this.#upkeep = work.then(() => {
+    this.#maintenance = work.then(() => {
       done();
-      if (this.#clearedBytes > 0 && this.#isUpkeepDue) this.#keepUp(); // Nothing else may come.
+      if (this.#clearedBytes > 0 && this.#isMaintenanceDue) this.#maintain(); // Nothing else may come.
     }, done);
     return work;
   }
@@ -395,9 +395,9 @@ export class StreamDisk implements BlockDevice {
   /** Writes a checkpoint now, and cleans until little enough of the log is garbage. Rejects with EIO if that is not possible. */
   async compact(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
-    while (this.#upkeep !== undefined) await this.#upkeep;
+    while (this.#maintenance !== undefined) await this.#maintenance;
     try {
-      await this.#beginUpkeep();
+      await this.#beginMaintenance();
     } catch (error) {
       throw new BlockDeviceError('EIO', `cannot clean '${this.metadata.name}': ${(error as Error).message}`, {
         cause: error,
@@ -409,7 +409,7 @@ export class StreamDisk implements BlockDevice {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.allSettled(this.#underWay);
-    while (this.#upkeep !== undefined) await this.#upkeep;
+    while (this.#maintenance !== undefined) await this.#maintenance;
     if (this.#ownership === undefined) return;
     const { log, store } = this.#ownership;
     if (log.isHeld) await this.#checkpoint().catch(() => {}); // The log has everything.

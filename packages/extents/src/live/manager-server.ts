@@ -5,14 +5,14 @@ import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/in
 import { systemRandom, wallMs } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { Candidate } from '../candidate.js';
-import { Catalogue } from '../catalogue.js';
 import { CODE_NAMES, type CodeName } from '../coding/erasure-code.js';
 import { type Leader, leaderOf } from '../leader.js';
 import { LEADER_KEY } from '../leader-metadata.js';
 import { LogMetadata } from '../log-metadata.js';
+import type { ManagerParts } from '../manager-state.js';
 import type { ClusterStatus, ManagerPlace } from '../messages.js';
 import type { Metadata } from '../metadata.js';
-import type { ManagerParts } from '../stream-manager.js';
+import { MetadataSchema } from '../metadata-schema.js';
 import { Closing } from './closing.js';
 import type { EtcdAccess } from './etcd-access.js';
 import { isEtcdEndpoint } from './etcd-gateway.js';
@@ -89,7 +89,7 @@ export class ManagerServer implements AsyncDisposable {
 
   /** Name of the cluster. Undefined: no manager has led so far. */
   clusterName(): Promise<string | undefined> {
-    return new Catalogue(this.#store).clusterName();
+    return new MetadataSchema(this.#store).clusterName();
   }
 
   /** The cluster as the manager knows it. Rejects with ERR_ROCE_REMOTE (`NOT_LEADER`) if another one leads, or none does yet. */

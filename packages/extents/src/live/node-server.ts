@@ -136,10 +136,10 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const peers = closing.use(Peers.of(device, transport));
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
-    const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
+    const registerNode = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
     const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
     const journalDevice = journalFile && { file: journalFile, clock };
-    const store = await files.named(ExtentStore.open(files, introduce, journalDevice));
+    const store = await files.named(ExtentStore.open(files, registerNode, journalDevice));
     closing.defer(() => store.close());
     const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const address = placeText(host, door.port);

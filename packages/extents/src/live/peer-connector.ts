@@ -2,8 +2,10 @@
 
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
-import { checkKind, NS_PER_S, Patience, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import { checkKind, Patience, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import { systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { PeerFallbacks } from '../peer-fallbacks.js';
 import { methodsOf, NODE_SERVICE } from './services.js';
 
 /**
@@ -22,11 +24,9 @@ export function checkTransport(transport: ExtentTransport = 'auto'): void {
   checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
 }
 
-/** After RDMA has failed with a peer, TCP is used for so long. */
-const TCP_NS = 60 * NS_PER_S;
 /** An answer to the smallest request takes no longer. */
 const PROOF_MS = 2_000;
-/** As long as RDMA was last seen to fail where TCP did not. */
+/** The same while packets are known to get lost. */
 const HASTY_PROOF_MS = 500;
 /** A connection is there in this time, or the peer is taken for dead. */
 const CONNECT_MS = 12_000;
@@ -55,7 +55,7 @@ export interface PeerConnector {
   connect(address: string, service: Service, limits: ConnectLimits): Promise<PeerLink>;
   /** Whether the peer answers the smallest request over this connection. */
   answers(link: PeerLink, service: Service): Promise<boolean>;
-  /** The next connection to this address is TCP: packets may not arrive, or the peer may be away. */
+  /** RDMA to this address has failed: it is held down. */
   noteFailure(address: string): void;
 }
 
@@ -63,10 +63,7 @@ export interface PeerConnector {
 export class DeviceConnector implements PeerConnector {
   readonly #device: RdmaDevice;
   readonly #transport: ExtentTransport;
-  /** Addresses with which RDMA has failed, and until when it is not tried again. */
-  readonly #failed = new Map<string, number>();
-  /** The last peer that was connected is one with which RDMA had failed: packets may be lost on the way to all. */
-  #isLossy = false;
+  readonly #fallbacks = new PeerFallbacks(systemRandom());
 
   constructor(device: RdmaDevice, transport: ExtentTransport = 'auto') {
     this.#device = device;
@@ -76,19 +73,19 @@ export class DeviceConnector implements PeerConnector {
   async connect(address: string, service: Service, { timeoutMs, signal }: ConnectLimits): Promise<PeerLink> {
     const overTcp = async (): Promise<PeerLink> => {
       const stream = await this.#dial(address, signal);
-      this.#isLossy = true;
+      this.#fallbacks.onTcp(address);
       return { client: connectRpc(rpcOverStream(stream), service), transport: 'tcp' };
     };
     const { clock } = this.#device;
-    if (this.#transport === 'tcp' || (this.#failed.get(address) ?? 0) > clock.nowNs()) return overTcp();
+    if (this.#transport === 'tcp' || !this.#fallbacks.mayUseRdma(address, clock.nowNs())) return overTcp();
     try {
       const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...patience });
+      const connection = await connect(this.#device, { ...CONNECTION, ...hostAndPortOf(address), ...patience });
       const client = connectRpc(connection, service);
-      const proofMs = this.#isLossy ? HASTY_PROOF_MS : PROOF_MS;
+      const proofMs = this.#fallbacks.isDoubtful(address, clock.nowNs()) ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
         await provePackets(client, service, { timeoutMs: Math.min(timeoutMs / 2, proofMs), signal });
-      this.#isLossy = false;
+      this.#fallbacks.onRdma(address, clock.nowNs());
       return { client, transport: 'rdma' };
     } catch (error) {
       if (this.#transport === 'rdma' || !LOST_PACKETS.includes((error as RoceError).code)) throw error;
@@ -96,6 +93,7 @@ export class DeviceConnector implements PeerConnector {
         throw error; // The peer is away altogether.
       });
       this.noteFailure(address);
+      this.#fallbacks.onTcp(address);
       return link;
     }
   }
@@ -108,7 +106,7 @@ export class DeviceConnector implements PeerConnector {
   }
 
   async #dial(address: string, signal: AbortSignal) {
-    const { host, port } = placeOf(address);
+    const { host, port } = hostAndPortOf(address);
     const socket = await connectSocket(host, tcpPortOf(port), undefined, signal);
     socket.setNoDelay(true);
     const security = channelSecurity(this.#device);
@@ -123,10 +121,7 @@ export class DeviceConnector implements PeerConnector {
   }
 
   noteFailure(address: string): void {
-    if (this.#transport !== 'auto') return;
-    const nowNs = this.#device.clock.nowNs();
-    for (const [other, untilNs] of this.#failed) if (untilNs <= nowNs) this.#failed.delete(other);
-    this.#failed.set(address, nowNs + TCP_NS);
+    if (this.#transport === 'auto') this.#fallbacks.onFailure(address, this.#device.clock.nowNs());
   }
 }
 
@@ -164,7 +159,7 @@ export function placeText(host: string, port: number): string {
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets. Throws ERR_ROCE_MALFORMED. */
-function placeOf(address: string): { readonly host: string; readonly port: number } {
+function hostAndPortOf(address: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${address}' is no address`, 'write HOST:PORT');

@@ -1,6 +1,6 @@
 /**
- * Nodes and a manager over connections: one to each, made at the first call, and anew after it has ended. They are RDMA connections; where none can be made, or one has failed, the
- * next is TCP, and RDMA is tried again after a while.
+ * Nodes and a manager over connections: one to each, made at the first call, and again after it has ended. They are
+ * RDMA connections. Where none can be made, or one has failed, the next is TCP, and RDMA is tried again after a hold-down.
  */
 
 import { RpcError, type Service } from '@rocev2/rpc';
@@ -125,7 +125,7 @@ export class Peers implements AsyncDisposable {
     if (peer.hasFailed) return;
     peer.hasFailed = true;
     this.#drop(peer);
-    this.#connector.noteFailure(peer.address);
+    if (peer.link?.transport === 'rdma') this.#connector.noteFailure(peer.address);
     peer.link?.client.close().catch(() => {});
   }
 

@@ -3,7 +3,7 @@
 import type { CandidateTiming } from '../candidate.js';
 import type { NodeTiming } from '../extent-node.js';
 import type { ReaderTiming } from '../extent-reader.js';
-import type { ManagerTiming } from '../stream-manager.js';
+import type { ManagerTiming } from '../manager-state.js';
 import type { WriterTiming } from '../stream-writer.js';
 
 /** Times of a manager. */
@@ -12,7 +12,7 @@ export const MANAGER_TIMING: ManagerTiming = {
   copyMs: 300_000,
   downMs: 5_000,
   forgetMs: 3_600_000,
-  upkeepMs: 500,
+  repairMs: 500,
   codeAfterMs: 60_000,
 };
 /** Times of managers that share a store. The lease is of whole seconds, because those of etcd are. */

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../../../src/driver/system-clock.js';
 import { WatchedDisk } from '../../../../src/storage-rpc/disk/watched-disk.js';
+import { type FindServer, ServerResolver } from '../../../../src/storage-rpc/live/server-resolver.js';
 import { StorageClient } from '../../../../src/storage-rpc/live/storage-client.js';
 import { StorageServer } from '../../../../src/storage-rpc/live/storage-server.js';
-import { type FindServer, Whereabouts } from '../../../../src/storage-rpc/live/whereabouts.js';
 import type { RdmaDevice } from '../../../../src/verbs/device.js';
 import { openDevice } from '../../../../src/verbs/open-device.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import type { RpcError } from '../../../rpc/src/rpc-error.js';
-import { StandingDisk } from '../../src/disk/standing-disk.js';
+import { StandbyDisk } from '../../src/disk/standby-disk.js';
 import {
   type ExtentsClient,
   type ManagerServer,
@@ -56,7 +56,7 @@ beforeEach(async () => {
 
 /** A server of the disk, as `rocev2 disk serve`. */
 interface Served {
-  readonly disk: StandingDisk;
+  readonly disk: StandbyDisk;
   readonly notices: string[];
   close(): Promise<void>;
 }
@@ -97,7 +97,7 @@ describe.runIf(process.platform === 'linux').each(['rdma and tcp', 'tcp'] as con
     async function serve(host: string, takeOver = false): Promise<Served> {
       const notices: string[] = [];
       const owner = `server at ${host}`;
-      const disk = new StandingDisk(await openOwned(owner, takeOver), {
+      const disk = new StandbyDisk(await openOwned(owner, takeOver), {
         clock: SYSTEM_CLOCK,
         retryMs: 100,
         reopen: async () => {
@@ -204,7 +204,7 @@ describe.runIf(process.platform === 'linux').each(['rdma and tcp', 'tcp'] as con
     });
 
     it('is an I/O error for whoever cannot follow', async () => {
-      vi.spyOn(Whereabouts.prototype, 'canMove', 'get').mockReturnValue(false);
+      vi.spyOn(ServerResolver.prototype, 'canMove', 'get').mockReturnValue(false);
       await serve(FIRST);
       const storage = await connect(find);
       await storage.disk.write(0, block(0));

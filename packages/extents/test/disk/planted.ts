@@ -1,11 +1,11 @@
 /** Bugs for a disk to have, each of which loses or spoils data now and then. */
 
 import { vi } from 'vitest';
-import { Catalogue } from '../../src/catalogue.js';
 import { BlockMap } from '../../src/disk/block-map.js';
 import { Cleaner } from '../../src/disk/cleaner.js';
 import { MapStore } from '../../src/disk/map-store.js';
 import { StreamDisk } from '../../src/disk/stream-disk.js';
+import { MetadataSchema } from '../../src/metadata-schema.js';
 import { Replica } from '../../src/replica.js';
 import type { Location } from '../../src/stream-writer.js';
 
@@ -36,8 +36,8 @@ export const PLANTED: Readonly<Record<string, () => void>> = {
     vi.spyOn(BlockMap.prototype, 'isAt').mockReturnValue(true);
   },
   'deletes what only snapshots and clones have': () => {
-    const { streams } = Catalogue.prototype;
-    vi.spyOn(Catalogue.prototype, 'streams').mockImplementation(async function (this: Catalogue) {
+    const { streams } = MetadataSchema.prototype;
+    vi.spyOn(MetadataSchema.prototype, 'streams').mockImplementation(async function (this: MetadataSchema) {
       return (await streams.call(this)).filter(({ stream }) => !stream.startsWith('copy'));
     });
   },

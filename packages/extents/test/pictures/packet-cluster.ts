@@ -21,9 +21,9 @@ import { CONNECTION } from '../../src/live/peer-connector.js';
 import { handlersOf, MANAGER_SERVICE, methodsOf, NODE_SERVICE } from '../../src/live/services.js';
 import { MemoryMetadata } from '../../src/memory-metadata.js';
 import type { Manager, NodeMethods, NodePlace, Nodes } from '../../src/messages.js';
+import { RepairLoop } from '../../src/repair-loop.js';
 import { StreamManager } from '../../src/stream-manager.js';
 import { StreamWriter } from '../../src/stream-writer.js';
-import { Upkeep } from '../../src/upkeep.js';
 import { COMBINER } from '../cluster.js';
 import { SimDisk } from '../sim-disk.js';
 
@@ -42,7 +42,7 @@ const TIMING = {
   scrubMs: 10 * BACKGROUND_MS,
   downMs: 2.5 * BACKGROUND_MS,
   forgetMs: 1_000 * BACKGROUND_MS,
-  upkeepMs: BACKGROUND_MS,
+  repairMs: BACKGROUND_MS,
   hedgeMs: 4,
   retryMs: 15,
   leaseMs: 100 * BACKGROUND_MS,
@@ -185,7 +185,7 @@ export class PacketCluster {
     await manager.start();
     this.#serve.set('manager', (method, request) => manager.handle(method as never, request as never));
     for (const host of HOSTS.slice(2)) await this.#startNode(host);
-    new Upkeep(manager).start();
+    new RepairLoop(manager).start();
   }
 
   async #startNode(host: string): Promise<void> {

@@ -20,7 +20,6 @@ import {
 import type { Command } from 'commander';
 import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { type KvBenchOptions, runKvBench } from './bench.js';
-import { type KvDemoOptions, runKvDemo } from './demo/run.js';
 import { type KvSetOptions, runKvGet, runKvList, runKvSet } from './entries.js';
 import type { KvReaderOptions } from './reader.js';
 import { type KvServeOptions, runKvServe } from './serve.js';
@@ -60,7 +59,6 @@ Examples:
   rocev2 kv serve
   rocev2 kv set 127.0.0.1 colour green
   rocev2 kv get 127.0.0.1 colour
-  rocev2 kv demo                                  # what it is for, in 20 seconds
   rocev2 kv help bench                            # the options of a command`,
     );
   registerServe(kv, io);
@@ -69,7 +67,6 @@ Examples:
   registerList(kv, io);
   registerWatch(kv, io);
   registerBench(kv, io);
-  registerDemo(kv, io);
 }
 
 /** Options of this side as a reader. */
@@ -201,23 +198,4 @@ Examples:
     .action((host: string, options: KvBenchOptions & { json?: true }) =>
       runKvBench(host, options, new Output(io, options.json === true)),
     );
-}
-
-function registerDemo(kv: Command, io: CliIo): void {
-  kv.command('demo')
-    .description(
-      'Read values of a process that computes for 2 s out of every 4: by rocev2/kv, by node:net, by the IPC of cluster, and from Redis if redis-server is ' +
-        'installed. Shows how long the answers take.',
-    )
-    .addOption(optionWithDefault('-D, --duration <seconds>', 'how long', secondsOption, '20'))
-    .option('--html <file>', 'write a page with a chart')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  rocev2 kv demo
-  rocev2 kv demo -D 12 --html demo.html`,
-    )
-    .action((options: KvDemoOptions & { json?: true }) => runKvDemo(options, new Output(io, options.json === true)));
 }

@@ -25,7 +25,7 @@ import type { Subsystem, SubsystemInit } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
-import { type NvmeHostTlsKey, NvmeTlsDoor } from './nvme-tls.js';
+import { type NvmeHostTlsKey, NvmeTlsConfig } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
 
 /** A subsystem of a target server. */
@@ -114,7 +114,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
   readonly #door = new Door(CONNECTION_LIMITS);
-  readonly #tls: NvmeTlsDoor | undefined;
+  readonly #tls: NvmeTlsConfig | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
   /** Connections that are being made. */
@@ -125,7 +125,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
     this.#tls =
       options.tlsKeys &&
-      new NvmeTlsDoor(
+      new NvmeTlsConfig(
         options.tlsKeys,
         subsystems.map(({ nqn }) => nqn),
       );

@@ -22,7 +22,7 @@ const SUITE = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3', ciphers: 'TLS_AES_
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** The door of a target for TLS: lets in who has the key that it names. */
-export class NvmeTlsDoor {
+export class NvmeTlsConfig {
   /** Why hosts of the Linux kernel cannot get in, which take no session tickets; undefined where they can. */
   readonly kernelRefusal = withoutTickets(createSecureContext(SUITE));
   readonly #known = new Map<string, { readonly names: TlsNames; readonly psk: Buffer }>();

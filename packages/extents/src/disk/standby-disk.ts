@@ -14,7 +14,7 @@ import {
 import type { StreamDisk } from './stream-disk.js';
 
 /** What it is made of. */
-export interface StandingParts {
+export interface StandbyParts {
   /** Measures all times. */
   readonly clock: Clock;
   /** Between two attempts to own the disk again, milliseconds. */
@@ -34,9 +34,9 @@ export interface Serving {
 }
 
 /** A disk that its program owns, or waits for. */
-export class StandingDisk implements BlockDevice {
+export class StandbyDisk implements BlockDevice {
   readonly blockBytes = 1;
-  readonly #parts: StandingParts;
+  readonly #parts: StandbyParts;
   #disk: StreamDisk;
   /** While it is not owned here. */
   #lost: NotOwnerError | undefined;
@@ -46,13 +46,13 @@ export class StandingDisk implements BlockDevice {
   readonly #closing = new Promise<void>((resolve) => {
     this.#close = resolve;
   });
-  readonly #standing: Promise<void>;
+  readonly #standby: Promise<void>;
 
   /** `disk` is owned now. Closing closes it. */
-  constructor(disk: StreamDisk, parts: StandingParts) {
+  constructor(disk: StreamDisk, parts: StandbyParts) {
     this.#disk = disk;
     this.#parts = parts;
-    this.#standing = this.#stand();
+    this.#standby = this.#standBy();
   }
 
   /** Tells the manager where the disk is served, now and each time that it is owned again. */
@@ -69,8 +69,8 @@ export class StandingDisk implements BlockDevice {
     return this.#disk.identity;
   }
 
-  get storeId(): bigint {
-    return this.#disk.storeId;
+  get writeVerifier(): bigint {
+    return this.#disk.writeVerifier;
   }
 
   get sizeBytes(): number {
@@ -86,7 +86,7 @@ export class StandingDisk implements BlockDevice {
     return this.#disk;
   }
 
-  async #stand(): Promise<void> {
+  async #standBy(): Promise<void> {
     for (;;) {
       await Promise.race([this.#disk.ended, this.#closing]);
       if (this.#isClosed) return;
@@ -153,7 +153,7 @@ export class StandingDisk implements BlockDevice {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#close();
-    await this.#standing;
+    await this.#standby;
     await this.#disk.close();
   }
 

@@ -1,44 +1,43 @@
 /**
- * Moves many connections to another transport a few at a time (Azure storage paper §4.1: "periodically close a small fraction of connections
+ * Moves many connections back to RDMA a few at a time (Azure storage paper §4.1: "periodically close a small fraction of connections
  * and reestablish them"), and stops when moving does harm.
  *
  * Sans-IO: says how many to begin to move now, and is told how each went.
  */
 
 /** How fast connections move, and when that stops. */
-export interface TransitionOptions {
+export interface FailbackOptions {
   /** Connections there are. */
   readonly connections: number;
   /** Share begun at a time, rounded up; default 0.05. */
   readonly fraction?: number;
   /** Default 1 s. */
   readonly intervalNs?: number;
-  /** The transition freezes when more than this share of what moved within `windowNs` has failed; default 0.05. */
-  readonly failuresMax?: number;
-  /** How far back failures count; default 10 s. */
-  readonly windowNs?: number;
 }
 
-const DEFAULTS = { fraction: 0.05, intervalNs: 1e9, failuresMax: 0.05, windowNs: 10e9 };
+const DEFAULTS = { fraction: 0.05, intervalNs: 1e9 };
+/** The failback is aborted when more than this share of the moves within `WINDOW_NS` has failed. */
+const FAILURES_MAX = 0.05;
+const WINDOW_NS = 10e9;
 
-/** The plan of one transition. */
-export class Transition {
-  readonly #options: Required<TransitionOptions>;
+/** The plan of one failback. */
+export class GradualFailback {
+  readonly #options: Required<FailbackOptions>;
   readonly #moves: number[] = [];
   readonly #failures: number[] = [];
   #begun = 0;
   #nextNs: number;
-  #frozen = false;
+  #aborted = false;
 
   /** The first share is due at `startNs`. */
-  constructor(options: TransitionOptions, startNs: number) {
+  constructor(options: FailbackOptions, startNs: number) {
     this.#options = { ...DEFAULTS, ...options };
     this.#nextNs = startNs;
   }
 
-  /** `frozen`: too many moves failed; what has moved is to be moved back. */
-  get state(): 'moving' | 'done' | 'frozen' {
-    if (this.#frozen) return 'frozen';
+  /** `aborted`: too many moves failed; what has moved is to be moved back. */
+  get state(): 'moving' | 'done' | 'aborted' {
+    if (this.#aborted) return 'aborted';
     return this.#begun >= this.#options.connections ? 'done' : 'moving';
   }
 
@@ -64,10 +63,9 @@ export class Transition {
 
   /** A move failed, or a connection that had moved failed after it. */
   onFailed(now: number): void {
-    const { failuresMax, windowNs } = this.#options;
     this.#failures.push(now);
-    const recent = (times: readonly number[]) => times.filter((time) => now - time <= windowNs).length;
+    const recent = (times: readonly number[]) => times.filter((time) => now - time <= WINDOW_NS).length;
     const failed = recent(this.#failures);
-    if (failed > failuresMax * (recent(this.#moves) + failed)) this.#frozen = true;
+    if (failed > FAILURES_MAX * (recent(this.#moves) + failed)) this.#aborted = true;
   }
 }

@@ -1,10 +1,10 @@
 /** Which server a client asks: where a disk is served by whoever owns it, as one over streams is, it moves when its owner is gone, or another one takes it over. */
 
 import { checkKind } from '../../core/arguments.js';
-import { DiskElsewhere } from '../sk/disk-elsewhere.js';
+import { NotOwnerRedirect } from '../sk/not-owner-redirect.js';
 
 /** Where a storage server is. */
-export interface ServerPlace {
+export interface ServerAddress {
   /** Name or address. */
   readonly host: string;
   /** Its TCP port. */
@@ -12,17 +12,17 @@ export interface ServerPlace {
 }
 
 /** Says where the disk is served now; it is asked before each attempt to connect. Undefined, or a rejection: nobody is known to have it. */
-export type FindServer = () => Promise<ServerPlace | undefined>;
+export type FindServer = () => Promise<ServerAddress | undefined>;
 
-/** What a client knows of the place of its disk. */
-export class Whereabouts {
+/** Finds the server of a disk. */
+export class ServerResolver {
   readonly #hosts: readonly string[];
   readonly #port: number;
   readonly #find: FindServer | undefined;
   readonly #sessions: number;
   #at = 0;
   #failures = 0;
-  #place: ServerPlace | undefined;
+  #server: ServerAddress | undefined;
 
   /**
    * `host`: the server; several, of which one has the disk, and which are asked in turn; or who knows. `sessions`: how many sessions ask, each of which fails by itself. Throws
@@ -49,19 +49,19 @@ export class Whereabouts {
   }
 
   /** The server to ask now. */
-  get place(): ServerPlace {
-    return this.#place ?? { host: this.#hosts[this.#at], port: this.#port };
+  get server(): ServerAddress {
+    return this.#server ?? { host: this.#hosts[this.#at], port: this.#port };
   }
 
-  /** Asks where the server is, where there is somebody to ask; true: elsewhere than before. Rejects with a {@link DiskElsewhere} if that is not known. */
+  /** Asks where the server is, where there is somebody to ask; true: elsewhere than before. Rejects with a {@link NotOwnerRedirect} if that is not known. */
   async locate(): Promise<boolean> {
     if (this.#find === undefined) return false;
     const found = await this.#find().catch((cause: Error) => {
-      throw new DiskElsewhere(`who has the disk is not known: ${cause.message}`, undefined, { cause });
+      throw new NotOwnerRedirect(`who has the disk is not known: ${cause.message}`, undefined, { cause });
     });
-    if (found === undefined) throw new DiskElsewhere('nobody serves the disk now');
-    const last = this.#place;
-    this.#place = found;
+    if (found === undefined) throw new NotOwnerRedirect('nobody serves the disk now');
+    const last = this.#server;
+    this.#server = found;
     return last !== undefined && (last.host !== found.host || last.port !== found.port);
   }
 

@@ -1,30 +1,32 @@
 /**
- * Which transport to use to a host: RDMA as long as it works, TCP when it fails, and back with care, because a failover costs more than the
- * time it takes to be sure (Azure storage paper §9).
+ * The policy by which RDMA to one host falls back to TCP and returns. RDMA is used while it works. After a failure it is
+ * held down, because a failover costs more than the time it takes to be sure (Azure storage paper §9).
  *
  *     RDMA -- failure --> HOLD_DOWN -- time over --> PROBE -- good --> RAMP -- all moved --> RDMA
  *                             ^------- bad ------------'                |
  *                             '------- failure or too many failed moves-'
  *
- * Hold-down doubles with every failure that follows another within `cleanNs`, up to a limit, with jitter so that hosts do not return in step.
- * Sans-IO: time and randomness are passed in.
+ * The hold-down doubles with every failure that follows another within `cleanNs`, up to a limit. Its jitter keeps hosts
+ * from returning at the same time. Time and randomness are passed in.
  */
 
-import { type RandomSource, randomUnit } from '../../core/random.js';
-import type { TransportName } from '../sk/channel.js';
+import { type RandomSource, randomUnit } from '../core/random.js';
 
-/** Where a host’s requests go: over RDMA, over TCP after a failure, or on the way back (docs/storage-rpc.md, "Failover and return"). */
+/** Transports to a host. */
+export type HostTransport = 'rdma' | 'tcp';
+
+/** The state of RDMA to a host (docs/storage-rpc.md, "Failover and return"). */
 export type PathState = 'RDMA' | 'HOLD_DOWN' | 'PROBE' | 'RAMP' | 'DRAINED';
 
 /** Times of hold-downs. */
-export interface HostPathOptions {
+export interface RdmaFallbackOptions {
   /** Jitter of hold-downs. */
   readonly random: RandomSource;
   /** First hold-down; default 10 s. */
   readonly holdDownNs?: number;
   /** Longest hold-down; default 10 min. */
   readonly holdDownMaxNs?: number;
-  /** RDMA that has worked for so long has no past; default 10 min. */
+  /** After RDMA has worked this long, a failure counts as the first; default 10 min. */
   readonly cleanNs?: number;
 }
 
@@ -32,41 +34,48 @@ const DEFAULTS = { holdDownNs: 10e9, holdDownMaxNs: 600e9, cleanNs: 600e9 };
 const JITTER = 0.2;
 
 /** The state of RDMA to one host. */
-export class HostPath {
+export class RdmaFallback {
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
   #state: PathState = 'RDMA';
   /** The next hold-down, before jitter. */
   #holdDownNs: number;
-  #holdUntilNs = 0;
+  #holdUntilNs = Number.NEGATIVE_INFINITY;
   #rdmaSinceNs = Number.NEGATIVE_INFINITY;
-  /** Failures of RDMA that were taken notice of. */
+  /** Failures that began a hold-down. */
   failures = 0;
 
-  constructor(options: HostPathOptions) {
+  constructor(options: RdmaFallbackOptions) {
     const { random, ...limits } = options;
     this.#random = random;
     this.#limits = { ...DEFAULTS, ...limits };
     this.#holdDownNs = this.#limits.holdDownNs;
   }
 
-  /** As in the picture above, or out of service. */
   get state(): PathState {
     return this.#state;
   }
 
-  /** What new connections try, in this order. */
-  get order(): readonly TransportName[] {
+  /** Transports for new connections, in the order in which they are tried. */
+  get order(): readonly HostTransport[] {
     if (this.#state === 'DRAINED') return ['tcp'];
     return this.#state === 'RDMA' ? ['rdma', 'tcp'] : ['tcp', 'rdma'];
   }
 
-  /** When `onDeadline` has something to do; Infinity: never. */
+  /** When `onDeadline` is due; Infinity: never. */
   get deadlineNs(): number {
     return this.#state === 'HOLD_DOWN' ? this.#holdUntilNs : Number.POSITIVE_INFINITY;
   }
 
-  /** RDMA to the host failed: a connection, an attempt to make one, a probe, or a transition to it. Once held down, more failures change nothing. */
+  /** The last hold-down ended at least `cleanNs` ago, and RDMA has not failed since: nothing here is worth keeping. */
+  isClean(now: number): boolean {
+    return now - Math.max(this.#rdmaSinceNs, this.#holdUntilNs) >= this.#limits.cleanNs;
+  }
+
+  /**
+   * RDMA to the host failed: a connection, an attempt to make one, a probe, or a move to it. Failures during a hold-down
+   * change nothing.
+   */
   onFailure(now: number): void {
     if (this.#state === 'HOLD_DOWN' || this.#state === 'DRAINED') return;
     this.failures++;
@@ -83,7 +92,7 @@ export class HostPath {
     if (this.#state === 'HOLD_DOWN' && now >= this.#holdUntilNs) this.#state = 'PROBE';
   }
 
-  /** The probe has come to an end: good ones start the ramp. */
+  /** The probe has ended. After a good one connections move back. */
   onProbe(good: boolean, now: number): void {
     if (this.#state !== 'PROBE') return;
     if (good) this.#state = 'RAMP';
@@ -91,13 +100,13 @@ export class HostPath {
   }
 
   /** Every connection is on RDMA. */
-  onRamped(now: number): void {
+  onFailbackDone(now: number): void {
     if (this.#state !== 'RAMP') return;
     this.#state = 'RDMA';
     this.#rdmaSinceNs = now;
   }
 
-  /** What it leads to is at another host now: what happened to the way to the last one says nothing of it. */
+  /** Another host has taken over: the failures of the last one do not count for it. */
   onMoved(): void {
     if (this.#state === 'DRAINED') return;
     this.#state = 'RDMA';
@@ -105,12 +114,12 @@ export class HostPath {
     this.#rdmaSinceNs = Number.NEGATIVE_INFINITY;
   }
 
-  /** RDMA is taken out of service, for as long as it takes. */
+  /** Takes RDMA out of service until `restore`. */
   drain(): void {
     this.#state = 'DRAINED';
   }
 
-  /** RDMA is back in service: it is probed at once, and nothing is held against it. */
+  /** RDMA is back in service: it is probed at once, and earlier failures do not count. */
   restore(): void {
     if (this.#state !== 'DRAINED') return;
     this.#holdDownNs = this.#limits.holdDownNs;

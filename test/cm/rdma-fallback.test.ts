@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { SeededRandom } from '../../../src/core/random.js';
-import { HostPath } from '../../../src/storage-rpc/session/host-path.js';
+import { RdmaFallback } from '../../src/cm/rdma-fallback.js';
+import { SeededRandom } from '../../src/core/random.js';
 
 const SECOND = 1e9;
 
-function path(seed = 1): HostPath {
-  return new HostPath({ random: new SeededRandom(seed).stream('path') });
+function path(seed = 1): RdmaFallback {
+  return new RdmaFallback({ random: new SeededRandom(seed).stream('path') });
 }
 
 /** Fails at `now` and returns how long RDMA is held down. */
-function holdDown(it: HostPath, now: number): number {
+function holdDown(it: RdmaFallback, now: number): number {
   it.onFailure(now);
   return it.deadlineNs - now;
 }
@@ -25,12 +25,12 @@ test('works on RDMA until it fails, then on TCP, and returns by hold-down, probe
   expect([it.state, it.order[0]]).toEqual(['PROBE', 'tcp']);
   it.onProbe(true, 0);
   expect([it.state, it.order[0]]).toEqual(['RAMP', 'tcp']);
-  it.onRamped(0);
+  it.onFailbackDone(0);
   expect([it.state, it.order[0]]).toEqual(['RDMA', 'rdma']);
 });
 
-test('hold-down is 10 s with 20 % jitter, doubles with each failure to at most 10 min', () => {
-  const it = path();
+/** Bases of twelve hold-downs: good and bad probes in turn, each with the next failure at once. Throws where one is not within 20 % of its base. */
+function checkDoubling(it: RdmaFallback): void {
   let base = 10 * SECOND;
   let now = 0;
   for (let i = 0; i < 12; i++) {
@@ -40,20 +40,48 @@ test('hold-down is 10 s with 20 % jitter, doubles with each failure to at most 1
     now = it.deadlineNs;
     it.onDeadline(now);
     it.onProbe(i % 2 === 0, now); // Bad probes double as failures of the path do.
-    if (it.state === 'RAMP') it.onRamped(now);
+    if (it.state === 'RAMP') it.onFailbackDone(now);
     else {
       base = Math.min(2 * base, 600 * SECOND);
       now = it.deadlineNs;
       it.onDeadline(now);
       it.onProbe(true, now);
-      it.onRamped(now);
+      it.onFailbackDone(now);
     }
     base = Math.min(2 * base, 600 * SECOND);
   }
+}
+
+function checkOutOfStep(paths: readonly RdmaFallback[]): void {
+  expect(new Set(paths.map((it) => holdDown(it, 0))).size).toBe(paths.length);
+}
+
+test('hold-down is 10 s with 20 % jitter, doubles with each failure to at most 10 min', () => checkDoubling(path()));
+
+test('paths of different seeds do not return in step', () => checkOutOfStep([1, 2, 3, 4, 5].map(path)));
+
+test('negative control: the checks refuse a hold-down that does not double, one without a limit, and one without jitter', () => {
+  const random = new SeededRandom(1).stream('path');
+  expect(() => checkDoubling(new RdmaFallback({ random, holdDownMaxNs: 10 * SECOND }))).toThrow();
+  expect(() => checkDoubling(new RdmaFallback({ random, holdDownMaxNs: 1e6 * SECOND }))).toThrow();
+  expect(() => checkOutOfStep([1, 2].map(() => new RdmaFallback({ random: { u32: () => 7 } })))).toThrow();
 });
 
-test('paths of different seeds do not return in step', () => {
-  expect(new Set([1, 2, 3, 4, 5].map((seed) => holdDown(path(seed), 0))).size).toBe(5);
+test('nothing is worth keeping ten minutes after the last hold-down, and before that everything is', () => {
+  const it = path();
+  it.onFailure(0);
+  const until = it.deadlineNs;
+  for (const [minutes, isClean] of [
+    [0, false],
+    [9, false],
+    [10, true],
+  ] as const)
+    expect(it.isClean(until + minutes * 60 * SECOND)).toBe(isClean);
+  it.onDeadline(until + 500 * SECOND);
+  it.onProbe(true, until + 500 * SECOND);
+  it.onFailbackDone(until + 500 * SECOND);
+  expect(it.isClean(until + 600 * SECOND)).toBe(false);
+  expect(it.isClean(until + 1100 * SECOND)).toBe(true);
 });
 
 test('ten clean minutes reset the hold-down; nine do not', () => {
@@ -65,7 +93,7 @@ test('ten clean minutes reset the hold-down; nine do not', () => {
     const back = holdDown(it, 0);
     it.onDeadline(back);
     it.onProbe(true, back);
-    it.onRamped(back);
+    it.onFailbackDone(back);
     expect(Math.abs(holdDown(it, back + minutes * 60 * SECOND) / SECOND - expected)).toBeLessThanOrEqual(
       0.2 * expected,
     );
@@ -87,7 +115,7 @@ test('out of service it uses nothing but TCP, whatever happens, until it is rest
   it.onFailure(0);
   it.onDeadline(1e15);
   it.onProbe(true, 0);
-  it.onRamped(0);
+  it.onFailbackDone(0);
   expect([it.state, it.order]).toEqual(['DRAINED', ['tcp']]);
   it.restore();
   expect(it.state).toBe('PROBE');

@@ -5,8 +5,8 @@ import type { RandomSource } from '../../core/random.js';
 import { UUID_BYTES, uuidText } from '../disk/disk-identity.js';
 import type { DiskAccess, LeaseClaim, LeaseHolder } from './disk-lease.js';
 
-/** Terms of a claim. All fields are optional. */
-export interface DiskClaimOptions {
+/** Terms of a lease request. All fields are optional. */
+export interface LeaseRequestOptions {
   /** Name of the server's disk; default: it is known by its index. */
   readonly name?: string;
   /** Default `shared`. */
@@ -17,8 +17,8 @@ export interface DiskClaimOptions {
   readonly label?: string;
 }
 
-/** The claim of one client to one disk. */
-export class DiskClaim {
+/** The lease request of one client for one disk. */
+export class LeaseRequest {
   /** Name of the server's disk; empty: it is known by its index. */
   readonly name: string;
   readonly #lease: Omit<LeaseClaim, 'term'>;
@@ -28,7 +28,7 @@ export class DiskClaim {
   /** `random` makes the UUID of the client. */
   constructor(
     random: RandomSource,
-    { name = '', access = 'shared', isPatient = false, label = '' }: DiskClaimOptions = {},
+    { name = '', access = 'shared', isPatient = false, label = '' }: LeaseRequestOptions = {},
   ) {
     this.name = name;
     const owner = uuidText(Uint8Array.from({ length: UUID_BYTES }, () => random.u32() & 0xff));

@@ -4,15 +4,15 @@
  * the old one is given up.
  */
 
+import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import type { TransportName } from '../sk/channel.js';
-import { DiskElsewhere } from '../sk/disk-elsewhere.js';
+import { NotOwnerRedirect } from '../sk/not-owner-redirect.js';
 
 /** What a session needs a connection to be. */
 export interface KeptChannel {
   /** Which transport it uses. */
-  readonly transport: TransportName;
+  readonly transport: HostTransport;
   /** When it resolves no peer reaches memory through it any more. */
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface KeptSession<C extends KeptChannel> {
   /** Called when the connection has failed. */
   onLost: (channel: C, error: Error) => void;
   /** Of the connection it has now. */
-  readonly transport: TransportName | undefined;
+  readonly transport: HostTransport | undefined;
   /** It takes no connection any more. */
   readonly isEnded: boolean;
   /** How fast the connection it has is. */
@@ -36,8 +36,8 @@ export interface KeptSession<C extends KeptChannel> {
   drain(timeoutNs: number): Promise<boolean>;
   /** There may be no connection for long: what waits fails. */
   suspend(error: Error): void;
-  /** Tells the peer that the end comes. */
-  sayGoodbye(timeoutNs: number): Promise<void>;
+  /** Announces the end to the peer. */
+  closeGracefully(timeoutNs: number): Promise<void>;
   /** Fails everything, now and later, and closes the connection. */
   end(error: Error): Promise<void>;
   /** Ends the connection as if it had failed. */
@@ -49,18 +49,18 @@ export interface KeptSession<C extends KeptChannel> {
 /** Makes a connection that can send. */
 export type Dial<C extends KeptChannel> = () => Promise<C>;
 /** By transport; absent ones are not used. */
-export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<TransportName, Dial<C>>>>;
+export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<HostTransport, Dial<C>>>>;
 
-interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
+interface ReconnectorOptions<C extends KeptChannel, S extends KeptSession<C>> {
   readonly session: S;
   readonly dial: Dialers<C>;
   readonly clock: Clock;
   /** Finds out where to connect. Rejects if nobody knows. */
   readonly locate?: () => Promise<void>;
   /** What to try, in this order. */
-  readonly order: () => readonly TransportName[];
+  readonly order: () => readonly HostTransport[];
   /** A connection, or an attempt to make one, has failed. */
-  readonly onFailure: (transport: TransportName, error: Error) => void;
+  readonly onFailure: (transport: HostTransport, error: Error) => void;
   /** It has a connection again, or none by any transport, because of `error`. */
   readonly onReach: (error: Error | undefined) => void;
   /** A session that cannot be connected for so long fails its requests; default: never. */
@@ -74,23 +74,23 @@ const PAUSE_MAX_NS = 500e6;
 const DRAIN_NS = 2e9;
 /** How long the end waits for a connection, so that what is under way is answered. */
 const CLOSING_NS = 2e9;
-/** How long the end waits for the server to hear of it; else the lease ends by itself. */
-const GOODBYE_NS = 1e9;
+/** How long a graceful close waits for the server; otherwise the lease expires. */
+const GRACEFUL_CLOSE_NS = 1e9;
 
 /** One session and the connection it has now. */
-export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
+export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
   /** The session; it takes requests whether there is a connection or not. */
   readonly session: S;
   /** From the loss of a connection to the first request over the next, newest last. */
   readonly pausesNs: number[] = [];
-  readonly #options: KeeperOptions<C, S>;
+  readonly #options: ReconnectorOptions<C, S>;
   /** Connecting or moving: one thing at a time. */
   #work: Promise<unknown> = Promise.resolve();
   #closed = false;
   /** From here on requests without a connection fail, whatever `giveUpNs` says. */
-  #hurryAtNs = Number.POSITIVE_INFINITY;
+  #deadlineNs = Number.POSITIVE_INFINITY;
 
-  constructor(options: KeeperOptions<C, S>) {
+  constructor(options: ReconnectorOptions<C, S>) {
     this.#options = options;
     this.session = options.session;
     this.session.onLost = (channel, error) => {
@@ -99,7 +99,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
   }
 
   /** Of the connection it has; undefined while there is none. */
-  get transport(): TransportName | undefined {
+  get transport(): HostTransport | undefined {
     return this.session.transport;
   }
 
@@ -112,7 +112,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
   }
 
   /** Make before break. False when it did not work: the session is where it was, or wherever it could be connected. */
-  moveTo(transport: TransportName): Promise<boolean> {
+  moveTo(transport: HostTransport): Promise<boolean> {
     return this.#exclusive(async () => {
       const dial = this.#options.dial[transport];
       if (this.#closed || dial === undefined) return false;
@@ -136,15 +136,15 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
     });
   }
 
-  /** The end is near: requests that have no connection within 2 s fail. */
-  hurry(): void {
-    this.#hurryAtNs = Math.min(this.#hurryAtNs, this.#options.clock.nowNs() + CLOSING_NS);
+  /** Requests that have no connection within 2 s fail. */
+  shortenDeadline(): void {
+    this.#deadlineNs = Math.min(this.#deadlineNs, this.#options.clock.nowNs() + CLOSING_NS);
   }
 
   /** Ends the session; requests that are not answered fail with ESHUTDOWN. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.session.sayGoodbye(GOODBYE_NS);
+    await this.session.closeGracefully(GRACEFUL_CLOSE_NS);
     await this.session.end(new RoceError('ERR_ROCE_CLOSED', 'the session is closed'));
     await this.#work.catch(() => {});
   }
@@ -177,7 +177,7 @@ export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
         return;
       }
       const now = clock.nowNs();
-      if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
+      if (now - sinceNs >= giveUpNs || now >= this.#deadlineNs) {
         this.session.suspend(new RoceError('ERR_ROCE_CONNECT', `the storage server is gone: ${error.message}`));
       }
       await pause(clock, pauseNs);
@@ -217,7 +217,7 @@ function isInUse(error: Error): boolean {
 
 /** The server has answered, and is the wrong one. */
 function isElsewhere(error: Error): boolean {
-  return error instanceof DiskElsewhere;
+  return error instanceof NotOwnerRedirect;
 }
 
 /** Nothing of the session is executed any more, however often it asks. */

@@ -1,29 +1,29 @@
 /** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, has sealed extents coded, and deletes extents that no stream has any more. */
 
 import { NS_PER_MS } from 'rocev2/internal/core';
-import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './catalogue.js';
-import { CodingUpkeep } from './coding/coding-upkeep.js';
+import { CodingRepair } from './coding/coding-repair.js';
+import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './metadata-schema.js';
 import type { StreamManager } from './stream-manager.js';
 
 /** Copies at a time: each is an incast of one at its target. */
 const COPIES_MAX = 4;
 
 /** The manager's work in the background. */
-export class Upkeep {
+export class RepairLoop {
   readonly #manager: StreamManager;
-  readonly #coding: CodingUpkeep;
+  readonly #coding: CodingRepair;
   #isStopped = false;
   #stopTimer: () => void = () => {};
 
   constructor(manager: StreamManager) {
     this.#manager = manager;
-    this.#coding = new CodingUpkeep(manager);
+    this.#coding = new CodingRepair(manager);
   }
 
   /** Begins. */
   start(): void {
     const { clock, timing } = this.#manager.parts;
-    this.#stopTimer = clock.wakeAt(clock.nowNs() + timing.upkeepMs * NS_PER_MS, async () => {
+    this.#stopTimer = clock.wakeAt(clock.nowNs() + timing.repairMs * NS_PER_MS, async () => {
       await this.look().catch(() => {}); // The metadata cannot be reached: the next look may find it.
       if (!this.#isStopped) this.start();
     });
@@ -37,11 +37,11 @@ export class Upkeep {
 
   /** Looks at all extents once. Copies that it begins go on when it resolves. */
   async look(): Promise<void> {
-    const { catalogue, live } = this.#manager;
-    const extents = await catalogue.extents();
+    const { schema, live } = this.#manager;
+    const extents = await schema.extents();
     await this.#forgetNodes(extents);
     this.#coding.forget(extents);
-    const used = new Set((await catalogue.streams()).flatMap(({ value }) => value.extents));
+    const used = new Set((await schema.streams()).flatMap(({ value }) => value.extents));
     for (const record of extents) {
       const { extent, value } = record;
       if (this.#manager.busy.has(extent)) continue;
@@ -61,31 +61,31 @@ export class Upkeep {
 
   /** Nodes that have gone for ever, and what they had with them: a cluster of machines that come and go would remember all of them. One that comes back joins anew. */
   async #forgetNodes(extents: readonly KnownExtent[]): Promise<void> {
-    const { catalogue, live, parts } = this.#manager;
+    const { schema, live, parts } = this.#manager;
     const gone = [...live.all()].filter(({ node }) => live.silentMs(node) >= parts.timing.forgetMs);
     if (gone.length === 0) return;
     const named = new Set(extents.flatMap(({ value }) => [...value.replicas, ...fragmentNodes(value)]));
     for (const place of gone) {
       if (named.has(place.node)) continue;
-      const record = await catalogue.node(place.node);
+      const record = await schema.node(place.node);
       // Who joins meanwhile writes another version.
       const removal = record && [{ key: record.key, version: record.version }];
-      if (removal === undefined || (await catalogue.commit(removal))) live.remove(place);
+      if (removal === undefined || (await schema.commit(removal))) live.remove(place);
     }
   }
 
   async #delete({ key, version }: Versioned<ExtentRecord>): Promise<void> {
     // Nodes delete what they report and nobody knows.
-    if (await this.#manager.catalogue.commit([{ key, version }])) this.#manager.counters.deleted++;
+    if (await this.#manager.schema.commit([{ key, version }])) this.#manager.counters.deleted++;
   }
 
   async #restore(record: KnownExtent): Promise<void> {
-    const { live, busy, catalogue } = this.#manager;
+    const { live, busy, schema } = this.#manager;
     const { extent, key, version, value } = record;
     const there = value.replicas.filter((node) => live.isUp(node));
     if (there.length >= REPLICAS && value.replicas.length > REPLICAS) {
       const told = there.filter((node) => live.hasReported(node, extent, value.sealed!)).slice(0, REPLICAS);
-      if (told.length === REPLICAS) await catalogue.commit([{ key, version, value: { ...value, replicas: told } }]);
+      if (told.length === REPLICAS) await schema.commit([{ key, version, value: { ...value, replicas: told } }]);
     }
     if (there.length === 0 || there.length >= REPLICAS || this.#manager.copying >= COPIES_MAX) return;
     const [target] = live.choose(1, { taken: value.replicas, avoided: new Set(), bytes: value.sealed! });
@@ -104,14 +104,14 @@ export class Upkeep {
     { sealed, epoch, replicas }: ExtentRecord,
     target: { node: number; address: string },
   ): Promise<void> {
-    const { parts, live, catalogue, counters } = this.#manager;
+    const { parts, live, schema, counters } = this.#manager;
     const request = { extent, epoch, length: sealed!, from: live.places(replicas) };
     await parts.nodes.call(target, 'copy', request, parts.timing.copyMs);
-    const { key, version, value } = await catalogue.extent(extent);
+    const { key, version, value } = await schema.extent(extent);
     const there = value.replicas.filter((node) => live.isHeard(node));
     // Who is down is left out once there are enough without it.
     const kept = there.length + 1 >= REPLICAS ? there : value.replicas;
-    const isAdded = await catalogue.commit([
+    const isAdded = await schema.commit([
       { key, version, value: { ...value, replicas: [...new Set([...kept, target.node])] } },
     ]);
     if (isAdded) counters.copies++;

@@ -4,8 +4,8 @@
  */
 
 import { NS_PER_MS } from 'rocev2/internal/core';
-import { type CodedRecord, type KnownExtent, REPLICAS } from '../catalogue.js';
-import type { StreamManager } from '../stream-manager.js';
+import type { ManagerState } from '../manager-state.js';
+import { type CodedRecord, type KnownExtent, REPLICAS } from '../metadata-schema.js';
 import { codedPlace, isDecodable } from './coded-place.js';
 import { erasureCode } from './erasure-code.js';
 import { fragmentBytes } from './layout.js';
@@ -16,12 +16,12 @@ const CODINGS_MAX = 2;
 const REBUILDS_MAX = 4;
 
 /** The codes of a cluster. */
-export class CodingUpkeep {
-  readonly #manager: StreamManager;
+export class CodingRepair {
+  readonly #manager: ManagerState;
   /** When this manager saw first that an extent was sealed. */
   readonly #sealedNs = new Map<number, number>();
 
-  constructor(manager: StreamManager) {
+  constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 
@@ -39,7 +39,7 @@ export class CodingUpkeep {
 
   /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
   async consider({ extent, value }: KnownExtent): Promise<void> {
-    const { live, busy, catalogue, parts } = this.#manager;
+    const { live, busy, schema, parts } = this.#manager;
     const { clock, timing, random, code: name } = parts;
     if (name === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
     const sinceNs = this.#sealedNs.get(extent) ?? clock.nowNs();
@@ -61,7 +61,7 @@ export class CodingUpkeep {
     };
     const holder = holders[random.u32() % holders.length];
     const make = async () => {
-      const making = await catalogue.newMaking();
+      const making = await schema.newMaking();
       const [place] = live.places([holder]);
       await parts.nodes.call(place, 'encode', { extent, making, ...shape, targets }, timing.copyMs);
       await this.#take(extent, { code: name, fragments: targets.map(({ node }) => ({ node, making })) });
@@ -71,15 +71,15 @@ export class CodingUpkeep {
 
   /** All fragments are durable: the nodes delete their replicas when they hear that these are not needed. */
   async #take(extent: number, coded: CodedRecord): Promise<void> {
-    const { catalogue, counters } = this.#manager;
-    const { key, version, value } = await catalogue.extent(extent);
-    if (await catalogue.commit([{ key, version, value: { ...value, replicas: [], coded } }])) counters.codings++;
+    const { schema, counters } = this.#manager;
+    const { key, version, value } = await schema.extent(extent);
+    if (await schema.commit([{ key, version, value: { ...value, replicas: [], coded } }])) counters.codings++;
     this.#sealedNs.delete(extent);
   }
 
   /** Looks at an extent that is coded, and begins to make a fragment anew if one is lost. */
   async tend({ extent, key, version, value }: KnownExtent): Promise<void> {
-    const { live, busy, catalogue } = this.#manager;
+    const { live, busy, schema } = this.#manager;
     const coded = value.coded!;
     const code = erasureCode(coded.code);
     if (value.replicas.length > 0) {
@@ -87,7 +87,7 @@ export class CodingUpkeep {
       const { coded: _gone, ...replicated } = value;
       const isEnough = isDecodable(coded, (node) => live.isHeard(node));
       if (!isEnough && isDecodable(coded, (node) => live.isUp(node))) return; // Reports will tell.
-      await catalogue.commit([{ key, version, value: isEnough ? { ...value, replicas: [] } : replicated }]);
+      await schema.commit([{ key, version, value: isEnough ? { ...value, replicas: [] } : replicated }]);
       return;
     }
     const lost = coded.fragments.findIndex(({ node }) => !live.isUp(node));
@@ -107,14 +107,14 @@ export class CodingUpkeep {
     };
     const rebuild = async () => {
       const { parts, counters } = this.#manager;
-      const making = await catalogue.newMaking();
+      const making = await schema.newMaking();
       const request = { extent, fragment: lost, making, ...shape, fragments: place.fragments };
       await parts.nodes.call(target, 'rebuild', request, parts.timing.copyMs);
-      const now = await catalogue.extent(extent);
+      const now = await schema.extent(extent);
       if (now.value.coded === undefined) return;
       const fragments = now.value.coded.fragments.map((one, k) => (k === lost ? { node: target.node, making } : one));
       const changed = { ...now.value, coded: { ...now.value.coded, fragments } };
-      if (await catalogue.commit([{ key: now.key, version: now.version, value: changed }])) counters.rebuilds++;
+      if (await schema.commit([{ key: now.key, version: now.version, value: changed }])) counters.rebuilds++;
     };
     rebuild().then(done, done);
   }

@@ -77,7 +77,7 @@ const NEXT_NODE = 'next-node';
 const NEXT_MAKING = 'next-making';
 
 /** The records of one cluster. */
-export class Catalogue {
+export class MetadataSchema {
   readonly #metadata: Metadata;
 
   constructor(metadata: Metadata) {
