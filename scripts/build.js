@@ -9,6 +9,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { manifestOf, packageFolders } from './packages.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SOURCE = '@rocev2/source';
@@ -33,16 +34,6 @@ const COMMON = {
   logLevel: 'warning',
 };
 
-/** The folders of all packages, from the root; the root's is ''. */
-export function packageFolders() {
-  return ['', ...readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}/`)];
-}
-
-/** package.json of a folder. */
-export function manifestOf(folder) {
-  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
-}
-
 function filesUnder(folder) {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 }
@@ -62,8 +53,9 @@ function entryPointsOf(folder) {
         entries[`internal/${basename(path, '.ts')}`] = path;
     } else entries[basename(entry.default, '.js')] = join(folder, entry[SOURCE]);
   }
-  for (const path of sources)
+  for (const path of sources) {
     if (/-(?:process|thread)\.ts$/.test(path) || LOADED_BY_NAME.includes(path)) entries[basename(path, '.ts')] = path;
+  }
   if (folder === 'packages/cli/') entries.main = `${folder}src/main.ts`;
   return entries;
 }

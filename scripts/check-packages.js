@@ -1,0 +1,76 @@
+// `npm run packages`: packs every package, installs the tarballs into empty folders as a user would, and checks their size, their dependencies
+// and their links. Needs a build and declarations. `npm run packages -- npm@10.8.2` does it with that npm.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { manifestOf, packageFolders } from './packages.js';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+/** What installing rocev2 alone brings, on linux-x64 and itself included. */
+const PACKAGES_MAX = 9;
+const UNPACKED_MAX_BYTES = 3e6;
+const NOT_IN_THE_TRANSPORT = ['zod', 'uplot', 'commander', 'prom-client', 'hdr-histogram-js'];
+
+const npms = process.argv.length > 2 ? process.argv.slice(2) : ['npm'];
+const folder = mkdtempSync(join(tmpdir(), 'rocev2-packages-'));
+const failures = [];
+
+function npm(which, args, cwd) {
+  const [command, ...first] = which === 'npm' ? ['npm'] : ['npx', '--yes', which];
+  return execFileSync(command, [...first, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function check(ok, what) {
+  if (!ok) failures.push(what);
+}
+
+function project(name) {
+  const path = join(folder, name);
+  mkdirSync(path);
+  writeFileSync(join(path, 'package.json'), '{ "private": true, "type": "module" }\n');
+  return path;
+}
+
+/** Relative links of a Markdown file that a tarball lacks. */
+function missingLinks(text, paths) {
+  const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, path]) => posix.normalize(path));
+  return links.filter((link) => !paths.has(link) && ![...paths].some((path) => path.startsWith(`${link.replace(/\/$/, '')}/`)));
+}
+
+try {
+  for (const which of npms) {
+    const tarballs = [];
+    for (const from of packageFolders()) {
+      const [packed] = JSON.parse(
+        npm(which, ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], join(ROOT, from)),
+      );
+      tarballs.push(join(folder, packed.filename));
+      const paths = new Set(packed.files.map(({ path }) => path));
+      check(paths.has('README.md'), `${packed.name} has no README.md`);
+      const missing = missingLinks(readFileSync(join(ROOT, from, 'README.md'), 'utf8'), paths);
+      check(missing.length === 0, `${packed.name}: README.md links to ${missing.join(', ')}, which its tarball lacks`);
+      console.log(`${packed.name}: ${packed.files.length} files, ${(packed.unpackedSize / 1e6).toFixed(2)} MB unpacked`);
+      if (from === '') check(packed.unpackedSize <= UNPACKED_MAX_BYTES, `rocev2 unpacks to ${packed.unpackedSize} bytes`);
+    }
+    const alone = project(`alone-${npms.indexOf(which)}`);
+    npm(which, ['install', '--no-audit', '--no-fund', tarballs[0]], alone);
+    const installed = npm(which, ['ls', '--all', '--parseable'], alone).trim().split('\n').slice(1);
+    console.log(`rocev2 alone installs ${installed.length} packages`);
+    check(installed.length <= PACKAGES_MAX, `rocev2 alone installs ${installed.length}: ${installed.join(', ')}`);
+    for (const name of NOT_IN_THE_TRANSPORT) {
+      check(!existsSync(join(alone, 'node_modules', name)), `rocev2 alone brings ${name}`);
+    }
+    const all = project(`all-${npms.indexOf(which)}`);
+    npm(which, ['install', '--no-audit', '--no-fund', ...tarballs], all);
+    const said = execFileSync('npx', ['rocev2', '--version'], { cwd: all, encoding: 'utf8' }).trim();
+    check(said === manifestOf('').version, `npx rocev2 --version says ${said}`);
+    console.log(`all packages with ${which}: rocev2 --version says ${said}`);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+for (const failure of failures) console.log(`wrong: ${failure}`);
+if (failures.length > 0) process.exitCode = 1;
