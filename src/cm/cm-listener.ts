@@ -1,11 +1,11 @@
 /** Incoming requests of one port, in the order they came (`rdma_listen`, `rdma_get_cm_event`). */
 
 import type { Clock } from '../core/clock.js';
+import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
-import { Crowd } from './crowd.js';
 import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
 
 /** A request that waits in a listener. */
@@ -19,7 +19,7 @@ export interface WaitingRequest {
   /** Rejects the request. */
   reject(): void;
   /** Drops the request without an answer. @internal */
-  crowdOut(): void;
+  evict(): void;
 }
 
 /**
@@ -29,22 +29,25 @@ export interface WaitingRequest {
 export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDisposable {
   /** Port in RDMA_PS_TCP, or for datagrams in RDMA_PS_UDP; 1..65535. */
   readonly port: number;
-  readonly #backlog: number;
   readonly #clock: Clock;
   readonly #onClose: () => void;
   readonly #unprovedPace = new SetUpPace(UNPROVED_PACE);
   readonly #provedPace = new SetUpPace(PROVED_PACE);
   #cancelWake: () => void = () => {};
-  #requests: R[] = [];
+  /** Those of peers that have proved their address are `validated`. */
+  readonly #requests: ConnectionLimiter<R, 'validated'>;
   readonly #waiting = new WaitList<void>();
   #closed = false;
 
   /** @internal */
   constructor(port: number, backlog: number, clock: Clock, onClose: () => void) {
     this.port = port;
-    this.#backlog = backlog;
     this.#clock = clock;
     this.#onClose = onClose;
+    this.#requests = new ConnectionLimiter({
+      quotas: [{ states: ['pending', 'validated'], total: backlog }],
+      evict: (request) => request.evict(),
+    });
   }
 
   /**
@@ -52,23 +55,24 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
    * the most. False: all have proved more than this one. @internal
    */
   push(request: R): boolean {
-    this.#requests = this.#requests.filter(({ isPending }) => isPending);
-    if (this.#requests.length >= this.#backlog) {
-      const first = this.#whoMakesRoom(request.hasProved);
-      if (first === undefined) return false;
-      this.#requests.splice(this.#requests.indexOf(first), 1);
-      first.crowdOut();
+    this.#review();
+    const requests = this.#requests;
+    const { network } = request.remote;
+    if (requests.exceeded('pending', network) !== undefined) {
+      const isEvicted = requests.evictOldest('pending') || (request.hasProved && requests.evictOldest('validated'));
+      if (!isEvicted) return false;
     }
-    this.#requests.push(request);
+    requests.enter(request, stateOf(request), network);
     this.#waiting.serve(() => {});
     return true;
   }
 
-  #whoMakesRoom(hasProved: boolean): R | undefined {
-    const unproved = new Crowd<R>();
-    const proved = new Crowd<R>();
-    for (const waiting of this.#requests) (waiting.hasProved ? proved : unproved).add(waiting);
-    return unproved.oldestOfFullest() ?? (hasProved ? proved.oldestOfFullest() : undefined);
+  /** Forgets the requests that are over, and notes whose peer has proved its address in the meantime. */
+  #review(): void {
+    for (const request of this.#requests.connections) {
+      if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote.network);
+      else this.#requests.leave(request);
+    }
   }
 
   /**
@@ -88,15 +92,15 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
 
   /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
   #take(): R | undefined {
-    this.#requests = this.#requests.filter(({ isPending }) => isPending);
+    this.#review();
     const now = this.#clock.nowNs();
     let opensNs = Number.POSITIVE_INFINITY;
-    for (const [k, request] of this.#requests.entries()) {
+    for (const request of this.#requests.connections) {
       const pace = request.hasProved ? this.#provedPace : this.#unprovedPace;
       const requestNs = pace.opensNs(request.remote, now);
       opensNs = Math.min(opensNs, requestNs);
       if (requestNs > now) continue;
-      this.#requests.splice(k, 1);
+      this.#requests.leave(request);
       pace.spend(request.remote, now);
       return request;
     }
@@ -126,7 +130,10 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     this.#closed = true;
     this.#cancelWake();
     this.#onClose();
-    for (const request of this.#requests.splice(0)) if (request.isPending) request.reject();
+    for (const request of this.#requests.connections) {
+      this.#requests.leave(request);
+      if (request.isPending) request.reject();
+    }
     this.#waiting.serveAll(() => {});
   }
 
@@ -134,4 +141,8 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+function stateOf({ hasProved }: WaitingRequest): 'pending' | 'validated' {
+  return hasProved ? 'validated' : 'pending';
 }

@@ -37,8 +37,8 @@ export interface RequestDecision {
   accept(qp: QueuePair, options: CmAcceptOptions): Promise<CmConnection>;
   /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
-  /** As {@link CmRequest.crowdOut}. */
-  crowdOut(): void;
+  /** As {@link CmRequest.evict}. */
+  evict(): void;
 }
 
 /** A request to connect; taken from a {@link CmListener}, then accepted or rejected once. */
@@ -96,9 +96,9 @@ export class CmRequest {
     if (this.isPending) this.#decision.reject(privateData);
   }
 
-  /** Gives its place to others, without a word. @internal */
-  crowdOut(): void {
-    this.#decision.crowdOut();
+  /** Drops the request without an answer. @internal */
+  evict(): void {
+    this.#decision.evict();
   }
 }
 

@@ -252,7 +252,7 @@ export class ConnectionManager implements AsyncDisposable {
       hasProved: () => this.#protocol.hasProved(endpoint),
       accept: (qp, options) => this.#accept(endpoint, request, qp, options),
       reject: (privateData) => this.#protocol.reject(endpoint, privateData, this.#clock.nowNs()),
-      crowdOut: () => this.#protocol.crowdOut(endpoint),
+      evict: () => this.#protocol.evict(endpoint),
     });
   }
 

@@ -4,10 +4,10 @@
  */
 
 import type { Socket } from 'node:net';
+import { ConnectionLimiter, PENDING_LIMITS } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { ControlChannel } from './control-channel.js';
 import { type ChannelSecurity, secureAsServer, UntrustedPeerError } from './secure-channel.js';
-import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
 /** From the connection to the end of its first message, however it trickles in. */
@@ -38,7 +38,10 @@ export interface ControlListenerEvents {
 export class ControlListener {
   readonly #events: ControlListenerEvents;
   readonly #firstMessageTimeoutMs: number;
-  readonly #silent = new SilentPeers<ControlChannel>((channel) => this.#crowdOut(channel));
+  readonly #pending = new ConnectionLimiter<ControlChannel>({
+    quotas: [{ states: ['pending'], ...PENDING_LIMITS }],
+    evict: (channel) => this.#onEvicted(channel),
+  });
   #tcp!: TcpListener;
 
   private constructor(events: ControlListenerEvents, firstMessageTimeoutMs: number) {
@@ -63,7 +66,7 @@ export class ControlListener {
       { host, port },
       {
         onSocket: (socket) => void listener.#hear(new ControlChannel(socket, secure)),
-        makeRoom: () => listener.#silent.makeRoom(),
+        makeRoom: () => listener.#pending.evictOldest('pending'),
         onTrouble: (error) => events.onTrouble?.(error),
       },
     );
@@ -78,25 +81,29 @@ export class ControlListener {
   /** Takes no new connections, and lets go of those that have said nothing yet; others stay. */
   close(): void {
     this.#tcp.close();
-    for (const channel of this.#silent.takeAll()) turnAway(channel, 'the listener is closed');
+    for (const channel of this.#pending.connections) {
+      this.#pending.leave(channel);
+      turnAway(channel, 'the listener is closed');
+    }
   }
 
-  #hear(channel: ControlChannel): Promise<void> {
-    const { peer } = channel;
-    return this.#silent.hear(
-      channel,
-      async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs)),
-      () => this.#events.onPeer(channel),
-      (error) => {
-        channel.close();
-        const isMismatch = (error as RoceError).code === 'ERR_ROCE_MISMATCH';
-        const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
-        this.#events.onEarlyEnd?.(end, peer, error as RoceError);
-      },
-    );
+  async #hear(channel: ControlChannel): Promise<void> {
+    const { peer, remoteAddress } = channel;
+    if (remoteAddress === undefined) return;
+    const receiveFirst = async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs));
+    try {
+      if (!(await this.#pending.handshake(channel, remoteAddress.network, receiveFirst))) return;
+    } catch (error) {
+      channel.close();
+      const isMismatch = (error as RoceError).code === 'ERR_ROCE_MISMATCH';
+      const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
+      this.#events.onEarlyEnd?.(end, peer, error as RoceError);
+      return;
+    }
+    this.#events.onPeer(channel);
   }
 
-  #crowdOut(channel: ControlChannel): void {
+  #onEvicted(channel: ControlChannel): void {
     const { peer } = channel;
     const why = 'too many connections say nothing, and this one was the oldest';
     turnAway(channel, why);

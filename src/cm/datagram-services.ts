@@ -80,7 +80,7 @@ export async function startDatagrams(qp: QueuePair): Promise<void> {
 /** Actions of the connection manager on a request. */
 interface RequestDecision {
   answer(answer: ServiceAnswer): void;
-  crowdOut(): void;
+  evict(): void;
 }
 
 /** A request for a datagram service (`RDMA_CM_EVENT_CONNECT_REQUEST` of RDMA_PS_UDP), to be accepted or rejected. */
@@ -144,8 +144,8 @@ export class DatagramRequest {
   }
 
   /** Drops the request without an answer. @internal */
-  crowdOut(): void {
-    this.#decision.crowdOut();
+  evict(): void {
+    this.#decision.evict();
   }
 }
 
@@ -190,7 +190,7 @@ export class DatagramServices {
           protocol.answer(request, answer, clock.nowNs());
           onDeadlineChange();
         },
-        crowdOut: () => protocol.crowdOutRequest(request),
+        evict: () => protocol.evictRequest(request),
       };
       return listener.push(new DatagramRequest(request, decision));
     });

@@ -4,10 +4,10 @@
  */
 
 import type { Socket } from 'node:net';
+import { ConnectionLimiter, PENDING_LIMITS } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { FixedChannel } from './fixed-channel.js';
 import { printable } from './printable.js';
-import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
 /** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
@@ -34,7 +34,10 @@ export interface FixedListenerOptions {
 /** Listens on a TCP port for one peer after another. */
 export class FixedListener {
   readonly #options: FixedListenerOptions;
-  readonly #silent = new SilentPeers<FixedChannel>((channel) => channel.abort());
+  readonly #pending = new ConnectionLimiter<FixedChannel>({
+    quotas: [{ states: ['pending'], ...PENDING_LIMITS }],
+    evict: (channel) => channel.abort(),
+  });
   readonly #waiting: FixedChannel[] = [];
   #accepter: ((channel: FixedChannel) => void) | undefined;
   #tcp!: TcpListener;
@@ -50,7 +53,7 @@ export class FixedListener {
       { host: options.host, port },
       {
         onSocket: (socket) => listener.#onSocket(socket),
-        makeRoom: () => listener.#silent.makeRoom(),
+        makeRoom: () => listener.#pending.evictOldest('pending'),
       },
     );
     return listener;
@@ -96,29 +99,31 @@ export class FixedListener {
     else channel.abort();
   }
 
-  #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
-    return this.#silent.hear(
-      channel,
-      async () => {
-        const message = await channel.read(bytes, 'its first message');
-        if (!isRight(message)) {
-          const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
-          throw new RoceError('ERR_ROCE_MISMATCH', text);
-        }
-        channel.unread(message);
-      },
-      () => this.#offer(channel),
-      (error) => {
-        channel.abort();
-        this.#options.onStranger?.(channel.peer, error as RoceError);
-      },
-    );
+  async #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
+    const { remoteAddress } = channel;
+    if (remoteAddress === undefined) return;
+    const readFirst = async () => {
+      const message = await channel.read(bytes, 'its first message');
+      if (!isRight(message)) {
+        const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
+        throw new RoceError('ERR_ROCE_MISMATCH', text);
+      }
+      channel.unread(message);
+    };
+    try {
+      if (!(await this.#pending.handshake(channel, remoteAddress.network, readFirst))) return;
+    } catch (error) {
+      channel.abort();
+      this.#options.onStranger?.(channel.peer, error as RoceError);
+      return;
+    }
+    this.#offer(channel);
   }
 
   /** Takes no new connections, and cuts those that nobody has got; others stay. */
   close(): void {
     this.#tcp.close();
     for (const channel of this.#waiting.splice(0)) channel.abort();
-    for (const channel of this.#silent.takeAll()) channel.abort();
+    for (const channel of this.#pending.connections) this.#pending.evict(channel);
   }
 }

@@ -118,9 +118,9 @@ export class CmProtocol {
     return endpoint.hasProved || this.#parts.table.provedPeers.has(endpoint.remote, endpoint.remoteCaGuid);
   }
 
-  /** As {@link EndpointTable.crowdOut}. */
-  crowdOut(endpoint: CmEndpoint): void {
-    this.#parts.table.crowdOut(endpoint);
+  /** As {@link EndpointTable.evict}. */
+  evict(endpoint: CmEndpoint): void {
+    this.#parts.table.evict(endpoint);
   }
 
   /** All endpoints but those in TIMEWAIT. */
@@ -145,9 +145,9 @@ export class CmProtocol {
     this.#responder.answer(request, answer, now);
   }
 
-  /** As {@link SidrResponder.crowdOut}. */
-  crowdOutRequest(request: ServiceRequest): void {
-    this.#responder.crowdOut(request);
+  /** As {@link SidrResponder.evict}. */
+  evictRequest(request: ServiceRequest): void {
+    this.#responder.evict(request);
   }
 
   /** As {@link SidrRequester.ask}. */

@@ -6,7 +6,6 @@
 
 import { type Pace, TokenBucket } from '../core/token-bucket.js';
 import type { IpAddress } from '../packet/address.js';
-import { networkOf } from './places.js';
 
 /** Of peers that have proved nothing. */
 export const UNPROVED_PACE: Pace = { burst: 16, perSecond: 16 };
@@ -27,12 +26,12 @@ export class SetUpPace {
 
   /** When a set-up for the address may begin, not before `now` (ns). */
   opensNs(address: IpAddress, now: number): number {
-    return this.#buckets.get(networkOf(address))?.opensNs(now) ?? now;
+    return this.#buckets.get(address.network)?.opensNs(now) ?? now;
   }
 
   /** A set-up for the address begins. */
   spend(address: IpAddress, now: number): void {
-    const key = networkOf(address);
+    const key = address.network;
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#pace);
     bucket.spend(now);
     this.#buckets.delete(key);

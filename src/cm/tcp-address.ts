@@ -1,8 +1,14 @@
-/** The address of a TCP connection's other end, as Node writes it. */
+/** The address of a connection's other end, as Node writes it. */
 
+import type { Socket } from 'node:net';
 import { IpAddress } from '../packet/address.js';
 
 /** Of `remoteAddress` or `localAddress` of a socket; undefined for a connection that was gone at once. An IPv6 address of a link says which link: that is left out. */
 export function tcpAddress(text: string | undefined): IpAddress | undefined {
   return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
+}
+
+/** What limits count the peer of a socket by. Peers on a Unix socket have no address; they are one host. */
+export function networkOf(socket: Socket): string {
+  return tcpAddress(socket.remoteAddress)?.network ?? '127.0.0.1';
 }

@@ -21,7 +21,6 @@ export type { Listener, ListenOptions } from '../cm/listener.js';
 export { ABOUT_REP } from '../cm/mad-sender.js';
 export { buildMad, type CmMad, type MessageFields, type MessageName, parseMad } from '../cm/messages.js';
 export type { Operation } from '../cm/operations.js';
-export { type PlaceLimits, Places } from '../cm/places.js';
 export { printable } from '../cm/printable.js';
 export { initializeQp, pathMtuCode } from '../cm/qp-parameters.js';
 export { REJ_CONSUMER_DEFINED, REJ_INVALID_SERVICE_ID, REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
@@ -29,8 +28,7 @@ export type { RemoteTarget } from '../cm/remote-target.js';
 export { channelSecurity, secureAsClient, secureAsServer, UntrustedPeerError } from '../cm/secure-channel.js';
 export { serveEach } from '../cm/serve-each.js';
 export { acceptSideBySide, type Established, type SetUpEnd } from '../cm/side-by-side.js';
-export { SilentPeers } from '../cm/silent-peers.js';
-export { tcpAddress } from '../cm/tcp-address.js';
+export { networkOf } from '../cm/tcp-address.js';
 export { TcpListener } from '../cm/tcp-listener.js';
 export type { Elements } from '../cm/transfers.js';
 export {

@@ -12,7 +12,7 @@ import {
   rpcOverStream,
   type StandardSchema,
 } from '../../packages/rpc/src/index.js';
-import type { PlaceLimits } from '../../src/cm/places.js';
+import type { ConnectionLimits } from '../../src/core/connection-limiter.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { eventually } from '../support/eventually.js';
 import { crowd, hangUp, held, strangerConnects } from './toolkit/hostile-connections.js';
@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function openDoor(limits?: PlaceLimits): Promise<number> {
+async function openDoor(limits?: ConnectionLimits): Promise<number> {
   const device = await openDevice({ address: HOST, udpPort: 0 });
   closing.push(() => device.close());
   const door = await ServiceDoor.open(device, { host: HOST, port: 0 }, limits);
@@ -95,7 +95,7 @@ describe('the TCP door of an extent service', () => {
     expect(await early.methods.echo(2, { timeoutMs: CALL_MS })).toBe(2); // Who has called stays.
   });
 
-  const callers = async (limits: PlaceLimits) => {
+  const callers = async (limits: ConnectionLimits) => {
     const port = await openDoor(limits);
     for (let k = 0; k < 4; k++) expect(await echoes(port, STRANGER)).toEqual({ from: STRANGER });
     return port;

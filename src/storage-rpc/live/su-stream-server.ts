@@ -7,12 +7,13 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
+import { networkOf } from '../../cm/tcp-address.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { SecureOptions } from '../../verbs/security.js';
-import { Door } from '../door.js';
 import { StreamAcceptor, type StreamAcceptorOptions } from '../su-stream/stream-acceptor.js';
 import { StreamLink } from '../su-stream/stream-link.js';
 import { checkStreamTerms, type SuStream } from '../su-stream/su-stream.js';
@@ -48,6 +49,12 @@ const OPTIONS: OptionNames<SuStreamServerOptions> = {
 /** Most connections; those without a stream make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
+/** A TCP connection, and its link once there is one. */
+interface TcpPeer {
+  readonly socket: Socket;
+  link: StreamLink | undefined;
+}
+
 /** A server of streams on one TCP port. */
 export class SuStreamServer implements AsyncDisposable {
   readonly #endpoint: SuEndpoint | undefined;
@@ -55,8 +62,11 @@ export class SuStreamServer implements AsyncDisposable {
   #untrusted = 0;
   readonly #listener: Server;
   readonly #acceptor: StreamAcceptor;
-  readonly #door = new Door(CONNECTION_LIMITS);
-  readonly #sockets = new Set<Socket>();
+  readonly #limiter = new ConnectionLimiter<TcpPeer>({
+    quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
+    evict: ({ socket }) => socket.destroy(),
+    stateOf: ({ link }) => (link !== undefined && this.#acceptor.serves(link) ? 'admitted' : 'pending'),
+  });
 
   private constructor(
     { host: _h, port: _p, endpoint, secure, onStream, ...terms }: SuStreamServerOptions,
@@ -104,7 +114,7 @@ export class SuStreamServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#acceptor.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const { socket } of this.#limiter.connections) socket.destroy();
   }
 
   /** Same as {@link close}. */
@@ -113,20 +123,22 @@ export class SuStreamServer implements AsyncDisposable {
   }
 
   #onConnection(socket: Socket): void {
-    let link: StreamLink | undefined;
+    const peer: TcpPeer = { socket, link: undefined };
     socket.on('error', () => {}); // `close` follows, and the link reports the failure.
-    if (!this.#door.admit(socket, () => link !== undefined && this.#acceptor.serves(link))) return;
-    this.#sockets.add(socket);
-    socket.on('close', () => this.#sockets.delete(socket));
+    if (!this.#limiter.admit(peer, networkOf(socket))) {
+      socket.destroy();
+      return;
+    }
+    socket.on('close', () => this.#limiter.leave(peer));
     sortSocket(socket, this.#security, {
       onExchange: (control) => {
         void this.#acceptRdma(control).then((made) => {
-          link = made;
+          peer.link = made;
         });
       },
       onStream: (stream) => {
-        link = StreamLink.overTcp(stream);
-        this.#acceptor.accept(link);
+        peer.link = StreamLink.overTcp(stream);
+        this.#acceptor.accept(peer.link);
       },
       onUntrusted: () => this.#untrusted++,
     });

@@ -4,7 +4,8 @@
  */
 
 import { type RpcServer, type Service, serveRpc } from '@rocev2/rpc';
-import { type Listener, listen, type PlaceLimits } from 'rocev2/internal/cm';
+import { type Listener, listen } from 'rocev2/internal/cm';
+import type { ConnectionLimits } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
 import { type Handlers, StreamDoor } from './stream-door.js';
@@ -32,7 +33,7 @@ export class ServiceDoor implements AsyncDisposable {
   }
 
   /** Rejects as `listen` does, also if the next port is taken. `limits`: of TCP connections. */
-  static async open(device: RdmaDevice, place: DoorPlace, limits?: PlaceLimits): Promise<ServiceDoor> {
+  static async open(device: RdmaDevice, place: DoorPlace, limits?: ConnectionLimits): Promise<ServiceDoor> {
     for (let attempt = 1; ; attempt++) {
       const listener = await listen(device, { ...CONNECTION, ...place });
       try {

@@ -5,65 +5,55 @@
 
 import type { Socket } from 'node:net';
 import { HEADER_BYTES, type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
-import {
-  channelSecurity,
-  type PlaceLimits,
-  Places,
-  SilentPeers,
-  secureAsServer,
-  TcpListener,
-  tcpAddress,
-} from 'rocev2/internal/cm';
-import { NS_PER_MS } from 'rocev2/internal/core';
+import { channelSecurity, networkOf, secureAsServer, TcpListener } from 'rocev2/internal/cm';
+import { ConnectionLimiter, type ConnectionLimits, PENDING_LIMITS } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** Connections that have said who they are. */
-const LIMITS: PlaceLimits = { total: 1024, perAddress: 128 };
+const LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
 /** From the connection to the end of its first frame, the handshake of TLS included. */
 const FIRST_FRAME_MS = 10_000;
 /** A host that has died says nothing: its kernel is asked after so long. */
 const KEEPALIVE_IDLE_MS = 10_000;
 
-type IpAddress = RdmaDevice['address'];
-
 /** Answers by the names of methods. */
 export type Handlers = Record<string, (request: unknown) => Promise<object>>;
 
-/** A connection that has not said anything yet. */
-interface Visitor {
+interface StreamPeer {
   readonly socket: Socket;
-  readonly remoteAddress: IpAddress | undefined;
-}
-
-/** One that is served. */
-interface Guest {
-  readonly socket: Socket;
-  readonly server: RpcServer;
+  /** Once its first frame is here. */
+  server: RpcServer | undefined;
 }
 
 /** Listens for byte streams of one service. */
 export class StreamDoor {
   readonly #device: RdmaDevice;
-  readonly #silent = new SilentPeers<Visitor>(({ socket }) => socket.destroy());
-  readonly #guests: Places<Guest>;
+  readonly #limiter: ConnectionLimiter<StreamPeer>;
   #tcp!: TcpListener;
   #served: { readonly service: Service; readonly handlers: Handlers } | undefined;
 
-  private constructor(device: RdmaDevice, limits: PlaceLimits) {
+  private constructor(device: RdmaDevice, limits: ConnectionLimits) {
     this.#device = device;
-    this.#guests = new Places(limits);
+    this.#limiter = new ConnectionLimiter({
+      quotas: [
+        { states: ['pending'], ...PENDING_LIMITS },
+        { states: ['admitted'], ...limits },
+      ],
+      evict: ({ socket }) => socket.destroy(),
+      handshakeDeadline: { clock: device.clock, ms: FIRST_FRAME_MS },
+    });
   }
 
   /** Rejects with ERR_ROCE_IO if the port is taken. */
   static async open(
     device: RdmaDevice,
     place: { readonly host: string; readonly port: number },
-    limits: PlaceLimits = LIMITS,
+    limits: ConnectionLimits = LIMITS,
   ): Promise<StreamDoor> {
     const door = new StreamDoor(device, limits);
     door.#tcp = await TcpListener.open(place, {
       onSocket: (socket) => void door.#hear(socket),
-      makeRoom: () => door.#silent.makeRoom(),
+      makeRoom: () => door.#limiter.evictOldest('pending'),
     });
     return door;
   }
@@ -75,58 +65,59 @@ export class StreamDoor {
 
   async #hear(socket: Socket): Promise<void> {
     socket.on('error', () => {}); // `close` follows.
-    const remoteAddress = tcpAddress(socket.remoteAddress);
-    if (this.#served === undefined || remoteAddress === undefined) {
+    if (this.#served === undefined || socket.remoteAddress === undefined) {
       socket.destroy();
       return;
     }
+    const network = networkOf(socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
     let stream = socket;
-    const listen = async () => {
-      const { clock } = this.#device;
-      const stopTimer = clock.wakeAt(clock.nowNs() + FIRST_FRAME_MS * NS_PER_MS, () => socket.destroy());
-      try {
-        const security = channelSecurity(this.#device);
-        if (security !== undefined) stream = (await secureAsServer(socket, security)).socket;
-        await firstFrame(stream);
-      } finally {
-        stopTimer();
-      }
+    const peer: StreamPeer = { socket, server: undefined };
+    const receiveFirst = async () => {
+      const security = channelSecurity(this.#device);
+      if (security !== undefined) stream = (await secureAsServer(socket, security)).socket;
+      await firstFrame(stream);
     };
-    const welcome = () => this.#welcome(socket, stream, remoteAddress);
-    await this.#silent.hear({ socket, remoteAddress }, listen, welcome, () => socket.destroy());
+    try {
+      if (!(await this.#limiter.handshake(peer, network, receiveFirst))) return;
+    } catch {
+      socket.destroy();
+      return;
+    }
+    this.#admit(peer, stream, network);
   }
 
-  #welcome(socket: Socket, stream: Socket, address: IpAddress): void {
+  #admit(peer: StreamPeer, stream: Socket, network: string): void {
+    const { socket } = peer;
     if (socket.destroyed) return;
-    if (this.#guests.fullFor(address) !== undefined) {
-      const idle = this.#guests.inTheWayOf(address, ({ server }) => server.counters().calls === 0);
-      if (idle === undefined) {
-        socket.destroy();
-        return;
-      }
-      this.#guests.leave(idle);
-      idle.socket.destroy();
+    if (!this.#limiter.makeRoom('admitted', network, isIdle)) {
+      socket.destroy();
+      return;
     }
     const { service, handlers } = this.#served!;
-    const guest = { socket, server: serveRpc(rpcOverStream(stream), service, handlers) };
-    this.#guests.enter(guest, address);
+    const server = serveRpc(rpcOverStream(stream), service, handlers);
+    peer.server = server;
+    this.#limiter.enter(peer, 'admitted', network);
     socket.once('close', () => {
-      this.#guests.leave(guest);
-      void guest.server.close();
+      this.#limiter.leave(peer);
+      void server.close();
     });
   }
 
   /** Takes no new connections, and ends all. */
   async close(): Promise<void> {
     this.#tcp.close();
-    for (const { socket } of this.#silent.takeAll()) socket.destroy();
-    for (const { socket, server } of [...this.#guests.members]) {
-      void server.close();
-      socket.destroy();
+    for (const peer of this.#limiter.connections) {
+      void peer.server?.close();
+      this.#limiter.evict(peer);
     }
   }
+}
+
+/** It has never called anything. */
+function isIdle({ server }: StreamPeer): boolean {
+  return server!.counters().calls === 0;
 }
 
 /** Resolves when a whole frame header is here, and leaves it in the stream. Rejects if the peer leaves before. */

@@ -3,12 +3,19 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { type CmListener, type CmRequest, ConnectionManager } from 'rocev2/internal/cm';
-import { checkOptions, type OptionNames, Permits, RoceError, SeededRandom } from 'rocev2/internal/core';
+import { type CmListener, type CmRequest, ConnectionManager, networkOf } from 'rocev2/internal/cm';
+import {
+  ConnectionLimiter,
+  checkOptions,
+  type OptionNames,
+  Permits,
+  RoceError,
+  SeededRandom,
+} from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
-import { BufferPool, Door, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
+import { BufferPool, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
 import type { AnaState } from '../ana.js';
 import { DhchapSecret } from '../auth/dhchap-secret.js';
@@ -107,13 +114,23 @@ interface RdmaService {
   readonly share: RdmaTargetShare;
 }
 
+/** A TCP connection, and its queue once there is one. */
+interface TcpPeer {
+  readonly socket: Socket;
+  queue: TargetQueue | undefined;
+}
+
 /** A target on the addresses of its devices, and on TCP. */
 export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
   readonly #faults: CommandFaults | undefined;
   readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
-  readonly #door = new Door(CONNECTION_LIMITS);
+  readonly #limiter = new ConnectionLimiter<TcpPeer>({
+    quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
+    evict: ({ socket }) => socket.destroy(),
+    stateOf: ({ queue }) => (queue?.isConnected === true ? 'admitted' : 'pending'),
+  });
   readonly #tls: NvmeTlsDoor | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
@@ -291,9 +308,13 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   #acceptTcp(socket: Socket, portId: number): void {
-    let queue: TargetQueue | undefined;
+    const peer: TcpPeer = { socket, queue: undefined };
     socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
-    if (!this.#door.admit(socket, () => queue?.isConnected === true)) return;
+    if (!this.#limiter.admit(peer, networkOf(socket))) {
+      socket.destroy();
+      return;
+    }
+    socket.once('close', () => this.#limiter.leave(peer));
     const accept = (stream: Socket, names?: TlsNames) => {
       const connection = new TcpTargetConnection(
         new SocketStream(stream),
@@ -301,7 +322,7 @@ export class NvmeTargetServer implements AsyncDisposable {
         this.#pool,
         names,
       );
-      queue = this.#target.accept(connection, portId);
+      peer.queue = this.#target.accept(connection, portId);
     };
     if (this.#tls === undefined) accept(socket);
     else this.#tls.admit(socket, accept);
