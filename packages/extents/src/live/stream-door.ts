@@ -1,6 +1,6 @@
 /**
- * The TCP side of a service. Anybody can open connections, so those that have not said a whole first frame are bounded and the oldest makes room ({@link SilentPeers}); the others are
- * bounded in total and per address, by the numbers of `listen()`, and who has never called anything makes room there.
+ * The TCP side of a service. Anybody can open connections: those without a whole first frame are pending, and bounded as in all listeners; the others are
+ * bounded by the numbers of `listen()`, and one that has never called anything is evicted first.
  */
 
 import type { Socket } from 'node:net';
