@@ -6,14 +6,14 @@ import { RoceError } from '../core/errors.js';
 import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
-import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
+import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from './handshake-rate-limiter.js';
 
 /** A request that waits in a listener. */
 export interface WaitingRequest {
   /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** The peer has proved that it receives at its address. */
-  readonly hasProved: boolean;
+  /** The peer is known to receive at its address. */
+  readonly isValidated: boolean;
   /** It may still be accepted or rejected. */
   readonly isPending: boolean;
   /** Rejects the request. */
@@ -31,10 +31,10 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   readonly port: number;
   readonly #clock: Clock;
   readonly #onClose: () => void;
-  readonly #unprovedPace = new SetUpPace(UNPROVED_PACE);
-  readonly #provedPace = new SetUpPace(PROVED_PACE);
+  readonly #unvalidatedLimiter = new HandshakeRateLimiter(UNVALIDATED_PACE);
+  readonly #validatedLimiter = new HandshakeRateLimiter(VALIDATED_PACE);
   #cancelWake: () => void = () => {};
-  /** Those of peers that have proved their address are `validated`. */
+  /** `validated`: the address of the peer is. */
   readonly #requests: ConnectionLimiter<R, 'validated'>;
   readonly #waiting = new WaitList<void>();
   #closed = false;
@@ -51,15 +51,15 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   }
 
   /**
-   * One more request that nobody has taken yet. Beyond the backlog, one of a peer that has proved nothing makes room: the oldest of the address that has
-   * the most. False: all have proved more than this one. @internal
+   * One more request that nobody has taken yet. Beyond the backlog, the oldest of the address that has the most is evicted, those whose address is not
+   * validated first. False: all others rank higher than this one. @internal
    */
   push(request: R): boolean {
     this.#review();
     const requests = this.#requests;
     const { network } = request.remote;
     if (requests.exceeded('pending', network) !== undefined) {
-      const isEvicted = requests.evictOldest('pending') || (request.hasProved && requests.evictOldest('validated'));
+      const isEvicted = requests.evictOldest('pending') || (request.isValidated && requests.evictOldest('validated'));
       if (!isEvicted) return false;
     }
     requests.enter(request, stateOf(request), network);
@@ -67,7 +67,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     return true;
   }
 
-  /** Forgets the requests that are over, and notes whose peer has proved its address in the meantime. */
+  /** Forgets the requests that are over, and counts those as validated whose address is by now. */
   #review(): void {
     for (const request of this.#requests.connections) {
       if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote.network);
@@ -77,7 +77,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
 
   /**
    * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address are taken at a bounded
-   * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
+   * pace, a slower one while it is not validated. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
    * ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
@@ -96,7 +96,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     const now = this.#clock.nowNs();
     let opensNs = Number.POSITIVE_INFINITY;
     for (const request of this.#requests.connections) {
-      const pace = request.hasProved ? this.#provedPace : this.#unprovedPace;
+      const pace = request.isValidated ? this.#validatedLimiter : this.#unvalidatedLimiter;
       const requestNs = pace.opensNs(request.remote, now);
       opensNs = Math.min(opensNs, requestNs);
       if (requestNs > now) continue;
@@ -143,6 +143,6 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   }
 }
 
-function stateOf({ hasProved }: WaitingRequest): 'pending' | 'validated' {
-  return hasProved ? 'validated' : 'pending';
+function stateOf({ isValidated }: WaitingRequest): 'pending' | 'validated' {
+  return isValidated ? 'validated' : 'pending';
 }

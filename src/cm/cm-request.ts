@@ -31,8 +31,8 @@ export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
 export interface RequestDecision {
   /** Whether the peer still waits for the decision. */
   isPending(): boolean;
-  /** As {@link CmRequest.hasProved}. */
-  hasProved(): boolean;
+  /** As {@link CmRequest.isValidated}. */
+  isValidated(): boolean;
   /** As {@link CmRequest.accept}. */
   accept(qp: QueuePair, options: CmAcceptOptions): Promise<CmConnection>;
   /** As {@link CmRequest.reject}. */
@@ -72,8 +72,8 @@ export class CmRequest {
    * The peer is known to receive at the address: it has answered on an earlier connection. A first request proves nothing; anybody who can write
    * a source address may have sent it.
    */
-  get hasProved(): boolean {
-    return this.#decision.hasProved();
+  get isValidated(): boolean {
+    return this.#decision.isValidated();
   }
 
   /** False once it was accepted or rejected, the peer gave up, or others needed the room. */

@@ -159,7 +159,7 @@ export class ConnectionManager implements AsyncDisposable {
 
   /**
    * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be accepted. Beyond that, the oldest request of the address with the most makes
-   * room (`crowdedOut`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the port has a listener.
+   * room (`evicted`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the port has a listener.
    */
   listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
     checkPort(port);
@@ -249,7 +249,7 @@ export class ConnectionManager implements AsyncDisposable {
   #newRequest(endpoint: CmEndpoint, request: IncomingRequest): CmRequest {
     return new CmRequest(endpoint.remote, request, {
       isPending: () => endpoint.state === 'REQ_RCVD',
-      hasProved: () => this.#protocol.hasProved(endpoint),
+      isValidated: () => this.#protocol.isValidated(endpoint),
       accept: (qp, options) => this.#accept(endpoint, request, qp, options),
       reject: (privateData) => this.#protocol.reject(endpoint, privateData, this.#clock.nowNs()),
       evict: () => this.#protocol.evict(endpoint),

@@ -14,11 +14,11 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { Resource } from '../verbs/resource.js';
 import type { ConnectionParts } from './connection-parts.js';
+import type { ControlConnection } from './control-connection.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 import { Inbox, type Message } from './inbox.js';
 import { bytesOf, checkMemory, type Memory } from './memory.js';
 import { type Operation, Operations } from './operations.js';
-import type { PeerPresence } from './peer-presence.js';
 import { atomicTargetIn, type RemoteTarget, targetIn } from './remote-target.js';
 import { ConnectionStream, type StreamOptions } from './stream/duplex.js';
 import { MessageStream } from './stream/message-stream.js';
@@ -58,7 +58,7 @@ export class Connection extends Resource {
   /** What both ends have agreed on: path MTU, recovery scheme and more. */
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
-  readonly #peer: PeerPresence;
+  readonly #control: ControlConnection;
   readonly #onClosed: () => void;
   readonly #operations: Operations;
   readonly #transfers: Transfers;
@@ -70,10 +70,10 @@ export class Connection extends Resource {
   /** It has done so while nothing was wrong: what fails from then on, fails because nobody is there. */
   #isLeftInOrder = false;
 
-  private constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement, onClosed: () => void) {
+  private constructor(parts: ConnectionParts, control: ControlConnection, agreement: Agreement, onClosed: () => void) {
     super(parts.qp.device);
     this.#parts = parts;
-    this.#peer = peer;
+    this.#control = control;
     this.#onClosed = onClosed;
     this.agreement = agreement;
     this.qp = parts.qp;
@@ -89,11 +89,11 @@ export class Connection extends Resource {
   /** Takes over a queue pair in RTS, whose receives are posted, and serves it at once. @internal */
   static over(
     parts: ConnectionParts,
-    peer: PeerPresence,
+    control: ControlConnection,
     agreement: Agreement,
     onClosed: () => void = () => {},
   ): Connection {
-    return new Connection(parts, peer, agreement, onClosed);
+    return new Connection(parts, control, agreement, onClosed);
   }
 
   /** The device that it belongs to. */
@@ -322,7 +322,7 @@ export class Connection extends Resource {
 
   /** Whoever waits for a message must hear that the peer is gone: nothing on the queue pair would say so. */
   async #watchPeer(): Promise<void> {
-    await this.#peer.ended;
+    await this.#control.ended;
     if (this.isClosed) return;
     // What was acknowledged to the peer before it left is in the queue, though perhaps not yet looked at.
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
@@ -335,11 +335,11 @@ export class Connection extends Resource {
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.isClosed) return;
     this.#end(this.#errorOf(wc));
-    void this.#peer.close(); // The other end must not go on alone, whatever the program here does now.
+    void this.#control.close(); // The other end must not go on alone, whatever the program here does now.
   }
 
   #errorOf(wc: WorkCompletion): RoceError {
-    const peerIsGone = !this.#peer.isOpen;
+    const peerIsGone = !this.#control.isOpen;
     if (peerIsGone || wc.statusName !== 'RETRY_EXC_ERR') return completionError(wc, peerIsGone);
     const { mtu, peer } = this.agreement;
     const through = this.device.link.pathMtuTowards(peer) ?? mtu;
@@ -383,14 +383,14 @@ export class Connection extends Resource {
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
     const patience = Patience.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
-    await waitForEvent(patience, this.#peer.ended);
+    await waitForEvent(patience, this.#control.ended);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. */
   protected override async release(): Promise<void> {
     this.#end(closedHere());
     this.#operations.abandon();
-    await this.#peer.close();
+    await this.#control.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();

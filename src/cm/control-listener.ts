@@ -1,6 +1,6 @@
 /**
  * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a socket until a first
- * message is here. All peers are listened to side by side; the silent ones are bounded, and the oldest of them makes room.
+ * message is here. All peers are read from concurrently; those that are silent are pending, and bounded.
  */
 
 import type { Socket } from 'node:net';
@@ -22,7 +22,7 @@ export type EarlyEnd =
   /** No whole message came in time, or the peer left before. */
   | 'timed_out'
   /** It was silent, and the oldest when another peer needed its place. */
-  | 'crowded_out';
+  | 'evicted';
 
 /** What a control listener tells its owner. */
 export interface ControlListenerEvents {
@@ -107,7 +107,7 @@ export class ControlListener {
     const { peer } = channel;
     const why = 'too many connections say nothing, and this one was the oldest';
     turnAway(channel, why);
-    this.#events.onEarlyEnd?.('crowded_out', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
+    this.#events.onEarlyEnd?.('evicted', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
   }
 }
 

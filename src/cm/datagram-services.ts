@@ -92,7 +92,7 @@ export class DatagramRequest {
   /** Private data of the request: 180 bytes, padded with zeros. */
   readonly privateData: Uint8Array;
   /** Always false: one datagram proves nothing about its sender. */
-  readonly hasProved: boolean = false;
+  readonly isValidated: boolean = false;
   readonly #request: ServiceRequest;
   readonly #decision: RequestDecision;
 

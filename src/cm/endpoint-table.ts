@@ -2,18 +2,18 @@
  * All endpoints of one connection manager: found by its own communication ID, by the peer's and by the peer's queue pair; bounded; with the time at
  * which something is next due. An endpoint is here until its TIMEWAIT is over, so that late datagrams find it.
  *
- * Who makes room for a newcomer, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones of peers that have proved
- * nothing, the oldest of the address that has the most; then, of addresses that have more than the newcomer's, half-open ones of peers that have
- * answered before. Connections never do.
+ * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose address is not validated, the oldest
+ * of the address that has the most; then, of addresses that have more than the newcomer's, half-open ones whose address is validated. Connections are
+ * never evicted.
  */
 
 import { ConnectionLimiter } from '../core/connection-limiter.js';
 import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
-import { type CmLimits, PROVED_PEERS_MAX } from './cm-limits.js';
+import { type CmLimits, VALIDATED_ADDRESSES_MAX } from './cm-limits.js';
 import { DueSet } from './due-set.js';
 import { CmEndpoint, type CmEventHandler, type CmState } from './endpoint.js';
-import { ProvedPeers } from './proved-peers.js';
+import { ValidatedAddresses } from './validated-addresses.js';
 
 /** What REQ and REP say of their sender. */
 export interface RemoteIdentity {
@@ -28,20 +28,19 @@ export interface RemoteIdentity {
 /** Effects of the bounds on endpoints; part of `CmCounters`. */
 export interface TableCounters {
   /** Half-open connections that made room for others. */
-  crowdedOut: number;
+  evicted: number;
   /** Endpoints whose TIMEWAIT was cut short to make room. */
   timewaitCut: number;
   /** Datagrams for an unknown connection, or not from its peer. */
   unmatched: number;
 }
 
-/** A half-open endpoint is `pending`, or `validated` if its peer has proved its address. */
+/** A half-open endpoint is `pending`, or `validated` if the address of its peer is. */
 type LaterState = 'validated' | 'connected' | 'timewait';
 
 /** Written by the sides of the protocol, which say what state an endpoint enters. */
 export class EndpointTable {
-  /** Those who have answered before. */
-  readonly provedPeers = new ProvedPeers(PROVED_PEERS_MAX);
+  readonly validatedAddresses = new ValidatedAddresses(VALIDATED_ADDRESSES_MAX);
   readonly #limits: CmLimits;
   readonly #random: RandomSource;
   readonly #counters: TableCounters;
@@ -69,18 +68,18 @@ export class EndpointTable {
   // ---- coming and going
 
   /**
-   * Room for a request of this peer, who makes it if need be. False: connections, or half-open ones with a better claim, hold it all.
+   * Makes room for a request of this peer. False: connections, or half-open ones with a better claim, hold it all.
    */
-  admit({ network }: IpAddress, hasProved: boolean): boolean {
+  admit({ network }: IpAddress, isValidated: boolean): boolean {
     const limiter = this.#limiter;
     if (limiter.exceeded('connected', network) !== undefined) return false;
     const limit = limiter.exceeded('pending', network);
     if (limit === 'perAddress') {
       const isEvicted =
-        limiter.evictOldest('pending', network) || (hasProved && limiter.evictOldest('validated', network));
+        limiter.evictOldest('pending', network) || (isValidated && limiter.evictOldest('validated', network));
       if (!isEvicted) return false;
-    } else if (limit === 'total' && !this.#evictOne(network, hasProved)) return false;
-    return this.#makeRoom(network, hasProved);
+    } else if (limit === 'total' && !this.#evictOne(network, isValidated)) return false;
+    return this.#makeRoom(network, isValidated);
   }
 
   /** Room for one more endpoint that this side asks for. */
@@ -88,17 +87,17 @@ export class EndpointTable {
     return this.#makeRoom(network, true);
   }
 
-  #makeRoom(network: string, hasProved: boolean): boolean {
+  #makeRoom(network: string, isValidated: boolean): boolean {
     if (this.#byLocalId.size < this.#limits.endpoints) return true;
-    return this.#limiter.evictOldest('timewait') || this.#evictOne(network, hasProved);
+    return this.#limiter.evictOldest('timewait') || this.#evictOne(network, isValidated);
   }
 
-  #evictOne(network: string, hasProved: boolean): boolean {
+  #evictOne(network: string, isValidated: boolean): boolean {
     const limiter = this.#limiter;
     if (limiter.evictOldest('pending')) return true;
     const first = limiter.oldest('validated');
     if (first === undefined) return false;
-    const claim = limiter.count('validated', network) + (hasProved ? 0 : 1);
+    const claim = limiter.count('validated', network) + (isValidated ? 0 : 1);
     if (limiter.count('validated', first.remote.network) <= claim) return false;
     limiter.evict(first);
     return true;
@@ -113,8 +112,8 @@ export class EndpointTable {
     const { onEvent, isHalfOpen } = endpoint;
     this.remove(endpoint);
     if (isHalfOpen) {
-      this.#counters.crowdedOut++;
-      onEvent({ type: 'CROWDED_OUT' });
+      this.#counters.evicted++;
+      onEvent({ type: 'EVICTED' });
     } else this.#counters.timewaitCut++;
   }
 
@@ -134,7 +133,7 @@ export class EndpointTable {
     endpoint.remoteCaGuid = localCaGuid;
     endpoint.remoteCommId = localCommId;
     endpoint.remoteQpn = localQpn;
-    endpoint.hasProved ||= this.provedPeers.has(remote, localCaGuid);
+    endpoint.isValidated ||= this.validatedAddresses.has(remote, localCaGuid);
     this.#byRemoteId.set(key(remote, localCaGuid, localCommId), endpoint);
     this.#byRemoteQpn.set(key(remote, localCaGuid, localQpn), endpoint);
     this.#count(endpoint);
@@ -156,9 +155,9 @@ export class EndpointTable {
   }
 
   /** The peer has shown that it receives at its address. */
-  prove(endpoint: CmEndpoint): void {
-    endpoint.hasProved = true;
-    this.provedPeers.add(endpoint.remote, endpoint.remoteCaGuid);
+  validate(endpoint: CmEndpoint): void {
+    endpoint.isValidated = true;
+    this.validatedAddresses.add(endpoint.remote, endpoint.remoteCaGuid);
     this.#count(endpoint);
   }
 
@@ -223,11 +222,11 @@ export class EndpointTable {
 }
 
 /** Endpoints that this side asked for count only in TIMEWAIT. */
-function limiterStateOf({ state, isActive, isHalfOpen, hasProved }: CmEndpoint): 'pending' | LaterState | undefined {
+function limiterStateOf({ state, isActive, isHalfOpen, isValidated }: CmEndpoint): 'pending' | LaterState | undefined {
   if (state === 'TIMEWAIT') return 'timewait';
   if (isActive || state === 'CLOSED') return undefined;
   if (!isHalfOpen) return 'connected';
-  return hasProved ? 'validated' : 'pending';
+  return isValidated ? 'validated' : 'pending';
 }
 
 /** Peers are told apart by address and GUID, and what is theirs by a number. */

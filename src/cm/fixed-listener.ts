@@ -1,6 +1,6 @@
 /**
- * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, everybody is listened to side
- * by side, and a peer that is silent, or says something else, is in nobody's way.
+ * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, all peers are read
+ * from concurrently, and one that is silent, or says something else, delays no other.
  */
 
 import type { Socket } from 'node:net';
@@ -28,7 +28,7 @@ export interface FixedListenerOptions {
   /** Peers are handed out when they have said it; default: as soon as they are connected. */
   readonly firstMessage?: FirstMessage;
   /** Somebody was there who is no client; `peer` is `host:port`. */
-  onStranger?(peer: string, error: RoceError): void;
+  onRefusedPeer?(peer: string, error: RoceError): void;
 }
 
 /** Listens on a TCP port for one peer after another. */
@@ -114,7 +114,7 @@ export class FixedListener {
       if (!(await this.#pending.handshake(channel, remoteAddress.network, readFirst))) return;
     } catch (error) {
       channel.abort();
-      this.#options.onStranger?.(channel.peer, error as RoceError);
+      this.#options.onRefusedPeer?.(channel.peer, error as RoceError);
       return;
     }
     this.#offer(channel);

@@ -46,7 +46,7 @@ export interface ListenerCounters {
   /** The peer sent no complete hello within 10 s, or left before. */
   timed_out: number;
   /** The peer was silent, or had stopped in its set-up, and was the oldest of these when another peer needed its place. */
-  crowded_out: number;
+  evicted: number;
   /** This process could not serve it: no memory, no descriptor, a defect. */
   failed: number;
 }
@@ -79,7 +79,7 @@ const EARLY_REASONS = {
   mismatch: 'refused_mismatch',
   untrusted: 'refused_untrusted',
   timed_out: 'timed_out',
-  crowded_out: 'crowded_out',
+  evicted: 'evicted',
 } as const satisfies Record<EarlyEnd, RefusalReason>;
 
 /** A peer whose hello has arrived. */
@@ -118,7 +118,7 @@ export class Listener extends Resource {
     refused_untrusted: 0,
     refused_full: 0,
     timed_out: 0,
-    crowded_out: 0,
+    evicted: 0,
     failed: 0,
   };
   /** Until `close` is called. */
@@ -190,7 +190,7 @@ export class Listener extends Resource {
   }
 
   /**
-   * The next connection. A peer that does not fit is refused with the reason and left out; no stranger can make this call fail. Rejects with ERR_ROCE_CLOSED
+   * The next connection. A peer that does not fit is refused with the reason and left out; no peer can make this call fail. Rejects with ERR_ROCE_CLOSED
    * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
    * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
    */
@@ -298,7 +298,7 @@ export class Listener extends Resource {
     }
     const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up made no progress, and another peer needed the room');
     pending.abort?.(error.message);
-    this.#turnAway('crowded_out', pending.peer, error);
+    this.#turnAway('evicted', pending.peer, error);
   }
 
   #deliver(connection: Connection): void {
@@ -318,7 +318,7 @@ export class Listener extends Resource {
     if (!this.#isListening) return;
     this.#counters[reason]++;
     const isHeard = this.events.emit('REFUSED', { reason, peer, error });
-    // What is wrong here, not there, must not go unseen; nor may a stranger fill a log with it.
+    // What is wrong here, not there, must not go unseen; nor may a peer fill a log with it.
     if (isHeard || reason !== 'failed' || this.#counters.failed > 1) return;
     process.emitWarning(error);
   }
@@ -366,7 +366,7 @@ function reasonOf(error: unknown): RefusalReason {
   return error.code === 'ERR_ROCE_CONNECT' ? 'timed_out' : 'refused_mismatch';
 }
 
-/** A stranger need not know more of what is wrong here. */
+/** An unauthenticated peer need not know more of what is wrong here. */
 function toldOf(error: unknown): string {
   return error instanceof RoceError ? error.message : 'the peer has failed';
 }

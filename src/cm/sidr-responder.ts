@@ -63,7 +63,7 @@ export class SidrResponder {
         { states: ['answered'], total: endpoints, perAddress: timewaitPerAddress },
       ],
       evict: (request) => {
-        if (request.isPending) parts.counters.crowdedOut++;
+        if (request.isPending) parts.counters.evicted++;
         this.#forget(request);
       },
     });

@@ -2,8 +2,8 @@
 
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DualListener } from '../../packages/extents/src/live/dual-listener.js';
 import { tcpPortOf } from '../../packages/extents/src/live/peer-connector.js';
-import { ServiceDoor } from '../../packages/extents/src/live/service-door.js';
 import { HELLO, writeFrame } from '../../packages/rpc/src/frame.js';
 import {
   connectRpc,
@@ -36,7 +36,7 @@ afterEach(async () => {
 async function openDoor(limits?: ConnectionLimits): Promise<number> {
   const device = await openDevice({ address: HOST, udpPort: 0 });
   closing.push(() => device.close());
-  const door = await ServiceDoor.open(device, { host: HOST, port: 0 }, limits);
+  const door = await DualListener.open(device, { host: HOST, port: 0 }, limits);
   closing.push(() => door.close());
   door.serve(service, { echo: async (value) => value as object });
   return tcpPortOf(door.port);

@@ -11,7 +11,7 @@ import { execute, type ServedExport } from './execute.js';
 import { memoryOf, type NbdRequest } from './protocol/request.js';
 import { ServerSession } from './protocol/server-session.js';
 import { CMD_READ } from './protocol/wire.js';
-import { acceptTls, type TlsDoor } from './tls/server-tls.js';
+import { acceptTls, type TlsConfig } from './tls/server-tls.js';
 
 /** Requests of one client that are executed or whose replies it has not fetched. */
 const REQUESTS_MAX = 256;
@@ -60,7 +60,7 @@ export interface NbdShared {
   /** For clients that do not get on. */
   readonly clock: Clock;
   /** Absent: there is no TLS. */
-  readonly tls?: TlsDoor | undefined;
+  readonly tls?: TlsConfig | undefined;
 }
 
 /** Serves one client until it goes, breaks the protocol, or the server closes. */
@@ -147,7 +147,7 @@ export class NbdServerConnection {
   }
 
   /** Goes on over TLS; a client that cannot is closed. */
-  async #startTls(plain: Socket, { credentials }: TlsDoor): Promise<void> {
+  async #startTls(plain: Socket, { credentials }: TlsConfig): Promise<void> {
     const { counters } = this.#shared;
     plain.pause();
     plain.removeAllListeners('data');

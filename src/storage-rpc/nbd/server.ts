@@ -14,7 +14,7 @@ import type { ServedExport } from './execute.js';
 import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import type { SocketAddress } from './socket-address.js';
-import { type NbdTlsOptions, openTlsDoor, type TlsDoor } from './tls/server-tls.js';
+import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
 /** Where an NBD server listens, and what it exports. */
 export interface NbdServerOptions {
@@ -79,11 +79,11 @@ export class NbdServer implements AsyncDisposable {
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #limiter: ConnectionLimiter<Socket>;
-  readonly #tls: TlsDoor | undefined;
+  readonly #tls: TlsConfig | undefined;
 
   private constructor(
     { device, exportName, description, listen, limit, memoryBytesMax, ...rest }: NbdServerOptions,
-    tls: TlsDoor | undefined,
+    tls: TlsConfig | undefined,
   ) {
     this.#tls = tls;
     const { sizeBytes, blockBytes } = device;
@@ -119,7 +119,7 @@ export class NbdServer implements AsyncDisposable {
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
-    const server = new NbdServer(options, options.tls && (await openTlsDoor(options.tls)));
+    const server = new NbdServer(options, options.tls && (await readTlsConfig(options.tls)));
     try {
       await listenOn(server.#server, options.listen);
     } catch (error) {

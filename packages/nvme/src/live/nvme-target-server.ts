@@ -32,7 +32,7 @@ import type { Subsystem, SubsystemInit } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
-import { type NvmeHostTlsKey, NvmeTlsDoor } from './nvme-tls.js';
+import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
 
 /** A subsystem of a target server. */
@@ -131,7 +131,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     evict: ({ socket }) => socket.destroy(),
     stateOf: ({ queue }) => (queue?.isConnected === true ? 'admitted' : 'pending'),
   });
-  readonly #tls: NvmeTlsDoor | undefined;
+  readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
   /** Connections that are being made. */
@@ -142,7 +142,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
     this.#tls =
       options.tlsKeys &&
-      new NvmeTlsDoor(
+      new NvmeTlsServer(
         options.tlsKeys,
         subsystems.map(({ nqn }) => nqn),
       );

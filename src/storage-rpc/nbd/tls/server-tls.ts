@@ -24,7 +24,7 @@ export interface NbdTlsOptions {
 const TLS_OPTIONS: OptionNames<NbdTlsOptions> = { certificates: true, pskFile: true, verifyPeer: true, policy: true };
 
 /** What all connections of a server need for TLS. */
-export interface TlsDoor {
+export interface TlsConfig {
   /** Whether clients have to. */
   readonly policy: TlsPolicy;
   /** For node:tls. */
@@ -35,7 +35,7 @@ export interface TlsDoor {
  * Reads the files. Rejects with ERR_ROCE_INVALID_ARGUMENT and ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_UNKNOWN_NAME for a policy that is none, ERR_ROCE_IO for what cannot be
  * read, ERR_ROCE_MALFORMED for what is no certificate or key.
  */
-export async function openTlsDoor(options: NbdTlsOptions): Promise<TlsDoor> {
+export async function readTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> {
   checkOptions('NbdServer.open tls', options, TLS_OPTIONS);
   const { certificates, pskFile, verifyPeer = false, policy = 'required' } = options;
   checkOneOf('policy', policy, ['required', 'optional']);

@@ -26,7 +26,7 @@ interface StreamPeer {
 }
 
 /** Listens for byte streams of one service. */
-export class StreamDoor {
+export class StreamListener {
   readonly #device: RdmaDevice;
   readonly #limiter: ConnectionLimiter<StreamPeer>;
   #tcp!: TcpListener;
@@ -49,13 +49,13 @@ export class StreamDoor {
     device: RdmaDevice,
     place: { readonly host: string; readonly port: number },
     limits: ConnectionLimits = LIMITS,
-  ): Promise<StreamDoor> {
-    const door = new StreamDoor(device, limits);
-    door.#tcp = await TcpListener.open(place, {
-      onSocket: (socket) => void door.#hear(socket),
-      makeRoom: () => door.#limiter.evictOldest('pending'),
+  ): Promise<StreamListener> {
+    const listener = new StreamListener(device, limits);
+    listener.#tcp = await TcpListener.open(place, {
+      onSocket: (socket) => void listener.#hear(socket),
+      makeRoom: () => listener.#limiter.evictOldest('pending'),
     });
-    return door;
+    return listener;
   }
 
   /** Begins to answer. */

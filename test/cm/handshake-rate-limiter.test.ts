@@ -1,7 +1,7 @@
 /** How fast set-ups of one address are begun. */
 
 import { describe, expect, it } from 'vitest';
-import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from '../../src/cm/set-up-pace.js';
+import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from '../../src/cm/handshake-rate-limiter.js';
 import { NS_PER_MS, NS_PER_S } from '../../src/core/units.js';
 import { IpAddress } from '../../src/packet/address.js';
 
@@ -10,10 +10,10 @@ const B = IpAddress.parse('192.0.2.2');
 
 describe('the pace of set-ups', () => {
   it.each([
-    ['proved nothing', UNPROVED_PACE, 16, 160],
-    ['proved itself', PROVED_PACE, 256, 1280],
+    ['proved nothing', UNVALIDATED_PACE, 16, 160],
+    ['proved itself', VALIDATED_PACE, 256, 1280],
   ])('of an address that has %s is a burst, then so many a second', (_, terms, burst, inTenSeconds) => {
-    const pace = new SetUpPace(terms);
+    const pace = new HandshakeRateLimiter(terms);
     const begun = (fromNs: number, untilNs: number) => {
       let count = 0;
       for (let now = fromNs; now < untilNs; now += 100_000) {
