@@ -3,7 +3,7 @@
 import type { Clock } from '../core/clock.js';
 import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { Deadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
 import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from './handshake-rate-limiter.js';
@@ -81,12 +81,12 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
    * ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
+    const deadline = Deadline.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();
       if (request !== undefined) return request;
-      await this.#waiting.wait(patience, undefined); // A request, or the end of the listener.
+      await this.#waiting.wait(deadline, undefined); // A request, or the end of the listener.
     }
   }
 

@@ -27,8 +27,8 @@ export {
   parseSizeBytes,
 } from '../core/units.js';
 export {
-  type GivenUp,
-  Patience,
+  type CancellationState,
+  Deadline,
   WAIT_OPTIONS,
   WaitList,
   type WaitOptions,
