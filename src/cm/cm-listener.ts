@@ -44,7 +44,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     this.port = port;
     this.#clock = clock;
     this.#onClose = onClose;
-    this.#requests = new ConnectionLimiter({
+    this.#requests = new ConnectionLimiter<R, 'validated'>({
       quotas: [{ states: ['pending', 'validated'], total: backlog }],
       evict: (request) => request.evict(),
     });
@@ -57,12 +57,11 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   push(request: R): boolean {
     this.#review();
     const requests = this.#requests;
-    const { network } = request.remote;
-    if (requests.exceeded('pending', network) !== undefined) {
+    if (requests.exceeded('pending', request.remote) !== undefined) {
       const isEvicted = requests.evictOldest('pending') || (request.isValidated && requests.evictOldest('validated'));
       if (!isEvicted) return false;
     }
-    requests.enter(request, stateOf(request), network);
+    requests.enter(request, stateOf(request), request.remote);
     this.#waiting.serve(() => {});
     return true;
   }
@@ -70,7 +69,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   /** Forgets the requests that are over, and counts those as validated whose address is by now. */
   #review(): void {
     for (const request of this.#requests.connections) {
-      if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote.network);
+      if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote);
       else this.#requests.leave(request);
     }
   }

@@ -91,16 +91,13 @@ export class ControlListener {
     const { peer, remoteAddress } = channel;
     if (remoteAddress === undefined) return;
     const receiveFirst = async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs));
-    try {
-      if (!(await this.#pending.handshake(channel, remoteAddress.network, receiveFirst))) return;
-    } catch (error) {
+    const isHere = await this.#pending.handshake(channel, remoteAddress, receiveFirst, (error) => {
       channel.close();
-      const isMismatch = (error as RoceError).code === 'ERR_ROCE_MISMATCH';
+      const isMismatch = error.code === 'ERR_ROCE_MISMATCH';
       const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
-      this.#events.onEarlyEnd?.(end, peer, error as RoceError);
-      return;
-    }
-    this.#events.onPeer(channel);
+      this.#events.onEarlyEnd?.(end, peer, error);
+    });
+    if (isHere) this.#events.onPeer(channel);
   }
 
   #onEvicted(channel: ControlChannel): void {

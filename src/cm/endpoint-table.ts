@@ -36,7 +36,7 @@ export interface TableCounters {
 }
 
 /** A half-open endpoint is `pending`, or `validated` if the address of its peer is. */
-type LaterState = 'validated' | 'connected' | 'timewait';
+type ExtraState = 'validated' | 'timewait';
 
 /** Written by the sides of the protocol, which say what state an endpoint enters. */
 export class EndpointTable {
@@ -47,7 +47,7 @@ export class EndpointTable {
   readonly #byLocalId = new Map<number, CmEndpoint>();
   readonly #byRemoteId = new Map<string, CmEndpoint>();
   readonly #byRemoteQpn = new Map<string, CmEndpoint>();
-  readonly #limiter: ConnectionLimiter<CmEndpoint, LaterState>;
+  readonly #limiter: ConnectionLimiter<CmEndpoint, ExtraState>;
   readonly #waiting = new DueSet<CmEndpoint>();
 
   constructor(limits: CmLimits, random: RandomSource, counters: TableCounters) {
@@ -55,10 +55,10 @@ export class EndpointTable {
     this.#random = random;
     this.#counters = counters;
     const { halfOpen, halfOpenPerAddress, connectionsPerAddress, timewaitPerAddress } = limits;
-    this.#limiter = new ConnectionLimiter({
+    this.#limiter = new ConnectionLimiter<CmEndpoint, ExtraState>({
       quotas: [
         { states: ['pending', 'validated'], total: halfOpen, perAddress: halfOpenPerAddress },
-        { states: ['connected'], perAddress: connectionsPerAddress },
+        { states: ['admitted'], perAddress: connectionsPerAddress },
         { states: ['timewait'], perAddress: timewaitPerAddress },
       ],
       evict: (endpoint) => this.#onEvicted(endpoint),
@@ -70,34 +70,34 @@ export class EndpointTable {
   /**
    * Makes room for a request of this peer. False: connections, or half-open ones with a better claim, hold it all.
    */
-  admit({ network }: IpAddress, isValidated: boolean): boolean {
+  admit(source: IpAddress, isValidated: boolean): boolean {
     const limiter = this.#limiter;
-    if (limiter.exceeded('connected', network) !== undefined) return false;
-    const limit = limiter.exceeded('pending', network);
+    if (limiter.exceeded('admitted', source) !== undefined) return false;
+    const limit = limiter.exceeded('pending', source);
     if (limit === 'perAddress') {
       const isEvicted =
-        limiter.evictOldest('pending', network) || (isValidated && limiter.evictOldest('validated', network));
+        limiter.evictOldest('pending', source) || (isValidated && limiter.evictOldest('validated', source));
       if (!isEvicted) return false;
-    } else if (limit === 'total' && !this.#evictOne(network, isValidated)) return false;
-    return this.#makeRoom(network, isValidated);
+    } else if (limit === 'total' && !this.#evictOne(source, isValidated)) return false;
+    return this.#makeRoom(source, isValidated);
   }
 
   /** Room for one more endpoint that this side asks for. */
-  makeRoom({ network }: IpAddress): boolean {
-    return this.#makeRoom(network, true);
+  makeRoom(source: IpAddress): boolean {
+    return this.#makeRoom(source, true);
   }
 
-  #makeRoom(network: string, isValidated: boolean): boolean {
+  #makeRoom(source: IpAddress, isValidated: boolean): boolean {
     if (this.#byLocalId.size < this.#limits.endpoints) return true;
-    return this.#limiter.evictOldest('timewait') || this.#evictOne(network, isValidated);
+    return this.#limiter.evictOldest('timewait') || this.#evictOne(source, isValidated);
   }
 
-  #evictOne(network: string, isValidated: boolean): boolean {
+  #evictOne(source: IpAddress, isValidated: boolean): boolean {
     const limiter = this.#limiter;
     if (limiter.evictOldest('pending')) return true;
     const first = limiter.oldest('validated');
     if (first === undefined) return false;
-    const claim = limiter.count('validated', network) + (isValidated ? 0 : 1);
+    const claim = limiter.count('validated', source.network) + (isValidated ? 0 : 1);
     if (limiter.count('validated', first.remote.network) <= claim) return false;
     limiter.evict(first);
     return true;
@@ -149,7 +149,7 @@ export class EndpointTable {
   /** It is over but for late datagrams, until the time that it has for that. */
   enterTimewait(endpoint: CmEndpoint, now: number): void {
     endpoint.unanswered = new Uint8Array(0);
-    this.#limiter.makeRoom('timewait', endpoint.remote.network);
+    this.#limiter.makeRoom('timewait', endpoint.remote);
     this.enter(endpoint, 'TIMEWAIT');
     this.arm(endpoint, now + endpoint.timewaitNs);
   }
@@ -174,7 +174,7 @@ export class EndpointTable {
   #count(endpoint: CmEndpoint): void {
     this.#limiter.leave(endpoint); // It is the newest of its new state, and of the same one.
     const state = limiterStateOf(endpoint);
-    if (state !== undefined) this.#limiter.enter(endpoint, state, endpoint.remote.network);
+    if (state !== undefined) this.#limiter.enter(endpoint, state, endpoint.remote);
   }
 
   // ---- finding
@@ -222,10 +222,15 @@ export class EndpointTable {
 }
 
 /** Endpoints that this side asked for count only in TIMEWAIT. */
-function limiterStateOf({ state, isActive, isHalfOpen, isValidated }: CmEndpoint): 'pending' | LaterState | undefined {
+function limiterStateOf({
+  state,
+  isActive,
+  isHalfOpen,
+  isValidated,
+}: CmEndpoint): 'pending' | 'admitted' | ExtraState | undefined {
   if (state === 'TIMEWAIT') return 'timewait';
   if (isActive || state === 'CLOSED') return undefined;
-  if (!isHalfOpen) return 'connected';
+  if (!isHalfOpen) return 'admitted';
   return isValidated ? 'validated' : 'pending';
 }
 

@@ -110,14 +110,11 @@ export class FixedListener {
       }
       channel.unread(message);
     };
-    try {
-      if (!(await this.#pending.handshake(channel, remoteAddress.network, readFirst))) return;
-    } catch (error) {
+    const isHere = await this.#pending.handshake(channel, remoteAddress, readFirst, (error) => {
       channel.abort();
-      this.#options.onRefusedPeer?.(channel.peer, error as RoceError);
-      return;
-    }
-    this.#offer(channel);
+      this.#options.onRefusedPeer?.(channel.peer, error);
+    });
+    if (isHere) this.#offer(channel);
   }
 
   /** Takes no new connections, and cuts those that nobody has got; others stay. */

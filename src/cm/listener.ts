@@ -137,7 +137,7 @@ export class Listener extends Resource {
     this.#options = options;
     const { maxConnections = MAX_CONNECTIONS, maxConnectionsPerAddress = MAX_CONNECTIONS_PER_ADDRESS } = options;
     this.#limits = { total: maxConnections, perAddress: maxConnectionsPerAddress };
-    this.#admitted = new ConnectionLimiter({
+    this.#admitted = new ConnectionLimiter<AdmittedConnection>({
       quotas: [{ states: ['admitted'], ...this.#limits }],
       evict: (admitted) => this.#onEvicted(admitted),
     });
@@ -252,7 +252,7 @@ export class Listener extends Resource {
       return;
     }
     const admitted: AdmittedConnection = { pending, connection: undefined, isEvicted: false };
-    this.#admitted.enter(admitted, 'admitted', pending.address.network);
+    this.#admitted.enter(admitted, 'admitted', pending.address);
     try {
       admitted.connection = await this.#setUp(admitted);
       this.#deliver(admitted.connection);
@@ -278,10 +278,9 @@ export class Listener extends Resource {
   /** Why there is no room for it, after an eviction if one is possible. */
   #fullFor({ address }: PendingConnection): string | undefined {
     if (this.#ready.length >= WAITING_MAX) return `${WAITING_MAX} connections wait to be accepted`;
-    const { network } = address;
-    const limit = this.#admitted.exceeded('admitted', network);
+    const limit = this.#admitted.exceeded('admitted', address);
     const hasRoom =
-      this.#admitted.makeRoom('admitted', network, isLeft) || this.#admitted.makeRoom('admitted', network, isStuck);
+      this.#admitted.makeRoom('admitted', address, isLeft) || this.#admitted.makeRoom('admitted', address, isStuck);
     if (hasRoom) return undefined;
     const { total, perAddress } = this.#limits;
     return limit === 'perAddress'

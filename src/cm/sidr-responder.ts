@@ -52,15 +52,16 @@ export class SidrResponder {
   /** Pending and answered requests. */
   readonly #byKey = new Map<string, ServiceRequest>();
   readonly #kept = new DueSet<ServiceRequest>();
-  readonly #limiter: ConnectionLimiter<ServiceRequest, 'answered'>;
+  /** Answered requests are `admitted`. */
+  readonly #limiter: ConnectionLimiter<ServiceRequest>;
 
   constructor(parts: ProtocolParts) {
     this.#parts = parts;
     const { halfOpen, halfOpenPerAddress, endpoints, timewaitPerAddress } = parts.options.limits;
-    this.#limiter = new ConnectionLimiter({
+    this.#limiter = new ConnectionLimiter<ServiceRequest>({
       quotas: [
         { states: ['pending'], total: halfOpen, perAddress: halfOpenPerAddress },
-        { states: ['answered'], total: endpoints, perAddress: timewaitPerAddress },
+        { states: ['admitted'], total: endpoints, perAddress: timewaitPerAddress },
       ],
       evict: (request) => {
         if (request.isPending) parts.counters.evicted++;
@@ -103,7 +104,7 @@ export class SidrResponder {
       this.#refuse(source, transactionId, { requestId, serviceId, status: SIDR_UNSUPPORTED });
       return;
     }
-    this.#limiter.makeRoom('pending', source.network);
+    this.#limiter.makeRoom('pending', source);
     const { userData, ...endpoints } = addressing;
     const request: ServiceRequest = {
       remote: source,
@@ -119,7 +120,7 @@ export class SidrResponder {
     };
     this.#byKey.set(key, request);
     this.#kept.add(request);
-    this.#limiter.enter(request, 'pending', source.network);
+    this.#limiter.enter(request, 'pending', source);
     if (handler(request)) return;
     this.#forget(request);
     this.#refuse(source, transactionId, { requestId, serviceId, status: SIDR_NO_QP });
@@ -149,8 +150,8 @@ export class SidrResponder {
     const { remote, requestId, serviceId, transactionId } = request;
     request.answer = buildMad('SIDR_REP', transactionId, { requestId, serviceId, ...answer });
     request.isPending = false;
-    this.#limiter.makeRoom('answered', remote.network);
-    this.#limiter.enter(request, 'answered', remote.network);
+    this.#limiter.makeRoom('admitted', remote);
+    this.#limiter.enter(request, 'admitted', remote);
     this.#kept.arm(request, now + REPEATED_NS);
     this.#parts.mads.pass(remote, request.answer);
   }

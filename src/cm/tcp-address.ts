@@ -8,7 +8,10 @@ export function tcpAddress(text: string | undefined): IpAddress | undefined {
   return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
 }
 
-/** What limits count the peer of a socket by. Peers on a Unix socket have no address; they are one host. */
-export function networkOf(socket: Socket): string {
-  return tcpAddress(socket.remoteAddress)?.network ?? '127.0.0.1';
+/** Peers on a Unix socket have no address; they are one host. */
+const THIS_HOST = IpAddress.parse('127.0.0.1');
+
+/** The address that the peer of a socket is counted by. */
+export function peerAddress(socket: Socket): IpAddress {
+  return tcpAddress(socket.remoteAddress) ?? THIS_HOST;
 }

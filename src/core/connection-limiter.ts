@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from './clock.js';
+import type { RoceError } from './errors.js';
 import { NS_PER_MS } from './units.js';
 
 /** Most connections. */
@@ -14,18 +15,23 @@ export interface ConnectionLimits {
   readonly perAddress: number;
 }
 
+/** What a peer is counted by: an `IpAddress`. */
+export interface Origin {
+  readonly network: string;
+}
+
 /** A limit on the connections that are in one of `states`. */
 export interface ConnectionQuota<State extends string> extends Partial<ConnectionLimits> {
   readonly states: readonly State[];
 }
 
-/** What a limiter is made with. `Later` names the states after `pending`. */
-export interface LimiterOptions<C, Later extends string> {
-  readonly quotas: ReadonlyArray<ConnectionQuota<'pending' | Later>>;
-  /** Ends a connection that the limiter has evicted, and counts no longer. */
+type StateWith<Extra extends string> = 'pending' | 'admitted' | Extra;
+
+/** What a limiter is made with. `Extra` names states apart from `pending` and `admitted`. */
+export interface LimiterOptions<C, Extra extends string> {
+  readonly quotas: ReadonlyArray<ConnectionQuota<StateWith<Extra>>>;
+  /** Ends a connection that the limiter has evicted or refused. */
   readonly evict: (connection: C) => void;
-  /** The state that a connection has reached by itself. A pending connection is asked before it is evicted. */
-  readonly stateOf?: (connection: C) => 'pending' | Later;
   /** A connection that is still pending after this time is evicted. Default: no deadline. */
   readonly handshakeDeadline?: { readonly clock: Clock; readonly ms: number };
 }
@@ -38,7 +44,9 @@ interface Entry<State> {
   state: State;
   /** Rises with each entry into a state. */
   order: number;
-  cancelDeadline: () => void;
+  readonly cancelDeadline: () => void;
+  /** Whether a pending connection has finished its handshake by now. */
+  isAdmitted: () => boolean;
 }
 
 /** The connections in one state, by network; those of a network in the order in which they entered the state. */
@@ -62,17 +70,19 @@ class EvictionIndex<C> {
 }
 
 const always = () => true;
+const never = () => false;
+const nothing = () => {};
 
-/** Counts the connections of one listener. Each is `pending` before its handshake, and in a state of `Later` after it. */
-export class ConnectionLimiter<C, Later extends string = 'admitted'> {
+/** Counts the connections of one listener. Each is `pending` before its handshake, and `admitted` or in a state of `Extra` after it. */
+export class ConnectionLimiter<C, Extra extends string = never> {
   /** Connections that met a full quota: another one was evicted, or they were refused. */
   turnedAway = 0;
-  readonly #options: LimiterOptions<C, Later>;
-  readonly #entries = new Map<C, Entry<'pending' | Later>>();
-  readonly #byState = new Map<'pending' | Later, EvictionIndex<C>>();
+  readonly #options: LimiterOptions<C, Extra>;
+  readonly #entries = new Map<C, Entry<StateWith<Extra>>>();
+  readonly #byState = new Map<StateWith<Extra>, EvictionIndex<C>>();
   #order = 0;
 
-  constructor(options: LimiterOptions<C, Later>) {
+  constructor(options: LimiterOptions<C, Extra>) {
     this.#options = options;
   }
 
@@ -82,16 +92,17 @@ export class ConnectionLimiter<C, Later extends string = 'admitted'> {
   }
 
   /** Connections in a state, of one network or of all. */
-  count(state: 'pending' | Later, network?: string): number {
+  count(state: StateWith<Extra>, network?: string): number {
     const index = this.#byState.get(state);
     return (network === undefined ? index?.size : index?.networks.get(network)?.size) ?? 0;
   }
 
   /** Counts a connection in a state; one that is counted already moves, and keeps its network. Checks no quota. */
-  enter(connection: C, state: 'pending' | Later, network: string): void {
+  enter(connection: C, state: StateWith<Extra>, { network }: Origin): void {
     let entry = this.#entries.get(connection);
     if (entry === undefined) {
-      entry = { network, state, order: 0, cancelDeadline: this.#startDeadline(connection, state) };
+      const cancelDeadline = state === 'pending' ? this.#startDeadline(connection) : nothing;
+      entry = { network, state, order: 0, cancelDeadline, isAdmitted: never };
       this.#entries.set(connection, entry);
     } else if (entry.state === state) return;
     else this.#leaveState(connection, entry);
@@ -101,16 +112,24 @@ export class ConnectionLimiter<C, Later extends string = 'admitted'> {
     this.#byState.get(state)!.add(connection, entry.network);
   }
 
-  #startDeadline(connection: C, state: 'pending' | Later): () => void {
-    const { handshakeDeadline: deadline, stateOf } = this.#options;
-    if (deadline === undefined || state !== 'pending') return () => {};
+  #startDeadline(connection: C): () => void {
+    const { handshakeDeadline: deadline } = this.#options;
+    if (deadline === undefined) return nothing;
     const { clock, ms } = deadline;
     return clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, () => {
-      if (stateOf === undefined || stateOf(connection) === 'pending') this.evict(connection);
+      if (!this.#hasFinished(connection)) this.evict(connection);
     });
   }
 
-  #leaveState(connection: C, { state, network, cancelDeadline }: Entry<'pending' | Later>): void {
+  /** Counts a pending connection as admitted once it has finished its handshake. */
+  #hasFinished(connection: C): boolean {
+    const entry = this.#entries.get(connection)!;
+    const hasFinished = entry.isAdmitted();
+    if (hasFinished) this.enter(connection, 'admitted', entry);
+    return hasFinished;
+  }
+
+  #leaveState(connection: C, { state, network, cancelDeadline }: Entry<StateWith<Extra>>): void {
     cancelDeadline();
     this.#byState.get(state)!.delete(connection, network);
   }
@@ -125,14 +144,14 @@ export class ConnectionLimiter<C, Later extends string = 'admitted'> {
   }
 
   /** The limit that leaves no room in a state for one more connection from the network; that of the network comes first. */
-  exceeded(state: 'pending' | Later, network: string): keyof ConnectionLimits | undefined {
+  exceeded(state: StateWith<Extra>, { network }: Origin): keyof ConnectionLimits | undefined {
     const quotas = this.#options.quotas.filter(({ states }) => states.includes(state));
     if (quotas.some(({ states, perAddress = Infinity }) => this.#sum(states, network) >= perAddress))
       return 'perAddress';
     return quotas.some(({ states, total = Infinity }) => this.#sum(states) >= total) ? 'total' : undefined;
   }
 
-  #sum(states: ReadonlyArray<'pending' | Later>, network?: string): number {
+  #sum(states: ReadonlyArray<StateWith<Extra>>, network?: string): number {
     return states.reduce((sum, state) => sum + this.count(state, network), 0);
   }
 
@@ -140,9 +159,9 @@ export class ConnectionLimiter<C, Later extends string = 'admitted'> {
    * The oldest connection in a state that may be evicted: of the network, or, without one, of the network that has the most connections in the
    * state; among equals, of the one whose connection is the oldest.
    */
-  oldest(state: 'pending' | Later, network?: string, mayEvict: (connection: C) => boolean = always): C | undefined {
+  oldest(state: StateWith<Extra>, from?: Origin, mayEvict: (connection: C) => boolean = always): C | undefined {
     const networks = this.#byState.get(state)?.networks;
-    if (network !== undefined) return first(networks?.get(network), mayEvict);
+    if (from !== undefined) return first(networks?.get(from.network), mayEvict);
     let found: C | undefined;
     let most = 0;
     for (const connections of networks?.values() ?? []) {
@@ -169,48 +188,57 @@ export class ConnectionLimiter<C, Later extends string = 'admitted'> {
    * Makes room in a state for one more connection from the network. Where a quota is full, evicts the {@link oldest} connection in the state: of the
    * network when that has its share, else of any. False: none may be evicted.
    */
-  makeRoom(state: 'pending' | Later, network: string, mayEvict?: (connection: C) => boolean): boolean {
-    const limit = this.exceeded(state, network);
+  makeRoom(state: StateWith<Extra>, from: Origin, mayEvict?: (connection: C) => boolean): boolean {
+    const limit = this.exceeded(state, from);
     if (limit === undefined) return true;
     this.turnedAway++;
-    return this.evictOldest(state, limit === 'perAddress' ? network : undefined, mayEvict);
+    return this.evictOldest(state, limit === 'perAddress' ? from : undefined, mayEvict);
   }
 
   /** Evicts the {@link oldest} connection, for example to free a file descriptor. False: none may be evicted. */
-  evictOldest(state: 'pending' | Later, network?: string, mayEvict?: (connection: C) => boolean): boolean {
+  evictOldest(state: StateWith<Extra>, from?: Origin, mayEvict?: (connection: C) => boolean): boolean {
     for (;;) {
-      const connection = this.oldest(state, network, mayEvict);
+      const connection = this.oldest(state, from, mayEvict);
       if (connection === undefined) return false;
-      const reached = this.#options.stateOf?.(connection) ?? state;
-      if (reached === state) {
-        this.evict(connection);
-        return true;
-      }
-      this.enter(connection, reached, this.#entries.get(connection)!.network);
+      if (this.#hasFinished(connection)) continue;
+      this.evict(connection);
+      return true;
     }
-  }
-
-  /** Counts a new connection as pending if there is room for it, or if one can be evicted; else it is the caller's to close. */
-  admit(connection: C, network: string): boolean {
-    const hasRoom = this.makeRoom('pending', network);
-    if (hasRoom) this.enter(connection, 'pending', network);
-    return hasRoom;
   }
 
   /**
-   * Counts a connection as pending during its handshake, and not after it. Resolves to false when it was evicted or has left in the meantime; otherwise to
-   * true, or rejects, as the handshake does.
+   * Counts a new connection as pending if there is room for it, or if one can be evicted; else ends it. `isAdmitted`: it has finished its handshake, and
+   * cannot be evicted for others.
    */
-  async handshake(connection: C, network: string, run: () => Promise<unknown>): Promise<boolean> {
-    this.makeRoom('pending', network);
-    this.enter(connection, 'pending', network);
-    try {
-      await run();
-    } catch (error) {
-      if (this.leave(connection)) throw error;
+  admit(connection: C, from: Origin, isAdmitted: () => boolean = never): boolean {
+    if (!this.makeRoom('pending', from)) {
+      this.#options.evict(connection);
       return false;
     }
-    return this.leave(connection);
+    this.enter(connection, 'pending', from);
+    this.#entries.get(connection)!.isAdmitted = isAdmitted;
+    return true;
+  }
+
+  /**
+   * Counts a connection as pending during its handshake, and not after it. Resolves to false when it was evicted or has left in the meantime, and when the
+   * handshake has failed, which `onFailed` handles.
+   */
+  async handshake(
+    connection: C,
+    from: Origin,
+    run: () => Promise<unknown>,
+    onFailed: (error: RoceError) => void,
+  ): Promise<boolean> {
+    this.makeRoom('pending', from);
+    this.enter(connection, 'pending', from);
+    try {
+      await run();
+      return this.leave(connection);
+    } catch (error) {
+      if (this.leave(connection)) onFailed(error as RoceError);
+      return false;
+    }
   }
 }
 

@@ -28,7 +28,7 @@ export type { RemoteTarget } from '../cm/remote-target.js';
 export { ScratchBufferPool } from '../cm/scratch-buffer-pool.js';
 export { channelSecurity, secureAsClient, secureAsServer, UntrustedPeerError } from '../cm/secure-channel.js';
 export { serveEach } from '../cm/serve-each.js';
-export { networkOf } from '../cm/tcp-address.js';
+export { peerAddress } from '../cm/tcp-address.js';
 export { TcpListener } from '../cm/tcp-listener.js';
 export type { Elements } from '../cm/transfers.js';
 export {

@@ -5,11 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
 import { ConnectionLimiter, type ConnectionQuota } from '../../src/core/connection-limiter.js';
+import { RoceError } from '../../src/core/errors.js';
 import { NS_PER_MS } from '../../src/core/units.js';
 import { IpAddress } from '../../src/packet/address.js';
 
 type State = 'pending' | 'admitted';
 
+const at = (network: string) => ({ network });
 const BOTH: readonly State[] = ['pending', 'admitted'];
 
 function limiterOf(quotas: ReadonlyArray<ConnectionQuota<State>>, evicted: unknown[] = []) {
@@ -19,13 +21,16 @@ function limiterOf(quotas: ReadonlyArray<ConnectionQuota<State>>, evicted: unkno
 describe('quotas', () => {
   it('hold per network and in total, and name the limit that is reached', () => {
     const limiter = limiterOf([{ states: ['admitted'], total: 3, perAddress: 2 }]);
-    limiter.enter('a1', 'admitted', 'A');
-    limiter.enter('a2', 'admitted', 'A');
-    expect([limiter.exceeded('admitted', 'A'), limiter.exceeded('admitted', 'B')]).toEqual(['perAddress', undefined]);
-    limiter.enter('b1', 'admitted', 'B');
-    expect(limiter.exceeded('admitted', 'B')).toBe('total');
+    limiter.enter('a1', 'admitted', at('A'));
+    limiter.enter('a2', 'admitted', at('A'));
+    expect([limiter.exceeded('admitted', at('A')), limiter.exceeded('admitted', at('B'))]).toEqual([
+      'perAddress',
+      undefined,
+    ]);
+    limiter.enter('b1', 'admitted', at('B'));
+    expect(limiter.exceeded('admitted', at('B'))).toBe('total');
     expect([limiter.leave('a1'), limiter.leave('a1')]).toEqual([true, false]);
-    expect(limiter.exceeded('admitted', 'A')).toBeUndefined();
+    expect(limiter.exceeded('admitted', at('A'))).toBeUndefined();
   });
 
   it('hold for several states together, and for no others', () => {
@@ -33,10 +38,13 @@ describe('quotas', () => {
       { states: ['pending'], perAddress: 1 },
       { states: BOTH, total: 2 },
     ]);
-    limiter.enter('a1', 'pending', 'A');
-    expect([limiter.exceeded('pending', 'A'), limiter.exceeded('admitted', 'A')]).toEqual(['perAddress', undefined]);
-    limiter.enter('b1', 'admitted', 'B');
-    expect([limiter.exceeded('pending', 'C'), limiter.exceeded('admitted', 'C')]).toEqual(['total', 'total']);
+    limiter.enter('a1', 'pending', at('A'));
+    expect([limiter.exceeded('pending', at('A')), limiter.exceeded('admitted', at('A'))]).toEqual([
+      'perAddress',
+      undefined,
+    ]);
+    limiter.enter('b1', 'admitted', at('B'));
+    expect([limiter.exceeded('pending', at('C')), limiter.exceeded('admitted', at('C'))]).toEqual(['total', 'total']);
   });
 
   it('count an IPv6 network of 64 bits as one address', () => {
@@ -52,19 +60,19 @@ describe('quotas', () => {
 describe('eviction', () => {
   it('takes the oldest of the network with the most connections; from a network with its share, its own oldest', () => {
     const limiter = limiterOf([{ states: ['admitted'], total: 4, perAddress: 3 }]);
-    limiter.enter('b1', 'admitted', 'B');
-    for (const connection of ['a1', 'a2', 'a3']) limiter.enter(connection, 'admitted', 'A');
+    limiter.enter('b1', 'admitted', at('B'));
+    for (const connection of ['a1', 'a2', 'a3']) limiter.enter(connection, 'admitted', at('A'));
     expect(limiter.oldest('admitted')).toBe('a1');
-    expect(limiter.oldest('admitted', 'A')).toBe('a1');
-    expect(limiter.oldest('admitted', 'A', (connection) => connection !== 'a1')).toBe('a2');
-    expect(limiter.oldest('admitted', 'A', (connection) => connection === 'b1')).toBeUndefined();
+    expect(limiter.oldest('admitted', at('A'))).toBe('a1');
+    expect(limiter.oldest('admitted', at('A'), (connection) => connection !== 'a1')).toBe('a2');
+    expect(limiter.oldest('admitted', at('A'), (connection) => connection === 'b1')).toBeUndefined();
     expect(limiter.oldest('admitted', undefined, (connection) => connection === 'b1')).toBe('b1');
   });
 
   it('takes the older of two where networks have equally many', () => {
     const limiter = limiterOf([]);
     for (const [connection, network] of ['a1 A', 'b1 B', 'a2 A'].map((text) => text.split(' '))) {
-      limiter.enter(connection, 'pending', network);
+      limiter.enter(connection, 'pending', at(network));
     }
     limiter.leave('a1');
     expect(limiter.oldest('pending')).toBe('b1');
@@ -76,31 +84,45 @@ describe('eviction', () => {
     const limiter = new ConnectionLimiter<string>({
       quotas: [{ states: BOTH, total: 3, perAddress: 3 }],
       evict: (connection) => evicted.push(connection),
-      stateOf: (connection) => (served.has(connection) ? 'admitted' : 'pending'),
     });
-    for (const connection of ['a1', 'a2', 'a3', 'a4']) expect(limiter.admit(connection, 'A')).toBe(true);
+    for (const connection of ['a1', 'a2', 'a3', 'a4'])
+      expect(limiter.admit(connection, at('A'), () => served.has(connection))).toBe(true);
     expect(evicted).toEqual(['a3']);
     expect([limiter.count('admitted'), limiter.count('pending')]).toEqual([2, 1]);
     served.add('a4');
-    expect([limiter.admit('b1', 'B'), limiter.turnedAway]).toEqual([false, 2]);
+    expect([limiter.admit('b1', at('B')), limiter.turnedAway]).toEqual([false, 2]);
+    expect(evicted).toEqual(['a3', 'b1']);
   });
 });
 
 describe('a handshake', () => {
+  const fail = (error: Error) => expect.unreachable(error.message);
+
   it('ends with the connection no longer pending, or with its error', async () => {
     const limiter = limiterOf([]);
-    expect(await limiter.handshake('a1', 'A', async () => expect(limiter.count('pending')).toBe(1))).toBe(true);
-    await expect(limiter.handshake('a2', 'A', () => Promise.reject(new Error('it left')))).rejects.toThrow('it left');
+    const errors: Error[] = [];
+    const run = async () => expect(limiter.count('pending')).toBe(1);
+    expect(await limiter.handshake('a1', at('A'), run, fail)).toBe(true);
+    const left = new RoceError('ERR_ROCE_CONNECT', 'it left');
+    expect(
+      await limiter.handshake(
+        'a2',
+        at('A'),
+        () => Promise.reject(left),
+        (error) => errors.push(error),
+      ),
+    ).toBe(false);
+    expect(errors).toEqual([left]);
     expect(limiter.count('pending')).toBe(0);
   });
 
   it('says nothing more of a connection that was evicted meanwhile', async () => {
     const evicted: string[] = [];
     const limiter = limiterOf([{ states: ['pending'], total: 1 }], evicted);
-    let fail!: (error: Error) => void;
-    const first = limiter.handshake('a1', 'A', () => new Promise((_, reject) => (fail = reject)));
-    expect(await limiter.handshake('b1', 'B', async () => {})).toBe(true);
-    fail(new Error('its socket is closed'));
+    let end!: (error: Error) => void;
+    const first = limiter.handshake('a1', at('A'), () => new Promise((_, reject) => (end = reject)), fail);
+    expect(await limiter.handshake('b1', at('B'), async () => {}, fail)).toBe(true);
+    end(new Error('its socket is closed'));
     expect([await first, evicted]).toEqual([false, ['a1']]);
   });
 
@@ -111,12 +133,13 @@ describe('a handshake', () => {
     const limiter = new ConnectionLimiter<string>({
       quotas: [],
       evict: (connection) => evicted.push(connection),
-      stateOf: (connection) => (connection === 'served' ? 'admitted' : 'pending'),
       handshakeDeadline: { clock, ms: 10 },
     });
-    for (const connection of ['silent', 'served', 'left', 'moved']) limiter.enter(connection, 'pending', 'A');
+    for (const connection of ['silent', 'served', 'left', 'moved']) {
+      limiter.admit(connection, at('A'), () => connection === 'served');
+    }
     limiter.leave('left');
-    limiter.enter('moved', 'admitted', 'A');
+    limiter.enter('moved', 'admitted', at('A'));
     events.run({ untilNs: 10 * NS_PER_MS - 1 });
     expect(evicted).toEqual([]);
     events.run({ untilNs: 20 * NS_PER_MS });
@@ -169,13 +192,13 @@ describe('under any traffic', () => {
             const isFull = hasShare || held.length >= all || countOf(['pending']) >= pending;
             const expected = isFull ? oldestBy(held, 'pending', hasShare ? network : undefined) : undefined;
             evicted.length = 0;
-            const isAdmitted = limiter.admit(order, network);
-            expect(evicted).toEqual(expected === undefined ? [] : [expected]);
+            const isAdmitted = limiter.admit(order, at(network));
+            expect(evicted).toEqual(isFull ? [expected ?? order] : []);
             expect(isAdmitted).toBe(!isFull || expected !== undefined);
             held = held.filter(({ id }) => id !== expected);
             if (isAdmitted) held.push({ id: order, network, state: 'pending', order });
           } else if (one !== undefined && kind === 'finish') {
-            limiter.enter(one.id, 'admitted', one.network);
+            limiter.enter(one.id, 'admitted', at(one.network));
             if (one.state === 'pending') one.order = order;
             one.state = 'admitted';
           } else if (one !== undefined) {

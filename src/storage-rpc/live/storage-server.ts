@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
-import { networkOf } from '../../cm/tcp-address.js';
+import { peerAddress } from '../../cm/tcp-address.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
@@ -46,9 +46,8 @@ const SESSION_TIMEOUT_MS = 10_000;
 /** Most connections; those without a session make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
-/** A TCP connection, and its sK channel once there is one. */
+/** A TCP connection and its sK channel. */
 interface TcpPeer {
-  readonly socket: Socket;
   channel: SkServerChannel | undefined;
 }
 
@@ -84,10 +83,9 @@ export class StorageServer implements AsyncDisposable {
   #untrusted = 0;
   /** Memory of the connections over TCP. */
   readonly #memory: FairQueue;
-  readonly #limiter = new ConnectionLimiter<TcpPeer>({
+  readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
-    evict: ({ socket }) => socket.destroy(),
-    stateOf: ({ channel }) => (channel !== undefined && this.#server.serves(channel) ? 'admitted' : 'pending'),
+    evict: (socket) => socket.destroy(),
     handshakeDeadline: { clock: SYSTEM_CLOCK, ms: SESSION_TIMEOUT_MS },
   });
   /** Connections that are being made. */
@@ -252,7 +250,7 @@ export class StorageServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#server.close();
-    for (const { socket } of this.#limiter.connections) socket.destroy();
+    for (const socket of this.#limiter.connections) socket.destroy();
     await Promise.all(this.#accepting);
     await this.#server.close(); // Connections accepted meanwhile.
     await this.#closeRdma();
@@ -271,13 +269,11 @@ export class StorageServer implements AsyncDisposable {
   }
 
   #onConnection(socket: Socket): void {
-    const peer: TcpPeer = { socket, channel: undefined };
+    const peer: TcpPeer = { channel: undefined };
+    const isServed = () => peer.channel !== undefined && this.#server.serves(peer.channel);
     socket.on('error', () => {}); // `close` follows, and the channel reports the failure.
-    if (!this.#limiter.admit(peer, networkOf(socket))) {
-      socket.destroy();
-      return;
-    }
-    socket.on('close', () => this.#limiter.leave(peer));
+    if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
+    socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
       onExchange: (control) => this.#accept(control, peer),
       onStream: (stream) => {

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
-import { networkOf } from '../../cm/tcp-address.js';
+import { peerAddress } from '../../cm/tcp-address.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
@@ -49,12 +49,6 @@ const OPTIONS: OptionNames<SuStreamServerOptions> = {
 /** Most connections; those without a stream make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
-/** A TCP connection, and its link once there is one. */
-interface TcpPeer {
-  readonly socket: Socket;
-  link: StreamLink | undefined;
-}
-
 /** A server of streams on one TCP port. */
 export class SuStreamServer implements AsyncDisposable {
   readonly #endpoint: SuEndpoint | undefined;
@@ -62,10 +56,9 @@ export class SuStreamServer implements AsyncDisposable {
   #untrusted = 0;
   readonly #listener: Server;
   readonly #acceptor: StreamAcceptor;
-  readonly #limiter = new ConnectionLimiter<TcpPeer>({
+  readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
-    evict: ({ socket }) => socket.destroy(),
-    stateOf: ({ link }) => (link !== undefined && this.#acceptor.serves(link) ? 'admitted' : 'pending'),
+    evict: (socket) => socket.destroy(),
   });
 
   private constructor(
@@ -114,7 +107,7 @@ export class SuStreamServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#acceptor.close();
-    for (const { socket } of this.#limiter.connections) socket.destroy();
+    for (const socket of this.#limiter.connections) socket.destroy();
   }
 
   /** Same as {@link close}. */
@@ -123,22 +116,20 @@ export class SuStreamServer implements AsyncDisposable {
   }
 
   #onConnection(socket: Socket): void {
-    const peer: TcpPeer = { socket, link: undefined };
+    let link: StreamLink | undefined;
+    const isServed = () => link !== undefined && this.#acceptor.serves(link);
     socket.on('error', () => {}); // `close` follows, and the link reports the failure.
-    if (!this.#limiter.admit(peer, networkOf(socket))) {
-      socket.destroy();
-      return;
-    }
-    socket.on('close', () => this.#limiter.leave(peer));
+    if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
+    socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
       onExchange: (control) => {
         void this.#acceptRdma(control).then((made) => {
-          peer.link = made;
+          link = made;
         });
       },
       onStream: (stream) => {
-        peer.link = StreamLink.overTcp(stream);
-        this.#acceptor.accept(peer.link);
+        link = StreamLink.overTcp(stream);
+        this.#acceptor.accept(link);
       },
       onUntrusted: () => this.#untrusted++,
     });

@@ -1,7 +1,7 @@
 /** An NBD server on a TCP or Unix socket: serves a disk to any NBD client. */
 
 import { createServer, type Server, type Socket } from 'node:net';
-import { networkOf } from '../../cm/tcp-address.js';
+import { peerAddress } from '../../cm/tcp-address.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
@@ -106,10 +106,9 @@ export class NbdServer implements AsyncDisposable {
     this.#queue = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: REQUESTS_MAX, bytesMax, shareBytes });
     this.#server = createServer((socket) => this.#accept(socket));
     const perAddress = 'path' in listen ? CLIENTS_MAX : CLIENTS_OF_ADDRESS_MAX;
-    this.#limiter = new ConnectionLimiter({
+    this.#limiter = new ConnectionLimiter<Socket>({
       quotas: [{ states: ['pending', 'admitted'], total: CLIENTS_MAX, perAddress }],
       evict: (socket) => socket.destroy(),
-      stateOf: (socket) => (this.#connections.get(socket)?.isServed === true ? 'admitted' : 'pending'),
     });
   }
 
@@ -166,12 +165,10 @@ export class NbdServer implements AsyncDisposable {
 
   #accept(socket: Socket): void {
     this.counters.connections++;
-    const isAdmitted = this.#limiter.admit(socket, networkOf(socket));
+    const isServed = () => this.#connections.get(socket)?.isServed === true;
+    const isIn = this.#limiter.admit(socket, peerAddress(socket), isServed);
     this.counters.turnedAway = this.#limiter.turnedAway;
-    if (!isAdmitted) {
-      socket.destroy();
-      return;
-    }
+    if (!isIn) return;
     socket.once('close', () => this.#limiter.leave(socket));
     void this.#serve(socket);
   }

@@ -5,8 +5,8 @@
 
 import type { Socket } from 'node:net';
 import { HEADER_BYTES, type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
-import { channelSecurity, networkOf, secureAsServer, TcpListener } from 'rocev2/internal/cm';
-import { ConnectionLimiter, type ConnectionLimits, PENDING_LIMITS } from 'rocev2/internal/core';
+import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev2/internal/cm';
+import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 /** Connections that have said who they are. */
@@ -34,7 +34,7 @@ export class StreamListener {
 
   private constructor(device: RdmaDevice, limits: ConnectionLimits) {
     this.#device = device;
-    this.#limiter = new ConnectionLimiter({
+    this.#limiter = new ConnectionLimiter<StreamPeer>({
       quotas: [
         { states: ['pending'], ...PENDING_LIMITS },
         { states: ['admitted'], ...limits },
@@ -69,7 +69,7 @@ export class StreamListener {
       socket.destroy();
       return;
     }
-    const network = networkOf(socket);
+    const address = peerAddress(socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
     let stream = socket;
@@ -79,26 +79,21 @@ export class StreamListener {
       if (security !== undefined) stream = (await secureAsServer(socket, security)).socket;
       await firstFrame(stream);
     };
-    try {
-      if (!(await this.#limiter.handshake(peer, network, receiveFirst))) return;
-    } catch {
-      socket.destroy();
-      return;
-    }
-    this.#admit(peer, stream, network);
+    const isHere = await this.#limiter.handshake(peer, address, receiveFirst, () => socket.destroy());
+    if (isHere) this.#admit(peer, stream, address);
   }
 
-  #admit(peer: StreamPeer, stream: Socket, network: string): void {
+  #admit(peer: StreamPeer, stream: Socket, address: Origin): void {
     const { socket } = peer;
     if (socket.destroyed) return;
-    if (!this.#limiter.makeRoom('admitted', network, isIdle)) {
+    if (!this.#limiter.makeRoom('admitted', address, isIdle)) {
       socket.destroy();
       return;
     }
     const { service, handlers } = this.#served!;
     const server = serveRpc(rpcOverStream(stream), service, handlers);
     peer.server = server;
-    this.#limiter.enter(peer, 'admitted', network);
+    this.#limiter.enter(peer, 'admitted', address);
     socket.once('close', () => {
       this.#limiter.leave(peer);
       void server.close();

@@ -3,7 +3,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { type CmListener, type CmRequest, ConnectionManager, networkOf } from 'rocev2/internal/cm';
+import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 'rocev2/internal/cm';
 import {
   ConnectionLimiter,
   checkOptions,
@@ -114,22 +114,15 @@ interface RdmaService {
   readonly share: RdmaTargetShare;
 }
 
-/** A TCP connection, and its queue once there is one. */
-interface TcpPeer {
-  readonly socket: Socket;
-  queue: TargetQueue | undefined;
-}
-
 /** A target on the addresses of its devices, and on TCP. */
 export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
   readonly #faults: CommandFaults | undefined;
   readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
-  readonly #limiter = new ConnectionLimiter<TcpPeer>({
+  readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
-    evict: ({ socket }) => socket.destroy(),
-    stateOf: ({ queue }) => (queue?.isConnected === true ? 'admitted' : 'pending'),
+    evict: (socket) => socket.destroy(),
   });
   readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
@@ -308,13 +301,10 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   #acceptTcp(socket: Socket, portId: number): void {
-    const peer: TcpPeer = { socket, queue: undefined };
+    let queue: TargetQueue | undefined;
     socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
-    if (!this.#limiter.admit(peer, networkOf(socket))) {
-      socket.destroy();
-      return;
-    }
-    socket.once('close', () => this.#limiter.leave(peer));
+    if (!this.#limiter.admit(socket, peerAddress(socket), () => queue?.isConnected === true)) return;
+    socket.once('close', () => this.#limiter.leave(socket));
     const accept = (stream: Socket, names?: TlsNames) => {
       const connection = new TcpTargetConnection(
         new SocketStream(stream),
@@ -322,7 +312,7 @@ export class NvmeTargetServer implements AsyncDisposable {
         this.#pool,
         names,
       );
-      peer.queue = this.#target.accept(connection, portId);
+      queue = this.#target.accept(connection, portId);
     };
     if (this.#tls === undefined) accept(socket);
     else this.#tls.admit(socket, accept);
