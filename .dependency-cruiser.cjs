@@ -195,6 +195,13 @@ module.exports = {
       to: { circular: true },
     },
     {
+      name: 'no-cycles-of-types',
+      severity: 'error',
+      comment: 'a folder listed here has no cycles at all, those of type-only imports included',
+      from: { path: '^src/cm/' },
+      to: { circular: true },
+    },
+    {
       name: 'no-unknown-folder',
       severity: 'error',
       comment: 'a new folder under src/ needs a line in the layer table',

@@ -4,11 +4,11 @@ import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmEndpoint, CmEventHandler } from './endpoint.js';
 import { encodeIpPrivateData } from './ip-addressing.js';
+import type { MadRetransmission } from './mad-retransmission.js';
 import { ABOUT_REP } from './mad-sender.js';
 import type { MessageFields } from './messages.js';
 import { DEFAULT_PKEY, NO_DATA, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
 import { REJ_INVALID_COMM_ID, REJ_STALE_CONNECTION } from './reject-reason.js';
-import type { Repetition } from './repetition.js';
 import type { Teardown } from './teardown.js';
 import { ackTimeoutCode, codeToNs, resendNs } from './timing.js';
 
@@ -50,13 +50,13 @@ export interface RequestParameters extends ConnectionResources {
 /** Of one `CmProtocol`. */
 export class ActiveSide {
   readonly #parts: ProtocolParts;
-  readonly #repetition: Repetition;
+  readonly #retransmission: MadRetransmission;
   readonly #teardown: Teardown;
   readonly #transactionBase: bigint;
 
-  constructor(parts: ProtocolParts, repetition: Repetition, teardown: Teardown) {
+  constructor(parts: ProtocolParts, retransmission: MadRetransmission, teardown: Teardown) {
     this.#parts = parts;
-    this.#repetition = repetition;
+    this.#retransmission = retransmission;
     this.#teardown = teardown;
     this.#transactionBase = BigInt(parts.options.random.u32()) << 32n;
   }
@@ -66,7 +66,7 @@ export class ActiveSide {
     const { table, options, caGuid, mads } = this.#parts;
     const { address, timing, limits, dscp } = options;
     const { sourcePort, remote, privateData } = parameters;
-    if (!table.makeRoom(remote, true)) {
+    if (!table.makeRoom(remote)) {
       throw new RoceError('ERR_ROCE_LIMIT', `there are already ${limits.endpoints} connections`);
     }
     const endpoint = table.add(remote, 'REQ_SENT', onEvent);
@@ -99,7 +99,7 @@ export class ActiveSide {
       primaryLocalAckTimeout: ackTimeoutCode(timing),
       privateData: encodeIpPrivateData({ source: address, destination: remote, sourcePort }, privateData),
     });
-    this.#repetition.start(endpoint, request, now);
+    this.#retransmission.start(endpoint, request, now);
     return endpoint;
   }
 
@@ -130,9 +130,9 @@ export class ActiveSide {
       endpoint.onEvent({ type: 'REJECTED', reason: REJ_STALE_CONNECTION, privateData: NO_DATA });
       return;
     }
-    this.#repetition.answered(endpoint, 'REP_RCVD');
+    this.#retransmission.answered(endpoint, 'REP_RCVD');
     table.learnRemote(endpoint, fields);
-    table.prove(endpoint);
+    table.validate(endpoint);
     endpoint.onEvent({ type: 'CONNECT_RESPONSE', fields });
   }
 

@@ -6,13 +6,13 @@ import type { Pace } from '../core/token-bucket.js';
 /** Bounds of a connection manager. All are whole numbers of at least 1. Requests for datagram services are counted apart from connections. */
 export interface CmLimits {
   /**
-   * Most endpoints, including those in TIMEWAIT. Beyond: `crowdedOut`, else REJ 3. Also the most answers to requests for datagram services that the
+   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else REJ 3. Also the most answers to requests for datagram services that the
    * manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
    */
   readonly endpoints: number;
-  /** Most pending requests of all peers, for connections and for datagram services. Beyond: `crowdedOut`. */
+  /** Most pending requests of all peers, for connections and for datagram services. Beyond: `evicted`. */
   readonly halfOpen: number;
-  /** Most pending requests of one address. Beyond: `crowdedOut`. */
+  /** Most pending requests of one address. Beyond: `evicted`. */
   readonly halfOpenPerAddress: number;
   /** Most connections from one address. Beyond: REJ 3. */
   readonly connectionsPerAddress: number;
@@ -45,8 +45,8 @@ export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
   return { ...LIMITS_DEFAULT, ...limits };
 }
 
-/** Peers whose address is remembered as proved; the one longest unheard is forgotten first. */
-export const PROVED_PEERS_MAX = 4096;
+/** Validated addresses that are remembered; the one longest unheard is forgotten first. */
+export const VALIDATED_ADDRESSES_MAX = 4096;
 
-/** Datagrams that peers which have proved nothing get unasked (repetitions, goodbyes), all together: at once, and a second. */
+/** Datagrams that peers without a validated address get unasked (repetitions, goodbyes), all together: at once, and a second. */
 export const UNASKED_PACE: Pace = { burst: 64, perSecond: 16 };

@@ -1,25 +1,25 @@
 /** Incoming requests of one port, in the order they came (`rdma_listen`, `rdma_get_cm_event`). */
 
 import type { Clock } from '../core/clock.js';
+import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { Deadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
-import { Crowd } from './crowd.js';
-import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
+import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from './handshake-rate-limiter.js';
 
 /** A request that waits in a listener. */
 export interface WaitingRequest {
   /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** The peer has proved that it receives at its address. */
-  readonly hasProved: boolean;
+  /** The peer is known to receive at its address. */
+  readonly isValidated: boolean;
   /** It may still be accepted or rejected. */
   readonly isPending: boolean;
   /** Rejects the request. */
   reject(): void;
   /** Drops the request without an answer. @internal */
-  crowdOut(): void;
+  evict(): void;
 }
 
 /**
@@ -29,74 +29,77 @@ export interface WaitingRequest {
 export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDisposable {
   /** Port in RDMA_PS_TCP, or for datagrams in RDMA_PS_UDP; 1..65535. */
   readonly port: number;
-  readonly #backlog: number;
   readonly #clock: Clock;
   readonly #onClose: () => void;
-  readonly #unprovedPace = new SetUpPace(UNPROVED_PACE);
-  readonly #provedPace = new SetUpPace(PROVED_PACE);
+  readonly #unvalidatedLimiter = new HandshakeRateLimiter(UNVALIDATED_PACE);
+  readonly #validatedLimiter = new HandshakeRateLimiter(VALIDATED_PACE);
   #cancelWake: () => void = () => {};
-  #requests: R[] = [];
+  /** `validated`: the address of the peer is. */
+  readonly #requests: ConnectionLimiter<R, 'validated'>;
   readonly #waiting = new WaitList<void>();
   #closed = false;
 
   /** @internal */
   constructor(port: number, backlog: number, clock: Clock, onClose: () => void) {
     this.port = port;
-    this.#backlog = backlog;
     this.#clock = clock;
     this.#onClose = onClose;
+    this.#requests = new ConnectionLimiter<R, 'validated'>({
+      quotas: [{ states: ['pending', 'validated'], total: backlog }],
+      evict: (request) => request.evict(),
+    });
   }
 
   /**
-   * One more request that nobody has taken yet. Beyond the backlog, one of a peer that has proved nothing makes room: the oldest of the address that has
-   * the most. False: all have proved more than this one. @internal
+   * One more request that nobody has taken yet. Beyond the backlog, the oldest of the address that has the most is evicted, those whose address is not
+   * validated first. False: all others rank higher than this one. @internal
    */
   push(request: R): boolean {
-    this.#requests = this.#requests.filter(({ isPending }) => isPending);
-    if (this.#requests.length >= this.#backlog) {
-      const first = this.#whoMakesRoom(request.hasProved);
-      if (first === undefined) return false;
-      this.#requests.splice(this.#requests.indexOf(first), 1);
-      first.crowdOut();
+    this.#review();
+    const requests = this.#requests;
+    if (requests.exceeded('pending', request.remote) !== undefined) {
+      const isEvicted = requests.evictOldest('pending') || (request.isValidated && requests.evictOldest('validated'));
+      if (!isEvicted) return false;
     }
-    this.#requests.push(request);
+    requests.enter(request, stateOf(request), request.remote);
     this.#waiting.serve(() => {});
     return true;
   }
 
-  #whoMakesRoom(hasProved: boolean): R | undefined {
-    const unproved = new Crowd<R>();
-    const proved = new Crowd<R>();
-    for (const waiting of this.#requests) (waiting.hasProved ? proved : unproved).add(waiting);
-    return unproved.oldestOfFullest() ?? (hasProved ? proved.oldestOfFullest() : undefined);
+  /** Forgets the requests that are over, and counts those as validated whose address is by now. */
+  #review(): void {
+    for (const request of this.#requests.connections) {
+      if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote);
+      else this.#requests.leave(request);
+    }
   }
 
   /**
    * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address are taken at a bounded
-   * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
+   * pace, a slower one while it is not validated. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
    * ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
+    const deadline = Deadline.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();
       if (request !== undefined) return request;
-      await this.#waiting.wait(patience, undefined); // A request, or the end of the listener.
+      await this.#waiting.wait(deadline, undefined); // A request, or the end of the listener.
     }
   }
 
   /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
   #take(): R | undefined {
-    this.#requests = this.#requests.filter(({ isPending }) => isPending);
+    this.#review();
     const now = this.#clock.nowNs();
     let opensNs = Number.POSITIVE_INFINITY;
-    for (const [k, request] of this.#requests.entries()) {
-      const pace = request.hasProved ? this.#provedPace : this.#unprovedPace;
+    for (const request of this.#requests.connections) {
+      const pace = request.isValidated ? this.#validatedLimiter : this.#unvalidatedLimiter;
       const requestNs = pace.opensNs(request.remote, now);
       opensNs = Math.min(opensNs, requestNs);
       if (requestNs > now) continue;
-      this.#requests.splice(k, 1);
+      this.#requests.leave(request);
       pace.spend(request.remote, now);
       return request;
     }
@@ -126,7 +129,10 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     this.#closed = true;
     this.#cancelWake();
     this.#onClose();
-    for (const request of this.#requests.splice(0)) if (request.isPending) request.reject();
+    for (const request of this.#requests.connections) {
+      this.#requests.leave(request);
+      if (request.isPending) request.reject();
+    }
     this.#waiting.serveAll(() => {});
   }
 
@@ -134,4 +140,8 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+function stateOf({ isValidated }: WaitingRequest): 'pending' | 'validated' {
+  return isValidated ? 'validated' : 'pending';
 }

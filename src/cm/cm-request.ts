@@ -31,14 +31,14 @@ export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
 export interface RequestDecision {
   /** Whether the peer still waits for the decision. */
   isPending(): boolean;
-  /** As {@link CmRequest.hasProved}. */
-  hasProved(): boolean;
+  /** As {@link CmRequest.isValidated}. */
+  isValidated(): boolean;
   /** As {@link CmRequest.accept}. */
   accept(qp: QueuePair, options: CmAcceptOptions): Promise<CmConnection>;
   /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
-  /** As {@link CmRequest.crowdOut}. */
-  crowdOut(): void;
+  /** As {@link CmRequest.evict}. */
+  evict(): void;
 }
 
 /** A request to connect; taken from a {@link CmListener}, then accepted or rejected once. */
@@ -72,8 +72,8 @@ export class CmRequest {
    * The peer is known to receive at the address: it has answered on an earlier connection. A first request proves nothing; anybody who can write
    * a source address may have sent it.
    */
-  get hasProved(): boolean {
-    return this.#decision.hasProved();
+  get isValidated(): boolean {
+    return this.#decision.isValidated();
   }
 
   /** False once it was accepted or rejected, the peer gave up, or others needed the room. */
@@ -96,9 +96,9 @@ export class CmRequest {
     if (this.isPending) this.#decision.reject(privateData);
   }
 
-  /** Gives its place to others, without a word. @internal */
-  crowdOut(): void {
-    this.#decision.crowdOut();
+  /** Drops the request without an answer. @internal */
+  evict(): void {
+    this.#decision.evict();
   }
 }
 

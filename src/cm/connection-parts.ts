@@ -45,7 +45,7 @@ export interface ConnectionOptions extends SecureTerms {
   readonly manager?: ConnectionManager;
   /**
    * Takes a peer whose GID is not the address that its TCP connection comes from: behind NAT, or where TCP is on another network than the
-   * device. A stranger can then have packets sent to somebody else. Default false: such a peer is refused, and `connect` comes from the
+   * device. An unauthenticated peer can then have packets sent to somebody else. Default false: such a peer is refused, and `connect` comes from the
    * device's own address.
    */
   readonly allowForeignGid?: boolean;

@@ -5,7 +5,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { Deadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -14,11 +14,11 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { Resource } from '../verbs/resource.js';
 import type { ConnectionParts } from './connection-parts.js';
+import type { ControlConnection } from './control-connection.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 import { Inbox, type Message } from './inbox.js';
 import { bytesOf, checkMemory, type Memory } from './memory.js';
 import { type Operation, Operations } from './operations.js';
-import type { PeerPresence } from './peer-presence.js';
 import { atomicTargetIn, type RemoteTarget, targetIn } from './remote-target.js';
 import { ConnectionStream, type StreamOptions } from './stream/duplex.js';
 import { MessageStream } from './stream/message-stream.js';
@@ -58,7 +58,7 @@ export class Connection extends Resource {
   /** What both ends have agreed on: path MTU, recovery scheme and more. */
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
-  readonly #peer: PeerPresence;
+  readonly #control: ControlConnection;
   readonly #onClosed: () => void;
   readonly #operations: Operations;
   readonly #transfers: Transfers;
@@ -70,10 +70,10 @@ export class Connection extends Resource {
   /** It has done so while nothing was wrong: what fails from then on, fails because nobody is there. */
   #isLeftInOrder = false;
 
-  private constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement, onClosed: () => void) {
+  private constructor(parts: ConnectionParts, control: ControlConnection, agreement: Agreement, onClosed: () => void) {
     super(parts.qp.device);
     this.#parts = parts;
-    this.#peer = peer;
+    this.#control = control;
     this.#onClosed = onClosed;
     this.agreement = agreement;
     this.qp = parts.qp;
@@ -89,11 +89,11 @@ export class Connection extends Resource {
   /** Takes over a queue pair in RTS, whose receives are posted, and serves it at once. @internal */
   static over(
     parts: ConnectionParts,
-    peer: PeerPresence,
+    control: ControlConnection,
     agreement: Agreement,
     onClosed: () => void = () => {},
   ): Connection {
-    return new Connection(parts, peer, agreement, onClosed);
+    return new Connection(parts, control, agreement, onClosed);
   }
 
   /** The device that it belongs to. */
@@ -140,7 +140,7 @@ export class Connection extends Resource {
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
     checkMemory(data);
-    const patience = Patience.of('send', options, SEND_OPTIONS, this.device.clock);
+    const deadline = Deadline.of('send', options, SEND_OPTIONS, this.device.clock);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
@@ -150,7 +150,7 @@ export class Connection extends Resource {
         'send it in pieces, write it into memory the peer opens, or let the peer pass a larger `messageBytesMax`',
       );
     }
-    await this.#transfers.run(data, patience, (sges) =>
+    await this.#transfers.run(data, deadline, (sges) =>
       immediate === undefined ? { opcode: 'SEND', sges } : { opcode: 'SEND_WITH_IMM', immediate, sges },
     );
   }
@@ -161,16 +161,16 @@ export class Connection extends Resource {
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
-    const patience = Patience.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
-    return this.#receive({ view: options?.view === true }, patience);
+    const deadline = Deadline.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
+    return this.#receive({ view: options?.view === true }, deadline);
   }
 
-  async #receive(asked: { readonly view: boolean }, patience?: Patience): Promise<Message> {
+  async #receive(asked: { readonly view: boolean }, deadline?: Deadline): Promise<Message> {
     const message = this.#inbox.take(asked);
     if (message !== undefined) return message;
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isLeft) throw leftByPeer();
-    return this.#inbox.wait(asked, patience);
+    return this.#inbox.wait(asked, deadline);
   }
 
   /**
@@ -246,9 +246,9 @@ export class Connection extends Resource {
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);
-    const patience = Patience.of('write', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = Deadline.of('write', options, WAIT_OPTIONS, this.device.clock);
     const target = targetIn(this.remote, offset, data.length);
-    await this.#transfers.run(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
+    await this.#transfers.run(data, deadline, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
 
   /**
@@ -257,12 +257,12 @@ export class Connection extends Resource {
    * NIC may write into `into` until the error's `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
-    const patience = Patience.of('read', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = Deadline.of('read', options, WAIT_OPTIONS, this.device.clock);
     const isLength = typeof lengthOrInto === 'number';
     if (!isLength) checkMemory(lengthOrInto);
     const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
     const into = isLength ? this.device.allocate(lengthOrInto) : lengthOrInto;
-    await this.#transfers.run(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
+    await this.#transfers.run(into, deadline, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
     return bytesOf(into);
   }
 
@@ -296,10 +296,10 @@ export class Connection extends Resource {
     options: WaitOptions | undefined,
     operation: (sges: Elements, target: RemoteTarget) => Operation,
   ): Promise<bigint> {
-    const patience = Patience.of(call, options, WAIT_OPTIONS, this.device.clock);
+    const deadline = Deadline.of(call, options, WAIT_OPTIONS, this.device.clock);
     const target = atomicTargetIn(this.remote, offset);
     const result = this.device.allocate(ATOMIC_BYTES);
-    await this.#transfers.run(result, patience, (sges) => operation(sges, target));
+    await this.#transfers.run(result, deadline, (sges) => operation(sges, target));
     return result.readBigUInt64LE();
   }
 
@@ -322,7 +322,7 @@ export class Connection extends Resource {
 
   /** Whoever waits for a message must hear that the peer is gone: nothing on the queue pair would say so. */
   async #watchPeer(): Promise<void> {
-    await this.#peer.ended;
+    await this.#control.ended;
     if (this.isClosed) return;
     // What was acknowledged to the peer before it left is in the queue, though perhaps not yet looked at.
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
@@ -335,11 +335,11 @@ export class Connection extends Resource {
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.isClosed) return;
     this.#end(this.#errorOf(wc));
-    void this.#peer.close(); // The other end must not go on alone, whatever the program here does now.
+    void this.#control.close(); // The other end must not go on alone, whatever the program here does now.
   }
 
   #errorOf(wc: WorkCompletion): RoceError {
-    const peerIsGone = !this.#peer.isOpen;
+    const peerIsGone = !this.#control.isOpen;
     if (peerIsGone || wc.statusName !== 'RETRY_EXC_ERR') return completionError(wc, peerIsGone);
     const { mtu, peer } = this.agreement;
     const through = this.device.link.pathMtuTowards(peer) ?? mtu;
@@ -382,15 +382,15 @@ export class Connection extends Resource {
    * options say.
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
-    const patience = Patience.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
-    await waitForEvent(patience, this.#peer.ended);
+    const deadline = Deadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
+    await waitForEvent(deadline, this.#control.ended);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. */
   protected override async release(): Promise<void> {
     this.#end(closedHere());
     this.#operations.abandon();
-    await this.#peer.close();
+    await this.#control.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();

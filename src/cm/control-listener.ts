@@ -1,13 +1,13 @@
 /**
  * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a socket until a first
- * message is here. All peers are listened to side by side; the silent ones are bounded, and the oldest of them makes room.
+ * message is here. All peers are read from concurrently; those that are silent are pending, and bounded.
  */
 
 import type { Socket } from 'node:net';
+import { ConnectionLimiter, PENDING_LIMITS } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { ControlChannel } from './control-channel.js';
 import { type ChannelSecurity, secureAsServer, UntrustedPeerError } from './secure-channel.js';
-import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
 /** From the connection to the end of its first message, however it trickles in. */
@@ -22,7 +22,7 @@ export type EarlyEnd =
   /** No whole message came in time, or the peer left before. */
   | 'timed_out'
   /** It was silent, and the oldest when another peer needed its place. */
-  | 'crowded_out';
+  | 'evicted';
 
 /** What a control listener tells its owner. */
 export interface ControlListenerEvents {
@@ -38,7 +38,10 @@ export interface ControlListenerEvents {
 export class ControlListener {
   readonly #events: ControlListenerEvents;
   readonly #firstMessageTimeoutMs: number;
-  readonly #silent = new SilentPeers<ControlChannel>((channel) => this.#crowdOut(channel));
+  readonly #pending = new ConnectionLimiter<ControlChannel>({
+    quotas: [{ states: ['pending'], ...PENDING_LIMITS }],
+    evict: (channel) => this.#onEvicted(channel),
+  });
   #tcp!: TcpListener;
 
   private constructor(events: ControlListenerEvents, firstMessageTimeoutMs: number) {
@@ -63,7 +66,7 @@ export class ControlListener {
       { host, port },
       {
         onSocket: (socket) => void listener.#hear(new ControlChannel(socket, secure)),
-        makeRoom: () => listener.#silent.makeRoom(),
+        makeRoom: () => listener.#pending.evictOldest('pending'),
         onTrouble: (error) => events.onTrouble?.(error),
       },
     );
@@ -78,29 +81,30 @@ export class ControlListener {
   /** Takes no new connections, and lets go of those that have said nothing yet; others stay. */
   close(): void {
     this.#tcp.close();
-    for (const channel of this.#silent.takeAll()) turnAway(channel, 'the listener is closed');
+    for (const channel of this.#pending.connections) {
+      this.#pending.leave(channel);
+      turnAway(channel, 'the listener is closed');
+    }
   }
 
-  #hear(channel: ControlChannel): Promise<void> {
-    const { peer } = channel;
-    return this.#silent.hear(
-      channel,
-      async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs)),
-      () => this.#events.onPeer(channel),
-      (error) => {
-        channel.close();
-        const isMismatch = (error as RoceError).code === 'ERR_ROCE_MISMATCH';
-        const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
-        this.#events.onEarlyEnd?.(end, peer, error as RoceError);
-      },
-    );
+  async #hear(channel: ControlChannel): Promise<void> {
+    const { peer, remoteAddress } = channel;
+    if (remoteAddress === undefined) return;
+    const receiveFirst = async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs));
+    const isHere = await this.#pending.handshake(channel, remoteAddress, receiveFirst, (error) => {
+      channel.close();
+      const isMismatch = error.code === 'ERR_ROCE_MISMATCH';
+      const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
+      this.#events.onEarlyEnd?.(end, peer, error);
+    });
+    if (isHere) this.#events.onPeer(channel);
   }
 
-  #crowdOut(channel: ControlChannel): void {
+  #onEvicted(channel: ControlChannel): void {
     const { peer } = channel;
     const why = 'too many connections say nothing, and this one was the oldest';
     turnAway(channel, why);
-    this.#events.onEarlyEnd?.('crowded_out', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
+    this.#events.onEarlyEnd?.('evicted', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
   }
 }
 

@@ -7,7 +7,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { Deadline, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -80,7 +80,7 @@ export async function startDatagrams(qp: QueuePair): Promise<void> {
 /** Actions of the connection manager on a request. */
 interface RequestDecision {
   answer(answer: ServiceAnswer): void;
-  crowdOut(): void;
+  evict(): void;
 }
 
 /** A request for a datagram service (`RDMA_CM_EVENT_CONNECT_REQUEST` of RDMA_PS_UDP), to be accepted or rejected. */
@@ -92,7 +92,7 @@ export class DatagramRequest {
   /** Private data of the request: 180 bytes, padded with zeros. */
   readonly privateData: Uint8Array;
   /** Always false: one datagram proves nothing about its sender. */
-  readonly hasProved: boolean = false;
+  readonly isValidated: boolean = false;
   readonly #request: ServiceRequest;
   readonly #decision: RequestDecision;
 
@@ -144,8 +144,8 @@ export class DatagramRequest {
   }
 
   /** Drops the request without an answer. @internal */
-  crowdOut(): void {
-    this.#decision.crowdOut();
+  evict(): void {
+    this.#decision.evict();
   }
 }
 
@@ -190,7 +190,7 @@ export class DatagramServices {
           protocol.answer(request, answer, clock.nowNs());
           onDeadlineChange();
         },
-        crowdOut: () => protocol.crowdOutRequest(request),
+        evict: () => protocol.evictRequest(request),
       };
       return listener.push(new DatagramRequest(request, decision));
     });
@@ -207,14 +207,14 @@ export class DatagramServices {
   ): Promise<DatagramService> {
     checkPort(port);
     const { device, clock, random, expectOpen } = this.#host;
-    const patience = Patience.of('resolve', options, RESOLVE_OPTIONS, clock);
+    const deadline = Deadline.of('resolve', options, RESOLVE_OPTIONS, clock);
     const privateData = options.privateData ?? NO_DATA;
     checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
     checkFamily(device.address, remote);
     await device.link.resolve(remote);
     expectOpen();
     const question = { remote, serviceId: udpServiceId(port), sourcePort: dynamicPort(random), privateData };
-    const event = await this.#ask(question, patience);
+    const event = await this.#ask(question, deadline);
     const target = `${remote} port ${port}`;
     if (event.type === 'UNREACHABLE') throw new RoceError('ERR_ROCE_CONNECT', `cannot resolve ${target}: no answer`);
     const { status, qpn, qkey, privateData: answer } = event.fields;
@@ -226,7 +226,7 @@ export class DatagramServices {
     return { destination, privateData: answer };
   }
 
-  #ask(question: ServiceQuestion, patience: Patience | undefined): Promise<ServiceEvent> {
+  #ask(question: ServiceQuestion, deadline: Deadline | undefined): Promise<ServiceEvent> {
     const { protocol, clock, onDeadlineChange } = this.#host;
     return new Promise((resolve, reject) => {
       const requestId = protocol.ask(
@@ -237,7 +237,7 @@ export class DatagramServices {
         },
         clock.nowNs(),
       );
-      const stop = patience?.watch((error) => {
+      const stop = deadline?.watch((error) => {
         protocol.cancel(requestId);
         reject(error);
       });

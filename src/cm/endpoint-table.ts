@@ -2,18 +2,18 @@
  * All endpoints of one connection manager: found by its own communication ID, by the peer's and by the peer's queue pair; bounded; with the time at
  * which something is next due. An endpoint is here until its TIMEWAIT is over, so that late datagrams find it.
  *
- * Who makes room for a newcomer, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones of peers that have proved
- * nothing, the oldest of the address that has the most; then, of addresses that have more than the newcomer's, half-open ones of peers that have
- * answered before. Connections never do.
+ * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose address is not validated, the oldest
+ * of the address that has the most; then, of addresses that have more than the newcomer's, half-open ones whose address is validated. Connections are
+ * never evicted.
  */
 
+import { ConnectionLimiter } from '../core/connection-limiter.js';
 import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
-import { type CmLimits, PROVED_PEERS_MAX } from './cm-limits.js';
-import { Crowd } from './crowd.js';
+import { type CmLimits, VALIDATED_ADDRESSES_MAX } from './cm-limits.js';
 import { DueSet } from './due-set.js';
 import { CmEndpoint, type CmEventHandler, type CmState } from './endpoint.js';
-import { ProvedPeers } from './proved-peers.js';
+import { ValidatedAddresses } from './validated-addresses.js';
 
 /** What REQ and REP say of their sender. */
 export interface RemoteIdentity {
@@ -28,88 +28,93 @@ export interface RemoteIdentity {
 /** Effects of the bounds on endpoints; part of `CmCounters`. */
 export interface TableCounters {
   /** Half-open connections that made room for others. */
-  crowdedOut: number;
+  evicted: number;
   /** Endpoints whose TIMEWAIT was cut short to make room. */
   timewaitCut: number;
   /** Datagrams for an unknown connection, or not from its peer. */
   unmatched: number;
 }
 
+/** A half-open endpoint is `pending`, or `validated` if the address of its peer is. */
+type ExtraState = 'validated' | 'timewait';
+
 /** Written by the sides of the protocol, which say what state an endpoint enters. */
 export class EndpointTable {
-  /** Those who have answered before. */
-  readonly provedPeers = new ProvedPeers(PROVED_PEERS_MAX);
+  readonly validatedAddresses = new ValidatedAddresses(VALIDATED_ADDRESSES_MAX);
   readonly #limits: CmLimits;
   readonly #random: RandomSource;
   readonly #counters: TableCounters;
   readonly #byLocalId = new Map<number, CmEndpoint>();
   readonly #byRemoteId = new Map<string, CmEndpoint>();
   readonly #byRemoteQpn = new Map<string, CmEndpoint>();
-  /** Half-open, by whether the peer has proved its address. */
-  readonly #unproved = new Crowd<CmEndpoint>();
-  readonly #proved = new Crowd<CmEndpoint>();
-  readonly #timewait = new Crowd<CmEndpoint>();
-  /** Whatever peers have made, and is neither half-open nor over. */
-  readonly #connected = new Crowd<CmEndpoint>();
+  readonly #limiter: ConnectionLimiter<CmEndpoint, ExtraState>;
   readonly #waiting = new DueSet<CmEndpoint>();
 
   constructor(limits: CmLimits, random: RandomSource, counters: TableCounters) {
     this.#limits = limits;
     this.#random = random;
     this.#counters = counters;
+    const { halfOpen, halfOpenPerAddress, connectionsPerAddress, timewaitPerAddress } = limits;
+    this.#limiter = new ConnectionLimiter<CmEndpoint, ExtraState>({
+      quotas: [
+        { states: ['pending', 'validated'], total: halfOpen, perAddress: halfOpenPerAddress },
+        { states: ['admitted'], perAddress: connectionsPerAddress },
+        { states: ['timewait'], perAddress: timewaitPerAddress },
+      ],
+      evict: (endpoint) => this.#onEvicted(endpoint),
+    });
   }
 
   // ---- coming and going
 
   /**
-   * Room for a request of this peer, who makes it if need be. False: connections, or half-open ones with a better claim, hold it all.
+   * Makes room for a request of this peer. False: connections, or half-open ones with a better claim, hold it all.
    */
-  admit(source: IpAddress, hasProved: boolean): boolean {
-    const { connectionsPerAddress, halfOpenPerAddress, halfOpen } = this.#limits;
-    if (this.#connected.countOf(source) >= connectionsPerAddress) return false;
-    if (this.#unproved.countOf(source) + this.#proved.countOf(source) >= halfOpenPerAddress) {
-      const first = this.#unproved.oldestOf(source) ?? (hasProved ? this.#proved.oldestOf(source) : undefined);
-      if (first === undefined) return false;
-      this.crowdOut(first);
-    } else if (this.#unproved.size + this.#proved.size >= halfOpen && !this.#crowdOneOut(source, hasProved)) {
-      return false;
-    }
-    return this.makeRoom(source, hasProved);
+  admit(source: IpAddress, isValidated: boolean): boolean {
+    const limiter = this.#limiter;
+    if (limiter.exceeded('admitted', source) !== undefined) return false;
+    const limit = limiter.exceeded('pending', source);
+    if (limit === 'perAddress') {
+      const isEvicted =
+        limiter.evictOldest('pending', source) || (isValidated && limiter.evictOldest('validated', source));
+      if (!isEvicted) return false;
+    } else if (limit === 'total' && !this.#evictOne(source, isValidated)) return false;
+    return this.#makeRoom(source, isValidated);
   }
 
-  /** Room for one more endpoint of any kind. */
-  makeRoom(source: IpAddress, hasProved: boolean): boolean {
+  /** Room for one more endpoint that this side asks for. */
+  makeRoom(source: IpAddress): boolean {
+    return this.#makeRoom(source, true);
+  }
+
+  #makeRoom(source: IpAddress, isValidated: boolean): boolean {
     if (this.#byLocalId.size < this.#limits.endpoints) return true;
-    const over = this.#timewait.oldestOfFullest();
-    if (over === undefined) return this.#crowdOneOut(source, hasProved);
-    this.#cutTimewait(over);
+    return this.#limiter.evictOldest('timewait') || this.#evictOne(source, isValidated);
+  }
+
+  #evictOne(source: IpAddress, isValidated: boolean): boolean {
+    const limiter = this.#limiter;
+    if (limiter.evictOldest('pending')) return true;
+    const first = limiter.oldest('validated');
+    if (first === undefined) return false;
+    const claim = limiter.count('validated', source.network) + (isValidated ? 0 : 1);
+    if (limiter.count('validated', first.remote.network) <= claim) return false;
+    limiter.evict(first);
     return true;
   }
 
-  #crowdOneOut(source: IpAddress, hasProved: boolean): boolean {
-    let first = this.#unproved.oldestOfFullest();
-    if (first === undefined) {
-      first = this.#proved.oldestOfFullest();
-      if (first === undefined) return false;
-      const claim = this.#proved.countOf(source) + (hasProved ? 0 : 1);
-      if (this.#proved.countOf(first.remote) <= claim) return false;
-    }
-    this.crowdOut(first);
-    return true;
+  /** Evicts a half-open endpoint; no effect on others. Its peer is not told: an honest one asks again, and is new. */
+  evict(endpoint: CmEndpoint): void {
+    if (endpoint.isHalfOpen) this.#limiter.evict(endpoint);
   }
 
-  /** A half-open endpoint makes room; harmless for others. Its peer is not told: if it is honest it asks again, and is new. */
-  crowdOut(endpoint: CmEndpoint): void {
-    if (!endpoint.isHalfOpen) return;
-    this.#counters.crowdedOut++;
-    const { onEvent } = endpoint;
+  #onEvicted(endpoint: CmEndpoint): void {
+    const { onEvent, isHalfOpen } = endpoint;
     this.remove(endpoint);
-    onEvent({ type: 'CROWDED_OUT' });
-  }
-
-  #cutTimewait(endpoint: CmEndpoint): void {
-    this.#counters.timewaitCut++;
-    this.remove(endpoint);
+    if (isHalfOpen) {
+      this.#counters.evicted++;
+      onEvent({ type: 'EVICTED' });
+    } else this.#counters.timewaitCut++;
   }
 
   /** A new endpoint, with an ID that nobody can guess who has not been told. */
@@ -128,37 +133,32 @@ export class EndpointTable {
     endpoint.remoteCaGuid = localCaGuid;
     endpoint.remoteCommId = localCommId;
     endpoint.remoteQpn = localQpn;
-    endpoint.hasProved ||= this.provedPeers.has(remote, localCaGuid);
+    endpoint.isValidated ||= this.validatedAddresses.has(remote, localCaGuid);
     this.#byRemoteId.set(key(remote, localCaGuid, localCommId), endpoint);
     this.#byRemoteQpn.set(key(remote, localCaGuid, localQpn), endpoint);
-    this.#crowdOf(endpoint)?.add(endpoint);
+    this.#count(endpoint);
   }
 
   /** Nothing is due for it until its new state sets a time. */
   enter(endpoint: CmEndpoint, state: CmState): void {
-    this.#crowdOf(endpoint)?.delete(endpoint);
     endpoint.state = state;
     endpoint.deadlineNs = Number.POSITIVE_INFINITY;
-    this.#crowdOf(endpoint)?.add(endpoint);
+    this.#count(endpoint);
   }
 
   /** It is over but for late datagrams, until the time that it has for that. */
   enterTimewait(endpoint: CmEndpoint, now: number): void {
     endpoint.unanswered = new Uint8Array(0);
-    const first = this.#timewait.oldestOf(endpoint.remote);
-    if (first !== undefined && this.#timewait.countOf(endpoint.remote) >= this.#limits.timewaitPerAddress) {
-      this.#cutTimewait(first);
-    }
+    this.#limiter.makeRoom('timewait', endpoint.remote);
     this.enter(endpoint, 'TIMEWAIT');
     this.arm(endpoint, now + endpoint.timewaitNs);
   }
 
   /** The peer has shown that it receives at its address. */
-  prove(endpoint: CmEndpoint): void {
-    this.#crowdOf(endpoint)?.delete(endpoint);
-    endpoint.hasProved = true;
-    this.provedPeers.add(endpoint.remote, endpoint.remoteCaGuid);
-    this.#crowdOf(endpoint)?.add(endpoint);
+  validate(endpoint: CmEndpoint): void {
+    endpoint.isValidated = true;
+    this.validatedAddresses.add(endpoint.remote, endpoint.remoteCaGuid);
+    this.#count(endpoint);
   }
 
   /** Forgets it. */
@@ -171,12 +171,10 @@ export class EndpointTable {
     removeIf(this.#byRemoteQpn, key(remote, remoteCaGuid, remoteQpn), endpoint);
   }
 
-  #crowdOf(endpoint: CmEndpoint): Crowd<CmEndpoint> | undefined {
-    const { state, isActive, hasProved } = endpoint;
-    if (state === 'TIMEWAIT') return this.#timewait;
-    if (isActive || state === 'CLOSED') return undefined;
-    if (!endpoint.isHalfOpen) return this.#connected;
-    return hasProved ? this.#proved : this.#unproved;
+  #count(endpoint: CmEndpoint): void {
+    this.#limiter.leave(endpoint); // It is the newest of its new state, and of the same one.
+    const state = limiterStateOf(endpoint);
+    if (state !== undefined) this.#limiter.enter(endpoint, state, endpoint.remote);
   }
 
   // ---- finding
@@ -221,6 +219,19 @@ export class EndpointTable {
   due(now: number): CmEndpoint[] {
     return this.#waiting.due(now);
   }
+}
+
+/** Endpoints that this side asked for count only in TIMEWAIT. */
+function limiterStateOf({
+  state,
+  isActive,
+  isHalfOpen,
+  isValidated,
+}: CmEndpoint): 'pending' | 'admitted' | ExtraState | undefined {
+  if (state === 'TIMEWAIT') return 'timewait';
+  if (isActive || state === 'CLOSED') return undefined;
+  if (!isHalfOpen) return 'admitted';
+  return isValidated ? 'validated' : 'pending';
 }
 
 /** Peers are told apart by address and GUID, and what is theirs by a number. */

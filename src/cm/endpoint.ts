@@ -26,7 +26,7 @@ export type CmEvent =
   /** Nobody answered in time. */
   | { readonly type: 'UNREACHABLE' }
   /** Passive side: the peer was silent, and others needed the room. Not one of `rdma_cm_event_type`. */
-  | { readonly type: 'CROWDED_OUT' }
+  | { readonly type: 'EVICTED' }
   | { readonly type: 'DISCONNECTED' };
 
 /** Takes the events of one endpoint, during the calls of `CmProtocol`. */
@@ -70,7 +70,7 @@ export class CmEndpoint {
    * The peer is known to receive at its address: it has repeated a number that only our answer told, on this connection or an earlier one.
    * Whom we ask ourselves needs no proof.
    */
-  hasProved = false;
+  isValidated = false;
   /** Datagrams of the peer that have not been answered; those beyond are sent unasked. */
   unansweredRequests = 0;
   /** How long the endpoint stays in TIMEWAIT. */
@@ -82,7 +82,7 @@ export class CmEndpoint {
     this.localCommId = localCommId;
     this.remote = remote;
     this.isActive = state === 'REQ_SENT';
-    this.hasProved = this.isActive;
+    this.isValidated = this.isActive;
     this.state = state;
     this.onEvent = onEvent;
   }
@@ -106,6 +106,6 @@ export class CmEndpoint {
 /** For people: what became of a connection that was not made. */
 export function describeRefusal(event: CmEvent): string {
   if (event.type === 'REJECTED') return `rejected: ${rejectReasonText(event.reason)} (${event.reason})`;
-  if (event.type === 'CROWDED_OUT') return 'it was silent, and others needed the room';
+  if (event.type === 'EVICTED') return 'it was silent, and others needed the room';
   return event.type === 'UNREACHABLE' ? 'no answer' : 'the connection ended while it was being made';
 }

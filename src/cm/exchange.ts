@@ -33,7 +33,7 @@ export interface ExchangeTerms {
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
   /**
    * Takes the GID that the peer tells though its TCP connection comes from another address: behind NAT, or where TCP is on another network
-   * than the device. A stranger can then have packets sent to somebody else. Default false: the peer is refused.
+   * than the device. An unauthenticated peer can then have packets sent to somebody else. Default false: the peer is refused.
    */
   readonly allowForeignGid?: boolean;
 }

@@ -1,13 +1,13 @@
 /**
- * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, everybody is listened to side
- * by side, and a peer that is silent, or says something else, is in nobody's way.
+ * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, all peers are read
+ * from concurrently, and one that is silent, or says something else, delays no other.
  */
 
 import type { Socket } from 'node:net';
+import { ConnectionLimiter, PENDING_LIMITS } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { FixedChannel } from './fixed-channel.js';
 import { printable } from './printable.js';
-import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
 /** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
@@ -28,13 +28,16 @@ export interface FixedListenerOptions {
   /** Peers are handed out when they have said it; default: as soon as they are connected. */
   readonly firstMessage?: FirstMessage;
   /** Somebody was there who is no client; `peer` is `host:port`. */
-  onStranger?(peer: string, error: RoceError): void;
+  onRefusedPeer?(peer: string, error: RoceError): void;
 }
 
 /** Listens on a TCP port for one peer after another. */
 export class FixedListener {
   readonly #options: FixedListenerOptions;
-  readonly #silent = new SilentPeers<FixedChannel>((channel) => channel.abort());
+  readonly #pending = new ConnectionLimiter<FixedChannel>({
+    quotas: [{ states: ['pending'], ...PENDING_LIMITS }],
+    evict: (channel) => channel.abort(),
+  });
   readonly #waiting: FixedChannel[] = [];
   #accepter: ((channel: FixedChannel) => void) | undefined;
   #tcp!: TcpListener;
@@ -50,7 +53,7 @@ export class FixedListener {
       { host: options.host, port },
       {
         onSocket: (socket) => listener.#onSocket(socket),
-        makeRoom: () => listener.#silent.makeRoom(),
+        makeRoom: () => listener.#pending.evictOldest('pending'),
       },
     );
     return listener;
@@ -96,29 +99,28 @@ export class FixedListener {
     else channel.abort();
   }
 
-  #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
-    return this.#silent.hear(
-      channel,
-      async () => {
-        const message = await channel.read(bytes, 'its first message');
-        if (!isRight(message)) {
-          const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
-          throw new RoceError('ERR_ROCE_MISMATCH', text);
-        }
-        channel.unread(message);
-      },
-      () => this.#offer(channel),
-      (error) => {
-        channel.abort();
-        this.#options.onStranger?.(channel.peer, error as RoceError);
-      },
-    );
+  async #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
+    const { remoteAddress } = channel;
+    if (remoteAddress === undefined) return;
+    const readFirst = async () => {
+      const message = await channel.read(bytes, 'its first message');
+      if (!isRight(message)) {
+        const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
+        throw new RoceError('ERR_ROCE_MISMATCH', text);
+      }
+      channel.unread(message);
+    };
+    const isHere = await this.#pending.handshake(channel, remoteAddress, readFirst, (error) => {
+      channel.abort();
+      this.#options.onRefusedPeer?.(channel.peer, error);
+    });
+    if (isHere) this.#offer(channel);
   }
 
   /** Takes no new connections, and cuts those that nobody has got; others stay. */
   close(): void {
     this.#tcp.close();
     for (const channel of this.#waiting.splice(0)) channel.abort();
-    for (const channel of this.#silent.takeAll()) channel.abort();
+    for (const channel of this.#pending.connections) this.#pending.evict(channel);
   }
 }

@@ -5,8 +5,9 @@
 
 import { EventEmitter } from 'node:events';
 import process from 'node:process';
+import { ConnectionLimiter, type ConnectionLimits } from '../core/connection-limiter.js';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { Deadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';
@@ -17,7 +18,6 @@ import { type ConnectionOptions, type MadeParts, makeParts, termsOf } from './co
 import type { ControlChannel } from './control-channel.js';
 import { ControlListener, type EarlyEnd } from './control-listener.js';
 import { exchangeAsServer, previewHello } from './exchange.js';
-import { type FullLimit, Places } from './places.js';
 import { channelSecurity } from './secure-channel.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
@@ -46,7 +46,7 @@ export interface ListenerCounters {
   /** The peer sent no complete hello within 10 s, or left before. */
   timed_out: number;
   /** The peer was silent, or had stopped in its set-up, and was the oldest of these when another peer needed its place. */
-  crowded_out: number;
+  evicted: number;
   /** This process could not serve it: no memory, no descriptor, a defect. */
   failed: number;
 }
@@ -79,11 +79,11 @@ const EARLY_REASONS = {
   mismatch: 'refused_mismatch',
   untrusted: 'refused_untrusted',
   timed_out: 'timed_out',
-  crowded_out: 'crowded_out',
+  evicted: 'evicted',
 } as const satisfies Record<EarlyEnd, RefusalReason>;
 
-/** A peer at the door. */
-interface Visitor {
+/** A peer whose hello has arrived. */
+interface PendingConnection {
   readonly peer: string;
   readonly address: IpAddress;
   /** Rejects for a peer that does not fit. */
@@ -95,12 +95,11 @@ interface Visitor {
   readonly abort?: (why: string) => void;
 }
 
-/** A visitor whose hello fits: a connection, or the set-up of one. */
-interface Guest {
-  readonly visitor: Visitor;
+/** A peer whose hello fits: a connection, or the set-up of one. */
+interface AdmittedConnection {
+  readonly pending: PendingConnection;
   connection: Connection | undefined;
-  /** It had to make room. */
-  isExpelled: boolean;
+  isEvicted: boolean;
 }
 
 /** Accepts connections; made by {@link listen}. */
@@ -111,14 +110,15 @@ export class Listener extends Resource {
   readonly events = new EventEmitter<ListenerEvents>();
   readonly #device: RdmaDevice;
   readonly #options: ListenOptions;
-  readonly #guests: Places<Guest>;
+  readonly #limits: ConnectionLimits;
+  readonly #admitted: ConnectionLimiter<AdmittedConnection>;
   readonly #counters: ListenerCounters = {
     established: 0,
     refused_mismatch: 0,
     refused_untrusted: 0,
     refused_full: 0,
     timed_out: 0,
-    crowded_out: 0,
+    evicted: 0,
     failed: 0,
   };
   /** Until `close` is called. */
@@ -136,7 +136,11 @@ export class Listener extends Resource {
     this.#device = device;
     this.#options = options;
     const { maxConnections = MAX_CONNECTIONS, maxConnectionsPerAddress = MAX_CONNECTIONS_PER_ADDRESS } = options;
-    this.#guests = new Places({ total: maxConnections, perAddress: maxConnectionsPerAddress });
+    this.#limits = { total: maxConnections, perAddress: maxConnectionsPerAddress };
+    this.#admitted = new ConnectionLimiter<AdmittedConnection>({
+      quotas: [{ states: ['admitted'], ...this.#limits }],
+      evict: (admitted) => this.#onEvicted(admitted),
+    });
   }
 
   /** @internal */
@@ -162,7 +166,7 @@ export class Listener extends Resource {
       host ?? this.#device.address.text,
       port,
       {
-        onPeer: (channel) => void this.#receive(this.#visitorOver(channel)),
+        onPeer: (channel) => void this.#receive(this.#pendingOver(channel)),
         onEarlyEnd: (end, peer, error) => this.#turnAway(EARLY_REASONS[end], peer, error),
         onTrouble: (error) => this.#turnAway('failed', 'a peer', error),
       },
@@ -186,19 +190,19 @@ export class Listener extends Resource {
   }
 
   /**
-   * The next connection. A peer that does not fit is refused with the reason and left out; no stranger can make this call fail. Rejects with ERR_ROCE_CLOSED
+   * The next connection. A peer that does not fit is refused with the reason and left out; no peer can make this call fail. Rejects with ERR_ROCE_CLOSED
    * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
    * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
    */
   async accept(options?: WaitOptions): Promise<Connection> {
-    const patience = Patience.of('accept', options, WAIT_OPTIONS, this.#device.clock);
+    const deadline = Deadline.of('accept', options, WAIT_OPTIONS, this.#device.clock);
     const connection = this.#ready.shift();
     if (connection !== undefined) return connection;
     const fault = this.#ownFault;
     this.#ownFault = undefined;
     if (fault !== undefined) throw fault;
     if (!this.#isListening) throw closed();
-    return this.#accepters.wait(patience, undefined);
+    return this.#accepters.wait(deadline, undefined);
   }
 
   /** Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers cannot end it. */
@@ -213,7 +217,7 @@ export class Listener extends Resource {
     }
   }
 
-  #visitorOver(channel: ControlChannel): Visitor {
+  #pendingOver(channel: ControlChannel): PendingConnection {
     return {
       peer: channel.peer,
       address: channel.remoteAddress!,
@@ -228,38 +232,38 @@ export class Listener extends Resource {
   }
 
   async #takeRequests(listener: CmListener): Promise<void> {
-    for await (const request of listener) void this.#receive(visitorBy(request));
+    for await (const request of listener) void this.#receive(pendingFrom(request));
   }
 
-  /** Takes a visitor from the door to a connection, or turns it away. Never rejects. */
-  async #receive(visitor: Visitor): Promise<void> {
+  /** Takes a peer from its hello to a connection, or turns it away. Never rejects. */
+  async #receive(pending: PendingConnection): Promise<void> {
     try {
-      await visitor.check();
+      await pending.check();
     } catch (error) {
-      visitor.refuse(toldOf(error));
-      this.#turnAway(reasonOf(error), visitor.peer, error as Error);
+      pending.refuse(toldOf(error));
+      this.#turnAway(reasonOf(error), pending.peer, error as Error);
       return;
     }
-    const full = this.#fullFor(visitor);
+    const full = this.#fullFor(pending);
     if (full !== undefined || !this.#isListening) {
       const why = full ?? 'the listener is closed';
-      visitor.refuse(why, { busy: true });
-      this.#turnAway('refused_full', visitor.peer, new RoceError('ERR_ROCE_LIMIT', why));
+      pending.refuse(why, { busy: true });
+      this.#turnAway('refused_full', pending.peer, new RoceError('ERR_ROCE_LIMIT', why));
       return;
     }
-    const guest: Guest = { visitor, connection: undefined, isExpelled: false };
-    this.#guests.enter(guest, visitor.address);
+    const admitted: AdmittedConnection = { pending, connection: undefined, isEvicted: false };
+    this.#admitted.enter(admitted, 'admitted', pending.address);
     try {
-      guest.connection = await this.#setUp(guest);
-      this.#deliver(guest.connection);
+      admitted.connection = await this.#setUp(admitted);
+      this.#deliver(admitted.connection);
     } catch (error) {
-      this.#guests.leave(guest);
-      visitor.refuse(toldOf(error));
-      if (!guest.isExpelled) this.#turnAway(reasonOf(error), visitor.peer, error as Error);
+      this.#admitted.leave(admitted);
+      pending.refuse(toldOf(error));
+      if (!admitted.isEvicted) this.#turnAway(reasonOf(error), pending.peer, error as Error);
     }
   }
 
-  async #setUp(guest: Guest): Promise<Connection> {
+  async #setUp(admitted: AdmittedConnection): Promise<Connection> {
     let made: MadeParts;
     try {
       made = await makeParts(this.#device, this.#options);
@@ -268,38 +272,32 @@ export class Listener extends Resource {
       if (isArgumentError(error)) this.#failAccept(error);
       throw error;
     }
-    return guest.visitor.connect(made, () => this.#guests.leave(guest));
+    return admitted.pending.connect(made, () => this.#admitted.leave(admitted));
   }
 
-  /** Why there is no place for it, after whoever may go has gone. */
-  #fullFor({ address }: Visitor): string | undefined {
+  /** Why there is no room for it, after an eviction if one is possible. */
+  #fullFor({ address }: PendingConnection): string | undefined {
     if (this.#ready.length >= WAITING_MAX) return `${WAITING_MAX} connections wait to be accepted`;
-    const limit = this.#guests.fullFor(address);
-    if (limit === undefined) return undefined;
-    const guest = this.#guests.inTheWayOf(address, isLeft) ?? this.#guests.inTheWayOf(address, isStuck);
-    if (guest === undefined) return this.#limitText(limit, address);
-    this.#expel(guest);
-    return undefined;
-  }
-
-  #limitText(limit: FullLimit, address: IpAddress): string {
-    const { total, perAddress } = this.#guests.limits;
+    const limit = this.#admitted.exceeded('admitted', address);
+    const hasRoom =
+      this.#admitted.makeRoom('admitted', address, isLeft) || this.#admitted.makeRoom('admitted', address, isStuck);
+    if (hasRoom) return undefined;
+    const { total, perAddress } = this.#limits;
     return limit === 'perAddress'
       ? `${perAddress} connections of ${address} are open, as many as one address may have (maxConnectionsPerAddress)`
       : `${total} connections are open, as many as there may be (maxConnections)`;
   }
 
-  #expel(guest: Guest): void {
-    const { visitor, connection } = guest;
-    this.#guests.leave(guest);
-    guest.isExpelled = true;
+  #onEvicted(admitted: AdmittedConnection): void {
+    const { pending, connection } = admitted;
+    admitted.isEvicted = true;
     if (connection !== undefined) {
       connection.close().catch(() => {}); // Then it is closed with the device.
       return;
     }
     const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up made no progress, and another peer needed the room');
-    visitor.abort?.(error.message);
-    this.#turnAway('crowded_out', visitor.peer, error);
+    pending.abort?.(error.message);
+    this.#turnAway('evicted', pending.peer, error);
   }
 
   #deliver(connection: Connection): void {
@@ -319,7 +317,7 @@ export class Listener extends Resource {
     if (!this.#isListening) return;
     this.#counters[reason]++;
     const isHeard = this.events.emit('REFUSED', { reason, peer, error });
-    // What is wrong here, not there, must not go unseen; nor may a stranger fill a log with it.
+    // What is wrong here, not there, must not go unseen; nor may a peer fill a log with it.
     if (isHeard || reason !== 'failed' || this.#counters.failed > 1) return;
     process.emitWarning(error);
   }
@@ -330,12 +328,14 @@ export class Listener extends Resource {
     this.#cm?.close();
     this.#control?.close();
     this.#accepters.failAll(closed());
-    for (const guest of [...this.#guests.members]) if (guest.connection === undefined) this.#expel(guest);
+    for (const admitted of this.#admitted.connections) {
+      if (admitted.connection === undefined) this.#admitted.evict(admitted);
+    }
     for (const connection of this.#ready.splice(0)) await connection.close();
   }
 }
 
-function visitorBy(request: CmRequest): Visitor {
+function pendingFrom(request: CmRequest): PendingConnection {
   return {
     peer: `${request.remote}:${request.remotePort}`,
     address: request.remote,
@@ -349,12 +349,12 @@ function visitorBy(request: CmRequest): Visitor {
 }
 
 /** Its peer has left, and the program has taken all that came: nothing is lost with it. */
-function isLeft({ connection }: Guest): boolean {
+function isLeft({ connection }: AdmittedConnection): boolean {
   return connection?.isSpent === true;
 }
 
-function isStuck({ connection, visitor }: Guest): boolean {
-  return connection === undefined && visitor.abort !== undefined;
+function isStuck({ connection, pending }: AdmittedConnection): boolean {
+  return connection === undefined && pending.abort !== undefined;
 }
 
 /** Codes that say that this side could not. */
@@ -365,7 +365,7 @@ function reasonOf(error: unknown): RefusalReason {
   return error.code === 'ERR_ROCE_CONNECT' ? 'timed_out' : 'refused_mismatch';
 }
 
-/** A stranger need not know more of what is wrong here. */
+/** An unauthenticated peer need not know more of what is wrong here. */
 function toldOf(error: unknown): string {
   return error instanceof RoceError ? error.message : 'the peer has failed';
 }

@@ -69,7 +69,7 @@ export class MadSender {
   /** Sends a message to the peer of the endpoint, if it may have it. */
   send(endpoint: CmEndpoint, mad: Uint8Array, now: number): void {
     if (endpoint.unansweredRequests > 0) endpoint.unansweredRequests--;
-    else if (!endpoint.hasProved && !this.#unasked.take(now)) {
+    else if (!endpoint.isValidated && !this.#unasked.take(now)) {
       this.#counters.withheld++;
       return;
     }

@@ -11,6 +11,7 @@ import type { IpAddress } from '../packet/address.js';
 import { type ConnectionResources, TRANSPORT_RC } from './active-side.js';
 import type { CmEndpoint } from './endpoint.js';
 import { type IpEndpoints, parseIpPrivateData } from './ip-addressing.js';
+import type { MadRetransmission } from './mad-retransmission.js';
 import { ABOUT_OTHER, ABOUT_REQ } from './mad-sender.js';
 import type { MessageFields } from './messages.js';
 import { claimsRightly, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
@@ -24,7 +25,6 @@ import {
   REJ_STALE_CONNECTION,
   REJ_UNSUPPORTED,
 } from './reject-reason.js';
-import type { Repetition } from './repetition.js';
 import type { Teardown } from './teardown.js';
 import { MRA_SERVICE_TIMEOUT, peerResendNs, peerTimewaitNs } from './timing.js';
 
@@ -46,13 +46,13 @@ export type RequestHandler = (endpoint: CmEndpoint, request: IncomingRequest) =>
 /** Of one `CmProtocol`. */
 export class PassiveSide {
   readonly #parts: ProtocolParts;
-  readonly #repetition: Repetition;
+  readonly #retransmission: MadRetransmission;
   readonly #teardown: Teardown;
   readonly #listeners = new Map<bigint, RequestHandler>();
 
-  constructor(parts: ProtocolParts, repetition: Repetition, teardown: Teardown) {
+  constructor(parts: ProtocolParts, retransmission: MadRetransmission, teardown: Teardown) {
     this.#parts = parts;
-    this.#repetition = repetition;
+    this.#retransmission = retransmission;
     this.#teardown = teardown;
   }
 
@@ -94,7 +94,7 @@ export class PassiveSide {
     endpoint.maxRetries = Math.min(fields.maxCmRetries, options.timing.maxRetries);
     endpoint.timewaitNs = peerTimewaitNs(fields.primaryLocalAckTimeout);
     table.learnRemote(endpoint, fields);
-    this.#repetition.awaitDecision(endpoint, now);
+    this.#retransmission.awaitDecision(endpoint, now);
     const { userData, ...endpoints } = addressing!;
     if (handler!(endpoint, { fields, endpoints, userData })) return;
     this.#parts.counters.refused++;
@@ -114,8 +114,8 @@ export class PassiveSide {
     if (fields.pathMtu < 1 || fields.pathMtu > pathMtuMax) return REJ_INVALID_PATH_MTU;
     if (fields.localQpn < QPN_MIN) return REJ_UNSUPPORTED;
     if (this.#teardown.replaceStale(source, fields)) return REJ_STALE_CONNECTION;
-    const hasProved = table.provedPeers.has(source, fields.localCaGuid);
-    return table.admit(source, hasProved) ? undefined : REJ_NO_RESOURCES;
+    const isValidated = table.validatedAddresses.has(source, fields.localCaGuid);
+    return table.admit(source, isValidated) ? undefined : REJ_NO_RESOURCES;
   }
 
   /** The path and the IP addressing header of a REQ name the addresses of its datagram. */
@@ -137,13 +137,13 @@ export class PassiveSide {
     endpoint.unansweredRequests++;
     if (endpoint.state === 'REQ_RCVD') {
       // The program has not decided yet: ask the peer to wait for it.
-      this.#repetition.awaitDecision(endpoint, now);
+      this.#retransmission.awaitDecision(endpoint, now);
       const request = { message: ABOUT_REQ, serviceTimeout: MRA_SERVICE_TIMEOUT };
       mads.send(endpoint, mads.message(endpoint, 'MRA', request), now);
     } else if (endpoint.state === 'REP_SENT') mads.send(endpoint, endpoint.unanswered, now); // The REP was lost.
   }
 
-  /** Accepts a request with a REP; the QP must be able to receive. The outcome is ESTABLISHED, REJECTED, UNREACHABLE or CROWDED_OUT. */
+  /** Accepts a request with a REP; the QP must be able to receive. The outcome is ESTABLISHED, REJECTED, UNREACHABLE or EVICTED. */
   reply(endpoint: CmEndpoint, resources: ConnectionResources, now: number): void {
     const { table, mads, caGuid, options } = this.#parts;
     endpoint.expectState('REQ_RCVD');
@@ -160,7 +160,7 @@ export class PassiveSide {
       localCaGuid: caGuid,
       privateData,
     });
-    this.#repetition.start(endpoint, reply, now);
+    this.#retransmission.start(endpoint, reply, now);
   }
 
   /** Takes an RTU. */
@@ -174,7 +174,7 @@ export class PassiveSide {
       mads.answer(source, 'REJ', transactionId, { ...ids, message: ABOUT_OTHER, reason: REJ_INVALID_COMM_ID });
       return;
     }
-    table.prove(endpoint);
+    table.validate(endpoint);
     if (endpoint.state === 'REP_SENT') this.#establish(endpoint);
     else counters.duplicates++;
   }
@@ -185,9 +185,9 @@ export class PassiveSide {
   }
 
   #establish(endpoint: CmEndpoint): void {
-    this.#repetition.answered(endpoint, 'ESTABLISHED');
+    this.#retransmission.answered(endpoint, 'ESTABLISHED');
     // For this connection: who sends data knows QPN and PSN of the REP. Only an RTU counts for later ones.
-    endpoint.hasProved = true;
+    endpoint.isValidated = true;
     endpoint.onEvent({ type: 'ESTABLISHED' });
   }
 

@@ -20,7 +20,7 @@ export interface CmProtocolOptions {
   readonly timing: CmTiming;
   /** DSCP 0..63 of connections that this side asks for. */
   readonly dscp: number;
-  /** How much strangers may hold. */
+  /** How much unauthenticated peers may hold. */
   readonly limits: CmLimits;
   /** Takes requests whose addresses are others than those of their datagrams, as behind NAT. */
   readonly anyClaimedAddress: boolean;

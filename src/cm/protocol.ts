@@ -1,7 +1,7 @@
 /**
  * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a lossy QP1; and both sides of
  * SIDR, which resolves datagram services (§12.11). Sans-IO: datagrams, decisions and the time come in; datagrams and events go out. This is its face;
- * the work is done by its parts: the side that asks (`active-side`), the side that listens (`passive-side`), repetition, and teardown, over one table
+ * the work is done by its parts: the side that asks (`active-side`), the side that listens (`passive-side`), retransmission of MADs, and teardown, over one table
  * of endpoints; and apart from them `sidr-requester` and `sidr-responder`.
  *
  * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram is heeded only when it comes from
@@ -12,11 +12,11 @@ import type { IpAddress } from '../packet/address.js';
 import { ActiveSide, type ConnectionResources, type RequestParameters } from './active-side.js';
 import type { CmEndpoint, CmEventHandler } from './endpoint.js';
 import { EndpointTable } from './endpoint-table.js';
+import { MadRetransmission } from './mad-retransmission.js';
 import { MadSender } from './mad-sender.js';
 import { type CmMad, type MadFault, parseMad } from './messages.js';
 import { PassiveSide, type RequestHandler } from './passive-side.js';
 import type { CmCounters, CmProtocolOptions, ProtocolParts } from './protocol-parts.js';
-import { Repetition } from './repetition.js';
 import { type ServiceEventHandler, type ServiceQuestion, SidrRequester } from './sidr-requester.js';
 import {
   type ServiceAnswer,
@@ -41,11 +41,11 @@ export class CmProtocol {
     refused: 0,
     refusedAddress: 0,
     expired: 0,
-    crowdedOut: 0,
+    evicted: 0,
     timewaitCut: 0,
   };
   readonly #parts: ProtocolParts;
-  readonly #repetition: Repetition;
+  readonly #retransmission: MadRetransmission;
   readonly #active: ActiveSide;
   readonly #passive: PassiveSide;
   readonly #teardown: Teardown;
@@ -58,10 +58,10 @@ export class CmProtocol {
     const caGuid = (BigInt(random.u32()) << 32n) | BigInt(random.u32());
     const table = new EndpointTable(limits, random, counters);
     this.#parts = { options, caGuid, counters, table, mads: new MadSender(caGuid, counters, send) };
-    this.#repetition = new Repetition(this.#parts);
-    this.#teardown = new Teardown(this.#parts, this.#repetition);
-    this.#active = new ActiveSide(this.#parts, this.#repetition, this.#teardown);
-    this.#passive = new PassiveSide(this.#parts, this.#repetition, this.#teardown);
+    this.#retransmission = new MadRetransmission(this.#parts);
+    this.#teardown = new Teardown(this.#parts, this.#retransmission);
+    this.#active = new ActiveSide(this.#parts, this.#retransmission, this.#teardown);
+    this.#passive = new PassiveSide(this.#parts, this.#retransmission, this.#teardown);
     this.#requester = new SidrRequester(this.#parts);
     this.#responder = new SidrResponder(this.#parts);
   }
@@ -114,13 +114,13 @@ export class CmProtocol {
   }
 
   /** The peer has answered, on this connection or another one. */
-  hasProved(endpoint: CmEndpoint): boolean {
-    return endpoint.hasProved || this.#parts.table.provedPeers.has(endpoint.remote, endpoint.remoteCaGuid);
+  isValidated(endpoint: CmEndpoint): boolean {
+    return endpoint.isValidated || this.#parts.table.validatedAddresses.has(endpoint.remote, endpoint.remoteCaGuid);
   }
 
-  /** As {@link EndpointTable.crowdOut}. */
-  crowdOut(endpoint: CmEndpoint): void {
-    this.#parts.table.crowdOut(endpoint);
+  /** As {@link EndpointTable.evict}. */
+  evict(endpoint: CmEndpoint): void {
+    this.#parts.table.evict(endpoint);
   }
 
   /** All endpoints but those in TIMEWAIT. */
@@ -145,9 +145,9 @@ export class CmProtocol {
     this.#responder.answer(request, answer, now);
   }
 
-  /** As {@link SidrResponder.crowdOut}. */
-  crowdOutRequest(request: ServiceRequest): void {
-    this.#responder.crowdOut(request);
+  /** As {@link SidrResponder.evict}. */
+  evictRequest(request: ServiceRequest): void {
+    this.#responder.evict(request);
   }
 
   /** As {@link SidrRequester.ask}. */
@@ -180,7 +180,7 @@ export class CmProtocol {
 
   /** Sends again, gives up, and forgets what is over at `now` (ns). Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
   onDeadline(now: number): void {
-    this.#repetition.onDeadline(now);
+    this.#retransmission.onDeadline(now);
     this.#requester.onDeadline(now);
     this.#responder.onDeadline(now);
   }
@@ -213,7 +213,7 @@ export class CmProtocol {
         this.#passive.onReadyToUse(source, transactionId, mad.fields);
         break;
       case 'MRA':
-        this.#repetition.onReceiptAcknowledged(source, mad.fields, now);
+        this.#retransmission.onReceiptAcknowledged(source, mad.fields, now);
         break;
       case 'REJ':
         this.#teardown.onReject(source, mad.fields, now);

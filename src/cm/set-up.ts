@@ -7,8 +7,8 @@ import type { CmConnection } from './cm-connection.js';
 import { Connection } from './connection.js';
 import { discard, type MadeParts, postReceives } from './connection-parts.js';
 import type { ControlChannel } from './control-channel.js';
+import type { ControlConnection } from './control-connection.js';
 import type { Agreement, exchangeAsClient } from './exchange.js';
-import type { PeerPresence } from './peer-presence.js';
 import { initializeQp } from './qp-parameters.js';
 import { decodeRegion, encodeRegion } from './region-data.js';
 
@@ -22,7 +22,7 @@ export async function setUpOverChannel(
   try {
     const agreement = await exchange(channel, exchangeOptions);
     postReceives(parts);
-    return Connection.over(parts, presenceOf(channel), agreement, onClosed);
+    return Connection.over(parts, controlOverTcp(channel), agreement, onClosed);
   } catch (error) {
     channel.close();
     await discard(parts);
@@ -30,8 +30,7 @@ export async function setUpOverChannel(
   }
 }
 
-/** A TCP connection as the presence of the peer. */
-function presenceOf(channel: ControlChannel): PeerPresence {
+function controlOverTcp(channel: ControlChannel): ControlConnection {
   return {
     get isOpen() {
       return channel.isOpen;
@@ -65,14 +64,14 @@ export async function setUpThroughManager(
       purpose: {},
       destination: {},
     };
-    return Connection.over(parts, managedPresence(cm), agreement, onClosed);
+    return Connection.over(parts, controlThroughManager(cm), agreement, onClosed);
   } catch (error) {
     await discard(parts);
     throw error;
   }
 }
 
-function managedPresence(cm: CmConnection): PeerPresence {
+function controlThroughManager(cm: CmConnection): ControlConnection {
   let isOpen = true;
   void cm.disconnected.then(() => {
     isOpen = false;

@@ -1,6 +1,6 @@
 /**
  * The side that asks for a datagram service: SIDR_REQ, sent again until its SIDR_REP comes (IBTA vol. 1 §12.11). The request ID is random, and only
- * the address that is asked learns it: a stranger who does not see the request cannot answer it.
+ * the address that is asked learns it: one that does not see the request cannot answer it.
  */
 
 import { RoceError } from '../core/errors.js';

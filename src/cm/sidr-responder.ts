@@ -4,9 +4,9 @@
  * the request. A repetition gets the same answer: the program decides once.
  */
 
+import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
-import { Crowd } from './crowd.js';
 import { type Due, DueSet } from './due-set.js';
 import { type IpEndpoints, parseIpPrivateData } from './ip-addressing.js';
 import { buildMad, type MessageFields } from './messages.js';
@@ -52,11 +52,22 @@ export class SidrResponder {
   /** Pending and answered requests. */
   readonly #byKey = new Map<string, ServiceRequest>();
   readonly #kept = new DueSet<ServiceRequest>();
-  readonly #pending = new Crowd<ServiceRequest>();
-  readonly #answered = new Crowd<ServiceRequest>();
+  /** Answered requests are `admitted`. */
+  readonly #limiter: ConnectionLimiter<ServiceRequest>;
 
   constructor(parts: ProtocolParts) {
     this.#parts = parts;
+    const { halfOpen, halfOpenPerAddress, endpoints, timewaitPerAddress } = parts.options.limits;
+    this.#limiter = new ConnectionLimiter<ServiceRequest>({
+      quotas: [
+        { states: ['pending'], total: halfOpen, perAddress: halfOpenPerAddress },
+        { states: ['admitted'], total: endpoints, perAddress: timewaitPerAddress },
+      ],
+      evict: (request) => {
+        if (request.isPending) parts.counters.evicted++;
+        this.#forget(request);
+      },
+    });
   }
 
   /** Serves a service ID. Throws ERR_ROCE_BUSY if it is served already. */
@@ -93,7 +104,7 @@ export class SidrResponder {
       this.#refuse(source, transactionId, { requestId, serviceId, status: SIDR_UNSUPPORTED });
       return;
     }
-    this.#makeRoom(source);
+    this.#limiter.makeRoom('pending', source);
     const { userData, ...endpoints } = addressing;
     const request: ServiceRequest = {
       remote: source,
@@ -109,7 +120,7 @@ export class SidrResponder {
     };
     this.#byKey.set(key, request);
     this.#kept.add(request);
-    this.#pending.add(request);
+    this.#limiter.enter(request, 'pending', source);
     if (handler(request)) return;
     this.#forget(request);
     this.#refuse(source, transactionId, { requestId, serviceId, status: SIDR_NO_QP });
@@ -128,32 +139,19 @@ export class SidrResponder {
     mads.answer(to, 'SIDR_REP', transactionId, reply);
   }
 
-  /** At a limit, drops the oldest request of the same address, or of the address that has the most. */
-  #makeRoom(source: IpAddress): void {
-    const { halfOpen, halfOpenPerAddress } = this.#parts.options.limits;
-    const pending = this.#pending;
-    if (pending.countOf(source) >= halfOpenPerAddress) this.crowdOut(pending.oldestOf(source)!);
-    else if (pending.size >= halfOpen) this.crowdOut(pending.oldestOfFullest()!);
-  }
-
   /** Drops a pending request; no effect on others. The peer is not told: an honest one repeats its request, which counts as new. */
-  crowdOut(request: ServiceRequest): void {
-    if (!request.isPending) return;
-    this.#parts.counters.crowdedOut++;
-    this.#forget(request);
+  evict(request: ServiceRequest): void {
+    if (request.isPending) this.#limiter.evict(request);
   }
 
   /** Answers a pending request and each of its repetitions. No effect if the request was dropped. */
   answer(request: ServiceRequest, answer: ServiceAnswer, now: number): void {
     if (!request.isPending) return;
-    const { limits } = this.#parts.options;
     const { remote, requestId, serviceId, transactionId } = request;
     request.answer = buildMad('SIDR_REP', transactionId, { requestId, serviceId, ...answer });
     request.isPending = false;
-    this.#pending.delete(request);
-    if (this.#answered.countOf(remote) >= limits.timewaitPerAddress) this.#forget(this.#answered.oldestOf(remote)!);
-    else if (this.#answered.size >= limits.endpoints) this.#forget(this.#answered.oldestOfFullest()!);
-    this.#answered.add(request);
+    this.#limiter.makeRoom('admitted', remote);
+    this.#limiter.enter(request, 'admitted', remote);
     this.#kept.arm(request, now + REPEATED_NS);
     this.#parts.mads.pass(remote, request.answer);
   }
@@ -162,8 +160,7 @@ export class SidrResponder {
     request.isPending = false;
     this.#byKey.delete(request.key);
     this.#kept.delete(request);
-    this.#pending.delete(request);
-    this.#answered.delete(request);
+    this.#limiter.leave(request);
   }
 
   /** Number of requests that are pending, or whose answer may have to be repeated. */

@@ -6,11 +6,11 @@
 import type { IpAddress } from '../packet/address.js';
 import type { CmEndpoint, CmState } from './endpoint.js';
 import type { RemoteIdentity } from './endpoint-table.js';
+import type { MadRetransmission } from './mad-retransmission.js';
 import { ABOUT_REP, ABOUT_REQ, GUID_BYTES } from './mad-sender.js';
 import { buildMad, type MessageFields } from './messages.js';
 import { NO_DATA, type ProtocolParts } from './protocol-parts.js';
 import { REJ_CONSUMER_DEFINED, REJ_TIMEOUT } from './reject-reason.js';
-import type { Repetition } from './repetition.js';
 
 /** States in which the peer may end the connection by a DREQ: it knows our queue pair. */
 const DISCONNECTABLE: readonly CmState[] = ['REP_SENT', 'REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
@@ -20,12 +20,12 @@ const CONNECTED: readonly CmState[] = ['REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
 /** Of one `CmProtocol`. */
 export class Teardown {
   readonly #parts: ProtocolParts;
-  readonly #repetition: Repetition;
+  readonly #retransmission: MadRetransmission;
   readonly #transactionBase: bigint;
 
-  constructor(parts: ProtocolParts, repetition: Repetition) {
+  constructor(parts: ProtocolParts, retransmission: MadRetransmission) {
     this.#parts = parts;
-    this.#repetition = repetition;
+    this.#retransmission = retransmission;
     this.#transactionBase = BigInt(parts.options.random.u32()) << 32n;
   }
 
@@ -44,7 +44,11 @@ export class Teardown {
     if (state !== 'ESTABLISHED' && state !== 'REP_SENT') return;
     this.#parts.table.enter(endpoint, 'DREQ_SENT');
     const transactionId = this.#transactionBase | BigInt(localCommId);
-    this.#repetition.start(endpoint, buildMad('DREQ', transactionId, { localCommId, remoteCommId, remoteQpn }), now);
+    this.#retransmission.start(
+      endpoint,
+      buildMad('DREQ', transactionId, { localCommId, remoteCommId, remoteQpn }),
+      now,
+    );
   }
 
   /** Drops an endpoint in any state, telling the peer once. There will be no more events. */

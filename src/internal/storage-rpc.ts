@@ -1,6 +1,5 @@
 /** Internals of storage-rpc that the packages of this repository use. No part of the public API: it changes without notice. */
 
-export { Door } from '../storage-rpc/door.js';
 export { serveCompletions } from '../storage-rpc/link/completions.js';
 export { ConnectionWatch } from '../storage-rpc/link/connection-watch.js';
 export { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../storage-rpc/live/flow-options.js';

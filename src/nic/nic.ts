@@ -21,7 +21,7 @@ import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { NotificationSender, Paced, QpHost } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
-import { CNP_DSCP, type Connection, type Path } from '../qp/path.js';
+import { CNP_DSCP, type ConnectedPeer, type Path } from '../qp/path.js';
 import { CnpQueue } from './cnp-queue.js';
 import { CommandTable } from './command-table.js';
 import { Deadlines } from './deadlines.js';
@@ -172,11 +172,11 @@ export class Nic implements QpHost {
     this.#cnps.add(qp);
   }
 
-  connect(qpn: number, attributes: QpAttributes): Connection {
+  connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     return this.#paths.connect(qpn, attributes);
   }
 
-  disconnect(connection: Connection): void {
+  disconnect(connection: ConnectedPeer): void {
     this.#paths.disconnect(connection);
   }
 

@@ -5,7 +5,7 @@ import type { QpAttributes } from '../memory/ring/commands.js';
 import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
-import { type Connection, flowSourcePort, Path } from '../qp/path.js';
+import { type ConnectedPeer, flowSourcePort, Path } from '../qp/path.js';
 import { PeerBudget, type Sharers } from '../qp/peer-budget.js';
 import { TurnPool } from '../qp/sending-turns.js';
 import type { PortFacts } from './port-facts.js';
@@ -40,7 +40,7 @@ export class PeerPaths {
   }
 
   /** See {@link QpHost.connect}. */
-  connect(qpn: number, attributes: QpAttributes): Connection {
+  connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
     const pool = this.poolOf(path, attributes.inflightPackets);
     pool.sharers.count++;
@@ -67,7 +67,7 @@ export class PeerPaths {
   }
 
   /** See {@link QpHost.disconnect}. */
-  disconnect(connection: Connection): void {
+  disconnect(connection: ConnectedPeer): void {
     if (!connection.isSharing) return;
     connection.isSharing = false;
     const key = socketKey(connection.path);

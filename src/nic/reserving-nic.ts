@@ -7,7 +7,7 @@
 import type { QpAttributes } from '../memory/ring/commands.js';
 import type { Schedulable } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
-import type { Connection } from '../qp/path.js';
+import type { ConnectedPeer } from '../qp/path.js';
 import { RcQueuePair } from '../qp/rc-queue-pair.js';
 import type { TurnPool } from '../qp/sending-turns.js';
 import { Deadlines } from './deadlines.js';
@@ -136,14 +136,14 @@ class ReservedPlaces extends PeerPaths {
     this.#add(this.poolOf(this.pathTo(peer, 0), peer.inflightPackets), 1);
   }
 
-  override connect(qpn: number, attributes: QpAttributes): Connection {
+  override connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const connection = super.connect(qpn, attributes);
     const { pool } = connection.budget;
     if ((this.#free.get(pool) ?? 0) > 0) this.#add(pool, -1);
     return connection;
   }
 
-  override disconnect(connection: Connection): void {
+  override disconnect(connection: ConnectedPeer): void {
     if (this.areKept && connection.isSharing) this.#add(connection.budget.pool, 1);
     super.disconnect(connection);
   }

@@ -6,6 +6,8 @@
 import { equalBytes, toHex } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 
+const NETWORK_HEX_DIGITS = 16;
+
 /** An immutable IPv4 or IPv6 address. Make it by {@link IpAddress.parse} or {@link IpAddress.fromBytes}. */
 export class IpAddress {
   /** 4, also for what was written as `::ffff:a.b.c.d`, or 6. */
@@ -66,6 +68,11 @@ export class IpAddress {
   /** The GID as 32 hex digits, the form of the pingpong exchange. */
   get gidHex(): string {
     return toHex(this.gid);
+  }
+
+  /** What counts as one address in limits: the address, or of IPv6 the network of 64 bits, because one host may have all of it. */
+  get network(): string {
+    return this.family === 4 ? this.text : this.gidHex.slice(0, NETWORK_HEX_DIGITS);
   }
 
   /** The same as `text`. */

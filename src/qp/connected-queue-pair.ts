@@ -39,7 +39,7 @@ import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagra
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, NotificationSender, Paced, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
-import { CNP_DSCP, type Connection, type Path } from './path.js';
+import { CNP_DSCP, type ConnectedPeer, type Path } from './path.js';
 import type { PeerBudget } from './peer-budget.js';
 import { ANY_PEER_PORT, PeerPort } from './peer-port.js';
 import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
@@ -70,7 +70,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   /** Ways of the connection, as the recovery scheme of both ends has them. */
   #ways = 1;
   protected readonly sendQueue: SendQueue;
-  #connection: Connection | undefined;
+  #connection: ConnectedPeer | undefined;
   #peerPort = ANY_PEER_PORT;
   #communicationEstablished = false;
   readonly #notificationLimit = new NotificationLimit();
@@ -308,7 +308,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     this.host.raise(EVENT_SQ_DRAINED, this.qpn);
   }
 
-  #connect(values: QpAttributes, mask: number): Connection {
+  #connect(values: QpAttributes, mask: number): ConnectedPeer {
     const attributes = { ...this.attributes };
     applyAttributes(attributes, values, mask);
     return this.host.connect(this.qpn, attributes);

@@ -6,7 +6,7 @@ import type { Cqe } from '../memory/ring/completion-ring.js';
 import type { RecvWqe } from '../memory/ring/work-queue.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import type { Connection, Path } from './path.js';
+import type { ConnectedPeer, Path } from './path.js';
 
 /** Where completions go: the NIC's side of a completion queue. */
 export interface CompletionSink {
@@ -86,9 +86,9 @@ export interface QpHost {
    * The path to the peer that `attributes` name, and a share of its socket. Throws ERR_ROCE_ADDRESS_FAMILY for an address of the other
    * family.
    */
-  connect(qpn: number, attributes: QpAttributes): Connection;
+  connect(qpn: number, attributes: QpAttributes): ConnectedPeer;
   /** A connection that {@link connect} gave carries no more data: its share is free for others. Harmless when repeated. */
-  disconnect(connection: Connection): void;
+  disconnect(connection: ConnectedPeer): void;
   /** The path of an address handle; undefined when it does not exist or belongs to another PD. */
   pathOf(ah: number, pd: number): Path | undefined;
   /** ICRC state of datagrams from this peer to this NIC, for queue pairs that have many peers. */

@@ -14,7 +14,7 @@ import type { PeerBudget } from './peer-budget.js';
 export const CNP_DSCP = 48;
 
 /** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
-export interface Connection {
+export interface ConnectedPeer {
   /** Where its packets go. */
   readonly path: Path;
   /** What it may have in flight. */

@@ -28,10 +28,10 @@ import { IpAddress } from '../packet/address.js';
 import { CompletionQueue } from './completion-queue.js';
 import type { EndpointServer } from './estats/endpoint-server.js';
 import type { Estats } from './estats/estats.js';
-import { MemoryPool } from './memory-pool.js';
 import { ProtectionDomain } from './protection-domain.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
+import { ScratchMemory } from './scratch-memory.js';
 import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
@@ -118,7 +118,7 @@ export class RdmaDevice extends Resource {
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
   /** Memory of the library's own, used again and again. @internal */
-  readonly scratch = new MemoryPool((bytes) => this.allocate(bytes));
+  readonly scratch = new ScratchMemory((bytes) => this.allocate(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
   security: DeviceSecurity | undefined;
   readonly #pending: PendingCommand[] = [];

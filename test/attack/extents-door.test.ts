@@ -2,8 +2,8 @@
 
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DualListener } from '../../packages/extents/src/live/dual-listener.js';
 import { tcpPortOf } from '../../packages/extents/src/live/peer-connector.js';
-import { ServiceDoor } from '../../packages/extents/src/live/service-door.js';
 import { HELLO, writeFrame } from '../../packages/rpc/src/frame.js';
 import {
   connectRpc,
@@ -12,7 +12,7 @@ import {
   rpcOverStream,
   type StandardSchema,
 } from '../../packages/rpc/src/index.js';
-import type { PlaceLimits } from '../../src/cm/places.js';
+import type { ConnectionLimits } from '../../src/core/connection-limiter.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { eventually } from '../support/eventually.js';
 import { crowd, hangUp, held, strangerConnects } from './toolkit/hostile-connections.js';
@@ -33,10 +33,10 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function openDoor(limits?: PlaceLimits): Promise<number> {
+async function openDoor(limits?: ConnectionLimits): Promise<number> {
   const device = await openDevice({ address: HOST, udpPort: 0 });
   closing.push(() => device.close());
-  const door = await ServiceDoor.open(device, { host: HOST, port: 0 }, limits);
+  const door = await DualListener.open(device, { host: HOST, port: 0 }, limits);
   closing.push(() => door.close());
   door.serve(service, { echo: async (value) => value as object });
   return tcpPortOf(door.port);
@@ -95,7 +95,7 @@ describe('the TCP door of an extent service', () => {
     expect(await early.methods.echo(2, { timeoutMs: CALL_MS })).toBe(2); // Who has called stays.
   });
 
-  const callers = async (limits: PlaceLimits) => {
+  const callers = async (limits: ConnectionLimits) => {
     const port = await openDoor(limits);
     for (let k = 0; k < 4; k++) expect(await echoes(port, STRANGER)).toEqual({ from: STRANGER });
     return port;

@@ -64,7 +64,7 @@ it.runIf(isBuilt && process.platform === 'linux')('silent strangers make room: h
   closers.push(() => client.close());
   const connection = await connect(client, { host: SERVER, port });
   await connection.write(Buffer.alloc(8), 0);
-  expect(lines.filter((line) => line.startsWith('crowded_out')).length).toBeGreaterThan(30);
+  expect(lines.filter((line) => line.startsWith('evicted')).length).toBeGreaterThan(30);
   expect(lines.filter((line) => line.startsWith('exit'))).toEqual([]);
 });
 

@@ -109,7 +109,7 @@ describe('a thousand connections that are held', () => {
     expect(region[8]).toBe(0xee);
     expect(taken.length).toBe(11);
     // 64 of one address may be silent at a time.
-    expect(listener.counters().crowded_out).toBe(1000 - 64);
+    expect(listener.counters().evicted).toBe(1000 - 64);
   });
 
   it('the honest share the address of the attacker, who goes on connecting: they get through nevertheless', async () => {
@@ -232,7 +232,7 @@ describe('connections that are kept', () => {
     const client = await device(HONEST);
     const times = await honestPeers(client, listener.port, 5);
     expect(Math.max(...times)).toBeLessThan(PROMPT_MS);
-    expect(listener.counters().crowded_out).toBeGreaterThanOrEqual(16);
+    expect(listener.counters().evicted).toBeGreaterThanOrEqual(16);
   });
 
   it('nothing is made for a peer that does not fit', async () => {

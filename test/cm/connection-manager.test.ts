@@ -189,7 +189,7 @@ describe('a connection that is not wanted', () => {
     const [first, second] = [await world.a.newQp(), await world.a.newQp()];
     const connecting = [first, second].map((qp) => world.a.cm.connect(world.b.address, 7174, qp));
     await world.pass(1e6);
-    expect(world.b.cm.counters()).toMatchObject({ crowdedOut: 1, refused: 0 });
+    expect(world.b.cm.counters()).toMatchObject({ evicted: 1, refused: 0 });
     const [active] = await world.until(Promise.all([Promise.all(connecting), world.acceptAll(listener, 2)]));
     expect(active.map(({ qp }) => qp.state)).toEqual(['RTS', 'RTS']);
     expect(world.events.nowNs).toBeLessThan(2 * RESEND_NS);

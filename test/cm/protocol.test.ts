@@ -401,7 +401,7 @@ describe('who makes room', () => {
     ask(bench, STRANGER);
     expect(theirs.map(({ state }) => state)).toEqual(['CLOSED', 'REQ_RCVD', 'REQ_RCVD']);
     expect(honest.state).toBe('REQ_RCVD');
-    expect(bench.events).toEqual([{ type: 'CROWDED_OUT' }]);
+    expect(bench.events).toEqual([{ type: 'EVICTED' }]);
     expect(bench.words).toEqual([]);
   });
 
@@ -412,7 +412,7 @@ describe('who makes room', () => {
     const forged = Array.from({ length: 100 }, () => ask(bench, PEER));
     expect(honest.state).toBe('REQ_RCVD');
     expect(forged.filter(({ state }) => state === 'REQ_RCVD')).toHaveLength(2);
-    expect(bench.protocol.counters.crowdedOut).toBe(98);
+    expect(bench.protocol.counters.evicted).toBe(98);
   });
 
   it('nobody, when all have a better claim: REJ 3', () => {

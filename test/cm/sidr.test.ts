@@ -260,7 +260,7 @@ describe('who serves', () => {
     for (let id = 1; id <= 10; id++) bench.receive(request(id, STRANGER), STRANGER);
     expect(bench.protocol.serviceRequests).toBe(5);
     expect(bench.requests.filter(({ isPending, remote }) => isPending && remote.equals(PEER))).toHaveLength(2);
-    expect(bench.protocol.counters.crowdedOut).toBe(15);
+    expect(bench.protocol.counters.evicted).toBe(15);
   });
 
   it('keeps no more answers of one address, and of all, than its limits say', () => {

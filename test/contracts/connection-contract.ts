@@ -292,7 +292,7 @@ export function connectionContract(
             .resume();
         await eventually(() => ended >= 2);
         expect(ended).toBe(2);
-        expect(listener.counters().crowded_out).toBe(2);
+        expect(listener.counters().evicted).toBe(2);
         for (const socket of sockets) socket.destroy();
       });
 

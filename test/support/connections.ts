@@ -3,8 +3,8 @@
 import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { Connection } from '../../src/cm/connection.js';
 import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
+import type { ControlConnection } from '../../src/cm/control-connection.js';
 import type { Agreement } from '../../src/cm/exchange.js';
-import type { PeerPresence } from '../../src/cm/peer-presence.js';
 import { type RandomSource, randomInt } from '../../src/core/random.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { connectQp } from './pair.js';
@@ -40,9 +40,9 @@ export async function connectPlayers(
   const ended = new Promise<void>((resolve) => {
     leave = resolve;
   });
-  const presence: PeerPresence = { isOpen: true, ended, close: async () => leave() };
+  const control: ControlConnection = { isOpen: true, ended, close: async () => leave() };
   const close = async () => events.after(newsNs(), leave);
-  const over = async (own: typeof here, peer: typeof here, peerPresence: PeerPresence) => {
+  const over = async (own: typeof here, peer: typeof here, its: ControlConnection) => {
     const { address } = peer.device.attributes;
     const recovery = 'go-back-n' as const;
     await connectQp(own.parts.qp, { address, qpn: peer.parts.qp.qpn, psn: peer.psn }, { psn: own.psn, mtu, recovery });
@@ -58,7 +58,7 @@ export async function connectPlayers(
       purpose: {},
       destination: {},
     };
-    return Connection.over(own.parts, peerPresence, agreement);
+    return Connection.over(own.parts, its, agreement);
   };
-  return [await over(here, there, presence), await over(there, here, { ...presence, close })];
+  return [await over(here, there, control), await over(there, here, { ...control, close })];
 }

@@ -20,7 +20,7 @@ export function fillMessage(message: Uint8Array, check: boolean): void {
 export async function acceptPingpongClient(port: number, output: Output): Promise<FixedChannel> {
   const listener = await FixedListener.open(port, {
     firstMessage: PINGPONG_FIRST_MESSAGE,
-    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
+    onRefusedPeer: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
   });
   output.note(`waiting for a client on port ${port}`);
   try {

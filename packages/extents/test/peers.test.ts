@@ -5,9 +5,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDevice, type RdmaDevice } from '../../../src/index.js';
 import { eventually } from '../../../test/support/eventually.js';
+import { DualListener } from '../src/live/dual-listener.js';
 import { EXTENT_TRANSPORTS } from '../src/live/peer-connector.js';
 import { Peers } from '../src/live/peers.js';
-import { ServiceDoor } from '../src/live/service-door.js';
 import { handlersOf, MANAGER_SERVICE } from '../src/live/services.js';
 
 let device: RdmaDevice;
@@ -22,7 +22,7 @@ describe.each(EXTENT_TRANSPORTS)('a peer that is reached by %s', (transport) => 
     await using peers = Peers.of(device, transport);
     let port = 0;
     for (let life = 1; life <= 2; life++) {
-      const door = await ServiceDoor.open(device, { host: '127.0.0.1', port });
+      const door = await DualListener.open(device, { host: '127.0.0.1', port });
       port = door.port;
       door.serve(
         MANAGER_SERVICE,

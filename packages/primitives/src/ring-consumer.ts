@@ -2,8 +2,8 @@
 
 import {
   type Clock,
+  Deadline,
   NS_PER_MS,
-  Patience,
   RoceError,
   WAIT_OPTIONS,
   WaitList,
@@ -63,11 +63,11 @@ export class RingConsumer {
 
   /** The next message; the bytes are the caller's. Rejects with ERR_ROCE_CLOSED at the end. A wait that ends early takes nothing. */
   async next(options?: WaitOptions): Promise<Buffer> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#init.clock);
+    const deadline = Deadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
     if (this.#isClosed) throw closed();
     const message = this.#waiting.size === 0 ? this.#take() : undefined;
     if (message !== undefined) return message;
-    const next = this.#waiting.wait(patience, undefined);
+    const next = this.#waiting.wait(deadline, undefined);
     this.look();
     return next;
   }

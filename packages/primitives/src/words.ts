@@ -1,6 +1,12 @@
 /** Words of 64 bits in the memory of an owner, and what others do with them by one-sided operations. */
 
-import { type Connection, type Elements, Lanes, type Operation, type RemoteTarget } from 'rocev2/internal/cm';
+import {
+  type Connection,
+  type Elements,
+  type Operation,
+  type RemoteTarget,
+  ScratchBufferPool,
+} from 'rocev2/internal/cm';
 import type { Clock } from 'rocev2/internal/core';
 
 /** Atomics work on 64 bits (IBTA vol. 1 §9.4.5). */
@@ -8,7 +14,7 @@ export const WORD_BYTES = 8;
 /** Words that one READ takes at most. */
 export const READ_WORDS_MAX = 128;
 /** Operations of one connection at a time. */
-const LANES = 64;
+const BUFFERS = 64;
 
 /** The words of an owner. Offsets are bytes in its region, multiples of 8. All calls reject when the way to the owner has ended. */
 export interface RemoteWords {
@@ -31,22 +37,22 @@ export class ConnectionWords implements RemoteWords {
   /** Of the device. */
   readonly clock: Clock;
   readonly #connection: Connection;
-  readonly #lanes: Lanes;
+  readonly #pool: ScratchBufferPool;
   readonly #start: RemoteTarget;
   readonly #onEnd = new Set<() => void>();
 
-  private constructor(connection: Connection, lanes: Lanes, start: RemoteTarget) {
+  private constructor(connection: Connection, pool: ScratchBufferPool, start: RemoteTarget) {
     this.clock = connection.device.clock;
     this.#connection = connection;
-    this.#lanes = lanes;
+    this.#pool = pool;
     this.#start = start;
     void this.#watchEnd();
   }
 
   /** `start` is the first byte of the owner's region. */
   static async open(connection: Connection, start: RemoteTarget): Promise<ConnectionWords> {
-    const lanes = await Lanes.open(connection, READ_WORDS_MAX * WORD_BYTES, LANES);
-    return new ConnectionWords(connection, lanes, start);
+    const pool = await ScratchBufferPool.open(connection, READ_WORDS_MAX * WORD_BYTES, BUFFERS);
+    return new ConnectionWords(connection, pool, start);
   }
 
   fetchAdd(offset: number, add: bigint): Promise<bigint> {
@@ -77,7 +83,7 @@ export class ConnectionWords implements RemoteWords {
   }
 
   #words(operation: (target: Target) => Operation, offset: number, count: number): Promise<bigint[]> {
-    return this.#lanes.use(async (region, at) => {
+    return this.#pool.use(async (region, at) => {
       const { rkey } = this.#start;
       const remoteAddr = this.#start.remoteAddr + BigInt(offset);
       await this.#connection.post(operation({ sges: [region.sge(at, count * WORD_BYTES)], remoteAddr, rkey }));

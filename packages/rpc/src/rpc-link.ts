@@ -7,7 +7,7 @@ import type { Connection } from 'rocev2/internal/cm';
 import { Permits, RoceError } from 'rocev2/internal/core';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
-import { RegisteredPool } from './registered-pool.js';
+import { RegionCache } from './region-cache.js';
 import type { RpcStream } from './rpc-stream.js';
 
 /** What carries an RPC: a connection, or a byte stream ({@link rpcOverStream}). */
@@ -40,11 +40,11 @@ export interface LinkEvents {
 
 /** The registered memory of a link over a connection, by what it is for. */
 interface Pools {
-  readonly messages: RegisteredPool;
+  readonly messages: RegionCache;
   /** Long bodies on their way to the peer, who reads them. */
-  readonly lent: RegisteredPool;
+  readonly lent: RegionCache;
   /** Long bodies on their way from the peer. */
-  readonly read: RegisteredPool;
+  readonly read: RegionCache;
 }
 
 /** Bytes of the shortest regions for messages, and for long bodies. */
@@ -84,9 +84,9 @@ export class RpcLink {
     if ('qp' in carrier) {
       this.#lender = carrier;
       this.#pools = {
-        messages: new RegisteredPool(carrier, 0, MESSAGE_REGION_BYTES),
-        lent: new RegisteredPool(carrier, Access.REMOTE_READ, BULK_REGION_BYTES),
-        read: new RegisteredPool(carrier, Access.LOCAL_WRITE, BULK_REGION_BYTES),
+        messages: new RegionCache(carrier, 0, MESSAGE_REGION_BYTES),
+        lent: new RegionCache(carrier, Access.REMOTE_READ, BULK_REGION_BYTES),
+        read: new RegionCache(carrier, Access.LOCAL_WRITE, BULK_REGION_BYTES),
       };
     } else carrier.bodyBytesMax = limits.valueBytesMax;
     this.#limits = limits;
@@ -123,7 +123,7 @@ export class RpcLink {
   }
 
   /** Sends a message from registered memory, behind all that were sent before. */
-  async #sendRegistered(pool: RegisteredPool, bytes: number, fill: (message: Buffer) => void): Promise<void> {
+  async #sendRegistered(pool: RegionCache, bytes: number, fill: (message: Buffer) => void): Promise<void> {
     const post = async (region: MemoryRegion) => {
       fill(region.bytes);
       await this.#lender!.sendClaimed(region.slice(0, bytes));
@@ -252,7 +252,7 @@ export class RpcLink {
   async close(): Promise<void> {
     await this.carrier.close().catch(() => {}); // Otherwise the device closes it.
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
-    if (this.#pools !== undefined) for (const pool of Object.values(this.#pools) as RegisteredPool[]) pool.dispose();
+    if (this.#pools !== undefined) for (const pool of Object.values(this.#pools) as RegionCache[]) pool.dispose();
     this.#lent.clear();
   }
 }

@@ -4,9 +4,10 @@
  */
 
 import { RoceError } from '../../core/errors.js';
+import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { Connection } from '../connection.js';
 import type { Message } from '../inbox.js';
+import type { Operation } from '../operations.js';
 import { printable } from '../printable.js';
 import {
   CREDIT,
@@ -37,13 +38,25 @@ interface Slot {
   readonly bytes: Buffer;
 }
 
+/** What a stream needs of the connection that carries it. */
+export interface MessageCarrier {
+  readonly device: RdmaDevice;
+  readonly isClosed: boolean;
+  readonly receives: { readonly receiveDepth: number; readonly messageBytesMax: number };
+  claim(what: string): void;
+  post(operation: Operation): Promise<void>;
+  nextMessage(): Promise<Message>;
+  registerScratch(bytes: number): Promise<MemoryRegion>;
+  close(): Promise<void>;
+}
+
 /** Both directions of one byte stream. */
 export class MessageStream {
   /** Something can be taken, or the peer has ended its direction. */
   onReadable: () => void = () => {};
   /** Nothing works any more. Called once. Undefined: this program has closed the connection, which is no error. */
   onFailure: (error: Error | undefined) => void = () => {};
-  readonly #connection: Connection;
+  readonly #connection: MessageCarrier;
   readonly #own: Terms;
   #peer: Terms | undefined;
   #region: MemoryRegion | undefined;
@@ -72,7 +85,7 @@ export class MessageStream {
   #closing: Promise<void> | undefined;
 
   /** Takes the connection over. Throws ERR_ROCE_BUSY when it carries something else, ERR_ROCE_LIMIT when it has too few receives. */
-  constructor(connection: Connection) {
+  constructor(connection: MessageCarrier) {
     const { receiveDepth, messageBytesMax } = connection.receives;
     if (receiveDepth < CONTROL_RECEIVES + 2 || messageBytesMax < 64) {
       throw new RoceError(

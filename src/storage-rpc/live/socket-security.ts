@@ -80,7 +80,7 @@ const SECURED: Beginning = {
 };
 
 /** Who takes a connection, by what it begins with. */
-export interface Guests {
+export interface SocketHandlers {
   /** It sets up RDMA. */
   onExchange(control: ControlChannel): void;
   /** It carries the protocol itself. */
@@ -90,34 +90,34 @@ export interface Guests {
 }
 
 /** Listens to what a new connection begins with: a handshake of TLS where there are credentials, then an exchange or the protocol itself. */
-export function sortSocket(socket: Socket, security: ChannelSecurity | undefined, guests: Guests): void {
+export function sortSocket(socket: Socket, security: ChannelSecurity | undefined, handlers: SocketHandlers): void {
   if (security === undefined) {
-    sortBytes(socket, undefined, guests);
+    sortBytes(socket, undefined, handlers);
     return;
   }
   secureAsServer(socket, security).then(
-    (secured) => sortBytes(socket, secured, guests),
+    (secured) => sortBytes(socket, secured, handlers),
     (error: RoceError) => {
-      guests.onUntrusted(error);
+      handlers.onUntrusted(error);
       if (error instanceof PlainPeerError) socket.write(`${JSON.stringify({ refused: SECURE_ONLY })}\n`);
       socket.destroySoon(); // The socket is paused: whether the peer hangs up would not be heard.
     },
   );
 }
 
-function sortBytes(socket: Socket, secured: SecuredSocket | undefined, guests: Guests): void {
+function sortBytes(socket: Socket, secured: SecuredSocket | undefined, handlers: SocketHandlers): void {
   const bytes = secured?.socket ?? socket;
   bytes.on('error', () => {}); // `close` follows, and whoever has the connection reports the failure.
   bytes.once('data', (first: Buffer) => {
     bytes.pause();
     bytes.unshift(first);
     if (bytes !== socket && first[0] === EXCHANGE_BEGINS) {
-      guests.onExchange(new ControlChannel(socket, async () => secured!)); // It goes on reading by itself.
+      handlers.onExchange(new ControlChannel(socket, async () => secured!)); // It goes on reading by itself.
       return;
     }
     // The exchange answers a peer that asks for TLS where there is none.
-    if (first[0] === EXCHANGE_BEGINS || first[0] === TLS_HANDSHAKE) guests.onExchange(new ControlChannel(socket));
-    else guests.onStream(new SocketStream(bytes));
+    if (first[0] === EXCHANGE_BEGINS || first[0] === TLS_HANDSHAKE) handlers.onExchange(new ControlChannel(socket));
+    else handlers.onStream(new SocketStream(bytes));
     bytes.resume();
   });
   bytes.resume();

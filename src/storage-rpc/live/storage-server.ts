@@ -9,6 +9,8 @@ import type { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
+import { peerAddress } from '../../cm/tcp-address.js';
+import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
@@ -17,7 +19,6 @@ import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
-import { Door } from '../door.js';
 import { FairQueue } from '../fair/fair-queue.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel } from '../sk/channel.js';
@@ -47,7 +48,7 @@ const SESSION_TIMEOUT_MS = 10_000;
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
 /** A TCP connection and its sK channel. */
-interface Guest {
+interface TcpPeer {
   channel: SkServerChannel | undefined;
 }
 
@@ -83,8 +84,11 @@ export class StorageServer implements AsyncDisposable {
   #untrusted = 0;
   /** Memory of the connections over TCP. */
   readonly #memory: FairQueue;
-  readonly #sockets = new Set<Socket>();
-  readonly #door = new Door(CONNECTION_LIMITS);
+  readonly #limiter = new ConnectionLimiter<Socket>({
+    quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
+    evict: (socket) => socket.destroy(),
+    handshakeDeadline: { clock: SYSTEM_CLOCK, ms: SESSION_TIMEOUT_MS },
+  });
   /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
@@ -148,7 +152,7 @@ export class StorageServer implements AsyncDisposable {
 
   /** Connections closed for lack of room: new ones, or ones without a session that made room. */
   get turnedAway(): number {
-    return this.#door.turnedAway;
+    return this.#limiter.turnedAway;
   }
 
   /** Connections of peers that did not prove to be somebody who is let in, or came without TLS where it is required. */
@@ -247,7 +251,7 @@ export class StorageServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#limiter.connections) socket.destroy();
     await Promise.all(this.#accepting);
     await this.#server.close(); // Connections accepted meanwhile.
     await this.#closeRdma();
@@ -266,35 +270,28 @@ export class StorageServer implements AsyncDisposable {
   }
 
   #onConnection(socket: Socket): void {
-    const guest: Guest = { channel: undefined };
-    const isServed = () => guest.channel !== undefined && this.#server.serves(guest.channel);
+    const peer: TcpPeer = { channel: undefined };
+    const isServed = () => peer.channel !== undefined && this.#server.serves(peer.channel);
     socket.on('error', () => {}); // `close` follows, and the channel reports the failure.
-    if (!this.#door.admit(socket, isServed)) return;
-    this.#sockets.add(socket);
-    const timer = setTimeout(() => {
-      if (!isServed()) socket.destroy();
-    }, SESSION_TIMEOUT_MS);
-    socket.on('close', () => {
-      clearTimeout(timer);
-      this.#sockets.delete(socket);
-    });
+    if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
+    socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
-      onExchange: (control) => this.#accept(control, guest),
+      onExchange: (control) => this.#accept(control, peer),
       onStream: (stream) => {
-        guest.channel = new TcpServerChannel(stream, { memory: this.#memory, clock: SYSTEM_CLOCK });
-        this.#server.accept(guest.channel);
+        peer.channel = new TcpServerChannel(stream, { memory: this.#memory, clock: SYSTEM_CLOCK });
+        this.#server.accept(peer.channel);
       },
       onUntrusted: () => this.#untrusted++,
     });
   }
 
-  #accept(control: ControlChannel, guest: Guest): void {
-    const accepted = this.#acceptRdma(control, guest);
+  #accept(control: ControlChannel, peer: TcpPeer): void {
+    const accepted = this.#acceptRdma(control, peer);
     this.#accepting.add(accepted);
     void accepted.then(() => this.#accepting.delete(accepted));
   }
 
-  async #acceptRdma(control: ControlChannel, guest: Guest): Promise<void> {
+  async #acceptRdma(control: ControlChannel, peer: TcpPeer): Promise<void> {
     const rdma = this.#rdma;
     if (rdma === undefined) {
       control.send({ refused: 'this server has no RDMA' });
@@ -302,12 +299,12 @@ export class StorageServer implements AsyncDisposable {
       return;
     }
     try {
-      control.unread(await control.receive()); // A stranger who never completes the hello gets no queue pair.
+      control.unread(await control.receive()); // A peer that never completes the hello gets no queue pair.
       const { pd, share } = rdma;
       const terms = { service: 'sk-rdma', flow: flowTerms(this.#options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
       await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
-        guest.channel = channel;
+        peer.channel = channel;
         this.#server.accept(channel);
         return channel;
       });

@@ -7,12 +7,13 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
+import { peerAddress } from '../../cm/tcp-address.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { SecureOptions } from '../../verbs/security.js';
-import { Door } from '../door.js';
 import { StreamAcceptor, type StreamAcceptorOptions } from '../su-stream/stream-acceptor.js';
 import { StreamLink } from '../su-stream/stream-link.js';
 import { checkStreamTerms, type SuStream } from '../su-stream/su-stream.js';
@@ -55,8 +56,10 @@ export class SuStreamServer implements AsyncDisposable {
   #untrusted = 0;
   readonly #listener: Server;
   readonly #acceptor: StreamAcceptor;
-  readonly #door = new Door(CONNECTION_LIMITS);
-  readonly #sockets = new Set<Socket>();
+  readonly #limiter = new ConnectionLimiter<Socket>({
+    quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
+    evict: (socket) => socket.destroy(),
+  });
 
   private constructor(
     { host: _h, port: _p, endpoint, secure, onStream, ...terms }: SuStreamServerOptions,
@@ -104,7 +107,7 @@ export class SuStreamServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#acceptor.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#limiter.connections) socket.destroy();
   }
 
   /** Same as {@link close}. */
@@ -114,10 +117,10 @@ export class SuStreamServer implements AsyncDisposable {
 
   #onConnection(socket: Socket): void {
     let link: StreamLink | undefined;
+    const isServed = () => link !== undefined && this.#acceptor.serves(link);
     socket.on('error', () => {}); // `close` follows, and the link reports the failure.
-    if (!this.#door.admit(socket, () => link !== undefined && this.#acceptor.serves(link))) return;
-    this.#sockets.add(socket);
-    socket.on('close', () => this.#sockets.delete(socket));
+    if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
+    socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
       onExchange: (control) => {
         void this.#acceptRdma(control).then((made) => {

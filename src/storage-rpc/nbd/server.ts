@@ -1,11 +1,12 @@
 /** An NBD server on a TCP or Unix socket: serves a disk to any NBD client. */
 
 import { createServer, type Server, type Socket } from 'node:net';
+import { peerAddress } from '../../cm/tcp-address.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
-import { Door } from '../door.js';
 import { FairQueue } from '../fair/fair-queue.js';
 import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import { BufferCache } from './buffer-cache.js';
@@ -13,7 +14,7 @@ import type { ServedExport } from './execute.js';
 import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import type { SocketAddress } from './socket-address.js';
-import { type NbdTlsOptions, openTlsConfig, type TlsConfig } from './tls/server-tls.js';
+import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
 /** Where an NBD server listens, and what it exports. */
 export interface NbdServerOptions {
@@ -77,7 +78,7 @@ export class NbdServer implements AsyncDisposable {
   readonly #queue: FairQueue;
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
-  readonly #door: Door;
+  readonly #limiter: ConnectionLimiter<Socket>;
   readonly #tls: TlsConfig | undefined;
 
   private constructor(
@@ -105,7 +106,10 @@ export class NbdServer implements AsyncDisposable {
     this.#queue = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: REQUESTS_MAX, bytesMax, shareBytes });
     this.#server = createServer((socket) => this.#accept(socket));
     const perAddress = 'path' in listen ? CLIENTS_MAX : CLIENTS_OF_ADDRESS_MAX;
-    this.#door = new Door({ total: CLIENTS_MAX, perAddress });
+    this.#limiter = new ConnectionLimiter<Socket>({
+      quotas: [{ states: ['pending', 'admitted'], total: CLIENTS_MAX, perAddress }],
+      evict: (socket) => socket.destroy(),
+    });
   }
 
   /**
@@ -114,7 +118,7 @@ export class NbdServer implements AsyncDisposable {
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
-    const server = new NbdServer(options, options.tls && (await openTlsConfig(options.tls)));
+    const server = new NbdServer(options, options.tls && (await readTlsConfig(options.tls)));
     try {
       await listenOn(server.#server, options.listen);
     } catch (error) {
@@ -161,9 +165,12 @@ export class NbdServer implements AsyncDisposable {
 
   #accept(socket: Socket): void {
     this.counters.connections++;
-    const isIn = this.#door.admit(socket, () => this.#connections.get(socket)?.isServed === true);
-    this.counters.turnedAway = this.#door.turnedAway;
-    if (isIn) void this.#serve(socket);
+    const isServed = () => this.#connections.get(socket)?.isServed === true;
+    const isIn = this.#limiter.admit(socket, peerAddress(socket), isServed);
+    this.counters.turnedAway = this.#limiter.turnedAway;
+    if (!isIn) return;
+    socket.once('close', () => this.#limiter.leave(socket));
+    void this.#serve(socket);
   }
 
   /** Once the size of the disk is known that the client will see for as long as it is connected. */

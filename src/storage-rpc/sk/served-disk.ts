@@ -1,4 +1,4 @@
-/** A disk of a server: under a name, with its limit and its leases, and with a door that can be closed while it is exchanged. */
+/** A disk of a server: under a name, with its limit and its leases, and closed to new requests while it is exchanged. */
 
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';

@@ -69,10 +69,10 @@ const REQUESTS_MAX = 256;
 const SILENCE_NS = 60e9;
 const LEASE_NS = 10e9;
 const EMPTY: Uint8Array = new Uint8Array(0);
-/** Strangers can make up disks; so many of them are told of. */
+/** Unauthenticated peers can name any disks: notices are limited to this number. */
 const NOTICES_MAX = 100;
 
-interface Connection {
+interface ClientConnection {
   readonly acceptedNs: number;
   /** Once it has resumed one. */
   session: ServerSession | undefined;
@@ -100,7 +100,7 @@ export class SkServer {
   readonly #turns: FairQueue;
   /** By session id in hex. */
   readonly #sessions = new Map<string, ServerSession>();
-  readonly #connections = new Map<SkServerChannel, Connection>();
+  readonly #connections = new Map<SkServerChannel, ClientConnection>();
   /** Disks that clients were refused for, as far as the operator was told. */
   readonly #refusedDisks = new Set<string>();
   #cancelSweep: (() => void) | undefined;
@@ -158,7 +158,7 @@ export class SkServer {
 
   /** Serves a connection until it fails, is fenced off, or the server closes. */
   accept(channel: SkServerChannel): void {
-    const connection: Connection = { acceptedNs: this.#options.clock.nowNs(), session: undefined };
+    const connection: ClientConnection = { acceptedNs: this.#options.clock.nowNs(), session: undefined };
     this.#connections.set(channel, connection);
     channel.onFailure = () => this.#drop(channel);
     channel.onRequest = (incoming) => {
@@ -183,7 +183,7 @@ export class SkServer {
     this.#turns.close();
   }
 
-  async #resume(channel: SkServerChannel, connection: Connection, incoming: SkIncoming): Promise<void> {
+  async #resume(channel: SkServerChannel, connection: ClientConnection, incoming: SkIncoming): Promise<void> {
     const { request, inline, release } = incoming;
     const body = inline === undefined ? undefined : decodeResumeRequest(inline);
     const checked = body !== undefined && firstBadBlock(inline!, { dataCrc: request.dataCrc, list: EMPTY }) < 0;

@@ -39,7 +39,7 @@ export class StreamAcceptor {
   /** By id in hex. */
   readonly #streams = new Map<string, Kept>();
   /** Connections without a stream. */
-  readonly #strangers = new Set<StreamLink>();
+  readonly #pending = new Set<StreamLink>();
 
   constructor(clock: Clock, onStream: (stream: SuStream) => void, options: StreamAcceptorOptions = {}) {
     this.#clock = clock;
@@ -54,12 +54,12 @@ export class StreamAcceptor {
 
   /** Whether the connection has a stream. */
   serves(link: StreamLink): boolean {
-    return !this.#strangers.has(link);
+    return !this.#pending.has(link);
   }
 
   /** Serves a connection: probes, and then one stream. */
   accept(link: StreamLink): void {
-    this.#strangers.add(link);
+    this.#pending.add(link);
     const cancel = this.#clock.wakeAt(this.#clock.nowNs() + FIRST_FRAME_NS, () => this.#drop(link));
     link.onFailure = () => {
       cancel();
@@ -71,15 +71,15 @@ export class StreamAcceptor {
         return;
       }
       cancel();
-      this.#strangers.delete(link);
+      this.#pending.delete(link);
       void this.#resume(link, frame, body);
     };
   }
 
   /** Ends all streams and connections. */
   async close(): Promise<void> {
-    for (const link of this.#strangers) await link.close();
-    this.#strangers.clear();
+    for (const link of this.#pending) await link.close();
+    this.#pending.clear();
     for (const { stream, cancelEnd } of this.#streams.values()) {
       cancelEnd();
       await stream.close();
@@ -156,7 +156,7 @@ export class StreamAcceptor {
   }
 
   #drop(link: StreamLink): void {
-    this.#strangers.delete(link);
+    this.#pending.delete(link);
     void link.close().catch(() => {});
   }
 }

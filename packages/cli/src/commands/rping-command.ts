@@ -30,7 +30,7 @@ import {
   whileListening,
 } from '@rocev2/command';
 import { type Command, Option } from 'commander';
-import { acceptSideBySide, ConnectionManager } from 'rocev2/internal/cm';
+import { acceptConcurrently, ConnectionManager } from 'rocev2/internal/cm';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -137,7 +137,7 @@ async function serve(cm: ConnectionManager, options: RpingOptions, output: Outpu
   const { interrupted } = output.io;
   const makeEnd = () => RpingEnd.create(cm.device, options);
   const accepted = whileListening(cm, cm.listen(options.port), output, (listener) =>
-    acceptSideBySide(listener, 1, { makeEnd, responderResources: 1, initiatorDepth: 1 }),
+    acceptConcurrently(listener, 1, { makeEnd, responderResources: 1, initiatorDepth: 1 }),
   );
   const [{ connection, end }] = await accepted.catch((error) => {
     throw interrupted.aborted ? new CommandFailure(EXIT_INTERRUPTED) : error;

@@ -13,7 +13,7 @@ import {
 } from '@rocev2/command';
 import type { Command } from 'commander';
 import {
-  acceptSideBySide,
+  acceptConcurrently,
   type CmConnection,
   ConnectionManager,
   type Established,
@@ -80,7 +80,7 @@ export function acceptAll<E extends SetUpEnd>(
   output: Output,
 ): Promise<Array<Established<E>>> {
   return whileListening(cm, cm.listen(port), output, (listener) =>
-    acceptSideBySide(listener, connections, {
+    acceptConcurrently(listener, connections, {
       makeEnd: () => makeEnd(cm.device),
       responderResources: 1,
       initiatorDepth: 1,

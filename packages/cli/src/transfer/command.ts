@@ -249,7 +249,7 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
   const endpoint = await serveOneClient({ tool: tool.name, op, transport }, options, output.io, {
     onListening: (description, host) =>
       output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}${suffix}' on port ${options.port}, ${description}`),
-    onStranger: (peer, why) => output.note(`${peer} was not the client: ${why}`),
+    onRefusedPeer: (peer, why) => output.note(`${peer} was not the client: ${why}`),
   });
   try {
     printHead(output, endpoint, tool.title);

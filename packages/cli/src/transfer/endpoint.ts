@@ -356,7 +356,7 @@ export interface ServerWords {
   /** It waits: on which port of the NIC, and at which host. */
   onListening(description: string, host: string): void;
   /** Somebody else was there; it waits on. */
-  onStranger(peer: string, why: string): void;
+  onRefusedPeer(peer: string, why: string): void;
 }
 
 /** Waits for a client whose plan this server was started for, and follows it. Others are refused by name, and it waits on. */
@@ -378,8 +378,8 @@ export async function serveOneClient(
   try {
     const events = {
       onPeer: (channel: ControlChannel) => clients.add(channel),
-      onEarlyEnd: (_: unknown, peer: string, { message }: Error) => words.onStranger(peer, message),
-      onTrouble: ({ message }: Error) => words.onStranger('a peer', message),
+      onEarlyEnd: (_: unknown, peer: string, { message }: Error) => words.onRefusedPeer(peer, message),
+      onTrouble: ({ message }: Error) => words.onRefusedPeer('a peer', message),
     };
     listener = await ControlListener.open(meetingHost, options.port, events, channelSecurity(device));
     words.onListening(device.portDescription, meetingHost);
@@ -392,7 +392,7 @@ export async function serveOneClient(
         return await establish(device, channel, options, plan, exchangeAsServer);
       } catch (error) {
         channel.close();
-        if (!io.interrupted.aborted) words.onStranger(channel.peer, (error as Error).message);
+        if (!io.interrupted.aborted) words.onRefusedPeer(channel.peer, (error as Error).message);
       } finally {
         io.interrupted.removeEventListener('abort', stop);
       }

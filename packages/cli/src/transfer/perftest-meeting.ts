@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
 import {
-  acceptSideBySide,
+  acceptConcurrently,
   type CmConnection,
   ConnectionManager,
   ConnectionRejected,
@@ -106,7 +106,7 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
 async function acceptTcp(tool: string, options: TransferOptions, output: Output) {
   const listener = await FixedListener.open(options.port, {
     firstMessage: PERFTEST_FIRST_MESSAGE,
-    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
+    onRefusedPeer: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
   });
   try {
     output.note(`waiting for '${tool}' on port ${options.port}`);
@@ -206,7 +206,7 @@ function acceptor(manager: ConnectionManager, port: number, output: Output): Con
   return async (count, makeEnd, outstandingReads, from) => {
     try {
       const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
-      return await acceptSideBySide(listener, count, { makeEnd, from, ...resources });
+      return await acceptConcurrently(listener, count, { makeEnd, from, ...resources });
     } catch (error) {
       if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
       throw error;

@@ -14,13 +14,13 @@ import type { ClusterStatus, ManagerPlace } from '../messages.js';
 import type { Metadata } from '../metadata.js';
 import { MetadataSchema } from '../metadata-schema.js';
 import { Closing } from './closing.js';
+import { DualListener } from './dual-listener.js';
 import type { EtcdAccess } from './etcd-access.js';
 import { isEtcdEndpoint } from './etcd-gateway.js';
 import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
 import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
 import { Peers } from './peers.js';
-import { ServiceDoor } from './service-door.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
 import { CANDIDATE_TIMING, MANAGER_TIMING } from './timing.js';
 
@@ -135,7 +135,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   return closing.unlessFailed(async () => {
     const files = folder === undefined ? undefined : closing.use(await FolderFiles.open(folder));
     // Before the store: where the port is taken, no cluster begins in an empty folder.
-    const door = closing.use(await ServiceDoor.open(device, { host, port }));
+    const listener = closing.use(await DualListener.open(device, { host, port }));
     const store =
       files === undefined
         ? new EtcdMetadata(clock, { endpoints: etcd!, access })
@@ -144,11 +144,11 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(Peers.of(device, transport));
     const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
-    const address = placeText(host, door.port);
+    const address = placeText(host, listener.port);
     const begin = files === undefined ? campaign : leadAlone;
     const manager = await begin({ store, address, common, closing });
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);
-    door.serve(MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle));
+    listener.serve(MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle));
     return new ManagerServer(address, { manager, store }, closing);
   });
 }

@@ -9,11 +9,11 @@ import { ExtentStore } from '../extent-store.js';
 import type { JournalUse } from '../journal.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
+import { DualListener } from './dual-listener.js';
 import { FolderFiles } from './folder-files.js';
 import { JOURNAL_BYTES, JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN, JournalFile } from './journal-file.js';
 import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
 import { askManager, Peers } from './peers.js';
-import { ServiceDoor } from './service-door.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
 
@@ -141,8 +141,8 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const journalDevice = journalFile && { file: journalFile, clock };
     const store = await files.named(ExtentStore.open(files, registerNode, journalDevice));
     closing.defer(() => store.close());
-    const door = closing.use(await ServiceDoor.open(device, { host, port }));
-    const address = placeText(host, door.port);
+    const listener = closing.use(await DualListener.open(device, { host, port }));
+    const address = placeText(host, listener.port);
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();
     closing.defer(() => combiner.close());
@@ -151,7 +151,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
       if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;
       throw new RpcError('UNREACHABLE', `node ${node.node} is here now, and not node ${request.to}`);
     };
-    door.serve(NODE_SERVICE, handlersOf(NODE_SERVICE, handle));
+    listener.serve(NODE_SERVICE, handlersOf(NODE_SERVICE, handle));
     closing.defer(() => node.stop());
     await node.start();
     return new NodeServer(address, node, store, closing);

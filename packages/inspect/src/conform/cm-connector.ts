@@ -67,14 +67,14 @@ export class CmConnector implements Connector {
 
   async connect(terms: ConnectionTerms): Promise<ConnectOutcome> {
     const port = terms.toNobody === true ? this.#to.idlePort : this.#to.port;
-    const outcome = await CmConnection.open(this.#management, terms, port);
+    const outcome = await TestedConnection.open(this.#management, terms, port);
     if (outcome.kind === 'connected' && outcome.connection.offer !== undefined) this.#isTarget = true;
     return outcome;
   }
 }
 
 /** A connection, from its REP to its DREP. */
-class CmConnection implements PeerConnection, CmRepetition {
+class TestedConnection implements PeerConnection, CmRepetition {
   readonly mtu: number;
   readonly inbox: Inbox<Received>;
   readonly peerStartPsn: number;
@@ -107,7 +107,7 @@ class CmConnection implements PeerConnection, CmRepetition {
 
   /** Sends REQ until it is answered, and RTU. */
   static async open(management: Management, terms: ConnectionTerms, port: number): Promise<ConnectOutcome> {
-    const connection = new CmConnection(management, terms, port);
+    const connection = new TestedConnection(management, terms, port);
     const outcome = await connection.#connect();
     if (outcome.kind !== 'connected') connection.#forget();
     return outcome;

@@ -3,12 +3,19 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { type CmListener, type CmRequest, ConnectionManager } from 'rocev2/internal/cm';
-import { checkOptions, type OptionNames, Permits, RoceError, SeededRandom } from 'rocev2/internal/core';
+import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 'rocev2/internal/cm';
+import {
+  ConnectionLimiter,
+  checkOptions,
+  type OptionNames,
+  Permits,
+  RoceError,
+  SeededRandom,
+} from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
-import { BufferPool, Door, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
+import { BufferPool, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
 import type { AnaState } from '../ana.js';
 import { DhchapSecret } from '../auth/dhchap-secret.js';
@@ -25,7 +32,7 @@ import type { Subsystem, SubsystemInit } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
-import { type NvmeHostTlsKey, NvmeTlsConfig } from './nvme-tls.js';
+import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
 
 /** A subsystem of a target server. */
@@ -113,8 +120,11 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #faults: CommandFaults | undefined;
   readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
-  readonly #door = new Door(CONNECTION_LIMITS);
-  readonly #tls: NvmeTlsConfig | undefined;
+  readonly #limiter = new ConnectionLimiter<Socket>({
+    quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
+    evict: (socket) => socket.destroy(),
+  });
+  readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
   /** Connections that are being made. */
@@ -125,7 +135,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
     this.#tls =
       options.tlsKeys &&
-      new NvmeTlsConfig(
+      new NvmeTlsServer(
         options.tlsKeys,
         subsystems.map(({ nqn }) => nqn),
       );
@@ -293,7 +303,8 @@ export class NvmeTargetServer implements AsyncDisposable {
   #acceptTcp(socket: Socket, portId: number): void {
     let queue: TargetQueue | undefined;
     socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
-    if (!this.#door.admit(socket, () => queue?.isConnected === true)) return;
+    if (!this.#limiter.admit(socket, peerAddress(socket), () => queue?.isConnected === true)) return;
+    socket.once('close', () => this.#limiter.leave(socket));
     const accept = (stream: Socket, names?: TlsNames) => {
       const connection = new TcpTargetConnection(
         new SocketStream(stream),

@@ -21,8 +21,8 @@ export interface NvmeHostTlsKey {
 const SUITE = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3', ciphers: 'TLS_AES_128_GCM_SHA256' } as const;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-/** The door of a target for TLS: lets in who has the key that it names. */
-export class NvmeTlsConfig {
+/** TLS handshakes of a target: a host needs the key whose identity it names. */
+export class NvmeTlsServer {
   /** Why hosts of the Linux kernel cannot get in, which take no session tickets; undefined where they can. */
   readonly kernelRefusal = withoutTickets(createSecureContext(SUITE));
   readonly #known = new Map<string, { readonly names: TlsNames; readonly psk: Buffer }>();

@@ -35,7 +35,7 @@ export interface TlsConfig {
  * Reads the files. Rejects with ERR_ROCE_INVALID_ARGUMENT and ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_UNKNOWN_NAME for a policy that is none, ERR_ROCE_IO for what cannot be
  * read, ERR_ROCE_MALFORMED for what is no certificate or key.
  */
-export async function openTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> {
+export async function readTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> {
   checkOptions('NbdServer.open tls', options, TLS_OPTIONS);
   const { certificates, pskFile, verifyPeer = false, policy = 'required' } = options;
   checkOneOf('policy', policy, ['required', 'optional']);

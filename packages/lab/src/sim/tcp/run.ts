@@ -34,7 +34,7 @@ export interface TcpResult {
 }
 
 /** A connection of the run. */
-interface Connection {
+interface TcpConnection {
   readonly plan: FlowPlan;
   readonly sender: TcpSender;
   readonly receiver: TcpReceiver;
@@ -69,7 +69,7 @@ export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): T
     const length = writeSegment(frame, network.station(from), network.station(to), segment);
     cableOut.get(from)!.send(frame, 0, length);
   };
-  const connections = plans.map((plan, connection): Connection => {
+  const connections = plans.map((plan, connection): TcpConnection => {
     const { from, to, bytes } = plan;
     let wakeNs = 0;
     const sender: TcpSender = new TcpSender({

@@ -4,16 +4,17 @@
  */
 
 import { type RpcServer, type Service, serveRpc } from '@rocev2/rpc';
-import { type Listener, listen, type PlaceLimits } from 'rocev2/internal/cm';
+import { type Listener, listen } from 'rocev2/internal/cm';
+import type { ConnectionLimits } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
-import { type Handlers, StreamDoor } from './stream-door.js';
+import { type Handlers, StreamListener } from './stream-listener.js';
 
 /** Ports that are tried where the system chooses: the next one may be taken. */
 const ATTEMPTS = 20;
 
 /** Where a service listens. */
-export interface DoorPlace {
+export interface ListenAddress {
   /** TCP address of both. */
   readonly host: string;
   /** TCP port of the RDMA exchange; 0: the system chooses. */
@@ -21,23 +22,23 @@ export interface DoorPlace {
 }
 
 /** Both listeners of one service; made by `open`. */
-export class ServiceDoor implements AsyncDisposable {
+export class DualListener implements AsyncDisposable {
   readonly #listener: Listener;
-  readonly #streams: StreamDoor;
+  readonly #streams: StreamListener;
   #rdma: RpcServer | undefined;
 
-  private constructor(listener: Listener, streams: StreamDoor) {
+  private constructor(listener: Listener, streams: StreamListener) {
     this.#listener = listener;
     this.#streams = streams;
   }
 
   /** Rejects as `listen` does, also if the next port is taken. `limits`: of TCP connections. */
-  static async open(device: RdmaDevice, place: DoorPlace, limits?: PlaceLimits): Promise<ServiceDoor> {
+  static async open(device: RdmaDevice, place: ListenAddress, limits?: ConnectionLimits): Promise<DualListener> {
     for (let attempt = 1; ; attempt++) {
       const listener = await listen(device, { ...CONNECTION, ...place });
       try {
         const tcp = { host: place.host, port: tcpPortOf(listener.port) };
-        return new ServiceDoor(listener, await StreamDoor.open(device, tcp, limits));
+        return new DualListener(listener, await StreamListener.open(device, tcp, limits));
       } catch (error) {
         await listener.close();
         if (place.port !== 0 || attempt === ATTEMPTS) throw error;

@@ -1,5 +1,5 @@
-/** How the two sides know of each other beside the queue pair: a TCP connection, or the connection manager. */
-export interface PeerPresence {
+/** The connection that the two sides of a queue pair use to learn of each other's end: TCP, or the connection manager. */
+export interface ControlConnection {
   /** False once the peer has ended the connection, or is gone. */
   readonly isOpen: boolean;
   /** Resolves when the peer has ended the connection, or is gone. */

@@ -1,13 +1,13 @@
 /**
- * Peers that have answered before. A peer is an address and a CA GUID: an answer proves that it receives at the address, and the GUID, 64 bits
- * that only those on the path see, tells it from a stranger who writes the same address into his datagrams. (Ours are random with each
- * manager. GUIDs of hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
+ * Validated addresses (RFC 9000 §8): peers that have answered before. A peer is an address and a CA GUID: an answer proves that it receives at the address, and
+ * the GUID, 64 bits that only those on the path see, tells it from an unauthenticated peer that writes the same address into its datagrams. (Ours are
+ * random with each manager. GUIDs of hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
  */
 
 import type { IpAddress } from '../packet/address.js';
 
 /** The most recent ones. */
-export class ProvedPeers {
+export class ValidatedAddresses {
   readonly #peers = new Set<string>();
   readonly #max: number;
 
@@ -16,7 +16,7 @@ export class ProvedPeers {
     this.#max = max;
   }
 
-  /** Whether the peer has answered, and has not left us waiting since. */
+  /** Whether the peer has answered, and has not failed to answer since. */
   has(remote: IpAddress, caGuid: bigint): boolean {
     return this.#peers.has(nameOf(remote, caGuid));
   }
@@ -29,7 +29,7 @@ export class ProvedPeers {
     if (this.#peers.size > this.#max) this.#peers.delete(this.#peers.values().next().value!);
   }
 
-  /** It has left us waiting in vain. */
+  /** It has failed to answer. */
   delete(remote: IpAddress, caGuid: bigint): void {
     this.#peers.delete(nameOf(remote, caGuid));
   }

@@ -7,7 +7,7 @@
 const KEPT_BYTES_MAX = 64 << 20;
 
 /** Buffers by their length. What `give` takes must be out of everybody's hands: the NIC has forgotten it, and no program was given a view of it. */
-export class MemoryPool {
+export class ScratchMemory {
   readonly #allocate: (bytes: number) => Buffer;
   readonly #kept = new Map<number, Buffer[]>();
   #keptBytes = 0;

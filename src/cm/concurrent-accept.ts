@@ -1,5 +1,5 @@
 /**
- * Connections of a listener that are set up side by side, each on what was made for it alone: a request whose peer never answers, as a forged
+ * Connections of a listener that are set up concurrently, each on what was made for it alone: a request whose peer never answers, as a forged
  * one, holds up nobody. How many are half-open at a time is bounded by the connection manager (`CmLimits`).
  */
 
@@ -20,7 +20,7 @@ export interface SetUpEnd {
 }
 
 /** How requests are answered. */
-export interface SideBySideOptions<E extends SetUpEnd> extends CmConnectionOptions {
+export interface ConcurrentAcceptOptions<E extends SetUpEnd> extends CmConnectionOptions {
   /** Makes what one connection needs. */
   readonly makeEnd: () => Promise<E>;
   /** The only address whose requests are accepted; default: any. */
@@ -40,10 +40,10 @@ export interface Established<E extends SetUpEnd> {
  * are given up, and their peers told. A set-up that fails is left out. Rejects with ERR_ROCE_CLOSED when the listener is closed before, and with the
  * error of `makeEnd` when no set-up is under way that could still become a connection.
  */
-export async function acceptSideBySide<E extends SetUpEnd>(
+export async function acceptConcurrently<E extends SetUpEnd>(
   listener: CmListener,
   count: number,
-  { makeEnd, from, ...terms }: SideBySideOptions<E>,
+  { makeEnd, from, ...terms }: ConcurrentAcceptOptions<E>,
 ): Promise<Array<Established<E>>> {
   const established: Array<Established<E>> = [];
   const halfOpen = new Set<Promise<void>>();

@@ -11,7 +11,7 @@ const KEPT_MAX = 16;
 const KEPT_BYTES_MAX = 4 << 20;
 
 /** Regions of one kind of access. */
-export class RegisteredPool {
+export class RegionCache {
   readonly #connection: Connection;
   readonly #access: number;
   readonly #lowest: number;

@@ -15,7 +15,7 @@ import { codeToNs, MRA_SERVICE_TIMEOUT, peerServiceNs } from './timing.js';
 const DECISION_NS = 2 * codeToNs(MRA_SERVICE_TIMEOUT);
 
 /** Of one `CmProtocol`. */
-export class Repetition {
+export class MadRetransmission {
   readonly #parts: ProtocolParts;
 
   constructor(parts: ProtocolParts) {
@@ -61,7 +61,7 @@ export class Repetition {
     }
     const untilNs = now + peerServiceNs(fields.serviceTimeout) + endpoint.resendNs;
     if (waitsForRtu) {
-      table.prove(endpoint);
+      table.validate(endpoint);
       if (endpoint.extendedAt === -1) endpoint.giveUpNs = Math.max(endpoint.giveUpNs, untilNs);
     }
     endpoint.extendedAt = endpoint.retries;
@@ -98,7 +98,7 @@ export class Repetition {
     if (state === 'REP_SENT') {
       // If the RTU was lost, the active side takes itself for connected: this ends it.
       mads.reject(endpoint, { about: ABOUT_REP, reason: REJ_TIMEOUT }, now);
-      table.provedPeers.delete(endpoint.remote, endpoint.remoteCaGuid);
+      table.validatedAddresses.delete(endpoint.remote, endpoint.remoteCaGuid);
     }
     if (endpoint.isHalfOpen) counters.expired++;
     table.remove(endpoint);

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Access } from '../../../src/index.js';
-import { RegisteredPool } from '../src/registered-pool.js';
+import { RegionCache } from '../src/region-cache.js';
 import { connectionPairs } from './pair.js';
 
 const pairOf = connectionPairs({ address: '127.0.2.17' });
@@ -16,7 +16,7 @@ async function readsOfPeer(access: number): Promise<Buffer> {
   const left = scratch.take(REGION_BYTES);
   left.fill('secret of another connection. ');
   scratch.give(left);
-  const pool = new RegisteredPool(server, access, REGION_BYTES);
+  const pool = new RegionCache(server, access, REGION_BYTES);
   const region = await pool.take(BODY_BYTES);
   expect(region.length).toBe(REGION_BYTES);
   region.bytes.fill(7, 0, BODY_BYTES);

@@ -1,7 +1,7 @@
 /** Memory that is used again: by size, bounded, and never by two at a time. */
 
 import { describe, expect, it } from 'vitest';
-import { MemoryPool } from '../../src/verbs/memory-pool.js';
+import { ScratchMemory } from '../../src/verbs/scratch-memory.js';
 
 const MIB = 1 << 20;
 
@@ -11,7 +11,7 @@ function pool() {
     made.push(bytes);
     return Buffer.from(new SharedArrayBuffer(bytes));
   };
-  return { made, pool: new MemoryPool(allocate) };
+  return { made, pool: new ScratchMemory(allocate) };
 }
 
 describe('a memory pool', () => {

@@ -1,0 +1,137 @@
+/**
+ * The TCP side of a service. Anybody can open connections: those without a whole first frame are pending, and bounded as in all listeners; the others are
+ * bounded by the numbers of `listen()`, and one that has never called anything is evicted first.
+ */
+
+import type { Socket } from 'node:net';
+import { HEADER_BYTES, type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
+import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev2/internal/cm';
+import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
+
+/** Connections that have said who they are. */
+const LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
+/** From the connection to the end of its first frame, the handshake of TLS included. */
+const FIRST_FRAME_MS = 10_000;
+/** A host that has died says nothing: its kernel is asked after so long. */
+const KEEPALIVE_IDLE_MS = 10_000;
+
+/** Answers by the names of methods. */
+export type Handlers = Record<string, (request: unknown) => Promise<object>>;
+
+interface StreamPeer {
+  readonly socket: Socket;
+  /** Once its first frame is here. */
+  server: RpcServer | undefined;
+}
+
+/** Listens for byte streams of one service. */
+export class StreamListener {
+  readonly #device: RdmaDevice;
+  readonly #limiter: ConnectionLimiter<StreamPeer>;
+  #tcp!: TcpListener;
+  #served: { readonly service: Service; readonly handlers: Handlers } | undefined;
+
+  private constructor(device: RdmaDevice, limits: ConnectionLimits) {
+    this.#device = device;
+    this.#limiter = new ConnectionLimiter<StreamPeer>({
+      quotas: [
+        { states: ['pending'], ...PENDING_LIMITS },
+        { states: ['admitted'], ...limits },
+      ],
+      evict: ({ socket }) => socket.destroy(),
+      handshakeDeadline: { clock: device.clock, ms: FIRST_FRAME_MS },
+    });
+  }
+
+  /** Rejects with ERR_ROCE_IO if the port is taken. */
+  static async open(
+    device: RdmaDevice,
+    place: { readonly host: string; readonly port: number },
+    limits: ConnectionLimits = LIMITS,
+  ): Promise<StreamListener> {
+    const listener = new StreamListener(device, limits);
+    listener.#tcp = await TcpListener.open(place, {
+      onSocket: (socket) => void listener.#hear(socket),
+      makeRoom: () => listener.#limiter.evictOldest('pending'),
+    });
+    return listener;
+  }
+
+  /** Begins to answer. */
+  serve(service: Service, handlers: Handlers): void {
+    this.#served = { service, handlers };
+  }
+
+  async #hear(socket: Socket): Promise<void> {
+    socket.on('error', () => {}); // `close` follows.
+    if (this.#served === undefined || socket.remoteAddress === undefined) {
+      socket.destroy();
+      return;
+    }
+    const address = peerAddress(socket);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
+    let stream = socket;
+    const peer: StreamPeer = { socket, server: undefined };
+    const receiveFirst = async () => {
+      const security = channelSecurity(this.#device);
+      if (security !== undefined) stream = (await secureAsServer(socket, security)).socket;
+      await firstFrame(stream);
+    };
+    const isHere = await this.#limiter.handshake(peer, address, receiveFirst, () => socket.destroy());
+    if (isHere) this.#admit(peer, stream, address);
+  }
+
+  #admit(peer: StreamPeer, stream: Socket, address: Origin): void {
+    const { socket } = peer;
+    if (socket.destroyed) return;
+    if (!this.#limiter.makeRoom('admitted', address, isIdle)) {
+      socket.destroy();
+      return;
+    }
+    const { service, handlers } = this.#served!;
+    const server = serveRpc(rpcOverStream(stream), service, handlers);
+    peer.server = server;
+    this.#limiter.enter(peer, 'admitted', address);
+    socket.once('close', () => {
+      this.#limiter.leave(peer);
+      void server.close();
+    });
+  }
+
+  /** Takes no new connections, and ends all. */
+  async close(): Promise<void> {
+    this.#tcp.close();
+    for (const peer of this.#limiter.connections) {
+      void peer.server?.close();
+      this.#limiter.evict(peer);
+    }
+  }
+}
+
+/** It has never called anything. */
+function isIdle({ server }: StreamPeer): boolean {
+  return server!.counters().calls === 0;
+}
+
+/** Resolves when a whole frame header is here, and leaves it in the stream. Rejects if the peer leaves before. */
+function firstFrame(stream: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (stream.readableLength >= HEADER_BYTES) done(resolve);
+    };
+    const left = () => done(() => reject(new Error('the peer left before it said anything')));
+    const done = (settle: () => void) => {
+      stream.off('readable', look);
+      stream.off('end', left);
+      stream.off('close', left);
+      settle();
+    };
+    stream.on('readable', look);
+    stream.on('end', left);
+    stream.on('close', left);
+    if (stream.destroyed || stream.readableEnded) left();
+    else look();
+  });
+}
