@@ -8,7 +8,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
-import { Deadline, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -181,7 +181,7 @@ export class ConnectionManager implements AsyncDisposable {
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
-    const deadline = Deadline.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
     checkFamily(this.device.address, remote);
@@ -262,7 +262,7 @@ export class ConnectionManager implements AsyncDisposable {
     qp: QueuePair,
     options: CmAcceptOptions,
   ): Promise<CmConnection> {
-    const deadline = Deadline.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
     const asked = resourcesOf(options, options.startingPsn ?? randomPsn(this.#random));
@@ -314,7 +314,7 @@ export class ConnectionManager implements AsyncDisposable {
 
   /** Starts something, and waits for the first thing that comes of it. `end` tells what has ended it since, if anything has. */
   #attempt(
-    deadline: Deadline | undefined,
+    deadline: WaitDeadline | undefined,
     start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
   ): Promise<{ endpoint: CmEndpoint; event: CmEvent; end: () => CmEvent | undefined }> {
     return new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Deadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -140,7 +140,7 @@ export class Connection extends Resource {
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
     checkMemory(data);
-    const deadline = Deadline.of('send', options, SEND_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('send', options, SEND_OPTIONS, this.device.clock);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
@@ -161,11 +161,11 @@ export class Connection extends Resource {
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
-    const deadline = Deadline.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
     return this.#receive({ view: options?.view === true }, deadline);
   }
 
-  async #receive(asked: { readonly view: boolean }, deadline?: Deadline): Promise<Message> {
+  async #receive(asked: { readonly view: boolean }, deadline?: WaitDeadline): Promise<Message> {
     const message = this.#inbox.take(asked);
     if (message !== undefined) return message;
     if (this.#failure !== undefined) throw this.#failure;
@@ -246,7 +246,7 @@ export class Connection extends Resource {
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);
-    const deadline = Deadline.of('write', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('write', options, WAIT_OPTIONS, this.device.clock);
     const target = targetIn(this.remote, offset, data.length);
     await this.#transfers.run(data, deadline, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
@@ -257,7 +257,7 @@ export class Connection extends Resource {
    * NIC may write into `into` until the error's `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
-    const deadline = Deadline.of('read', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('read', options, WAIT_OPTIONS, this.device.clock);
     const isLength = typeof lengthOrInto === 'number';
     if (!isLength) checkMemory(lengthOrInto);
     const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
@@ -296,7 +296,7 @@ export class Connection extends Resource {
     options: WaitOptions | undefined,
     operation: (sges: Elements, target: RemoteTarget) => Operation,
   ): Promise<bigint> {
-    const deadline = Deadline.of(call, options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.device.clock);
     const target = atomicTargetIn(this.remote, offset);
     const result = this.device.allocate(ATOMIC_BYTES);
     await this.#transfers.run(result, deadline, (sges) => operation(sges, target));
@@ -382,7 +382,7 @@ export class Connection extends Resource {
    * options say.
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
-    const deadline = Deadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
     await waitForEvent(deadline, this.#control.ended);
   }
 

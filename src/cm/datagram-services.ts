@@ -7,7 +7,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
-import { Deadline, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -207,7 +207,7 @@ export class DatagramServices {
   ): Promise<DatagramService> {
     checkPort(port);
     const { device, clock, random, expectOpen } = this.#host;
-    const deadline = Deadline.of('resolve', options, RESOLVE_OPTIONS, clock);
+    const deadline = WaitDeadline.of('resolve', options, RESOLVE_OPTIONS, clock);
     const privateData = options.privateData ?? NO_DATA;
     checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
     checkFamily(device.address, remote);
@@ -226,7 +226,7 @@ export class DatagramServices {
     return { destination, privateData: answer };
   }
 
-  #ask(question: ServiceQuestion, deadline: Deadline | undefined): Promise<ServiceEvent> {
+  #ask(question: ServiceQuestion, deadline: WaitDeadline | undefined): Promise<ServiceEvent> {
     const { protocol, clock, onDeadlineChange } = this.#host;
     return new Promise((resolve, reject) => {
       const requestId = protocol.ask(

@@ -2,7 +2,7 @@
 
 /** A member of a {@link DueSet}. */
 export interface Due {
-  /** Deadline in ns; Infinity: none. */
+  /** WaitDeadline in ns; Infinity: none. */
   deadlineNs: number;
 }
 

@@ -10,7 +10,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { type CancellationState, Deadline, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
 import { rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
@@ -66,7 +66,7 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);
-  const deadline = Deadline.of('connect', options, CONNECT_OPTIONS, device.clock);
+  const deadline = WaitDeadline.of('connect', options, CONNECT_OPTIONS, device.clock);
   const { signal: _, timeoutMs: __, ...rest } = options;
   const attempt = options.manager === undefined ? connectOverTcp : connectThroughManager;
   return waitFor(

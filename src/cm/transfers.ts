@@ -4,7 +4,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { type CancellationState, type Deadline, waitFor } from '../core/wait.js';
+import { type CancellationState, type WaitDeadline, waitFor } from '../core/wait.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
@@ -32,7 +32,7 @@ export class Transfers {
    * in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write and may not, ERR_ROCE_CONFLICT for a region of another
    * protection domain, ERR_ROCE_CLOSED for a closed region.
    */
-  async run(memory: Memory, deadline: Deadline | undefined, operation: (sges: Elements) => Operation): Promise<void> {
+  async run(memory: Memory, deadline: WaitDeadline | undefined, operation: (sges: Elements) => Operation): Promise<void> {
     if (this.#operations.failure !== undefined) throw this.#operations.failure;
     const slice = sliceOf(memory);
     if (slice === undefined) {

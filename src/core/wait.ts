@@ -44,7 +44,7 @@ export class WaitEnded extends RoceError {
 }
 
 /** How long one call waits, from the moment of the call on: until its deadline, or until its signal is aborted. */
-export class Deadline {
+export class WaitDeadline {
   readonly #call: string;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number;
@@ -70,7 +70,7 @@ export class Deadline {
     options: O | undefined,
     known: OptionNames<O>,
     clock: Clock,
-  ): Deadline | undefined {
+  ): WaitDeadline | undefined {
     if (options === undefined) return undefined;
     checkOptions(call, options, known);
     const { signal, timeoutMs } = options;
@@ -80,7 +80,7 @@ export class Deadline {
       checkKind('signal', signal, isSignal, 'an AbortSignal');
     }
     if (timeoutMs !== undefined) checkTimeout(timeoutMs);
-    const deadline = new Deadline(call, options, clock);
+    const deadline = new WaitDeadline(call, options, clock);
     if (signal?.aborted === true) throw deadline.#aborted();
     return deadline;
   }
@@ -144,7 +144,7 @@ export interface CancellationState {
  * error's `released`; `undo` gets what it yields then.
  */
 export function waitFor<T>(
-  deadline: Deadline | undefined,
+  deadline: WaitDeadline | undefined,
   work: (cancellation: CancellationState) => Promise<T>,
   undo?: (value: T) => Promise<void>,
 ): Promise<T> {
@@ -173,7 +173,7 @@ export function waitFor<T>(
 }
 
 /** Waits for something that goes on whether or not anybody waits, until `deadline`. */
-export async function waitForEvent<T>(deadline: Deadline | undefined, event: Promise<T>): Promise<T> {
+export async function waitForEvent<T>(deadline: WaitDeadline | undefined, event: Promise<T>): Promise<T> {
   if (deadline === undefined) return event;
   const { promise: ended, reject } = withResolvers();
   const stop = deadline.watch(reject);
@@ -214,7 +214,7 @@ export class WaitList<T, R = undefined> {
   }
 
   /** Resolves to what {@link serve} gives; rejects at the deadline. */
-  wait(deadline: Deadline | undefined, request: R): Promise<T> {
+  wait(deadline: WaitDeadline | undefined, request: R): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T, R> = { request, resolve, reject, stop: () => {} };
       this.#waiters.add(waiter);

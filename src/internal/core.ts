@@ -28,7 +28,7 @@ export {
 } from '../core/units.js';
 export {
   type CancellationState,
-  Deadline,
+  WaitDeadline,
   WAIT_OPTIONS,
   WaitList,
   type WaitOptions,

@@ -2,7 +2,7 @@
 
 import { checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Deadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import { dumpCqe } from '../memory/ring/dump.js';
 import {
@@ -181,11 +181,11 @@ export class CompletionQueue extends Resource {
    * NIC has ended.
    */
   async wait(options?: CompletionWaitOptions): Promise<void> {
-    const deadline = Deadline.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
     await this.#wait(deadline, options?.solicitedOnly === true);
   }
 
-  async #wait(deadline: Deadline | undefined, solicitedOnly: boolean): Promise<void> {
+  async #wait(deadline: WaitDeadline | undefined, solicitedOnly: boolean): Promise<void> {
     const ring = this.#ring;
     for (;;) {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
@@ -199,7 +199,7 @@ export class CompletionQueue extends Resource {
 
   /** Waits for and returns the next completion. Rejects like {@link wait}; a call that gives up takes no completion. */
   async next(options?: WaitOptions): Promise<WorkCompletion> {
-    const deadline = Deadline.of('next', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.device.clock);
     for (;;) {
       const wc = this.pollOne();
       if (wc !== undefined) return wc;

@@ -4,7 +4,7 @@ import type { Connection } from 'rocev2/internal/cm';
 import {
   type CancellationState,
   type Clock,
-  Deadline,
+  WaitDeadline,
   RoceError,
   type RoceErrorCode,
   WAIT_OPTIONS,
@@ -66,7 +66,7 @@ export class KvClient<V> implements Kv<V> {
 
   /** Connects if it has not. Rejects as the connection does. @internal */
   async reach(options?: WaitOptions): Promise<void> {
-    const deadline = Deadline.of('reach', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('reach', options, WAIT_OPTIONS, this.#clock);
     await waitForEvent(deadline, this.#link.session());
   }
 
@@ -98,7 +98,7 @@ export class KvClient<V> implements Kv<V> {
   }
 
   #get(call: string, key: Key, options: WaitOptions | undefined): Promise<FoundValue | undefined> {
-    const deadline = Deadline.of(call, options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.#clock);
     const name = ownKeyBytes(key);
     this.#counters.gets++;
     return waitFor(deadline, (cancellation) => this.#find(name, cancellation));
@@ -144,7 +144,7 @@ export class KvClient<V> implements Kv<V> {
   }
 
   async #write(call: string, op: WriteOp, options: SetOptions): Promise<Exclude<WriteResult, { error: string }>> {
-    const deadline = Deadline.of(call, options, SET_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
     const result = await waitFor(deadline, (cancellation) => this.#add(op, cancellation));
     if ('error' in result) throw new RoceError(result.error as RoceErrorCode, result.message);
     return result;
@@ -170,7 +170,7 @@ export class KvClient<V> implements Kv<V> {
 
   /** All entries, in pages that the owner makes. Rejects when the connection ends: another owner has another table. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    const deadline = Deadline.of('entries', options, SCAN_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
     const { prefix: start = '', ...wait } = options;
     const prefix = keyBytes(start);
     const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));
@@ -188,7 +188,7 @@ export class KvClient<V> implements Kv<V> {
    * first: from then on nothing is missing again.
    */
   async *watch(prefix: Key = '', options: WaitOptions = {}): AsyncGenerator<KvEvent, void, undefined> {
-    const deadline = Deadline.of('watch', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
     const start = Buffer.from(keyBytes(prefix));
     for (let isResumed = false; ; isResumed = true) {
       const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));

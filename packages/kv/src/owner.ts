@@ -4,7 +4,7 @@ import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import {
   type Clock,
-  Deadline,
+  WaitDeadline,
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,
@@ -169,7 +169,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** The same with its version. */
   async getEntry(key: Key, options?: WaitOptions): Promise<KvEntry<V> | undefined> {
-    Deadline.of('getEntry', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('getEntry', options, WAIT_OPTIONS, this.#clock);
     const record = this.#store.get(keyBytes(key));
     if (record === undefined) return undefined;
     return { value: decoded(this.#codec, Buffer.from(record.value)), version: record.version };
@@ -182,7 +182,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Whether there is such an entry. */
   async has(key: Key, options?: WaitOptions): Promise<boolean> {
-    Deadline.of('has', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('has', options, WAIT_OPTIONS, this.#clock);
     return this.#store.get(keyBytes(key)) !== undefined;
   }
 
@@ -203,7 +203,7 @@ export class KvOwner<V> implements Kv<V> {
     { key, value, ifVersion }: { key: Key; value: V; ifVersion: number | undefined },
     options: SetOptions,
   ): Promise<Executed> {
-    const deadline = Deadline.of(call, options, SET_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
     const { ttlMs } = options;
     checkTtl(ttlMs);
     const [name, bytes] = [Buffer.from(keyBytes(key)), encoded(this.#codec, value)];
@@ -215,7 +215,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Removes an entry. */
   async delete(key: Key, options?: WaitOptions): Promise<boolean> {
-    const deadline = Deadline.of('delete', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('delete', options, WAIT_OPTIONS, this.#clock);
     const name = Buffer.from(keyBytes(key));
     const { version } = await waitForEvent(
       deadline,
@@ -226,7 +226,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** All entries. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    Deadline.of('entries', options, SCAN_OPTIONS, this.#clock);
+    WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
     const prefix = keyBytes(options.prefix ?? '');
     for (let cursor = 0; cursor >= 0; ) {
       const { entries, next } = this.#scan({ cursor, prefix });
@@ -238,7 +238,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Changes of all keys that begin with `prefix`. */
   watch(prefix: Key = '', options: WaitOptions = {}): AsyncIterableIterator<KvEvent> {
-    Deadline.of('watch', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
     return this.#watchers.watch(Buffer.from(keyBytes(prefix)), options.signal);
   }
 

@@ -1,6 +1,6 @@
 /** A barrier: one word that counts arrivals. */
 
-import { type CancellationState, Deadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 
@@ -27,7 +27,7 @@ export class RemoteBarrier {
    * error's `released` has resolved, the others may still count it.
    */
   async wait(options?: WaitOptions): Promise<bigint> {
-    const deadline = Deadline.of('wait', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('wait', options, WAIT_OPTIONS, this.#words.clock);
     return waitFor(deadline, (cancellation) => this.#wait(cancellation));
   }
 

@@ -1,6 +1,6 @@
 /** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
 
-import { type Clock, Deadline, RoceError, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { type Clock, WaitDeadline, RoceError, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 
@@ -133,7 +133,7 @@ export class Lease {
    * twice.
    */
   async release(options?: WaitOptions): Promise<boolean> {
-    const deadline = Deadline.of('release', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('release', options, WAIT_OPTIONS, this.#clock);
     this.#back ??= this.#giveBack();
     return waitForEvent(deadline, this.#back);
   }

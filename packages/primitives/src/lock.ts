@@ -2,7 +2,7 @@
 
 import {
   type CancellationState,
-  Deadline,
+  WaitDeadline,
   NS_PER_MS,
   WAIT_OPTIONS,
   type WaitOptions,
@@ -35,7 +35,7 @@ export class RemoteLock {
 
   /** Waits for the lock. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const deadline = Deadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 
@@ -56,7 +56,7 @@ export class RemoteLock {
 
   /** The lock if it is free now; undefined while somebody holds it, even if that one is dead. */
   async tryAcquire(options?: WaitOptions): Promise<Lease | undefined> {
-    const deadline = Deadline.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#tryAcquire(cancellation), giveBack);
   }
 

@@ -2,7 +2,7 @@
 
 import {
   type Clock,
-  Deadline,
+  WaitDeadline,
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,
@@ -63,7 +63,7 @@ export class RingConsumer {
 
   /** The next message; the bytes are the caller's. Rejects with ERR_ROCE_CLOSED at the end. A wait that ends early takes nothing. */
   async next(options?: WaitOptions): Promise<Buffer> {
-    const deadline = Deadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
     if (this.#isClosed) throw closed();
     const message = this.#waiting.size === 0 ? this.#take() : undefined;
     if (message !== undefined) return message;

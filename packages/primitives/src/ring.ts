@@ -3,7 +3,7 @@
 import {
   type CancellationState,
   checkKind,
-  Deadline,
+  WaitDeadline,
   RoceError,
   WAIT_OPTIONS,
   type WaitOptions,
@@ -57,7 +57,7 @@ export class RemoteRing {
       const text = `a message of ${data.length} bytes is longer than the ${bytes} that the ring takes`;
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'let the owner raise `bytes`');
     }
-    const deadline = Deadline.of('push', options, WAIT_OPTIONS, words.clock);
+    const deadline = WaitDeadline.of('push', options, WAIT_OPTIONS, words.clock);
     const message = Buffer.from(data); // The caller may change its bytes meanwhile.
     return waitFor(deadline, (cancellation) => this.#push(message, cancellation));
   }

@@ -1,6 +1,6 @@
 /** A semaphore: as many words of locks as there are permits. */
 
-import { type CancellationState, Deadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';
@@ -27,7 +27,7 @@ export class RemoteSemaphore {
 
   /** Waits for a permit. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const deadline = Deadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 

@@ -2,7 +2,7 @@
 
 import {
   type CancellationState,
-  Deadline,
+  WaitDeadline,
   Permits,
   WAIT_OPTIONS,
   type WaitOptions,
@@ -119,7 +119,7 @@ class Caller {
   }
 
   async #unary(name: string, method: Method, input: unknown, options: WaitOptions | undefined): Promise<unknown> {
-    const deadline = Deadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
     return waitFor(deadline, async (cancellation) => {
       let settle: (output: Promise<unknown>) => void = () => {};
       const output = new Promise<unknown>((resolve) => {
@@ -144,7 +144,7 @@ class Caller {
     input: unknown,
     options: WaitOptions | undefined,
   ): AsyncGenerator<unknown, void, undefined> {
-    const deadline = Deadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
     const cancellation: CancellationState = { error: undefined, onEnd: undefined };
     const stop = deadline?.watch((error) => {
       cancellation.error = error;

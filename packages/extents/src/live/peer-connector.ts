@@ -3,7 +3,7 @@
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
 import { systemRandom } from 'rocev2/internal/driver';
-import { checkKind, Deadline, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import { checkKind, WaitDeadline, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { PeerFallbacks } from '../peer-fallbacks.js';
 import { methodsOf, NODE_SERVICE } from './services.js';
@@ -112,7 +112,7 @@ export class DeviceConnector implements PeerConnector {
     const security = channelSecurity(this.#device);
     if (security === undefined) return socket;
     try {
-      const patience = Deadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
+      const patience = WaitDeadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
       return (await waitForEvent(patience, secureAsClient(socket, host, security))).socket;
     } catch (error) {
       socket.destroy();
