@@ -8,7 +8,12 @@ import { IpAddress } from '../../src/packet/address.js';
 
 test('credit that is due is granted at its time, also where timers are not judged', () => {
   const address = IpAddress.parse('10.0.0.1');
-  const { nic } = new SimHost({ address, events: new EventQueue(), random: new SeededRandom(1), pacingCatchUpNs: 0 });
+  const { nic } = new SimHost({
+    address,
+    events: new EventQueue(),
+    random: new SeededRandom(1).stream('nic'),
+    pacingCatchUpNs: 0,
+  });
   let granted = 0;
   const taker = {
     packetNs: 100,
