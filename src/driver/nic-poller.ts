@@ -1,6 +1,6 @@
 /**
- * One turn of a NIC, whoever turns: deadlines that are due, then what there is to send. Datagrams are processed as they arrive and
- * answered once a turn, so that acknowledgements coalesce.
+ * One iteration of the NIC poll loop, whichever thread runs it: deadlines that are due, then what there is to send. Datagrams are processed as they
+ * arrive and answered once per poll, so that acknowledgements coalesce.
  */
 
 import type { BatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
@@ -9,7 +9,7 @@ import type { Port, RxDatagram } from '../port/datagram.js';
 import { nowNs } from './system-clock.js';
 
 /**
- * What a paced flow may catch up when its turn comes late: timers are a millisecond coarse, and a busy system keeps a process or thread
+ * What a paced flow may catch up when it is polled late: timers are a millisecond coarse, and a busy system keeps a process or thread
  * waiting for several. The flow's window bounds the burst as well.
  */
 export const PACING_CATCH_UP_NS = 10e6;
@@ -18,27 +18,26 @@ export const PACING_CATCH_UP_NS = 10e6;
 const ARRIVED_MAX = 8192;
 const NONE_DUE = -1;
 /**
- * Behind a batch of so many packets the clock is read again: that costs less than a hundredth of the batch, which would be sent again where its timer was judged too early.
- * Shorter ones are seldom held up, and cost little when they are sent again.
+ * After a batch of this many packets the clock is read again: that costs less than a hundredth of the batch, which would be retransmitted if its timer began too early.
+ * Shorter ones are seldom delayed, and cost little when they are retransmitted.
  */
 const TIMED_PACKETS = 8;
-/** A batch that left so long after the clock was read was held up. Making and sending the longest one takes a tenth of it. */
-const HELD_UP_NS = 1e6;
+/** A batch that left this long after the clock was read was delayed by the system. Making and sending the longest one takes a tenth of it. */
+const SCHEDULING_DELAY_MIN_NS = 1e6;
 
-/** A NIC and its port under one clock. */
-export class Crank {
-  /** What is turned. */
+/** Polls a NIC and its port under one clock. */
+export class NicPoller {
   readonly nic: Nic;
   readonly #port: Port;
-  /** The clock is read once a turn, and again for the first datagram after it: what arrived later must not look earlier. */
+  /** The clock is read once per poll, and again for the first datagram after it: what arrived later must not look earlier. */
   nowNs = nowNs();
-  /** The NIC is in the middle of something: whoever is called by it must not turn it. */
+  /** The NIC is in the middle of something: code that it calls must not poll it. */
   isBusy = false;
   /** The clock has just been read. */
-  #isLooking = false;
-  /** Datagrams and pauses since the last turn. */
+  #isReceiving = false;
+  /** Datagrams and pauses since the last poll. */
   #heard = 0;
-  /** Datagrams and pauses since the first turn that found a timer due; {@link NONE_DUE}: no timer is due. */
+  /** Datagrams and pauses since the first poll that found a timer due; {@link NONE_DUE}: no timer is due. */
   #heardSinceDue = NONE_DUE;
 
   /** Received datagrams and pauses go to the NIC from here on. */
@@ -46,7 +45,7 @@ export class Crank {
     this.nic = nic;
     this.#port = port;
     const onHeard = () => {
-      if (this.#heard === 0 && !this.#isLooking) this.nowNs = nowNs();
+      if (this.#heard === 0 && !this.#isReceiving) this.nowNs = nowNs();
       this.#heard++;
       onReceived();
     };
@@ -63,39 +62,39 @@ export class Crank {
     };
   }
 
-  /** A timer is due and waits until everything that has arrived is read: the next turn must come at once. */
+  /** A timer is due and waits until everything that has arrived is read: the next poll must follow at once. */
   get isReading(): boolean {
     return this.#heardSinceDue !== NONE_DUE;
   }
 
-  /** Sends one batch at most, between turns. Nothing has been read since the last one, so no timer is judged. */
+  /** Sends one batch at most, between polls. Nothing has been read since the last one, so no timer fires. */
   send(): void {
     this.nowNs = nowNs();
     this.#send();
   }
 
-  /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
-  turn(): boolean {
+  /** Sends one batch at most: received datagrams wait in the kernel in the meantime, and their buffer is finite. True when it sent something. */
+  poll(): boolean {
     this.nowNs = nowNs();
-    return this.#turn();
+    return this.#poll();
   }
 
-  /** Reads what the port has and takes a turn, both at one time: reading the clock costs as much as looking in vain. */
-  lookAndTurn(socket: Pick<BatchedUdpPort, 'receive'>): boolean {
+  /** Reads what the port has and polls, both at one time: reading the clock costs as much as reading an empty socket. */
+  receiveAndPoll(socket: Pick<BatchedUdpPort, 'receive'>): boolean {
     this.nowNs = nowNs();
-    this.#isLooking = true;
+    this.#isReceiving = true;
     socket.receive(this.isReading);
-    this.#isLooking = false;
-    return this.#turn();
+    this.#isReceiving = false;
+    return this.#poll();
   }
 
-  #turn(): boolean {
+  #poll(): boolean {
     const { nic } = this;
     const heard = this.#heard;
     this.#heard = 0;
-    const judges = this.#mayJudge(heard);
+    const firesTimers = this.#mayFireTimers(heard);
     this.isBusy = true;
-    if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, judges);
+    if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, firesTimers);
     return this.#send();
   }
 
@@ -110,21 +109,21 @@ export class Crank {
     const { nic } = this;
     if (!nic.hasWork) return 0;
     const batch = this.#port.beginBatch(this.nowNs);
-    if (batch === undefined) return 0; // The kernel is behind: the next turn tries again.
+    if (batch === undefined) return 0; // The kernel is behind: the next poll tries again.
     const packets = nic.transmit(batch, this.nowNs);
     this.#port.sendBatch(batch);
     if (packets >= TIMED_PACKETS) {
-      const heldUpNs = nowNs() - this.nowNs;
-      if (heldUpNs >= HELD_UP_NS) nic.leftLate(this.nowNs, heldUpNs);
+      const schedulingDelayNs = nowNs() - this.nowNs;
+      if (schedulingDelayNs >= SCHEDULING_DELAY_MIN_NS) nic.onSchedulingDelay(this.nowNs, schedulingDelayNs);
     }
     return packets;
   }
 
   /**
-   * Whether this turn judges timers: the first turn without new datagrams does. A process that had to wait for a processor finds its timers due and the
+   * Whether timers may fire in this poll: they do in the first one without new datagrams. A process that had to wait for a processor finds its timers due and the
    * answers in its socket. If it sent again without reading them, it would get as many answers more.
    */
-  #mayJudge(heard: number): boolean {
+  #mayFireTimers(heard: number): boolean {
     if (this.nic.nextTimerNs > this.nowNs) {
       this.#heardSinceDue = NONE_DUE; // Or none any more: what was read has answered it.
       return false;

@@ -1,5 +1,5 @@
 /**
- * The software NIC: gives each queue pair its turn to send, keeps the timers, and joins the parts: commands (`command-table.ts`), what arrives
+ * The software NIC: schedules the queue pairs that send, keeps the timers, and joins the parts: commands (`command-table.ts`), what arrives
  * (`receive-path.ts`) and the peers (`peer-paths.ts`).
  *
  * It is sans-IO. A driver feeds it received datagrams, doorbells and the time, and takes batches to send; calling any of it once too
@@ -27,7 +27,6 @@ import { NicContext } from '../retransmit/nic-context.js';
 import { CnpQueue } from './cnp-queue.js';
 import { CommandTable } from './command-table.js';
 import { Deadlines } from './deadlines.js';
-import { HeldUpBatches } from './held-up-batches.js';
 import { PacingQueue } from './pacing-queue.js';
 import { PeerPaths } from './peer-paths.js';
 import type { PortFacts } from './port-facts.js';
@@ -35,8 +34,9 @@ import { PriorityPause } from './priority-pause.js';
 import { QueuePairNumbers } from './queue-pair-numbers.js';
 import { ReceivePath } from './receive-path.js';
 import { RunQueue } from './run-queue.js';
+import { SchedulingDelays } from './scheduling-delays.js';
 
-/** Packets one QP may send before the next has its turn. */
+/** Packets one QP may send before the next one does. */
 const BURST_PACKETS = 16;
 /** How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the wire. */
 const PACING_CATCH_UP_NS = 10_000;
@@ -100,7 +100,7 @@ export class Nic implements QpHost {
   readonly #pacing = new PacingQueue();
   readonly #pauses = new PriorityPause<NicQueuePair>((qp) => this.#resume(qp));
   readonly #cnps = new CnpQueue();
-  readonly #heldUp = new HeldUpBatches();
+  readonly #delays = new SchedulingDelays();
   readonly #priorityOfDscp: (dscp: number) => number;
   readonly #cnpPriority: number;
   #ipId = 0;
@@ -163,8 +163,8 @@ export class Nic implements QpHost {
     this.#deadlines.arm(timed);
   }
 
-  heldUpNs(stampNs: number): number {
-    return this.#heldUp.of(stampNs);
+  schedulingDelayNs(stampNs: number): number {
+    return this.#delays.of(stampNs);
   }
 
   resumeAt(qp: Paced, timeNs: number): void {
@@ -236,7 +236,7 @@ export class Nic implements QpHost {
     this.#pauses.pause(priority, durationNs, now);
   }
 
-  /** Fills the batch with packets, taking QPs in turn; returns how many were added. */
+  /** Fills the batch with packets, round-robin over the QPs; returns how many were added. */
   transmit(batch: TxBatch, now: number): number {
     const before = batch.count;
     if (this.#mayNotify) this.counters[COUNTER.np_cnp_sent] += this.#cnps.emit(batch, now);
@@ -255,9 +255,9 @@ export class Nic implements QpHost {
     return batch.count - before;
   }
 
-  /** The batch that {@link transmit} filled at `now` left only `heldUpNs` later: the timers that began with it begin then. */
-  leftLate(now: number, heldUpNs: number): void {
-    this.#heldUp.add(now, heldUpNs);
+  /** The batch that {@link transmit} filled at `now` left only `delayNs` later: the timers that began with it begin then. */
+  onSchedulingDelay(now: number, delayNs: number): void {
+    this.#delays.add(now, delayNs);
   }
 
   /** The pause of its priority is over. */

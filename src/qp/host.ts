@@ -82,8 +82,8 @@ export interface QpHost {
   schedule(qp: Schedulable): void;
   /** `timed.deadlineNs` moved to an earlier time. */
   armDeadline(timed: Timed): void;
-  /** How much later than `stampNs` the packets left that were made then, in ns; 0 unless their batch was held up. */
-  heldUpNs(stampNs: number): number;
+  /** How much later than `stampNs` the packets left that were made then, in ns; 0 unless their batch was delayed. */
+  schedulingDelayNs(stampNs: number): number;
   /** Schedules the queue pair at that time; one that waits already keeps its time. */
   resumeAt(qp: Paced, timeNs: number): void;
   /** The queue pair does not wait any more. */

@@ -87,9 +87,9 @@ export class RcQueuePair extends ConnectedQueuePair {
     if ((mask & QP_ATTR_TOTAL_TIMEOUT) !== 0) this.#sendSide.retransmitter.totalTimeoutChanged();
   }
 
-  protected obey(rate: RateControl): void {
+  protected applyRateControl(rate: RateControl): void {
     this.#sendSide.retransmitter.measureRtt(rate.rttSampleBytes);
-    this.#requester.obey(rate);
+    this.#requester.applyRateControl(rate);
     this.#askForEchoes();
   }
 

@@ -1,8 +1,8 @@
 /** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
-import { onceInThread } from '../core/once-in-thread.js';
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
+import { threadLocalSingleton } from '../core/thread-local-singleton.js';
 import { dcp } from './dcp.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
@@ -47,7 +47,7 @@ export type RecoverySettings = {
 export const STANDARD_RECOVERY = goBackN.name;
 
 /** All recovery schemes of this thread. */
-export const recoverySchemes = onceInThread(
+export const recoverySchemes = threadLocalSingleton(
   'recovery schemes',
   () => new SchemeRegistry<RecoveryDefinition>('recovery scheme', ['sender', 'receiver'], BUILT_IN),
 );

@@ -238,7 +238,7 @@ export class RdmaClientChannel implements SkClientChannel {
         } as const;
         this.#qp.postSend(registration, send);
         // The next part is made in the same turn of the loop: before it this one leaves, and data of those before this one.
-        if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.turn();
+        if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.poll();
       }
     } catch (error) {
       this.fail(error as Error);

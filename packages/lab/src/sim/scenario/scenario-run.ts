@@ -270,7 +270,7 @@ async function reserveFlows(stage: Stage, random: SeededRandom, traces: Map<stri
     if (isOrdered) traces.set(name, trace);
     const tellsEnds = isOrdered;
     const host = await ScenarioHost.create({ station, memoryBytes, cqDepth, trace, followsPackets, tellsEnds });
-    station.host.onTurn = () => host.poll(events.nowNs);
+    station.host.onActivity = () => host.poll(events.nowNs);
     hosts.set(name, host);
   }
   return plans.map((plan) => reserveFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));
