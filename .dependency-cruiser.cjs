@@ -16,7 +16,7 @@ const layers = {
   switch: ['core', 'packet', 'port', 'faults'],
   secure: ['core', 'packet', 'port', 'ring'],
   schema: ['core', 'packet', 'retransmit', 'dcqcn', 'switch'],
-  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'schema', 'verbs'],
+  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'qp', 'nic', 'switch', 'schema', 'verbs'],
   fluid: ['core', 'retransmit'],
   plot: ['core'],
   capture: ['core', 'packet', 'port', 'ring'],

@@ -20,7 +20,7 @@ class StubNic {
   nextDeadlineNs = NEVER;
   nextTimerNs = NEVER;
   hasWork = true;
-  timersJudged = 0;
+  timersFired = 0;
 
   receive(): void {
     log.push('received');
@@ -33,7 +33,7 @@ class StubNic {
   }
 
   onDeadline(_now: number, timersToo: boolean): void {
-    if (timersToo) this.timersJudged++;
+    if (timersToo) this.timersFired++;
   }
 }
 
@@ -140,11 +140,11 @@ describe('a poll after what was delivered', () => {
     setImmediate(look);
     while (looks <= 5) {
       await round();
-      if (looks <= 5) expect(nic.timersJudged).toBe(0);
+      if (looks <= 5) expect(nic.timersFired).toBe(0);
     }
     await round();
     await round();
-    expect(nic.timersJudged).toBeGreaterThan(0); // Nothing more came.
+    expect(nic.timersFired).toBeGreaterThan(0); // Nothing more came.
   });
 });
 
@@ -187,31 +187,31 @@ describe('a poll within a call', () => {
     expect([log, clock.mock.calls.length]).toEqual([['received', 'received', 'received', 'sent'], 1]);
   });
 
-  it('judges a timer only after a look at everything that found nothing', () => {
+  it('fires a timer only after a look at everything that found nothing', () => {
     const nic = new StubNic();
     nic.hasWork = false;
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
     const { poller, asked } = spinning(nic, [0, 120, 3, 0]);
-    const judged = [1, 2, 3, 4].map(() => {
+    const fired = [1, 2, 3, 4].map(() => {
       poller.pollNow();
-      return nic.timersJudged;
+      return nic.timersFired;
     });
-    expect(judged).toEqual([0, 0, 0, 1]);
+    expect(fired).toEqual([0, 0, 0, 1]);
     expect(asked).toEqual([false, true, true, true]);
   });
 
-  it('is what the loop takes, too, before it judges a timer: the port may not have been told yet of what has arrived', async () => {
+  it('is what the loop takes, too, before it fires a timer: the port may not have been told yet of what has arrived', async () => {
     const nic = new StubNic();
     nic.hasWork = false;
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
     const { poller, asked } = spinning(nic, [2, 0]);
     poller.pollSoon();
-    const seen: Array<[looks: number, judged: number]> = [];
+    const seen: Array<[looks: number, fired: number]> = [];
     for (let i = 0; i < 3; i++) {
       await round();
-      seen.push([asked.length, nic.timersJudged]);
+      seen.push([asked.length, nic.timersFired]);
     }
     expect(seen).toEqual([
       [0, 0], // It finds the timer due.
@@ -333,7 +333,7 @@ describe('a doorbell', () => {
     expect(late).toBeLessThanOrEqual(8);
   });
 
-  it('that is served at once judges no timer: nothing has been read', () => {
+  it('that is served at once fires no timer: nothing has been read', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
@@ -344,7 +344,7 @@ describe('a doorbell', () => {
       poller.onDoorbell();
       nowMs += 30 * US;
     }
-    expect([log.length > 0, nic.timersJudged]).toEqual([true, 0]);
+    expect([log.length > 0, nic.timersFired]).toEqual([true, 0]);
   });
 
   it('of a closed poller sends nothing', () => {

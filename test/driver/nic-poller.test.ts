@@ -1,6 +1,6 @@
 /**
  * When a poll fires timers. A process that had to wait for a processor finds them due and the answers in its socket: it reads before it
- * judges, or it would send again what has been answered, and get as many answers more.
+ * fires them, or it would retransmit what has been answered, and get as many answers more.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -17,7 +17,7 @@ class DueNic {
   nextPacingNs = NEVER;
   hasWork = false;
   received = 0;
-  timersJudged = 0;
+  timersFired = 0;
   paced = 0;
 
   get nextDeadlineNs(): number {
@@ -30,7 +30,7 @@ class DueNic {
 
   onDeadline(_now: number, timersToo: boolean): void {
     if (timersToo) {
-      this.timersJudged++;
+      this.timersFired++;
       this.nextTimerNs = NEVER;
     }
     if (this.nextPacingNs === 0) this.paced++;
@@ -56,36 +56,36 @@ describe('a poller', () => {
   it('fires a timer in the poll after the one that found it due, when nothing comes', () => {
     nic.nextTimerNs = 0;
     poller.poll();
-    expect([poller.isReading, nic.timersJudged]).toEqual([true, 0]);
+    expect([poller.isReading, nic.timersFired]).toEqual([true, 0]);
     poller.poll();
-    expect([poller.isReading, nic.timersJudged]).toEqual([false, 1]);
+    expect([poller.isReading, nic.timersFired]).toEqual([false, 1]);
   });
 
-  it('reads everything first, and judges nothing that an answer has settled', () => {
+  it('reads everything first, and fires nothing that an answer has settled', () => {
     nic.nextTimerNs = 0;
     for (let poll = 0; poll < 20; poll++) {
       poller.poll();
       arrives(120);
     }
-    expect([nic.received, nic.timersJudged, poller.isReading]).toEqual([2400, 0, true]);
+    expect([nic.received, nic.timersFired, poller.isReading]).toEqual([2400, 0, true]);
     nic.nextTimerNs = NEVER; // The answer was among them.
     poller.poll();
-    expect([nic.timersJudged, poller.isReading]).toEqual([0, false]);
+    expect([nic.timersFired, poller.isReading]).toEqual([0, false]);
     nic.nextTimerNs = 0; // Another timer: it gets the same patience.
     poller.poll();
-    expect(nic.timersJudged).toBe(0);
+    expect(nic.timersFired).toBe(0);
     poller.poll();
-    expect(nic.timersJudged).toBe(1);
+    expect(nic.timersFired).toBe(1);
   });
 
-  it('judges under a flood, too: what arrives after the timer has run out is no answer in time', () => {
+  it('fires timers under a flood as well: what arrives after the timer has run out is no answer in time', () => {
     nic.nextTimerNs = 0;
     let polls = 0;
-    for (; nic.timersJudged === 0 && polls < 1000; polls++) {
+    for (; nic.timersFired === 0 && polls < 1000; polls++) {
       poller.poll();
       arrives(120);
     }
-    expect(nic.timersJudged).toBe(1);
+    expect(nic.timersFired).toBe(1);
     expect(polls * 120).toBeGreaterThan(8000);
   });
 
@@ -93,7 +93,7 @@ describe('a poller', () => {
     nic.nextTimerNs = 0;
     nic.nextPacingNs = 0;
     poller.poll();
-    expect([nic.paced, nic.timersJudged]).toEqual([1, 0]);
+    expect([nic.paced, nic.timersFired]).toEqual([1, 0]);
   });
 
   describe('behind a batch', () => {
