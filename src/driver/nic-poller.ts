@@ -27,6 +27,7 @@ const SCHEDULING_DELAY_MIN_NS = 1e6;
 
 /** Polls a NIC and its port under one clock. */
 export class NicPoller {
+  /** Its deadlines and batches are served here. */
   readonly nic: Nic;
   readonly #port: Port;
   /** The clock is read once per poll, and again for the first datagram after it: what arrived later must not look earlier. */

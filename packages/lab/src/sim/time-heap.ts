@@ -24,6 +24,7 @@ export class TimeHeap {
   /** The action at the top has been taken, and nothing has been put there yet. */
   #hasHole = false;
 
+  /** No action is left, not even one at time Infinity. */
   get isEmpty(): boolean {
     return this.#size === (this.#hasHole ? 1 : 0);
   }
@@ -34,6 +35,7 @@ export class TimeHeap {
     return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#times[0];
   }
 
+  /** `key` orders the actions of one time, the smallest first. */
   add(timeNs: number, key: number, action: () => void): void {
     if (this.#hasHole) {
       this.#hasHole = false;
