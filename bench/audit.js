@@ -14,7 +14,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Audit } from '../build/packages/inspect/src/audit/audit.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/crc32-choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../build/src/packet/ipv4.js';

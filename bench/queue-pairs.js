@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';
 import { SimHost } from '../build/packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../build/src/core/random.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/crc32-choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { TxBatch } from '../build/src/port/datagram.js';
 import { Access } from '../build/src/verbs/access.js';

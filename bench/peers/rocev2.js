@@ -88,27 +88,27 @@ async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
   }
 }
 
-/** Turns of the NIC, some hundred microseconds, until the event loop has a round. */
-const TURNS_BETWEEN_ROUNDS = 1024;
-let turns = 0;
+/** Polls of the NIC, some hundred microseconds, until the event loop has a round. */
+const POLLS_BETWEEN_ROUNDS = 1024;
+let polls = 0;
 
 /** A round of the event loop. */
 const round = () => new Promise(setImmediate);
 
-/** Turns the NIC. False: the event loop must have a round. */
-function turnWhileLooking(/** @type {import('../../build/src/index.js').RdmaDevice} */ device) {
-  if (turns < TURNS_BETWEEN_ROUNDS && device.turn()) {
-    turns++;
+/** Polls the NIC. False: the event loop must have a round. */
+function pollNic(/** @type {import('../../build/src/index.js').RdmaDevice} */ device) {
+  if (polls < POLLS_BETWEEN_ROUNDS && device.poll()) {
+    polls++;
     return true;
   }
-  turns = 0;
+  polls = 0;
   return false;
 }
 
 /** The next completion if it comes before the event loop must have a round. @param {import('../../build/src/index.js').CompletionQueue} cq */
 function spunCompletion(cq) {
   let wc = cq.pollOne();
-  while (wc === undefined && turnWhileLooking(cq.device)) wc = cq.pollOne();
+  while (wc === undefined && pollNic(cq.device)) wc = cq.pollOne();
   return wc === undefined ? undefined : checkCompletion(wc);
 }
 
@@ -118,7 +118,7 @@ const ownSpin = new AdaptiveSpin();
 /** A program that spins with its NIC on its own thread never sleeps. */
 const spinsInline = (/** @type {Rocev2Options} */ { engine, spin }) => spin && engine === 'inline';
 
-/** Waits for a completion. In a worker the NIC works on while this thread looks; inline this thread turns it.
+/** Waits for a completion. In a worker the NIC works on while this thread looks; inline this thread polls it.
  * @param {import('../../build/src/index.js').CompletionQueue} cq @param {Rocev2Options} options
  */
 async function completion(cq, options) {
@@ -147,7 +147,7 @@ async function completion(cq, options) {
 /** What peers read and write is served by a NIC that does not wait to be woken. @param {import('../../build/src/index.js').RdmaDevice} device */
 async function serveSpinning(device) {
   while (!device.isClosed) {
-    while (turnWhileLooking(device));
+    while (pollNic(device));
     await round();
   }
 }
@@ -234,7 +234,7 @@ async function oneWay({ cq, region, pairs, device }, options, { begin }) {
       }
       const spins = spinsInline(options);
       if (!spins) await cq.wait();
-      else if (!turnWhileLooking(device)) await round();
+      else if (!pollNic(device)) await round();
       for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
         checkCompletion(wc);
         done = Math.min(count, done + every);

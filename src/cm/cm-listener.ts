@@ -3,7 +3,7 @@
 import type { Clock } from '../core/clock.js';
 import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
-import { WaitDeadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
 import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from './handshake-rate-limiter.js';

@@ -5,7 +5,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';

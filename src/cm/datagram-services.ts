@@ -7,7 +7,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
-import { WaitDeadline, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';

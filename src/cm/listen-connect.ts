@@ -10,7 +10,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from '../core/wait.js';
 import { rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';

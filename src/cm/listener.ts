@@ -7,7 +7,7 @@ import { EventEmitter } from 'node:events';
 import process from 'node:process';
 import { ConnectionLimiter, type ConnectionLimits } from '../core/connection-limiter.js';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
-import { WaitDeadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';

@@ -32,7 +32,11 @@ export class Transfers {
    * in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write and may not, ERR_ROCE_CONFLICT for a region of another
    * protection domain, ERR_ROCE_CLOSED for a closed region.
    */
-  async run(memory: Memory, deadline: WaitDeadline | undefined, operation: (sges: Elements) => Operation): Promise<void> {
+  async run(
+    memory: Memory,
+    deadline: WaitDeadline | undefined,
+    operation: (sges: Elements) => Operation,
+  ): Promise<void> {
     if (this.#operations.failure !== undefined) throw this.#operations.failure;
     const slice = sliceOf(memory);
     if (slice === undefined) {

@@ -1,9 +1,9 @@
 /** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
 import { RoceError } from '../core/errors.js';
-import { onceInThread } from '../core/once-in-thread.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
+import { threadLocalSingleton } from '../core/thread-local-singleton.js';
 import { INT_NONE } from '../packet/int-trailer.js';
 import { fixed, none } from './constant-rate.js';
 import { dctcp } from './dctcp.js';
@@ -85,7 +85,7 @@ function withAddedParameters(definition: RateControlDefinition): RateControlDefi
 }
 
 /** All rate controls of this thread. */
-export const rateControls = onceInThread(
+export const rateControls = threadLocalSingleton(
   'rate controls',
   () => new SchemeRegistry<RateControlDefinition>('rate control', ['create'], BUILT_IN.map(withAddedParameters)),
 );

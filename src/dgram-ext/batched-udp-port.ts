@@ -5,7 +5,7 @@
  * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0, and a train's
  * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown, but guessed in the same way.
  *
- * On an event loop, libuv tells the port that something has arrived. In a Worker somebody else turns the crank (`polled`): `receive`, then `wait`.
+ * On an event loop, libuv tells the port that something has arrived. In a Worker the poll loop of the NIC reads it (`polled`): `receive`, then `wait`.
  *
  * Invariants: batches go out in the order they were given; nothing is received after `close`.
  */

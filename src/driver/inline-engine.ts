@@ -4,8 +4,8 @@ import type { RandomSource } from '../core/random.js';
 import type { Protection } from '../memory/ring/protection.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
-import { PACING_CATCH_UP_NS } from './crank.js';
-import { EventLoopCrank } from './event-loop-crank.js';
+import { EventLoopPoller } from './event-loop-poller.js';
+import { PACING_CATCH_UP_NS } from './nic-poller.js';
 import type { OpenPort } from './open-port.js';
 import { populate } from './populate.js';
 import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
@@ -13,13 +13,13 @@ import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
 /** The engine whose doorbells and interrupts are calls. */
 export class InlineEngine extends Engine {
   readonly #opened: OpenPort;
-  readonly #crank: EventLoopCrank;
+  readonly #poller: EventLoopPoller;
 
   /** Takes over an open port; `close` closes it. */
   constructor(opened: OpenPort, random: RandomSource) {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
-    this.#crank = new EventLoopCrank(this.nic, opened.port, undefined, opened.batched);
+    this.#poller = new EventLoopPoller(this.nic, opened.port, undefined, opened.batched);
     opened.protection?.countInto(this.counters);
     opened.trace?.watch({ counters: this.counters, visitRates: (visit) => this.nic.visitRates(nowNs(), visit) });
   }
@@ -45,11 +45,11 @@ export class InlineEngine extends Engine {
   }
 
   override pathMtuTowards(address: IpAddress): number | undefined {
-    return this.#opened.surroundings?.pathMtuTowards(address);
+    return this.#opened.hostInfo?.pathMtuTowards(address);
   }
 
   override refreshCounters(): void {
-    this.#opened.surroundings?.refreshCounters(this.counters);
+    this.#opened.hostInfo?.refreshCounters(this.counters);
   }
 
   override populate(memory: ArrayBufferLike): void {
@@ -65,20 +65,20 @@ export class InlineEngine extends Engine {
   }
 
   override async close(): Promise<void> {
-    this.#crank.close();
+    this.#poller.close();
     await this.#opened.close();
   }
 
-  turn(): boolean {
-    return this.#crank.turnNow();
+  poll(): boolean {
+    return this.#poller.pollNow();
   }
 
   override ringDoorbell(qpn: number): void {
     this.nic.doorbell(qpn);
-    this.#crank.onDoorbell();
+    this.#poller.onDoorbell();
   }
 
-  protected override turnSoon(): void {
-    this.#crank.turnSoon();
+  protected override pollSoon(): void {
+    this.#poller.pollSoon();
   }
 }

@@ -15,15 +15,15 @@ import type { TracePort } from '../port/capture/trace-port.js';
 import type { Port } from '../port/datagram.js';
 import type { SecurePort } from '../port/secure/secure-port.js';
 import type { SharedMemoryPort } from '../port/shm/shm-port.js';
-import { chooseCrc32 } from './crc32/choice.js';
+import { chooseCrc32 } from './crc32/crc32-choice.js';
 import { FRAME_PORTS } from './frame-port-loader.js';
+import { HostNetworkInfo } from './host-network-info.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { SECURE_PORTS } from './secure-loader.js';
 import { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from './shm-loader.js';
 import { nowNs, SYSTEM_CLOCK, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
-import { UdpSurroundings } from './udp-surroundings.js';
 
 /** How often a trace looks at the rates of queue pairs. */
 const RATE_INTERVAL_MS = 1;
@@ -76,7 +76,7 @@ export interface OpenPort {
   readonly port: Port;
   /** For people: the port, what is around it, what protects its packets, and which CRC-32 makes its ICRCs. */
   readonly description: string;
-  /** The batched port at the bottom, if it is one. Whoever turns the crank may read it, and waits for it if it was asked to be polled. */
+  /** The batched port at the bottom, if it is one. The poll loop may read it, and waits for it if it was opened as `polled`. */
   readonly batched: BatchedUdpPort | undefined;
   /** To be told of the NIC, when a trace was asked for. */
   readonly trace: TracePort | undefined;
@@ -89,7 +89,7 @@ export interface OpenPort {
   /** See `EngineLink.memoryDomain`. */
   readonly memoryDomain: string | undefined;
   /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
-  readonly surroundings: UdpSurroundings | undefined;
+  readonly hostInfo: HostNetworkInfo | undefined;
   /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
   close(): Promise<void>;
 }
@@ -159,7 +159,7 @@ export async function openPort(
     },
     unshare: (peer, itsPort) => udp?.sharing?.unshare(peer, itsPort),
     memoryDomain: udp?.memoryDomain,
-    surroundings: framePort === undefined ? new UdpSurroundings(port.address, port.udpPort) : undefined,
+    hostInfo: framePort === undefined ? new HostNetworkInfo(port.address, port.udpPort) : undefined,
     close: async () => {
       await port.close();
       await closeFiles();

@@ -28,8 +28,8 @@ export {
 } from '../core/units.js';
 export {
   type CancellationState,
-  WaitDeadline,
   WAIT_OPTIONS,
+  WaitDeadline,
   WaitList,
   type WaitOptions,
   waitFor,

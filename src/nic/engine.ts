@@ -1,6 +1,6 @@
 /**
  * The NIC's end of an engine link on the application's own thread: a NIC, its rings on plain memory, and interrupts that are never
- * delivered from inside a call. Drivers extend it with the two things that differ: when to turn the crank, and where packets go.
+ * delivered from inside a call. Drivers extend it with the two things that differ: when to poll the NIC, and where packets go.
  */
 
 import type { RandomSource } from '../core/random.js';
@@ -74,19 +74,19 @@ export abstract class Engine implements EngineLink {
   populate(_memory: ArrayBufferLike): void {}
 
   /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
-  protected abstract turnSoon(): void;
+  protected abstract pollSoon(): void;
 
   ringCommands(): void {
     this.nic.executeCommands(this.commands, this.nowNs());
-    this.turnSoon();
+    this.pollSoon();
   }
 
   ringDoorbell(qpn: number): void {
     this.nic.doorbell(qpn);
-    this.turnSoon();
+    this.pollSoon();
   }
 
-  /** All events of one turn make one interrupt. */
+  /** All events of one poll make one interrupt. */
   #interrupt(): void {
     if (this.#interruptPending) return;
     this.#interruptPending = true;

@@ -115,7 +115,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   /** Attributes that may change while the queue pair is connected have changed, as `mask` says. */
   protected abstract attributesChanged(mask: number): void;
   /** Another rate control is in force: round trips are measured as it wants, and its window counts. */
-  protected abstract obey(rate: RateControl): void;
+  protected abstract applyRateControl(rate: RateControl): void;
   /** Takes a packet of the transport; it may be marked. */
   protected abstract receivePacket(packet: RocePacket, datagram: RxDatagram, now: number): void;
   /** Sends at most one packet. */
@@ -329,7 +329,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   /** Starts the rate control that the attributes name: what was learned so far is forgotten. */
   #startRateControl(): void {
     this.congestion = this.#newCongestionControl();
-    this.obey(this.congestion.rate);
+    this.applyRateControl(this.congestion.rate);
     this.host.cancelResume(this);
   }
 

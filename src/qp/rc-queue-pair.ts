@@ -87,9 +87,9 @@ export class RcQueuePair extends ConnectedQueuePair {
     if ((mask & QP_ATTR_TOTAL_TIMEOUT) !== 0) this.#sendSide.retransmitter.totalTimeoutChanged();
   }
 
-  protected obey(rate: RateControl): void {
+  protected applyRateControl(rate: RateControl): void {
     this.#sendSide.retransmitter.measureRtt(rate.rttSampleBytes);
-    this.#requester.obey(rate);
+    this.#requester.applyRateControl(rate);
     this.#askForEchoes();
   }
 
@@ -142,10 +142,10 @@ export class RcQueuePair extends ConnectedQueuePair {
     this.establishCommunication();
     this.probe.packetReceived(packet, length, psnDiff(packet.psn, expectedPsn));
     if (packet.trailerBytes > 0) {
-      const { echoPoint, creditPoint } = this.#responder;
-      echoPoint.onData(packet, bytes, datagram.ecn === ECN_CE, now);
-      if (echoPoint.kind === INT_DATA_CREDIT) {
-        creditPoint.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
+      const { intEcho, credit } = this.#responder;
+      intEcho.onData(packet, bytes, datagram.ecn === ECN_CE, now);
+      if (intEcho.kind === INT_DATA_CREDIT) {
+        credit.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
       }
       bytes[offset + 4] &= ~BTH_TRAILER; // What is kept of the packet has no trailer.
     }

@@ -99,7 +99,7 @@ export class Requester {
   }
 
   /** The rate control has changed: its window counts. */
-  obey(rate: RateControl): void {
+  applyRateControl(rate: RateControl): void {
     this.#windowed = rate.usesWindow ? rate : undefined;
   }
 

@@ -22,10 +22,10 @@ import {
 } from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { Acknowledger } from './acknowledger.js';
-import { CreditPoint } from './credit-point.js';
-import { EchoPoint } from './echo-point.js';
+import { IntEchoState } from './int-echo-state.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
+import { ReceiverCreditState } from './receiver-credit-state.js';
 import type { QpShared } from './shared.js';
 import { TrimReports } from './trim-reports.js';
 
@@ -42,9 +42,9 @@ export class Responder {
   readonly #acknowledger: Acknowledger;
   readonly #trimReports: TrimReports;
   /** In-band telemetry that acknowledgements take back. */
-  readonly echoPoint = new EchoPoint();
+  readonly intEcho = new IntEchoState();
   /** Credit for the sender of data that asks for some. */
-  readonly creditPoint: CreditPoint;
+  readonly credit: ReceiverCreditState;
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
   readonly #kept = new RocePacket();
@@ -53,10 +53,10 @@ export class Responder {
     this.#qp = qp;
     this.#reassembler = new Reassembler(qp);
     this.#reads = new ReadResponder(qp, this.#recovery);
-    this.#acknowledger = new Acknowledger(qp, this.echoPoint);
+    this.#acknowledger = new Acknowledger(qp, this.intEcho);
     this.#trimReports = new TrimReports(qp);
-    this.creditPoint = new CreditPoint(qp, (granted) => {
-      this.echoPoint.grant(granted);
+    this.credit = new ReceiverCreditState(qp, (granted) => {
+      this.intEcho.grant(granted);
       this.#acknowledger.acknowledge();
       qp.schedule();
     });
@@ -67,7 +67,7 @@ export class Responder {
     const { attributes } = this.#qp;
     this.#recovery = createReceiver(
       unpackRecovery(attributes.recovery, attributes.recoveryParameters),
-      this.#qp.host.counters,
+      this.#qp.host.context,
     );
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
@@ -82,8 +82,8 @@ export class Responder {
   #reset(windowPackets: number): void {
     this.msn = 0;
     this.#recovery.reset(windowPackets);
-    this.echoPoint.reset();
-    this.creditPoint.reset();
+    this.intEcho.reset();
+    this.credit.reset();
     this.silence();
     this.#nakSent = false;
     this.#reassembler.endMessage();
@@ -98,7 +98,7 @@ export class Responder {
 
   /** Entering ERR: answers to what was executed still leave; a receive WQE in use is flushed. */
   flush(): void {
-    this.creditPoint.reset();
+    this.credit.reset();
     this.#reassembler.endMessage();
     this.#reassembler.receives.flush();
   }
@@ -150,7 +150,7 @@ export class Responder {
     this.#qp.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
-    if (this.echoPoint.kind === INT_DATA_CREDIT) this.creditPoint.onTrimmed(now);
+    if (this.intEcho.kind === INT_DATA_CREDIT) this.credit.onTrimmed(now);
     this.#qp.schedule();
   }
 
@@ -186,7 +186,7 @@ export class Responder {
     }
     if (!this.#recovery.reportsGaps) {
       // Its rate control waits for the echo, gap or not.
-      if (!this.echoPoint.isPending) return;
+      if (!this.intEcho.isPending) return;
       this.#acknowledger.acknowledge();
       this.#qp.schedule();
       return;

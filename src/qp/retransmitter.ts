@@ -329,7 +329,7 @@ export class Retransmitter {
       const out = this.#out;
       if (out.unacked === out.newPsn) return;
       const timeoutNs = this.#timeoutNs;
-      this.#ackStartNs += this.#qp.host.heldUpNs(this.#ackStartNs);
+      this.#ackStartNs += this.#qp.host.schedulingDelayNs(this.#ackStartNs);
       if (now < this.#ackStartNs + timeoutNs) {
         this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer; or they left late.
         return;

@@ -57,7 +57,7 @@ export class UcQueuePair extends ConnectedQueuePair {
   protected attributesChanged(): void {}
 
   /** Without acknowledgements there are no round trips and no window; the pacer obeys the rate. */
-  protected obey(): void {}
+  protected applyRateControl(): void {}
 
   doorbell(): void {
     const { state } = this.attributes;

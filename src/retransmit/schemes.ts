@@ -1,14 +1,15 @@
 /** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
-import { onceInThread } from '../core/once-in-thread.js';
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
+import { threadLocalSingleton } from '../core/thread-local-singleton.js';
 import { dcp } from './dcp.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
 import { melo } from './melo.js';
 import { multipath } from './multipath.js';
+import { NicContext } from './nic-context.js';
 import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
@@ -46,7 +47,7 @@ export type RecoverySettings = {
 export const STANDARD_RECOVERY = goBackN.name;
 
 /** All recovery schemes of this thread. */
-export const recoverySchemes = onceInThread(
+export const recoverySchemes = threadLocalSingleton(
   'recovery schemes',
   () => new SchemeRegistry<RecoveryDefinition>('recovery scheme', ['sender', 'receiver'], BUILT_IN),
 );
@@ -90,8 +91,11 @@ export function createSender({ name, ...parameters }: RecoverySettings): SenderR
   return recoverySchemes.get(name).sender(parameters);
 }
 
-/** The receiver's half for one queue pair of `nic`, any object that is the NIC's alone; left out: a NIC with no other queue pair. Throws like {@link createSender}. */
-export function createReceiver({ name, ...parameters }: RecoverySettings, nic: object = {}): ReceiverRecovery {
+/** The receiver's half for one queue pair of `nic`; by default a NIC with no other queue pair. Throws like {@link createSender}. */
+export function createReceiver(
+  { name, ...parameters }: RecoverySettings,
+  nic: NicContext = new NicContext(),
+): ReceiverRecovery {
   return recoverySchemes.get(name).receiver(parameters, nic);
 }
 

@@ -2,7 +2,7 @@
 
 import { checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { WaitDeadline, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import { dumpCqe } from '../memory/ring/dump.js';
 import {

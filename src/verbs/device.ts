@@ -183,11 +183,11 @@ export class RdmaDevice extends Resource {
   }
 
   /**
-   * Turns the NIC within this call: it takes in what has arrived, answers it, and sends what was posted; 120 short datagrams in and 60 out, or few more. So a loop
+   * Polls the NIC within this call: it takes in what has arrived, answers it, and sends what was posted; 120 short datagrams in and 60 out, or few more. So a loop
    * that looks for a completion needs no event loop, as one over `ibv_poll_cq`:
    *
    *     let wc = cq.pollOne();
-   *     while (wc === undefined && device.turn()) wc = cq.pollOne();
+   *     while (wc === undefined && device.poll()) wc = cq.pollOne();
    *     wc ??= await cq.next();
    *
    * False: not done, and the event loop has to go round. The NIC works in a thread of its own (engine `worker`) or in virtual time; its port is read by Node
@@ -195,8 +195,8 @@ export class RdmaDevice extends Resource {
    * program back: `cq.wait()` and events resolve behind the loop. Timers, signals and everything else of the program wait as long as it spins, so that it has to
    * let the event loop go round now and then, by `await` of a `setImmediate`.
    */
-  turn(): boolean {
-    return this.#link.turn?.() ?? false;
+  poll(): boolean {
+    return this.#link.poll?.() ?? false;
   }
 
   /**

@@ -17,7 +17,7 @@ function setUp(spin: boolean, spinner = new Int32Array(shared(4))) {
 }
 
 describe('the rest of a NIC in a thread of its own', () => {
-  it('begins asleep, wakes up for a turn, and sleeps when there was nothing to do', () => {
+  it('begins asleep, wakes up for a poll, and sleeps when there was nothing to do', () => {
     const { rest, state } = setUp(false);
     expect(state()).toBe(ASLEEP);
     expect(rest.begin()).toBe(false);

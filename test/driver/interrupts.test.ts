@@ -1,4 +1,4 @@
-/** How often a NIC in a thread of its own wakes the application: once a turn, whatever completed in it. */
+/** How often a NIC in a thread of its own wakes the application: once per poll, whatever completed in it. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
@@ -62,7 +62,7 @@ async function setUp(receivers: number, receives: number) {
 }
 
 describe.skipIf(!isBuilt || batchedUdpAvailable() !== undefined)('the interrupts of a worker engine', () => {
-  it('are one for all that completes in one turn', async ({ skip }) => {
+  it('are one for all that completes in one poll', async ({ skip }) => {
     const { server, to, post } = await setUp(MESSAGES, 1);
     skip(!/GSO, GRO/.test(server.portDescription), 'this kernel keeps no trains together');
     const before = server.counters().interrupts;

@@ -39,7 +39,7 @@ describe.runIf(isBuilt)('a worker engine', () => {
     expect(device.portDescription).toMatch(/NIC in a worker/);
     expect(device.attributes.udpPort).toBe(4791);
     expect(device.address.text).toBe(SERVER);
-    expect(device.turn()).toBe(false); // Its thread turns it.
+    expect(device.poll()).toBe(false); // Its thread polls it.
   });
 
   it('registers shared memory only, and says what to do', async () => {

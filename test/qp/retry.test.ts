@@ -34,10 +34,10 @@ describe('the acknowledgement timer', () => {
   });
 
   it('begins when its packets have left, where their batch was held up', async () => {
-    const HELD_UP_NS = 100 * MS;
+    const SCHEDULING_DELAY_MIN_NS = 100 * MS;
     const nic = await withSends(9);
-    nic.host.nic.leftLate(nic.nowNs, HELD_UP_NS);
-    expect(nic.advance(ACK_TIMEOUT_NS + HELD_UP_NS - 1)).toEqual([]);
+    nic.host.nic.onSchedulingDelay(nic.nowNs, SCHEDULING_DELAY_MIN_NS);
+    expect(nic.advance(ACK_TIMEOUT_NS + SCHEDULING_DELAY_MIN_NS - 1)).toEqual([]);
     expect(nic.device.counters().local_ack_timeout_err).toBe(0);
     expect(nic.advance(1)).toHaveLength(9);
     expect(nic.device.counters().local_ack_timeout_err).toBe(1);
@@ -47,8 +47,8 @@ describe('the acknowledgement timer', () => {
 
   it('does not wait for batches of another time, nor for one that many were held up after', async () => {
     const nic = await LoneNic.create();
-    nic.host.nic.leftLate(nic.nowNs, 100 * MS);
-    for (let i = 1; i <= 16; i++) nic.host.nic.leftLate(nic.nowNs + i, 100 * MS);
+    nic.host.nic.onSchedulingDelay(nic.nowNs, 100 * MS);
+    for (let i = 1; i <= 16; i++) nic.host.nic.onSchedulingDelay(nic.nowNs + i, 100 * MS);
     nic.qp.postSend(send(nic, 0));
     expect(nic.take()).toHaveLength(1);
     expect(nic.advance(ACK_TIMEOUT_NS)).toHaveLength(1);

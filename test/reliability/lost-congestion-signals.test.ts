@@ -84,7 +84,7 @@ async function run(switchConfig: Switch, faults: string | undefined, bleach: Ble
       trace,
       followsPackets: false,
     });
-    station.host.onTurn = () => host.poll(events.nowNs);
+    station.host.onActivity = () => host.poll(events.nowNs);
     hosts.set(name, host);
   }
   const flows = planFlows(scenario, topology, random).map((plan) =>

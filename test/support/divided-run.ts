@@ -1,6 +1,6 @@
-/** A scenario divided into parts that run in turn on one thread, as their threads would side by side. */
+/** A scenario divided into logical processes that run in turn on one thread, as their threads would side by side. */
 
-import { divide, lookaheadNs } from '../../packages/lab/src/sim/divided-network.js';
+import { divide, lookaheadNs } from '../../packages/lab/src/sim/logical-process.js';
 import { factsOf } from '../../packages/lab/src/sim/scenario/facts.js';
 import { FlowEnds } from '../../packages/lab/src/sim/scenario/flow-ends.js';
 import { planFlows } from '../../packages/lab/src/sim/scenario/flow-plan.js';
@@ -15,19 +15,19 @@ import { SeededRandom } from '../../src/core/random.js';
 
 interface DividedRun {
   readonly result: ScenarioResult;
-  /** Frames that went from one part to another. */
+  /** Frames that went from one logical process to another. */
   readonly crossings: number;
-  /** Windows in which the parts ran. */
+  /** Windows in which the logical processes ran. */
   readonly windows: number;
   /** Before each step, by part: flows that have queue pairs there. */
   readonly connected: ReadonlyArray<readonly number[]>;
 }
 
 /** `stretch`: times the lookahead that is right. */
-export async function runDivided(scenario: Scenario, parts: number, stretch = 1): Promise<DividedRun> {
+export async function runDivided(scenario: Scenario, processes: number, stretch = 1): Promise<DividedRun> {
   const topology = topologyOf(scenario.topology);
-  const partOf = divide(topology, parts);
-  const aheadNs = stretch * lookaheadNs(topology.links, partOf);
+  const processOf = divide(topology, processes);
+  const aheadNs = stretch * lookaheadNs(topology.links, processOf);
   const ends = topology.links.flatMap(({ a, b }) => [b, a]);
   let crossings = 0;
   let windows = 0;
@@ -35,16 +35,16 @@ export async function runDivided(scenario: Scenario, parts: number, stretch = 1)
   const runs: ScenarioRun[] = [];
   const flows = planFlows(scenario, topology, new SeededRandom(scenario.seed)).length;
   const flowEnds = new FlowEnds(new ArrayBuffer(FlowEnds.bytesFor(flows)));
-  for (let me = 0; me < parts; me++) {
+  for (let me = 0; me < processes; me++) {
     runs.push(
       await ScenarioRun.prepare(
         scenario,
         {},
         {
-          owns: (node) => partOf.get(node) === me,
+          owns: (node) => processOf.get(node) === me,
           departureOf: (cable) => (arrivalNs, bytes, offset, length) => {
             crossings++;
-            runs[partOf.get(ends[cable])!].deliver(cable, arrivalNs, bytes, offset, length);
+            runs[processOf.get(ends[cable])!].deliver(cable, arrivalNs, bytes, offset, length);
           },
         },
         flowEnds,

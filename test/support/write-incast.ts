@@ -109,11 +109,11 @@ export async function writeIncast(options: IncastOptions): Promise<IncastResult>
       doneNs[i] = completion.statusName === 'SUCCESS' ? simulation.nowNs : Number.NaN;
       isWhole &&= source.bytes.equals(target.bytes.subarray(i * bytes, (i + 1) * bytes));
     };
-    if (op === 'write') simulation.onTurn(from, look);
+    if (op === 'write') simulation.onActivity(from, look);
     else looks.push(look);
   }
   if (op === 'read') {
-    simulation.onTurn(to, () => {
+    simulation.onActivity(to, () => {
       for (const look of looks) look();
     });
   }

@@ -4,10 +4,10 @@ import type { Connection } from 'rocev2/internal/cm';
 import {
   type CancellationState,
   type Clock,
-  WaitDeadline,
   RoceError,
   type RoceErrorCode,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
   waitForEvent,

@@ -8,6 +8,7 @@ import {
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitForEvent,
 } from 'rocev2/internal/core';

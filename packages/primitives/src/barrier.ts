@@ -1,6 +1,6 @@
 /** A barrier: one word that counts arrivals. */
 
-import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 

@@ -1,6 +1,6 @@
 /** A number that many change. */
 
-import { WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**

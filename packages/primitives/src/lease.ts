@@ -1,6 +1,13 @@
 /** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
 
-import { type Clock, WaitDeadline, RoceError, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import {
+  type Clock,
+  RoceError,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  type WaitOptions,
+  waitForEvent,
+} from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 

@@ -2,9 +2,9 @@
 
 import {
   type CancellationState,
-  WaitDeadline,
   NS_PER_MS,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
 } from 'rocev2/internal/core';

@@ -6,6 +6,7 @@ import {
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   WaitList,
   type WaitOptions,
 } from 'rocev2/internal/core';
@@ -33,7 +34,7 @@ export interface ConsumerInit extends RingSizes {
   /** Those that are connected. */
   readonly producers: Producers;
   /** How long a producer may take to write a message, nanoseconds. */
-  readonly patienceNs: number;
+  readonly writeTimeoutNs: number;
 }
 
 /** Takes messages out of a ring, in the order of their tickets; made by `ring` of an owner. */
@@ -137,7 +138,7 @@ export class RingConsumer {
   #isStuck(word: bigint): boolean {
     const nowNs = this.#init.clock.nowNs();
     if (this.#slow.word !== word) this.#slow = { word, sinceNs: nowNs };
-    return nowNs - this.#slow.sinceNs > this.#init.patienceNs;
+    return nowNs - this.#slow.sinceNs > this.#init.writeTimeoutNs;
   }
 
   #free(slot: number): void {

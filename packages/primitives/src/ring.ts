@@ -3,9 +3,9 @@
 import {
   type CancellationState,
   checkKind,
-  WaitDeadline,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
 } from 'rocev2/internal/core';

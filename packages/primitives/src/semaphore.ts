@@ -1,6 +1,6 @@
 /** A semaphore: as many words of locks as there are permits. */
 
-import { type CancellationState, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';

@@ -1,6 +1,6 @@
 /** Numbers that are given out once. */
 
-import { checkWhole, WaitDeadline, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { checkWhole, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /** Numbers that one call takes at most. */

@@ -2,9 +2,9 @@
 
 import {
   type CancellationState,
-  WaitDeadline,
   Permits,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
 } from 'rocev2/internal/core';
@@ -152,7 +152,7 @@ class Caller {
     });
     try {
       const begun = this.#begin(name, method, input, { cancellation, timeoutMs: options?.timeoutMs, settle: () => {} });
-      const { id, outputs } = await untilGivenUp(begun, cancellation);
+      const { id, outputs } = await untilCancelled(begun, cancellation);
       cancellation.onEnd = (error) => {
         this.#cancel(id);
         outputs.fail(error);
@@ -299,7 +299,7 @@ function nameBytes(name: string): Buffer {
 }
 
 /** The caller of a stream waits for its begin no longer than its deadline. */
-function untilGivenUp<T>(begun: Promise<T>, cancellation: CancellationState): Promise<T> {
+function untilCancelled<T>(begun: Promise<T>, cancellation: CancellationState): Promise<T> {
   return new Promise((resolve, reject) => {
     cancellation.onEnd = reject;
     begun.then(resolve, reject);

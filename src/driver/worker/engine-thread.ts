@@ -13,13 +13,13 @@ import { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import { EventRing } from '../../memory/ring/event-ring.js';
 import { Nic } from '../../nic/nic.js';
 import { IpAddress } from '../../packet/address.js';
-import { PACING_CATCH_UP_NS } from '../crank.js';
-import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
+import { EventLoopPoller, type PollHooks } from '../event-loop-poller.js';
 import { loadExtensions } from '../extensions.js';
 import { FRAME_PORTS } from '../frame-port-loader.js';
 import * as framePorts from '../frame-ports.js';
 import * as instruments from '../instrument-parts.js';
 import { INSTRUMENTS } from '../instruments-loader.js';
+import { PACING_CATCH_UP_NS } from '../nic-poller.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { SECURE_PORTS } from '../secure-loader.js';
 import * as securePorts from '../secure-ports.js';
@@ -29,8 +29,8 @@ import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
 import { IdlePolicy } from './idle-policy.js';
 import { Interrupts } from './interrupts.js';
-import { PollingCrank } from './polling-crank.js';
 import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread } from './protocol.js';
+import { ThreadPoller } from './thread-poller.js';
 
 const data = workerData as ThreadData;
 if (data?.role !== ENGINE_THREAD) {
@@ -74,7 +74,7 @@ function run(opened: OpenPort): void {
   opened.protection?.countInto(counters);
   opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
   const idle = new IdlePolicy(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
-  const hooks: TurnHooks = {
+  const hooks: PollHooks = {
     begin: () => {
       interrupts.deliver();
       return idle.begin();
@@ -84,8 +84,8 @@ function run(opened: OpenPort): void {
       return idle.mayBlock(nowNs, worked);
     },
   };
-  const crank =
-    batched === undefined ? new EventLoopCrank(nic, port, hooks) : new PollingCrank(nic, port, batched, hooks);
+  const poller =
+    batched === undefined ? new EventLoopPoller(nic, port, hooks) : new ThreadPoller(nic, port, batched, hooks);
 
   application.on('message', async (message: ToThread) => {
     switch (message.type) {
@@ -123,7 +123,7 @@ function run(opened: OpenPort): void {
         opened.unshare(IpAddress.parse(message.address), message.udpPort);
         break;
       case 'close':
-        crank.close();
+        poller.close();
         idle.close();
         await opened.close();
         say({ type: 'closed' });
@@ -132,7 +132,7 @@ function run(opened: OpenPort): void {
       case 'wake':
         break;
     }
-    if (crank instanceof EventLoopCrank) crank.turnSoon();
+    if (poller instanceof EventLoopPoller) poller.pollSoon();
   });
   say({
     type: 'ready',

@@ -8,7 +8,7 @@ import type { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import type { Nic } from '../../nic/nic.js';
 import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
 
-/** The decision of one NIC, turn by turn. Times are nanoseconds of the engine's clock. */
+/** The decision of one NIC, poll by poll. Times are nanoseconds of the engine's clock. */
 export class IdlePolicy {
   readonly #control: Int32Array;
   readonly #doorbells: DoorbellRing;
@@ -32,7 +32,7 @@ export class IdlePolicy {
     this.#all = () => nic.doorbellAll();
   }
 
-  /** Before each turn: takes in the doorbells; true when there were any. */
+  /** Before each poll: takes in the doorbells; true when there were any. */
   begin(): boolean {
     if (this.#asleep) this.#wakeUp();
     if (!this.#doorbells.isRinging) return false;
@@ -40,13 +40,13 @@ export class IdlePolicy {
     return true;
   }
 
-  /** After each turn. True: the thread may block, whoever rings from here on wakes it. False: another turn, at once. */
+  /** After each poll. True: the thread may block, a doorbell from here on wakes it. False: poll again at once. */
   mayBlock(nowNs: number, worked: boolean): boolean {
     if (worked) this.#worked(nowNs);
     return !worked && !this.#mayLookAgain(nowNs) && this.#fallAsleep();
   }
 
-  /** No further turn is taken. */
+  /** The loop has ended. */
   close(): void {
     this.#giveToken();
   }

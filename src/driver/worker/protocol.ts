@@ -13,7 +13,7 @@ import type { ProtectedPortOptions } from '../open-port.js';
 
 /** Words of the control block. */
 export const WORD_STATE = 0;
-/** Counts up, once a turn, when the event ring has something new. */
+/** Counts up, once per poll, when the event ring has something new. */
 export const WORD_INTERRUPTS = 1;
 /** 32-bit words of the control block; those without a name are free. */
 export const CONTROL_WORDS = 16;

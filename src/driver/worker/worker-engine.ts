@@ -18,10 +18,10 @@ import { EVENT_DEPTH, EventRing } from '../../memory/ring/event-ring.js';
 import type { Protection, ProtectionMode } from '../../memory/ring/protection.js';
 import { IpAddress } from '../../packet/address.js';
 import { loadedExtensions } from '../extensions.js';
+import { HostNetworkInfo } from '../host-network-info.js';
 import type { ProtectedPortOptions } from '../open-port.js';
 import { populate } from '../populate.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
-import { UdpSurroundings } from '../udp-surroundings.js';
 import {
   ASLEEP,
   AWAKE,
@@ -125,7 +125,7 @@ export class WorkerEngine implements EngineLink {
   readonly #port: ProtectedPortOptions;
   readonly protection: Protection | undefined;
   /** Undefined for frame ports. */
-  #surroundings: UdpSurroundings | undefined;
+  #hostInfo: HostNetworkInfo | undefined;
   readonly #requests = new Map<number, Request>();
   #nextRequest = 0;
   #portDescription = '';
@@ -177,7 +177,7 @@ export class WorkerEngine implements EngineLink {
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
     this.#memoryDomain = message.memoryDomain;
     if (this.#port.frame === undefined) {
-      this.#surroundings = new UdpSurroundings(IpAddress.parse(this.#port.address), message.udpPort);
+      this.#hostInfo = new HostNetworkInfo(IpAddress.parse(this.#port.address), message.udpPort);
     }
     if (message.wakeFd >= 0) {
       this.#wakeThread = eventFdWaker(message.wakeFd);
@@ -259,11 +259,11 @@ export class WorkerEngine implements EngineLink {
   }
 
   pathMtuTowards(address: IpAddress): number | undefined {
-    return this.#surroundings?.pathMtuTowards(address);
+    return this.#hostInfo?.pathMtuTowards(address);
   }
 
   refreshCounters(): void {
-    this.#surroundings?.refreshCounters(this.counters);
+    this.#hostInfo?.refreshCounters(this.counters);
   }
 
   // ---- towards the NIC

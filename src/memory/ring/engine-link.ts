@@ -33,8 +33,8 @@ export interface EngineLink extends Clock {
   ringCommands(): void;
   /** Tells the NIC that the send queue, or (after an error) the receive queue, of this QP has new elements. */
   ringDoorbell(qpn: number): void;
-  /** Takes in what has arrived and sends what there is, within this call; bounded. False: not done. Absent: somebody else turns it. See `RdmaDevice.turn`. */
-  turn?(): boolean;
+  /** Takes in what has arrived and sends what there is, within this call; bounded. False: not done. Absent: polled elsewhere. See `RdmaDevice.poll`. */
+  poll?(): boolean;
   /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
   onInterrupt: () => void;
   /**

@@ -6,7 +6,7 @@ import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
 import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
-import { turnWhileLooking } from './spinning.js';
+import { pollNic } from './spinning.js';
 import { WaitedTime } from './waited-time.js';
 
 /** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
@@ -24,7 +24,7 @@ export const LOST_IS_SKIPPED: LossRule = { waitMs: 500, endsRun: false };
 /** UC and UD with perftest, which waits for each message in turn, without end. */
 export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
 
-/** How a latency test waits: asks after every turn of the NIC, as perftest spins, or sleeps until there is an event. */
+/** How a latency test waits: asks after every poll of the NIC, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
 /** The next completion; undefined when none has come for `limitMs`. */
@@ -43,7 +43,7 @@ async function nextCompletion(
     }
     if (waited.isOver()) return undefined;
     if (waiting === 'poll') {
-      if (turnWhileLooking(endpoint.device)) continue;
+      if (pollNic(endpoint.device)) continue;
       await nextTurn();
     } else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
     else await waitAtMost(cq, waited.sleepMs);
@@ -105,7 +105,7 @@ class WritePingPong {
     const { channel, device } = this.#endpoint;
     const waited = new WaitedTime(limitMs);
     while (!holds(this.#mark)) {
-      if (turnWhileLooking(device)) continue;
+      if (pollNic(device)) continue;
       await nextTurn();
       if (waited.isOver()) return holds(this.#mark);
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');

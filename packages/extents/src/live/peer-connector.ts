@@ -79,8 +79,8 @@ export class DeviceConnector implements PeerConnector {
     const { clock } = this.#device;
     if (this.#transport === 'tcp' || !this.#fallbacks.mayUseRdma(address, clock.nowNs())) return overTcp();
     try {
-      const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...hostAndPortOf(address), ...patience });
+      const limits = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
+      const connection = await connect(this.#device, { ...CONNECTION, ...hostAndPortOf(address), ...limits });
       const client = connectRpc(connection, service);
       const proofMs = this.#fallbacks.isDoubtful(address, clock.nowNs()) ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
@@ -112,8 +112,8 @@ export class DeviceConnector implements PeerConnector {
     const security = channelSecurity(this.#device);
     if (security === undefined) return socket;
     try {
-      const patience = WaitDeadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
-      return (await waitForEvent(patience, secureAsClient(socket, host, security))).socket;
+      const deadline = WaitDeadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
+      return (await waitForEvent(deadline, secureAsClient(socket, host, security))).socket;
     } catch (error) {
       socket.destroy();
       throw error;
@@ -126,9 +126,9 @@ export class DeviceConnector implements PeerConnector {
 }
 
 /** The exchange was TCP: that packets arrive both ways shows an answer to a request. */
-async function provePackets(client: RpcClient<Service>, service: Service, patience: ConnectLimits): Promise<void> {
+async function provePackets(client: RpcClient<Service>, service: Service, limits: ConnectLimits): Promise<void> {
   try {
-    await ask(client, service, patience);
+    await ask(client, service, limits);
   } catch (error) {
     await client.close();
     throw error;
@@ -139,10 +139,10 @@ async function provePackets(client: RpcClient<Service>, service: Service, patien
 async function ask(
   client: RpcClient<Service>,
   service: Service,
-  patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<void> {
   try {
-    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, patience);
+    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, limits);
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
   }

@@ -20,7 +20,7 @@ import type { FrameHandler, FrameLink } from './frame-link.js';
 
 /** Frames of one system call. */
 const SLOTS = 32;
-/** Calls after which others have their turn. */
+/** Calls after which the event loop continues. */
 const CALLS_A_TURN = 4;
 
 /** An interface and its packet socket. */

@@ -79,7 +79,7 @@ export class LinkedSwitch {
         tap?.(number, bytes, offset, length);
         this.#switch.receive(number, bytes, offset, length, nowNs());
       };
-      link.onFrames = () => this.#turn(nowNs());
+      link.onFrames = () => this.#poll(nowNs());
     });
   }
 
@@ -107,7 +107,7 @@ export class LinkedSwitch {
   }
 
   /** Does what is due: deadlines of the switch, links that have become free, ports that have become ready. */
-  #turn(now: number): void {
+  #poll(now: number): void {
     if (this.#closing !== undefined) return;
     if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
     for (let port = 0; port < this.#ports.length; port++)
@@ -127,7 +127,7 @@ export class LinkedSwitch {
     this.#isSpinning = true;
     setImmediate(() => {
       this.#isSpinning = false;
-      this.#turn(nowNs());
+      this.#poll(nowNs());
     });
   }
 
@@ -141,7 +141,7 @@ export class LinkedSwitch {
 
   readonly #onTimer = (): void => {
     this.#timerNs = Number.POSITIVE_INFINITY;
-    this.#turn(nowNs());
+    this.#poll(nowNs());
   };
 
   /** Sends what a port has and its link has room for. */

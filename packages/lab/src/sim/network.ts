@@ -10,8 +10,8 @@ import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
 import type { ArrivalQueue } from './arrival-queue.js';
 import { Cable, type FrameSink } from './cable.js';
-import { type NetworkPart, WHOLE_NETWORK } from './divided-network.js';
 import type { EventQueue } from './event-queue.js';
+import { type LogicalProcess, WHOLE_NETWORK } from './logical-process.js';
 import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
@@ -35,8 +35,8 @@ interface NetworkOptions {
   readonly virtualPayload?: VirtualPayloadOptions | undefined;
   /** Takes the arrivals of frames. Default: they are events like others. */
   readonly arrivals?: ArrivalQueue | undefined;
-  /** What of it is simulated here. All nodes are there, but those of other parts do nothing. Default: all. */
-  readonly part?: NetworkPart | undefined;
+  /** What of it is simulated here. All nodes are there, but those of other logical processes do nothing. Default: all. */
+  readonly logicalProcess?: LogicalProcess | undefined;
 }
 
 /** How packets without payload travel. */
@@ -59,16 +59,16 @@ export class Network {
   /** How cables and switches keep frames; undefined: whole. */
   readonly storage: FrameStorage | undefined;
   readonly #topology: Topology;
-  readonly #part: NetworkPart;
+  readonly #logicalProcess: LogicalProcess;
   readonly #down = new Set<LinkPlan>();
 
   constructor(options: NetworkOptions) {
-    const { topology, events, random, pathMtu, virtualPayload, part = WHOLE_NETWORK } = options;
+    const { topology, events, random, pathMtu, virtualPayload, logicalProcess = WHOLE_NETWORK } = options;
     this.#topology = topology;
-    this.#part = part;
+    this.#logicalProcess = logicalProcess;
     const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
     this.storage = storage;
-    const cables = buildCables(options, part, storage);
+    const cables = buildCables(options, logicalProcess, storage);
     this.cables = cables;
     this.stations = new Map(
       topology.hosts.map((name, index) => {
@@ -124,7 +124,7 @@ export class Network {
   reroute(): void {
     const routes = shortestPaths(this.#topology, this.#down);
     for (const [name, { engine }] of this.switches)
-      if (this.#part.owns(name)) engine.reroute(this.#routesOf(routes.get(name)!));
+      if (this.#logicalProcess.owns(name)) engine.reroute(this.#routesOf(routes.get(name)!));
   }
 
   #routesOf(routes: ReadonlyMap<string, readonly string[]>): RouteConfig[] {
@@ -181,7 +181,7 @@ export class Network {
 /** Two of each link, numbered in this order. */
 function buildCables(
   { topology, events, pathMtu, extraBytes = 0, arrivals }: NetworkOptions,
-  part: NetworkPart,
+  logicalProcess: LogicalProcess,
   storage: FrameStorage | undefined,
 ): Map<string, Cable> {
   const cables = new Map<string, Cable>();
@@ -190,7 +190,7 @@ function buildCables(
       [a, b],
       [b, a],
     ]) {
-      const isCut = part.owns(from) && !part.owns(to);
+      const isCut = logicalProcess.owns(from) && !logicalProcess.owns(to);
       cables.set(
         `${from}>${to}`,
         new Cable({
@@ -201,7 +201,7 @@ function buildCables(
           storage,
           extraBytes,
           arrivals: arrivals?.cable(cables.size),
-          depart: isCut ? part.departureOf(cables.size) : undefined,
+          depart: isCut ? logicalProcess.departureOf(cables.size) : undefined,
         }),
       );
     }

@@ -4,10 +4,12 @@
  */
 
 import type { Clock, RandomSource } from 'rocev2/internal/core';
-import { Engine, type NicOptions, type NicTuning, ReservingNic } from 'rocev2/internal/nic';
+import { Engine, type NicOptions, type NicTuning } from 'rocev2/internal/nic';
+
 import type { IpAddress } from 'rocev2/internal/packet';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from 'rocev2/internal/port';
 import type { EventQueue } from './event-queue.js';
+import { ReservingNic } from './reserving-nic.js';
 import { virtualClock } from './virtual-clock.js';
 import { WakeUp } from './wake-up.js';
 
@@ -30,7 +32,7 @@ export class SimHost extends Engine {
   /** Its one address. */
   readonly address: IpAddress;
   /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
-  onTurn: (() => void) | undefined;
+  onActivity: (() => void) | undefined;
   readonly #events: EventQueue;
   readonly #clock: Clock;
   readonly #batch: TxBatch;
@@ -74,14 +76,14 @@ export class SimHost extends Engine {
   /** Hands the NIC a datagram that has arrived now. */
   receive(datagram: RxDatagram): void {
     this.nic.receive(datagram, this.#events.nowNs);
-    this.onTurn?.();
-    this.turnSoon();
+    this.onActivity?.();
+    this.pollSoon();
   }
 
   /** The link partner pauses a priority for so long; 0 lets it go on. */
   pause(priority: number, durationNs: number): void {
     this.nic.pause(priority, durationNs, this.#events.nowNs);
-    this.turnSoon();
+    this.pollSoon();
   }
 
   override async resolve(): Promise<boolean> {
@@ -98,7 +100,7 @@ export class SimHost extends Engine {
     return this.#clock.wakeAt(timeNs, wake);
   }
 
-  protected override turnSoon(): void {
+  protected override pollSoon(): void {
     if (!this.#sending && this.nic.hasWork) {
       this.#sending = true;
       this.#events.after(0, this.#send);
@@ -115,12 +117,12 @@ export class SimHost extends Engine {
       this.#sending = true;
       this.#events.at(this.#wire(batch), this.#send);
       this.#timer.notAfter(this.nic.nextDeadlineNs);
-    } else this.turnSoon();
+    } else this.pollSoon();
   };
 
   #onTimer(): void {
     this.nic.onDeadline(this.#events.nowNs);
-    this.onTurn?.();
-    this.turnSoon();
+    this.onActivity?.();
+    this.pollSoon();
   }
 }

@@ -132,7 +132,7 @@ export class SimStation {
     const frame = this.#frame;
     this.onFrame?.(bytes, offset, length);
     if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
-      if (parsePfc(bytes, offset, length, this.#pfc)) this.#obey(this.#pfc);
+      if (parsePfc(bytes, offset, length, this.#pfc)) this.#pausePriorities(this.#pfc);
     } else if (this.#pipeline === undefined) this.#handOver(bytes, offset, length);
     else this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), bytes, offset, length);
   };
@@ -180,7 +180,7 @@ export class SimStation {
 
   readonly #takeIn = (): void => this.host.receive(this.#rx);
 
-  #obey({ enabled, quanta }: PfcFrame): void {
+  #pausePriorities({ enabled, quanta }: PfcFrame): void {
     for (let priority = 0; priority < PRIORITIES; priority++) {
       if ((enabled & (1 << priority)) === 0) continue;
       this.host.pause(priority, pauseNs(quanta[priority], this.#cable.rateBps));

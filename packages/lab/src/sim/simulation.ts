@@ -74,8 +74,8 @@ export class Simulation {
    * `look` is called whenever packets or timers may have completed work at the host: a program polls its completion queues there, and posts what comes next.
    * Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
    */
-  onTurn(host: string, look: () => void): void {
-    this.#station(host).host.onTurn = look;
+  onActivity(host: string, look: () => void): void {
+    this.#station(host).host.onActivity = look;
   }
 
   /** Calls `action` when virtual time is `timeNs`, or at once in the next {@link run} if that has passed. */

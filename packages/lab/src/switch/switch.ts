@@ -1,6 +1,6 @@
 /**
  * An Ethernet switch (IEEE 802.1Q clause 8, one VLAN), sans-IO: MAC learning or fixed routes, eight priorities, a shared packet memory, PFC, ECN
- * marking, fault rules. See {@link Switch} for how a driver turns its crank.
+ * marking, fault rules. See {@link Switch} for how a driver polls it.
  *
  * Invariants: a frame never leaves by the port it came in on; frames of one priority from one port to another keep their order, except those
  * a rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).

@@ -36,7 +36,7 @@ describe('a simulation', () => {
     const [a, b] = ends;
     a.qp.postSend({ opcode: 'RDMA_WRITE', sges: [a.mr.sge()], remoteAddr: b.mr.addr, rkey: b.mr.rkey });
     let doneNs = 0;
-    simulation.onTurn('h0', () => {
+    simulation.onActivity('h0', () => {
       if (a.cq.pollOne() !== undefined) doneNs = simulation.nowNs;
     });
     simulation.run({ done: () => doneNs > 0 });

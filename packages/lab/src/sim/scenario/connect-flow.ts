@@ -2,7 +2,7 @@
 
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import { Access, type QueuePair } from 'rocev2/internal/verbs';
-import { type NetworkPart, WHOLE_NETWORK } from '../divided-network.js';
+import { type LogicalProcess, WHOLE_NETWORK } from '../logical-process.js';
 import { Flow, SPARE_RECEIVES } from './flow.js';
 import type { FlowPlan } from './flow-plan.js';
 import type { ScenarioHost } from './scenario-host.js';
@@ -24,12 +24,16 @@ function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight }: NicOpti
 }
 
 /** Makes the queue pairs that a reserved flow has in this part of the network, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to their hosts. */
-export async function connectFlow(flow: Flow, nic: NicOptions, part: NetworkPart = WHOLE_NETWORK): Promise<void> {
+export async function connectFlow(
+  flow: Flow,
+  nic: NicOptions,
+  logicalProcess: LogicalProcess = WHOLE_NETWORK,
+): Promise<void> {
   const { plan, source, sink, sourceQpn, sinkQpn } = flow;
-  const sourceQp = part.owns(plan.from)
+  const sourceQp = logicalProcess.owns(plan.from)
     ? await makeQp(source, sourceQpn, plan, (qp) => connect(qp, sink, sinkQpn, nic, plan.cc))
     : undefined;
-  const sinkQp = part.owns(plan.to)
+  const sinkQp = logicalProcess.owns(plan.to)
     ? await makeQp(sink, sinkQpn, plan, (qp) => connect(qp, source, sourceQpn, nic, plan.sinkCc))
     : undefined;
   flow.pair = { sourceQp, sinkQp };

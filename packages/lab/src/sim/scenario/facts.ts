@@ -1,4 +1,4 @@
-/** What a run leaves behind as plain data: of all of its network, or of one part of it. Parts are put together, and then reported. */
+/** What a run leaves behind as plain data: of all of its network, or of one logical process. They are put together, and then reported. */
 
 import type { Cable } from '../cable.js';
 import { mean, quantile } from '../statistics.js';
@@ -26,7 +26,7 @@ export interface FlowFacts {
   readonly passiveFailure: string | undefined;
   /** Since the warm-up. */
   readonly progress: Progress;
-  /** Payload sent for the first time in each interval, bits/s; undefined where another part has its source. */
+  /** Payload sent for the first time in each interval, bits/s; undefined where another logical process has its source. */
   readonly rateBps: readonly number[] | undefined;
 }
 
@@ -40,8 +40,8 @@ export interface QueueFacts {
   readonly series: readonly number[];
 }
 
-/** What one part of a run counted. Of nodes of other parts it knows nothing. */
-export interface PartFacts {
+/** What one logical process of a run counted. Of nodes of other logical processes it knows nothing. */
+export interface LogicalProcessFacts {
   /** When it ended. */
   readonly nowNs: number;
   /** Of each host that has flows, by its place in the topology; one of the whole run where events have no order by the network. */
@@ -65,8 +65,8 @@ export interface PartFacts {
 }
 
 /** The facts of a run as it stands now. */
-export function factsOf(run: ScenarioRun): PartFacts {
-  const { network, probes, baseline, events, part } = run;
+export function factsOf(run: ScenarioRun): LogicalProcessFacts {
+  const { network, probes, baseline, events, logicalProcess } = run;
   return {
     nowNs: events.nowNs,
     hashes: run.hashes(),
@@ -77,7 +77,7 @@ export function factsOf(run: ScenarioRun): PartFacts {
       probe.isWatched ? [{ place, result: queueResult(probe, run), series: probe.series }] : [],
     ),
     buffers: [...network.switches].flatMap(([name, { engine }]) => {
-      const pools = part.owns(name) ? engine.snapshot(events.nowNs).pools : undefined;
+      const pools = logicalProcess.owns(name) ? engine.snapshot(events.nowNs).pools : undefined;
       if (pools === undefined) return [];
       const { shared, headroom } = pools;
       return {

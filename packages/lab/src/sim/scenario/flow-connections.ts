@@ -3,11 +3,11 @@
  * Both give the same packets at the same times. Pairs are made and freed between two steps of the run, where promises can be waited for.
  *
  * A pair may go when its flow has completed, both ends are idle, and no packet of it is under way: as many have arrived as have left. If some were lost, or fault rules make
- * copies, that cannot be told by counting; then it goes when none has left or arrived for the quiet time (`quiet-time.ts`). A packet that comes even later ends the run with an error,
- * because the answer to it would be missing. Where a flow has one end in another part of the network, both parts decide by what each tells of its end (`flow-ends.ts`).
+ * copies, that cannot be told by counting; then it goes when none has left or arrived for the lifetime of a packet (`packet-lifetime.ts`). A packet that comes even later ends the run with an error,
+ * because the answer to it would be missing. Where a flow has one end in another part of the network, both logical processes decide by what each tells of its end (`flow-ends.ts`).
  */
 
-import type { NetworkPart } from '../divided-network.js';
+import type { LogicalProcess } from '../logical-process.js';
 import { connectFlow, disconnectFlow } from './connect-flow.js';
 import type { Flow } from './flow.js';
 import type { FlowEnds } from './flow-ends.js';
@@ -18,10 +18,10 @@ interface FlowConnectionsOptions {
   readonly nic: Scenario['nic'];
   /** Packets that arrive may be copies of others. */
   readonly hasCopies: boolean;
-  readonly quietNs: number;
+  readonly lifetimeNs: number;
   /** Of the network; only flows that have an end in it are connected. */
-  readonly part: NetworkPart;
-  /** What other parts tell of the ends that they have. Only where pairs are freed and there are other parts. */
+  readonly logicalProcess: LogicalProcess;
+  /** What other logical processes tell of the ends that they have. Only where pairs are freed and there are other logical processes. */
   readonly ends: FlowEnds | undefined;
 }
 
@@ -29,20 +29,20 @@ interface FlowConnectionsOptions {
 export class FlowConnections {
   readonly #nic: Scenario['nic'];
   readonly #hasCopies: boolean;
-  readonly #quietNs: number;
-  readonly #part: NetworkPart;
+  readonly #lifetimeNs: number;
+  readonly #logicalProcess: LogicalProcess;
   readonly #ends: FlowEnds | undefined;
   /** Not connected yet; the first to start is the last. */
   readonly #waiting: Flow[];
   #connected: Flow[] = [];
 
-  constructor({ flows, nic, hasCopies, quietNs, part, ends }: FlowConnectionsOptions) {
+  constructor({ flows, nic, hasCopies, lifetimeNs, logicalProcess, ends }: FlowConnectionsOptions) {
     this.#nic = nic;
     this.#hasCopies = hasCopies;
-    this.#quietNs = quietNs;
-    this.#part = part;
+    this.#lifetimeNs = lifetimeNs;
+    this.#logicalProcess = logicalProcess;
     this.#ends = ends;
-    const here = flows.filter(({ plan: { from, to } }) => part.owns(from) || part.owns(to));
+    const here = flows.filter(({ plan: { from, to } }) => logicalProcess.owns(from) || logicalProcess.owns(to));
     this.#waiting = here.sort((a, b) => b.plan.startNs - a.plan.startNs || b.plan.id - a.plan.id);
   }
 
@@ -64,12 +64,12 @@ export class FlowConnections {
       flow = this.#waiting.at(-1)
     ) {
       this.#waiting.pop();
-      await connectFlow(flow, this.#nic, this.#part);
+      await connectFlow(flow, this.#nic, this.#logicalProcess);
       this.#connected.push(flow);
     }
   }
 
-  /** Tells other parts of the ends that are here and have their peer there. All parts tell at one time, and only then {@link freeUnused}. */
+  /** Tells other logical processes of the ends that are here and have their peer there. All logical processes tell at one time, and only then {@link freeUnused}. */
   tellEnds(): void {
     if (this.#ends === undefined) return;
     for (const flow of this.#connected) {
@@ -91,17 +91,17 @@ export class FlowConnections {
     const packetsUnderWay = flow.packetsUnderWay + (other?.packetsUnderWay ?? 0);
     const lastPacketNs = Math.max(flow.lastPacketNs, other?.lastPacketNs ?? 0);
     const allArrived = packetsUnderWay === 0 && !this.#hasCopies;
-    if (!allArrived && nowNs - lastPacketNs <= this.#quietNs) return false;
+    if (!allArrived && nowNs - lastPacketNs <= this.#lifetimeNs) return false;
     return other?.isIdle !== false && isIdleHere(flow);
   }
 }
 
-/** One of its ends is in another part. */
+/** One of its ends is in another logical process. */
 function isDivided({ pair }: Flow): boolean {
   return pair!.sourceQp === undefined || pair!.sinkQp === undefined;
 }
 
-/** None of its ends in this part sends anything unless a packet arrives. */
+/** None of its ends in this logical process sends anything unless a packet arrives. */
 function isIdleHere({ source, sink, sourceQpn, sinkQpn, pair }: Flow): boolean {
   return (
     (pair!.sourceQp === undefined || source.station.host.nic.isIdle(sourceQpn)) &&

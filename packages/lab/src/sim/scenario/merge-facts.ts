@@ -1,15 +1,15 @@
-/** The facts of the parts of a run, put together to those of the whole. What a part does not own has counted nothing there, so that sums are exact. */
+/** The facts of the parts of a run, put together to those of the whole. What a logical process does not own has counted nothing there, so that sums are exact. */
 
 import type { Topology } from '../topology.js';
-import type { FlowFacts, PartFacts, QueueFacts } from './facts.js';
+import type { FlowFacts, LogicalProcessFacts, QueueFacts } from './facts.js';
 import type { BufferResult } from './result.js';
 
 /** Facts of all of the network. */
-export function mergeFacts(parts: readonly PartFacts[], { switches }: Topology): PartFacts {
-  const [first, ...others] = parts;
+export function mergeFacts(processes: readonly LogicalProcessFacts[], { switches }: Topology): LogicalProcessFacts {
+  const [first, ...others] = processes;
   if (others.length === 0) return first;
-  const all = <T>(of: (part: PartFacts) => readonly T[]) => parts.flatMap(of);
-  const sum = (of: (part: PartFacts) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const all = <T>(of: (facts: LogicalProcessFacts) => readonly T[]) => processes.flatMap(of);
+  const sum = (of: (facts: LogicalProcessFacts) => number) => processes.reduce((total, facts) => total + of(facts), 0);
   const place = ({ switch: name }: BufferResult) => switches.indexOf(name);
   return {
     nowNs: first.nowNs,

@@ -1,7 +1,7 @@
 /** Looks at queues and flows at fixed intervals of virtual time. It changes nothing: a run with other intervals does the same. */
 
-import type { NetworkPart } from '../divided-network.js';
 import type { EventQueue } from '../event-queue.js';
+import type { LogicalProcess } from '../logical-process.js';
 import type { Network } from '../network.js';
 import type { SimSwitch } from '../sim-switch.js';
 import { Samples } from '../statistics.js';
@@ -23,7 +23,7 @@ export interface QueueProbe {
   readonly samples: Samples;
   /** Bytes at each sample, of the whole run. */
   readonly series: number[];
-  /** It is sampled: its switch belongs to the part that is simulated here. */
+  /** It is sampled: its switch belongs to the logical process that is simulated here. */
   readonly isWatched: boolean;
 }
 
@@ -46,10 +46,10 @@ export class Probes {
   #cnpsBefore = 0;
   #pausesBefore = 0;
 
-  constructor(events: EventQueue, network: Network, flows: readonly Flow[], part: NetworkPart) {
+  constructor(events: EventQueue, network: Network, flows: readonly Flow[], logicalProcess: LogicalProcess) {
     this.#events = events;
     this.#flows = flows;
-    this.rateBps = flows.map(({ plan }) => (part.owns(plan.from) ? [] : undefined));
+    this.rateBps = flows.map(({ plan }) => (logicalProcess.owns(plan.from) ? [] : undefined));
     this.#sentBefore = new Float64Array(flows.length);
     this.queues = [...network.switches].flatMap(([switchName, node]) =>
       node.ports.map((portName, port) => ({
@@ -58,7 +58,7 @@ export class Probes {
         port,
         samples: new Samples('whole'),
         series: [],
-        isWatched: part.owns(switchName),
+        isWatched: logicalProcess.owns(switchName),
       })),
     );
     this.#watched = this.queues.filter(({ isWatched }) => isWatched);

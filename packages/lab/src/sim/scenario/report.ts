@@ -4,7 +4,7 @@ import { jainIndex, quantile } from '../statistics.js';
 import type { LinkPlan, Topology } from '../topology.js';
 import { check } from './assertions.js';
 import { capacityBps } from './capacity.js';
-import type { FlowFacts, PartFacts } from './facts.js';
+import type { FlowFacts, LogicalProcessFacts } from './facts.js';
 import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Series, Summary } from './result.js';
 import type { Scenario } from './schema.js';
 import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
@@ -17,7 +17,7 @@ interface FinishedRun {
   readonly scenario: Scenario;
   readonly topology: Topology;
   /** Of all of the network. */
-  readonly facts: PartFacts;
+  readonly facts: LogicalProcessFacts;
   readonly wallSeconds: number;
 }
 
@@ -48,7 +48,7 @@ export function report(run: FinishedRun): ScenarioResult {
 }
 
 /** Queues that stayed empty are left out. */
-function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: PartFacts): Series {
+function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: LogicalProcessFacts): Series {
   const used = queues.filter(({ series }) => series.some((bytes) => bytes > 0));
   return {
     timeNs,
@@ -59,7 +59,7 @@ function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: PartFacts): Seri
   };
 }
 
-function traceHashOf({ hashes, nowNs }: PartFacts): string {
+function traceHashOf({ hashes, nowNs }: LogicalProcessFacts): string {
   const trace = TraceHash.of(hashes.map(({ words }) => words));
   trace.addNumber(nowNs);
   return trace.toString();
@@ -140,7 +140,10 @@ function goodputOfAll(flows: readonly FlowFacts[]): number {
 }
 
 /** A flow that has begun and not ended counts with the time that it has taken so far: left out, the slowest would make percentiles better. */
-function completionsOf({ flows, nowNs }: PartFacts, isCounted: (flow: FlowFacts) => boolean): CompletionResult {
+function completionsOf(
+  { flows, nowNs }: LogicalProcessFacts,
+  isCounted: (flow: FlowFacts) => boolean,
+): CompletionResult {
   const begun = flows.filter(
     (flow) => flow.plan.bytes < Number.POSITIVE_INFINITY && flow.plan.startNs <= nowNs && isCounted(flow),
   );

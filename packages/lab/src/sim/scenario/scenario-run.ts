@@ -1,28 +1,28 @@
 /**
- * A scenario brought to life: its network, its flows, and what watches them. It may be one part of a network whose other parts are simulated elsewhere: then the whole network is there, so that
- * names, numbers and random streams are the same everywhere, and the nodes of other parts do nothing.
+ * A scenario brought to life: its network, its flows, and what watches them. It may be one logical process of a network whose other logical processes are simulated elsewhere: then the whole network is there, so that
+ * names, numbers and random streams are the same everywhere, and the nodes of other logical processes do nothing.
  */
 
 import { RoceError, SeededRandom } from 'rocev2/internal/core';
 import { FaultPlan } from 'rocev2/internal/faults';
 import { ArrivalQueue } from '../arrival-queue.js';
 import type { Cable } from '../cable.js';
-import { type NetworkPart, WHOLE_NETWORK } from '../divided-network.js';
 import { EventQueue } from '../event-queue.js';
+import { type LogicalProcess, WHOLE_NETWORK } from '../logical-process.js';
 import { Network } from '../network.js';
 import type { ReceivePipelineOptions } from '../receive-pipeline.js';
 import type { Topology } from '../topology.js';
 import { Baseline } from './baseline.js';
 import { reserveFlow } from './connect-flow.js';
 import { sampleControls } from './control-samples.js';
-import type { PartFacts } from './facts.js';
+import type { LogicalProcessFacts } from './facts.js';
 import type { Flow } from './flow.js';
 import { FlowConnections } from './flow-connections.js';
 import type { FlowEnds } from './flow-ends.js';
 import { type FlowPlan, planFlows } from './flow-plan.js';
 import { hostsOf } from './hosts.js';
+import { packetLifetimeNs } from './packet-lifetime.js';
 import { Probes } from './probes.js';
-import { quietNsOf } from './quiet-time.js';
 import type { FrameObserver, WatchedRunOptions } from './run.js';
 import { ScenarioHost } from './scenario-host.js';
 import { schedule } from './scheduled-actions.js';
@@ -39,7 +39,7 @@ interface Stage {
   readonly events: EventQueue;
   /** Where the scenario gives cores. */
   readonly arrivals: ArrivalQueue | undefined;
-  readonly part: NetworkPart;
+  readonly logicalProcess: LogicalProcess;
   /** By host; one for all where events have no order by the network. */
   readonly traces: ReadonlyMap<string, TraceHash>;
 }
@@ -50,12 +50,12 @@ export class ScenarioRun {
   readonly scenario: Scenario;
   /** The shape of all of its network. */
   readonly topology: Topology;
-  /** All of its nodes; those of other parts do nothing. */
+  /** All of its nodes; those of other logical processes do nothing. */
   readonly network: Network;
   /** Virtual time, and the events of nodes. */
   readonly events: EventQueue;
   /** What is simulated here. */
-  readonly part: NetworkPart;
+  readonly logicalProcess: LogicalProcess;
   /** By id. */
   readonly flows: readonly Flow[];
   /** Who connects them. */
@@ -73,15 +73,15 @@ export class ScenarioRun {
   #ranBeforeNs = 0;
 
   private constructor(stage: Stage, flows: readonly Flow[], connections: FlowConnections, options: WatchedRunOptions) {
-    const { scenario, topology, network, events, arrivals, part, traces } = stage;
+    const { scenario, topology, network, events, arrivals, logicalProcess, traces } = stage;
     this.scenario = scenario;
     this.topology = topology;
     this.network = network;
     this.events = events;
-    this.part = part;
+    this.logicalProcess = logicalProcess;
     this.flows = flows;
     this.connections = connections;
-    this.probes = new Probes(events, network, flows, part);
+    this.probes = new Probes(events, network, flows, logicalProcess);
     this.baseline = new Baseline(network, flows, this.probes);
     this.#options = options;
     this.#arrivals = arrivals;
@@ -91,13 +91,13 @@ export class ScenarioRun {
   }
 
   /**
-   * Builds the network and reserves the flows; those of `part` are connected unless queue pairs are made per flow. `ends` is what all parts of a divided network share. Throws ERR_ROCE_UNKNOWN_NAME for hosts,
+   * Builds the network and reserves the flows; those of `logicalProcess` are connected unless queue pairs are made per flow. `ends` is what all logical processes of a divided network share. Throws ERR_ROCE_UNKNOWN_NAME for hosts,
    * switches or parameters that do not exist.
    */
   static async prepare(
     scenario: Scenario,
     options: WatchedRunOptions = {},
-    part: NetworkPart = WHOLE_NETWORK,
+    logicalProcess: LogicalProcess = WHOLE_NETWORK,
     ends?: FlowEnds,
   ): Promise<ScenarioRun> {
     const random = new SeededRandom(scenario.seed);
@@ -119,7 +119,7 @@ export class ScenarioRun {
       faultsOf,
       virtualPayload: virtualPayloadOf(scenario, options),
       arrivals,
-      part,
+      logicalProcess,
     });
     if (options.observer !== undefined) observe(options.observer, network, events);
     if (options.station !== undefined) {
@@ -127,15 +127,15 @@ export class ScenarioRun {
       options.station.attach(network.station(name), () => events.nowNs);
     }
     const traces = new Map<string, TraceHash>();
-    const stage: Stage = { scenario, topology, network, events, arrivals, part, traces };
+    const stage: Stage = { scenario, topology, network, events, arrivals, logicalProcess, traces };
     const flows = await reserveFlows(stage, random, traces);
     const isPerFlow = scenario.queuePairs === 'per-flow';
     const connections = new FlowConnections({
       flows,
       nic: scenario.nic,
       hasCopies: scenario.faults !== undefined,
-      quietNs: isPerFlow ? quietNsOf(scenario, topology) : 0,
-      part,
+      lifetimeNs: isPerFlow ? packetLifetimeNs(scenario, topology) : 0,
+      logicalProcess,
       ends: isPerFlow ? ends : undefined,
     });
     if (!isPerFlow) await connections.connectAll();
@@ -144,11 +144,11 @@ export class ScenarioRun {
 
   /** Schedules all that does not follow from something else. */
   start(): void {
-    const { scenario, network, events, flows, part } = this;
+    const { scenario, network, events, flows, logicalProcess } = this;
     this.probes.start(scenario.duration, scenario.warmup, scenario.sample);
     const { onControl } = this.#options;
     if (onControl !== undefined) sampleControls(events, flows, scenario.sample, onControl);
-    schedule(scenario, network, events, part);
+    schedule(scenario, network, events, logicalProcess);
     for (const flow of flows) this.#scheduleFlow(flow);
     events.at(scenario.warmup, () => this.baseline.take());
   }
@@ -160,11 +160,11 @@ export class ScenarioRun {
       return;
     }
     const isRead = flow.active === flow.sink;
-    if (this.part.owns(isRead ? from : to)) this.events.at(startNs, () => flow.startPassive());
-    if (this.part.owns(isRead ? to : from)) this.events.at(startNs, () => flow.startActive());
+    if (this.logicalProcess.owns(isRead ? from : to)) this.events.at(startNs, () => flow.startPassive());
+    if (this.logicalProcess.owns(isRead ? to : from)) this.events.at(startNs, () => flow.startActive());
   }
 
-  /** Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other parts have told of their ends since the last step. */
+  /** Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other logical processes have told of their ends since the last step. */
   async connectUntil(untilNs: number): Promise<void> {
     if (this.scenario.queuePairs === 'at-start') return;
     await this.connections.freeUnused(this.events.nowNs);
@@ -185,7 +185,7 @@ export class ScenarioRun {
     return this.#arrivals!.nextNs;
   }
 
-  /** Lets happen what happens in this part before `beforeNs` and not after `untilNs`. Where the scenario gives cores. */
+  /** Lets happen what happens in this logical process before `beforeNs` and not after `untilNs`. Where the scenario gives cores. */
   runBefore(beforeNs: number, untilNs: number): void {
     this.#ranBeforeNs = beforeNs;
     this.#arrivals!.run(beforeNs, untilNs);
@@ -196,7 +196,7 @@ export class ScenarioRun {
     this.events.pass(untilNs);
   }
 
-  /** A frame from another part arrives by the cable of this number. Throws ERR_ROCE_CONFLICT if that time has passed here. */
+  /** A frame from another logical process arrives by the cable of this number. Throws ERR_ROCE_CONFLICT if that time has passed here. */
   deliver(cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number): void {
     if (arrivalNs < this.#ranBeforeNs) {
       throw new RoceError(
@@ -213,22 +213,22 @@ export class ScenarioRun {
     return this.#allEnd && this.flows.every(hasEnded);
   }
 
-  /** Tells other parts what they need to know to free queue pairs; all parts are at one virtual time. */
+  /** Tells other logical processes what they need to know to free queue pairs; all logical processes are at one virtual time. */
   tellEnds(): void {
     this.connections.tellEnds();
   }
 
-  /** Sets `ended[id]` for each flow that has ended as far as can be seen in this part. Nothing where a flow has no end. */
+  /** Sets `ended[id]` for each flow that has ended as far as can be seen in this logical process. Nothing where a flow has no end. */
   markEnded(ended: Uint8Array): void {
     if (!this.#allEnd) return;
     for (const flow of this.flows) if (hasEnded(flow)) ended[flow.plan.id] = 1;
   }
 
   /** Fingerprints of the packets so far. */
-  hashes(): PartFacts['hashes'] {
+  hashes(): LogicalProcessFacts['hashes'] {
     const { hosts } = this.topology;
     return [...this.#traces]
-      .filter(([host]) => this.#arrivals === undefined || this.part.owns(host))
+      .filter(([host]) => this.#arrivals === undefined || this.logicalProcess.owns(host))
       .map(([host, trace]) => ({ place: hosts.indexOf(host), words: trace.words }))
       .sort((a, b) => a.place - b.place);
   }
@@ -270,7 +270,7 @@ async function reserveFlows(stage: Stage, random: SeededRandom, traces: Map<stri
     if (isOrdered) traces.set(name, trace);
     const tellsEnds = isOrdered;
     const host = await ScenarioHost.create({ station, memoryBytes, cqDepth, trace, followsPackets, tellsEnds });
-    station.host.onTurn = () => host.poll(events.nowNs);
+    station.host.onActivity = () => host.poll(events.nowNs);
     hosts.set(name, host);
   }
   return plans.map((plan) => reserveFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));

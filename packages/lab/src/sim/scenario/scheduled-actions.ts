@@ -1,8 +1,8 @@
 /** What a scenario does to its network while it runs. */
 
 import { RoceError } from 'rocev2/internal/core';
-import type { NetworkPart } from '../divided-network.js';
 import type { EventQueue } from '../event-queue.js';
+import type { LogicalProcess } from '../logical-process.js';
 import type { Network } from '../network.js';
 import type { Scenario } from './schema.js';
 
@@ -14,7 +14,12 @@ type ScheduledAction = Exclude<Happening, Outage>;
  * What is done to a node happens in the part of the network that has it, what is done to links in all. Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not
  * exist.
  */
-export function schedule(scenario: Scenario, network: Network, events: EventQueue, part: NetworkPart): void {
+export function schedule(
+  scenario: Scenario,
+  network: Network,
+  events: EventQueue,
+  logicalProcess: LogicalProcess,
+): void {
   for (const [i, action] of scenario.happenings.entries()) {
     const field = `happenings[${i}]`;
     if (action.do === 'fail' || action.do === 'repair') {
@@ -22,7 +27,7 @@ export function schedule(scenario: Scenario, network: Network, events: EventQueu
       continue;
     }
     const act = actionOf(action, network, field);
-    if (part.owns(action.do === 'storm' ? action.host : action.switch)) events.at(action.at, act);
+    if (logicalProcess.owns(action.do === 'storm' ? action.host : action.switch)) events.at(action.at, act);
   }
 }
 

@@ -1,9 +1,9 @@
-/** Divided runs whose queue pairs come with their flow and go after it: the document of the run in which all are there from the beginning, in one part. */
+/** Divided runs whose queue pairs come with their flow and go after it: the document of the run in which all are there from the beginning, in one logical process. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { runDivided } from '../../../../../test/support/divided-run.js';
 import { fourRacks } from '../../../../../test/support/four-racks.js';
-import { divide } from '../../../src/sim/divided-network.js';
+import { divide } from '../../../src/sim/logical-process.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { FlowEnds } from '../../../src/sim/scenario/flow-ends.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
@@ -70,10 +70,12 @@ async function expectSame(file: ScenarioFile, counts: readonly number[] = [4]): 
     const { result, crossings, connected } = await runDivided(scenario, cores);
     expect(crossings).toBeGreaterThan(50);
     expect(JSON.stringify(result)).toBe(JSON.stringify(whole));
-    const partOf = divide(topologyOf(scenario.topology), cores);
-    for (let part = 0; part < cores; part++) {
-      const counted = connected.map((parts) => parts[part]);
-      const all = result.flows.filter(({ from, to }) => [from, to].some((host) => partOf.get(host) === part)).length;
+    const processOf = divide(topologyOf(scenario.topology), cores);
+    for (let logicalProcess = 0; logicalProcess < cores; logicalProcess++) {
+      const counted = connected.map((processes) => processes[logicalProcess]);
+      const all = result.flows.filter(({ from, to }) =>
+        [from, to].some((host) => processOf.get(host) === logicalProcess),
+      ).length;
       // Each part has had fewer at any time than flows have an end there, and some have gone.
       expect(Math.max(...counted)).toBeLessThan(all);
       expect(counted.some((count, i) => i > 0 && count < counted[i - 1])).toBe(true);

@@ -1,9 +1,9 @@
-/** A run that is divided among several parts gives the document of one that is not, to the last packet. */
+/** A run that is divided among several logical processes gives the document of one that is not, to the last packet. */
 
 import { describe, expect, test } from 'vitest';
 import { runDivided } from '../../../../../test/support/divided-run.js';
 import { fourRacks } from '../../../../../test/support/four-racks.js';
-import { divide, lookaheadNs } from '../../../src/sim/divided-network.js';
+import { divide, lookaheadNs } from '../../../src/sim/logical-process.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
@@ -168,23 +168,23 @@ test('without cores the order of events is the other one, and the fingerprint as
 });
 
 describe('how a network is divided', () => {
-  const partsOf = (topology: ScenarioFile['topology'], parts: number) => {
+  const partsOf = (topology: ScenarioFile['topology'], processes: number) => {
     const built = topologyOf(parseScenario({ ...FABRIC, topology }).topology);
-    return { built, partOf: divide(built, parts) };
+    return { built, processOf: divide(built, processes) };
   };
 
   test('racks stay whole, and what has no hosts is shared out', () => {
-    const { partOf } = partsOf(FABRIC.topology, 2);
-    expect(Object.fromEntries(partOf)).toEqual({
+    const { processOf } = partsOf(FABRIC.topology, 2);
+    expect(Object.fromEntries(processOf)).toEqual({
       ...{ l0: 0, l1: 0, l2: 1, l3: 1, p0: 0, p1: 1 },
       ...Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`h${i}`, i < 6 ? 0 : 1])),
     });
   });
 
   test('each part gets a rack, however unequal they are', () => {
-    for (let parts = 1; parts <= 5; parts++) {
-      const { partOf } = partsOf({ kind: 'parking-lot', switches: 5, hostsPerSwitch: 3 }, parts);
-      expect(new Set(partOf.values()).size).toBe(parts);
+    for (let processes = 1; processes <= 5; processes++) {
+      const { processOf } = partsOf({ kind: 'parking-lot', switches: 5, hostsPerSwitch: 3 }, processes);
+      expect(new Set(processOf.values()).size).toBe(processes);
     }
     const links = [
       ...Array.from({ length: 7 }, (_, i) => ({ a: `h${i}`, b: 's0' })),
@@ -194,22 +194,22 @@ describe('how a network is divided', () => {
       { a: 's1', b: 's2' },
     ];
     const hosts = Array.from({ length: 9 }, (_, i) => `h${i}`);
-    const { partOf } = partsOf({ kind: 'links', hosts, switches: ['s0', 's1', 's2'], links }, 3);
-    expect([partOf.get('s0'), partOf.get('s1'), partOf.get('s2')]).toEqual([0, 1, 2]);
+    const { processOf } = partsOf({ kind: 'links', hosts, switches: ['s0', 's1', 's2'], links }, 3);
+    expect([processOf.get('s0'), processOf.get('s1'), processOf.get('s2')]).toEqual([0, 1, 2]);
   });
 
   test('a pod of a fat tree is in one part', () => {
-    const { partOf } = partsOf({ kind: 'fat-tree', k: 4 }, 4);
+    const { processOf } = partsOf({ kind: 'fat-tree', k: 4 }, 4);
     for (let i = 0; i < 8; i++) {
-      expect(partOf.get(`a${i}`)).toBe(i >> 1);
-      expect(partOf.get(`e${i}`)).toBe(i >> 1);
+      expect(processOf.get(`a${i}`)).toBe(i >> 1);
+      expect(processOf.get(`e${i}`)).toBe(i >> 1);
     }
   });
 
   test('the lookahead is the shortest of the cables between parts, and a header on it', () => {
     const topology = { kind: 'dumbbell', hosts: 4, delay: '10ns', middleDelay: '2us', middleRate: '80Gbps' } as const;
-    const { built, partOf } = partsOf(topology, 2);
-    expect(lookaheadNs(built.links, partOf)).toBeCloseTo(2000 + 3.8, 9);
+    const { built, processOf } = partsOf(topology, 2);
+    expect(lookaheadNs(built.links, processOf)).toBeCloseTo(2000 + 3.8, 9);
     expect(lookaheadNs(built.links, divide(built, 1))).toBe(Number.POSITIVE_INFINITY);
   });
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { recoveryNames } from '../../../../../src/retransmit/schemes.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
-import { quietNsOf } from '../../../src/sim/scenario/quiet-time.js';
+import { packetLifetimeNs } from '../../../src/sim/scenario/packet-lifetime.js';
 import type { FlowResult, ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
@@ -126,15 +126,15 @@ test('queue pairs are there only for flows that run, and for a quiet time after 
 
 test('where packets were lost, queue pairs stay for the quiet time', async () => {
   const scenario = parseScenario(LOSSY);
-  const quietNs = quietNsOf(scenario, topologyOf(scenario.topology));
+  const lifetimeNs = packetLifetimeNs(scenario, topologyOf(scenario.topology));
   // Two links, 32 frames of 1,224 bytes at 10 Gb/s and 1 us each, twice.
-  expect(quietNs).toBeCloseTo(2 * 2 * (32 * 1224 * 0.8 + 1000), 6);
+  expect(lifetimeNs).toBeCloseTo(2 * 2 * (32 * 1224 * 0.8 + 1000), 6);
   const { result, connected } = await run(LOSSY, 'per-flow');
   let freed = 0;
   for (const { count, nowNs } of connected) {
     // Copies of its packets may still have moved after its end.
     const isOver = ({ startNs, completionNs }: FlowResult) =>
-      completionNs !== null && startNs + completionNs < nowNs - 2 * quietNs;
+      completionNs !== null && startNs + completionNs < nowNs - 2 * lifetimeNs;
     const over = result.flows.filter(isOver).length;
     expect(count).toBeLessThanOrEqual(result.flows.length - over);
     freed = Math.max(freed, over);

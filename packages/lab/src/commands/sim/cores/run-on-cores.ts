@@ -1,11 +1,11 @@
 /**
- * Runs one scenario on several cores: its network is divided by racks, each part has a thread of this process. The result is that of one core, see docs/lab.md.
+ * Runs one scenario on several cores: its network is divided by racks, each logical process has a thread of this process. The result is that of one core, see docs/lab.md.
  */
 
 import { Worker } from 'node:worker_threads';
 import { SeededRandom } from 'rocev2/internal/core';
 import { loadedExtensions } from 'rocev2/internal/driver';
-import { divide } from '../../../sim/divided-network.js';
+import { divide } from '../../../sim/logical-process.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { planFlows } from '../../../sim/scenario/flow-plan.js';
 import { mergeFacts } from '../../../sim/scenario/merge-facts.js';
@@ -15,9 +15,9 @@ import type { Scenario } from '../../../sim/scenario/schema.js';
 import { topologyOf } from '../../../sim/scenario/topology-of.js';
 import { newRingMemory } from './frame-ring.js';
 import { giveUp, newMeetingMemory } from './meeting.js';
-import type { PartMessage, PartTask, PartWork } from './part-thread.js';
+import type { LogicalProcessMessage, LogicalProcessTask, LogicalProcessWork } from './process-thread.js';
 
-/** Of all rings that a part reads. What cuts a network in two carries less in a window of a microsecond. */
+/** Of all rings that a logical process reads. What cuts a network in two carries less in a window of a microsecond. */
 const RING_BYTES = 16 * 2 ** 20;
 
 /** How a divided run talks to whoever waits for it. */
@@ -31,29 +31,29 @@ interface CoresOptions {
 /** What a divided run gives. */
 interface CoresResult {
   readonly result: ScenarioResult;
-  /** Of each part. */
-  readonly work: readonly PartWork[];
+  /** Of each logical process. */
+  readonly work: readonly LogicalProcessWork[];
 }
 
-type PartEnd = Extract<PartMessage, { kind: 'end' }>;
+type LogicalProcessEnd = Extract<LogicalProcessMessage, { kind: 'end' }>;
 
 /**
  * The result of a scenario that gives `cores`. Throws ERR_ROCE_CONFLICT if its network has fewer racks than that, and what {@link runScenario} throws.
  */
 export async function runOnCores(scenario: Scenario, { signal, onProgress }: CoresOptions): Promise<CoresResult> {
   const topology = topologyOf(scenario.topology);
-  const parts = scenario.cores!;
-  divide(topology, parts); // A network that cannot be divided is refused here.
-  const numbers = Array.from({ length: parts }, (_, i) => i);
-  const meeting = newMeetingMemory(parts);
+  const processes = scenario.cores!;
+  divide(topology, processes); // A network that cannot be divided is refused here.
+  const numbers = Array.from({ length: processes }, (_, i) => i);
+  const meeting = newMeetingMemory(processes);
   const flows = planFlows(scenario, topology, new SeededRandom(scenario.seed)).length;
   const stop = new SharedArrayBuffer(2 * 4);
-  const task: Omit<PartTask, 'me'> = {
+  const task: Omit<LogicalProcessTask, 'me'> = {
     scenario,
     extensions: loadedExtensions(),
-    parts,
+    processes,
     meeting,
-    rings: numbers.map((from) => numbers.map((to) => newRingMemory(from === to ? 0 : RING_BYTES / parts))),
+    rings: numbers.map((from) => numbers.map((to) => newRingMemory(from === to ? 0 : RING_BYTES / processes))),
     ended: new SharedArrayBuffer(flows),
     ends: new SharedArrayBuffer(FlowEnds.bytesFor(flows)),
     stop,
@@ -63,7 +63,9 @@ export async function runOnCores(scenario: Scenario, { signal, onProgress }: Cor
   signal.addEventListener('abort', ask, { once: true });
   const threads = numbers.map(
     (me) =>
-      new Worker(new URL('./part-thread.js', import.meta.url), { workerData: { ...task, me } satisfies PartTask }),
+      new Worker(new URL('./process-thread.js', import.meta.url), {
+        workerData: { ...task, me } satisfies LogicalProcessTask,
+      }),
   );
   try {
     const ends = await Promise.all(threads.map((thread) => endOf(thread, onProgress)));
@@ -81,9 +83,9 @@ export async function runOnCores(scenario: Scenario, { signal, onProgress }: Cor
   }
 }
 
-function endOf(thread: Worker, onProgress: (done: number) => void): Promise<PartEnd> {
+function endOf(thread: Worker, onProgress: (done: number) => void): Promise<LogicalProcessEnd> {
   return new Promise((resolve, reject) => {
-    thread.on('message', (message: PartMessage) => {
+    thread.on('message', (message: LogicalProcessMessage) => {
       if (message.kind === 'end') resolve(message);
       else onProgress(message.done);
     });

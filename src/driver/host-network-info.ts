@@ -1,11 +1,11 @@
-/** What the system knows of the surroundings of a UDP port: the way to a peer, and losses in the port's own buffer. */
+/** What the host's network stack reports about a UDP port: the path MTU to a peer, and losses in the port's buffer. */
 
 import { pathMtuTowards, receiveOverruns } from '../dgram-ext/known-by-kernel.js';
 import { COUNTER } from '../memory/ring/counters.js';
 import type { IpAddress } from '../packet/address.js';
 
 /** Asked from any thread of the process, whichever has the port. */
-export class UdpSurroundings {
+export class HostNetworkInfo {
   readonly #address: IpAddress;
   readonly #udpPort: number;
 

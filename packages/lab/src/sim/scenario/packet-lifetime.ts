@@ -1,4 +1,4 @@
-/** How long a packet may be on its way through the network of a scenario. */
+/** The longest lifetime of a packet in the network of a scenario. */
 
 import { BUFFER_BYTES } from '../../switch/buffer-layout.js';
 import { QUEUE_PACKETS } from '../../switch/traffic-manager.js';
@@ -14,7 +14,7 @@ const DETOUR = 2;
  * A time after which a packet has arrived or is lost: in each switch of the longest way it waits behind all that the memory of the switch (or the queue) can hold, at the rate of the slowest
  * link; and all that twice. It is no bound for what is stopped: by pauses without end, by a `block`, by a fault rule that holds packets back.
  */
-export function quietNsOf({ switch: config, nic, pipelines }: Scenario, topology: Topology): number {
+export function packetLifetimeNs({ switch: config, nic, pipelines }: Scenario, topology: Topology): number {
   const { buffer, queuePackets = QUEUE_PACKETS } = config;
   const waitingBytes =
     buffer === undefined ? queuePackets * (nic.mtu + FRAME_OVERHEAD_BYTES) : (buffer.totalBytes ?? BUFFER_BYTES);

@@ -1,11 +1,11 @@
 /**
- * When a turn of the crank judges timers. A process that had to wait for a processor finds them due and the answers in its socket: it reads before it
- * judges, or it would send again what has been answered, and get as many answers more.
+ * When a poll fires timers. A process that had to wait for a processor finds them due and the answers in its socket: it reads before it
+ * fires them, or it would retransmit what has been answered, and get as many answers more.
  */
 
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Crank } from '../../src/driver/crank.js';
+import { NicPoller } from '../../src/driver/nic-poller.js';
 import type { Nic } from '../../src/nic/nic.js';
 import type { Port, RxDatagram, TxBatch } from '../../src/port/datagram.js';
 
@@ -17,7 +17,7 @@ class DueNic {
   nextPacingNs = NEVER;
   hasWork = false;
   received = 0;
-  timersJudged = 0;
+  timersFired = 0;
   paced = 0;
 
   get nextDeadlineNs(): number {
@@ -30,7 +30,7 @@ class DueNic {
 
   onDeadline(_now: number, timersToo: boolean): void {
     if (timersToo) {
-      this.timersJudged++;
+      this.timersFired++;
       this.nextTimerNs = NEVER;
     }
     if (this.nextPacingNs === 0) this.paced++;
@@ -38,10 +38,10 @@ class DueNic {
   }
 }
 
-describe('a crank', () => {
+describe('a poller', () => {
   let nic: DueNic;
   let port: Pick<Port, 'onDatagram' | 'onPause'>;
-  let crank: Crank;
+  let poller: NicPoller;
 
   const arrives = (datagrams: number) => {
     for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
@@ -50,50 +50,50 @@ describe('a crank', () => {
   beforeEach(() => {
     nic = new DueNic();
     port = { onDatagram: () => {}, onPause: () => {} };
-    crank = new Crank(nic as unknown as Nic, port as Port, () => {});
+    poller = new NicPoller(nic as unknown as Nic, port as Port, () => {});
   });
 
-  it('judges a timer in the turn after the one that found it due, when nothing comes', () => {
+  it('fires a timer in the poll after the one that found it due, when nothing comes', () => {
     nic.nextTimerNs = 0;
-    crank.turn();
-    expect([crank.isReading, nic.timersJudged]).toEqual([true, 0]);
-    crank.turn();
-    expect([crank.isReading, nic.timersJudged]).toEqual([false, 1]);
+    poller.poll();
+    expect([poller.isReading, nic.timersFired]).toEqual([true, 0]);
+    poller.poll();
+    expect([poller.isReading, nic.timersFired]).toEqual([false, 1]);
   });
 
-  it('reads everything first, and judges nothing that an answer has settled', () => {
+  it('reads everything first, and fires nothing that an answer has settled', () => {
     nic.nextTimerNs = 0;
-    for (let turn = 0; turn < 20; turn++) {
-      crank.turn();
+    for (let poll = 0; poll < 20; poll++) {
+      poller.poll();
       arrives(120);
     }
-    expect([nic.received, nic.timersJudged, crank.isReading]).toEqual([2400, 0, true]);
+    expect([nic.received, nic.timersFired, poller.isReading]).toEqual([2400, 0, true]);
     nic.nextTimerNs = NEVER; // The answer was among them.
-    crank.turn();
-    expect([nic.timersJudged, crank.isReading]).toEqual([0, false]);
+    poller.poll();
+    expect([nic.timersFired, poller.isReading]).toEqual([0, false]);
     nic.nextTimerNs = 0; // Another timer: it gets the same patience.
-    crank.turn();
-    expect(nic.timersJudged).toBe(0);
-    crank.turn();
-    expect(nic.timersJudged).toBe(1);
+    poller.poll();
+    expect(nic.timersFired).toBe(0);
+    poller.poll();
+    expect(nic.timersFired).toBe(1);
   });
 
-  it('judges under a flood, too: what arrives after the timer has run out is no answer in time', () => {
+  it('fires timers under a flood as well: what arrives after the timer has run out is no answer in time', () => {
     nic.nextTimerNs = 0;
-    let turns = 0;
-    for (; nic.timersJudged === 0 && turns < 1000; turns++) {
-      crank.turn();
+    let polls = 0;
+    for (; nic.timersFired === 0 && polls < 1000; polls++) {
+      poller.poll();
       arrives(120);
     }
-    expect(nic.timersJudged).toBe(1);
-    expect(turns * 120).toBeGreaterThan(8000);
+    expect(nic.timersFired).toBe(1);
+    expect(polls * 120).toBeGreaterThan(8000);
   });
 
-  it('opens the pacer in the turn that finds it due, whatever the timers wait for', () => {
+  it('opens the pacer in the poll that finds it due, whatever the timers wait for', () => {
     nic.nextTimerNs = 0;
     nic.nextPacingNs = 0;
-    crank.turn();
-    expect([nic.paced, nic.timersJudged]).toEqual([1, 0]);
+    poller.poll();
+    expect([nic.paced, nic.timersFired]).toEqual([1, 0]);
   });
 
   describe('behind a batch', () => {
@@ -112,14 +112,15 @@ describe('a crank', () => {
         nextDeadlineNs: NEVER,
         hasWork: true,
         transmit: () => packets,
-        leftLate: (stampNs: number, heldUpNs: number) => told.push(stampNs - sending.nowNs, Math.round(heldUpNs)),
+        onSchedulingDelay: (stampNs: number, schedulingDelayNs: number) =>
+          told.push(stampNs - sending.nowNs, Math.round(schedulingDelayNs)),
       };
       const sendBatch = () => {
         nowMs += ms;
       };
       const slow = { beginBatch: () => ({ count: 0 }) as TxBatch, sendBatch, onDatagram: () => {}, onPause: () => {} };
-      const sending = new Crank(sender as unknown as Nic, slow as unknown as Port, () => {});
-      sending.turn();
+      const sending = new NicPoller(sender as unknown as Nic, slow as unknown as Port, () => {});
+      sending.poll();
       return told;
     };
 

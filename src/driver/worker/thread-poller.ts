@@ -1,8 +1,8 @@
 /**
- * Turns the crank of a NIC that has a thread to itself: looks at the socket and at the doorbells in turn, and blocks the thread when there
+ * The poll loop of a NIC that has a thread to itself: reads the socket and the doorbells alternately, and blocks the thread when there
  * is nothing, after a short spin if that pays.
  *
- * Invariant: the thread's event loop, which brings messages and files, gets its turn at least every {@link TURN_NS} of work and after
+ * Invariant: the thread's event loop, which brings messages and files, runs at least every {@link RUN_NS} of work and after
  * every sleep. The first sleep is {@link SLEEP_NS} at most. Each that nothing ends is followed by one of up to twice its length, so that an idle NIC seldom wakes
  * up, and what the loop still has to do for a message waits no longer than the message has waited already. Messages end a sleep; whoever ends the process waits
  * for the end of it.
@@ -11,57 +11,57 @@
 import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
 import type { Nic } from '../../nic/nic.js';
 import type { Port } from '../../port/datagram.js';
-import { Crank } from '../crank.js';
-import type { TurnHooks } from '../event-loop-crank.js';
+import type { PollHooks } from '../event-loop-poller.js';
+import { NicPoller } from '../nic-poller.js';
 import { nowNs } from '../system-clock.js';
 
-const TURN_NS = 200_000;
+const RUN_NS = 200_000;
 const SLEEP_NS = 10e6;
 const SLEEP_MAX_NS = 80e6;
 
-/** A {@link Crank} that a thread turns as long as it lives. */
-export class PollingCrank {
+/** Runs a {@link NicPoller} for the lifetime of a thread. */
+export class ThreadPoller {
   readonly #nic: Nic;
-  readonly #crank: Crank;
+  readonly #poller: NicPoller;
   readonly #socket: BatchedUdpPort;
-  readonly #hooks: TurnHooks;
-  /** Files that a capture writes, and its timers, need the event loop, too. */
+  readonly #hooks: PollHooks;
+  /** Files that a capture writes, and its timers, need the event loop as well. */
   readonly #sleepMaxNs: number;
   #sleepNs = SLEEP_NS;
   #closed = false;
 
   /** `port` is `socket`, or wrapped around it. */
-  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, hooks: TurnHooks) {
+  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, hooks: PollHooks) {
     this.#nic = nic;
     this.#socket = socket;
     this.#hooks = hooks;
     this.#sleepMaxNs = (port as unknown) === socket ? SLEEP_MAX_NS : SLEEP_NS;
-    this.#crank = new Crank(nic, port, () => {});
-    setImmediate(this.#turn);
+    this.#poller = new NicPoller(nic, port, () => {});
+    setImmediate(this.#run);
   }
 
-  /** No further turn is taken. */
+  /** Ends the loop. */
   close(): void {
     this.#closed = true;
   }
 
-  readonly #turn = (): void => {
+  readonly #run = (): void => {
     if (this.#closed) return;
-    const crank = this.#crank;
+    const poller = this.#poller;
     const hooks = this.#hooks;
-    const endNs = nowNs() + TURN_NS;
+    const endNs = nowNs() + RUN_NS;
     do {
-      crank.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
-      const received = this.#socket.receive(crank.isReading) > 0;
+      poller.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
+      const received = this.#socket.receive(poller.isReading) > 0;
       const rung = hooks.begin();
-      const sent = crank.turn();
-      if (hooks.mayBlock(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
+      const sent = poller.poll();
+      if (hooks.mayBlock(poller.nowNs, received || rung || sent || this.#nic.hasWork)) {
         this.#sleep();
         break;
       }
       this.#sleepNs = SLEEP_NS;
-    } while (crank.nowNs < endNs);
-    setImmediate(this.#turn);
+    } while (poller.nowNs < endNs);
+    setImmediate(this.#run);
   };
 
   #sleep(): void {

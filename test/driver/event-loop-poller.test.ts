@@ -1,11 +1,11 @@
 /**
- * When a NIC on an event loop has its turn: behind what a port has delivered together, within the call of a program that spins, else in the check phase. The order of callbacks is what is tested; only
+ * When a NIC on an event loop is polled: after what a port has delivered together, within the call of a program that spins, else in the check phase. The order of callbacks is what is tested; only
  * the clock of doorbells is the test's.
  */
 
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EventLoopCrank } from '../../src/driver/event-loop-crank.js';
+import { EventLoopPoller } from '../../src/driver/event-loop-poller.js';
 import type { Nic } from '../../src/nic/nic.js';
 import type { Port, RxDatagram, TxBatch } from '../../src/port/datagram.js';
 
@@ -14,13 +14,13 @@ const US = 1e-3;
 
 /** What has happened, in order. */
 let log: string[];
-let crank: EventLoopCrank | undefined;
+let poller: EventLoopPoller | undefined;
 
 class StubNic {
   nextDeadlineNs = NEVER;
   nextTimerNs = NEVER;
   hasWork = true;
-  timersJudged = 0;
+  timersFired = 0;
 
   receive(): void {
     log.push('received');
@@ -33,7 +33,7 @@ class StubNic {
   }
 
   onDeadline(_now: number, timersToo: boolean): void {
-    if (timersToo) this.timersJudged++;
+    if (timersToo) this.timersFired++;
   }
 }
 
@@ -50,10 +50,10 @@ function makePort(tells: boolean) {
 
 function start(nic: StubNic, tells: boolean) {
   const port = makePort(tells);
-  crank = new EventLoopCrank(nic as unknown as Nic, port as unknown as Port);
+  poller = new EventLoopPoller(nic as unknown as Nic, port as unknown as Port);
   return {
     port,
-    crank,
+    poller,
     deliver: (datagrams = 1) => {
       for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
       port.onDelivered?.();
@@ -75,10 +75,10 @@ beforeEach(() => {
 
 afterEach(() => {
   vi.restoreAllMocks();
-  crank?.close();
+  poller?.close();
 });
 
-describe('a turn behind what was delivered', () => {
+describe('a poll after what was delivered', () => {
   it('comes once everything that the datagrams resolved has run, and in the same round of the loop', async () => {
     const { deliver } = start(new StubNic(), true);
     setImmediate(() => {
@@ -103,17 +103,17 @@ describe('a turn behind what was delivered', () => {
     expect(log).toEqual(['received', 'handled', 'received', 'sent']);
   });
 
-  it('serves the doorbells that rang meanwhile: there is no second turn', async () => {
+  it('serves the doorbells that rang meanwhile: there is no second poll', async () => {
     const nic = new StubNic();
-    const { deliver, crank } = start(nic, true);
-    let turns = 0;
+    const { deliver, poller } = start(nic, true);
+    let polls = 0;
     vi.spyOn(nic, 'transmit').mockImplementation(() => {
-      turns++;
-      return 0; // And the NIC still has work: each turn would find some.
+      polls++;
+      return 0; // And the NIC still has work: each poll would find some.
     });
     setImmediate(() => {
       deliver();
-      void handle().then(() => crank.onDoorbell());
+      void handle().then(() => poller.onDoorbell());
       setImmediate(() => {
         nic.hasWork = false;
       });
@@ -121,16 +121,16 @@ describe('a turn behind what was delivered', () => {
     await round();
     await round();
     await round();
-    expect(turns).toBe(1);
+    expect(polls).toBe(1);
   });
 
-  it('leaves no turn that would judge a timer before the port has looked again', async () => {
+  it('leaves no poll that would fire a timer before the port has looked again', async () => {
     const nic = new StubNic();
     nic.hasWork = false;
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
-    const { deliver, crank } = start(nic, true);
-    crank.turnSoon(); // It finds the timer due: from now on the answer may be in the socket.
+    const { deliver, poller } = start(nic, true);
+    poller.pollSoon(); // It finds the timer due: from now on the answer may be in the socket.
     let looks = 0;
     const look = () => {
       if (++looks > 5) return;
@@ -140,15 +140,15 @@ describe('a turn behind what was delivered', () => {
     setImmediate(look);
     while (looks <= 5) {
       await round();
-      if (looks <= 5) expect(nic.timersJudged).toBe(0);
+      if (looks <= 5) expect(nic.timersFired).toBe(0);
     }
     await round();
     await round();
-    expect(nic.timersJudged).toBeGreaterThan(0); // Nothing more came.
+    expect(nic.timersFired).toBeGreaterThan(0); // Nothing more came.
   });
 });
 
-describe('a turn within a call', () => {
+describe('a poll within a call', () => {
   function spinning(nic: StubNic, arrived: number[]) {
     const port = makePort(true);
     const asked: boolean[] = [];
@@ -158,60 +158,60 @@ describe('a turn within a call', () => {
       for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
       return datagrams;
     };
-    crank = new EventLoopCrank(nic as unknown as Nic, port as unknown as Port, undefined, { receive });
-    return { crank, asked };
+    poller = new EventLoopPoller(nic as unknown as Nic, port as unknown as Port, undefined, { receive });
+    return { poller, asked };
   }
 
-  it('reads once and sends one batch, and has the loop take a turn behind it', async () => {
-    const { crank, asked } = spinning(new StubNic(), [2, 1]);
-    expect(crank.turnNow()).toBe(true);
+  it('reads once and sends one batch, and has the loop poll after it', async () => {
+    const { poller, asked } = spinning(new StubNic(), [2, 1]);
+    expect(poller.pollNow()).toBe(true);
     expect(log).toEqual(['received', 'received', 'sent']);
     expect(asked).toHaveLength(1);
-    let turns = 0;
+    let polls = 0;
     const nic = new StubNic();
     vi.spyOn(nic, 'transmit').mockImplementation(() => {
-      if (++turns === 2) nic.hasWork = false;
+      if (++polls === 2) nic.hasWork = false;
       return 1;
     });
-    spinning(nic, []).crank.turnNow();
-    expect(turns).toBe(1);
+    spinning(nic, []).poller.pollNow();
+    expect(polls).toBe(1);
     await round();
-    expect(turns).toBe(2);
+    expect(polls).toBe(2);
   });
 
   it('reads the clock once, before it looks', () => {
     const clock = vi.spyOn(performance, 'now');
-    const { crank } = spinning(new StubNic(), [3]);
+    const { poller } = spinning(new StubNic(), [3]);
     clock.mockClear();
-    crank.turnNow();
+    poller.pollNow();
     expect([log, clock.mock.calls.length]).toEqual([['received', 'received', 'received', 'sent'], 1]);
   });
 
-  it('judges a timer only after a look at everything that found nothing', () => {
+  it('fires a timer only after a look at everything that found nothing', () => {
     const nic = new StubNic();
     nic.hasWork = false;
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
-    const { crank, asked } = spinning(nic, [0, 120, 3, 0]);
-    const judged = [1, 2, 3, 4].map(() => {
-      crank.turnNow();
-      return nic.timersJudged;
+    const { poller, asked } = spinning(nic, [0, 120, 3, 0]);
+    const fired = [1, 2, 3, 4].map(() => {
+      poller.pollNow();
+      return nic.timersFired;
     });
-    expect(judged).toEqual([0, 0, 0, 1]);
+    expect(fired).toEqual([0, 0, 0, 1]);
     expect(asked).toEqual([false, true, true, true]);
   });
 
-  it('is what the loop takes, too, before it judges a timer: the port may not have been told yet of what has arrived', async () => {
+  it('is what the loop takes, too, before it fires a timer: the port may not have been told yet of what has arrived', async () => {
     const nic = new StubNic();
     nic.hasWork = false;
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
-    const { crank, asked } = spinning(nic, [2, 0]);
-    crank.turnSoon();
-    const seen: Array<[looks: number, judged: number]> = [];
+    const { poller, asked } = spinning(nic, [2, 0]);
+    poller.pollSoon();
+    const seen: Array<[looks: number, fired: number]> = [];
     for (let i = 0; i < 3; i++) {
       await round();
-      seen.push([asked.length, nic.timersJudged]);
+      seen.push([asked.length, nic.timersFired]);
     }
     expect(seen).toEqual([
       [0, 0], // It finds the timer due.
@@ -222,14 +222,14 @@ describe('a turn within a call', () => {
 
   it('is not taken in the middle of another: the NIC calls who calls it', () => {
     const nic = new StubNic();
-    const { crank } = spinning(nic, [1]);
+    const { poller } = spinning(nic, [1]);
     const nested: boolean[] = [];
-    vi.spyOn(nic, 'receive').mockImplementation(() => void nested.push(crank.turnNow()));
+    vi.spyOn(nic, 'receive').mockImplementation(() => void nested.push(poller.pollNow()));
     vi.spyOn(nic, 'transmit').mockImplementation(() => {
-      nested.push(crank.turnNow());
+      nested.push(poller.pollNow());
       return 1;
     });
-    expect(crank.turnNow()).toBe(true);
+    expect(poller.pollNow()).toBe(true);
     expect(nested).toEqual([false, false]);
   });
 
@@ -237,21 +237,21 @@ describe('a turn within a call', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
-    const { crank } = spinning(nic, []);
-    crank.onDoorbell();
-    crank.turnNow();
+    const { poller } = spinning(nic, []);
+    poller.onDoorbell();
+    poller.pollNow();
     nowMs += 100 * US;
     nic.hasWork = true;
-    crank.onDoorbell();
+    poller.onDoorbell();
     expect(log).toEqual(['sent']);
   });
 
-  it('needs a port that can be read at any time, and an open crank', () => {
-    expect(start(new StubNic(), true).crank.turnNow()).toBe(false);
-    crank?.close();
-    const { crank: closed } = spinning(new StubNic(), []);
+  it('needs a port that can be read at any time, and an open poller', () => {
+    expect(start(new StubNic(), true).poller.pollNow()).toBe(false);
+    poller?.close();
+    const { poller: closed } = spinning(new StubNic(), []);
     closed.close();
-    expect(closed.turnNow()).toBe(false);
+    expect(closed.pollNow()).toBe(false);
     expect(log).toEqual([]);
   });
 });
@@ -261,30 +261,30 @@ describe('a doorbell', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
-    const { crank } = start(nic, true);
-    crank.onDoorbell();
+    const { poller } = start(nic, true);
+    poller.onDoorbell();
     nowMs += 10 * US;
-    crank.onDoorbell();
+    poller.onDoorbell();
     expect(log).toEqual([]);
     nowMs += 20 * US;
-    crank.onDoorbell();
+    poller.onDoorbell();
     expect(log).toEqual(['sent']); // At once, with the two before it.
     nic.hasWork = true;
-    crank.onDoorbell();
+    poller.onDoorbell();
     expect(log).toEqual(['sent']); // The next one waits again.
     await round();
     expect(log).toEqual(['sent', 'sent']);
   });
 
-  it('waits longer behind each that was served at once, until the next turn: a long row of posts leaves in few batches', async () => {
+  it('waits longer behind each that was served at once, until the next poll: a long row of posts leaves in few batches', async () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
-    const { crank } = start(nic, true);
+    const { poller } = start(nic, true);
     const post = (posts: number) => {
       for (let i = 0; i < posts; i++) {
         nic.hasWork = true;
-        crank.onDoorbell();
+        poller.onDoorbell();
         nowMs += 5 * US;
       }
     };
@@ -292,18 +292,18 @@ describe('a doorbell', () => {
     expect(log).toHaveLength(4);
     await round();
     post(6);
-    expect(log).toHaveLength(6); // The turn, and the first one behind it.
+    expect(log).toHaveLength(6); // The poll, and the first one after it.
   });
 
   it('looks at the clock for few of many that ring fast, and for each that rings slowly', async () => {
     let nowMs = 1000;
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
-    const { crank } = start(nic, true);
+    const { poller } = start(nic, true);
     const post = (posts: number, gapMs: number) => {
       clock.mockClear();
       for (let i = 0; i < posts; i++) {
-        crank.onDoorbell();
+        poller.onDoorbell();
         nowMs += gapMs;
       }
       return clock.mock.calls.length;
@@ -313,48 +313,48 @@ describe('a doorbell', () => {
     await round();
     expect(log).toEqual(['sent']);
     nic.hasWork = true;
-    expect(post(4, 12 * US)).toBe(5); // The last one is late, and the turn that it gets looks, too.
+    expect(post(4, 12 * US)).toBe(5); // The last one is late, and the poll that it gets reads as well.
     expect(log).toEqual(['sent', 'sent']);
   });
 
   it('that comes late behind many fast ones is served soon: at most seven go by', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-    const { crank } = start(new StubNic(), true);
+    const { poller } = start(new StubNic(), true);
     for (let i = 0; i < 20; i++) {
-      crank.onDoorbell();
+      poller.onDoorbell();
       nowMs += 0.1 * US;
     }
     let late = 0;
     for (; log.length === 0 && late < 100; late++) {
       nowMs += 1;
-      crank.onDoorbell();
+      poller.onDoorbell();
     }
     expect(late).toBeLessThanOrEqual(8);
   });
 
-  it('that is served at once judges no timer: nothing has been read', () => {
+  it('that is served at once fires no timer: nothing has been read', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const nic = new StubNic();
     nic.nextDeadlineNs = 0;
     nic.nextTimerNs = 0;
-    const { crank } = start(nic, true);
+    const { poller } = start(nic, true);
     for (let i = 0; i < 6; i++) {
-      crank.onDoorbell();
+      poller.onDoorbell();
       nowMs += 30 * US;
     }
-    expect([log.length > 0, nic.timersJudged]).toEqual([true, 0]);
+    expect([log.length > 0, nic.timersFired]).toEqual([true, 0]);
   });
 
-  it('of a closed crank sends nothing', () => {
+  it('of a closed poller sends nothing', () => {
     let nowMs = 1000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-    const { crank } = start(new StubNic(), true);
-    crank.close();
-    crank.onDoorbell();
+    const { poller } = start(new StubNic(), true);
+    poller.close();
+    poller.onDoorbell();
     nowMs += 100 * US;
-    crank.onDoorbell();
+    poller.onDoorbell();
     expect(log).toEqual([]);
   });
 });

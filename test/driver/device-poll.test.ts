@@ -1,4 +1,4 @@
-/** `device.turn()`: programs that spin, over real sockets and rings. Nothing in their loops lets the event loop go round. */
+/** `device.poll()`: programs that spin, over real sockets and rings. Nothing in their loops lets the event loop go round. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
@@ -69,7 +69,7 @@ function spin(cq: CompletionQueue, ...devices: RdmaDevice[]) {
   for (let look = 0; look < LOOKS_MAX; look++) {
     const wc = cq.pollOne();
     if (wc !== undefined) return wc;
-    for (const device of devices) device.turn();
+    for (const device of devices) device.poll();
   }
   return undefined;
 }
@@ -89,7 +89,7 @@ async function warmUp([a, b]: [End, End]): Promise<void> {
   }
 }
 
-describe.skipIf(missing !== undefined)('a program that turns its NIC (needs koffi on Linux)', () => {
+describe.skipIf(missing !== undefined)('a program that polls its NIC (needs koffi on Linux)', () => {
   for (const io of ['mmsg', 'shm'] as const) {
     it(`over ${io} sees the completions of everything that it posts, and of what it serves, without the event loop`, async () => {
       const ends = await twoEnds({ io });
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)('a program that turns its NIC (needs koff
       expect(device.counters().local_ack_timeout_err).toBe(0);
     });
 
-    it(`over ${io} waits in vain if neither end is turned (twin)`, async () => {
+    it(`over ${io} waits in vain if neither end is polled (negative control)`, async () => {
       const ends = await twoEnds({ io });
       await warmUp(ends);
       const [, { cq, post }] = ends;
@@ -120,8 +120,8 @@ describe.skipIf(missing !== undefined)('a program that turns its NIC (needs koff
     const ends = await twoEnds({ io: 'shm' });
     await warmUp(ends);
     const [{ device: server }, { device, cq, post }] = ends;
-    device.turn();
-    server.turn();
+    device.poll();
+    server.poll();
     const send = vi.spyOn(libC() as LibC, 'sendmmsg');
     for (let i = 0; i < 20; i++) {
       post('RDMA_WRITE');
@@ -134,32 +134,32 @@ describe.skipIf(missing !== undefined)('a program that turns its NIC (needs koff
     const ends = await twoEnds({ io: 'shm' });
     await warmUp(ends);
     const [{ device: server }, { device, cq, post }] = ends;
-    server.turn(); // It looks, and then never again.
+    server.poll(); // It looks, and then never again.
     await new Promise((resolve) => setTimeout(resolve, 5)); // timer: until nobody spins any more
     for (let i = 0; i < 3; i++) {
       post('RDMA_WRITE');
-      device.turn();
+      device.poll();
       expect(await cq.next()).toMatchObject({ status: 0 });
     }
   });
 
-  it('cannot turn a NIC that is closed', async () => {
+  it('cannot poll a NIC that is closed', async () => {
     const device = await openServer({ io: 'mmsg' });
-    expect(device.turn()).toBe(true);
+    expect(device.poll()).toBe(true);
     await device.close();
-    expect(device.turn()).toBe(false);
+    expect(device.poll()).toBe(false);
   });
 });
 
-describe('a NIC that cannot be turned says so', () => {
+describe('a NIC that cannot be polled says so', () => {
   it('where node:dgram reads its socket', async () => {
     const device = await openServer({ io: 'dgram' });
-    expect(device.turn()).toBe(false);
+    expect(device.poll()).toBe(false);
   });
 
   it('in virtual time', async () => {
     const { a } = await createPair();
-    expect(a.device.turn()).toBe(false);
+    expect(a.device.poll()).toBe(false);
   });
 });
 

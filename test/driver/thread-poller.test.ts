@@ -2,17 +2,17 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BatchedUdpPort } from '../../src/dgram-ext/batched-udp-port.js';
-import { PollingCrank } from '../../src/driver/worker/polling-crank.js';
+import { ThreadPoller } from '../../src/driver/worker/thread-poller.js';
 import type { Nic } from '../../src/nic/nic.js';
 import type { Port } from '../../src/port/datagram.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 const MS = 1e6;
 
-const open: PollingCrank[] = [];
+const open: ThreadPoller[] = [];
 
 afterEach(() => {
-  for (const crank of open.splice(0)) crank.close();
+  for (const poller of open.splice(0)) poller.close();
 });
 
 interface Options {
@@ -24,7 +24,7 @@ interface Options {
   readonly isObserved?: boolean;
 }
 
-/** The first `count` sleeps of a crank, in ms. */
+/** The first `count` sleeps of a poller, in ms. */
 async function sleepsOf(
   count: number,
   { arrivals = [], wokenAt = [], isObserved = false }: Options,
@@ -48,10 +48,10 @@ async function sleepsOf(
   };
   const port = isObserved ? { ...socket } : socket;
   const hooks = { begin: () => false, mayBlock: (_nowNs: number, worked: boolean) => !worked };
-  const crank = new PollingCrank(nic as Nic, port as unknown as Port, socket as unknown as BatchedUdpPort, hooks);
-  open.push(crank);
+  const poller = new ThreadPoller(nic as Nic, port as unknown as Port, socket as unknown as BatchedUdpPort, hooks);
+  open.push(poller);
   await isEnough;
-  crank.close();
+  poller.close();
   return sleeps.slice(0, count);
 }
 

@@ -1,11 +1,11 @@
-/** The thread of one part of a divided run: takes a {@link PartTask}, posts a {@link PartMessage} each step and one at the end. */
+/** The thread of one logical process: takes a {@link LogicalProcessTask}, posts a {@link LogicalProcessMessage} each step and one at the end. */
 
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { loadExtensions, nowNs } from 'rocev2/internal/driver';
-import { divide, lookaheadNs } from '../../../sim/divided-network.js';
-import { factsOf, type PartFacts } from '../../../sim/scenario/facts.js';
+import { divide, lookaheadNs } from '../../../sim/logical-process.js';
+import { factsOf, type LogicalProcessFacts } from '../../../sim/scenario/facts.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { STEPS } from '../../../sim/scenario/run.js';
 import { ScenarioRun } from '../../../sim/scenario/scenario-run.js';
@@ -15,7 +15,7 @@ import { FrameRing, type RingMemory } from './frame-ring.js';
 import { Meeting, type MeetingMemory } from './meeting.js';
 
 /** The parameters of the thread. */
-export interface PartTask {
+export interface LogicalProcessTask {
   /** What is run. */
   readonly scenario: Scenario;
   /** Modules to load before the run. */
@@ -23,29 +23,29 @@ export interface PartTask {
   /** Its number, from 0. */
   readonly me: number;
   /** How many there are. */
-  readonly parts: number;
+  readonly processes: number;
   /** Where they wait for each other. */
   readonly meeting: MeetingMemory;
   /** By writer, then by reader. */
   readonly rings: ReadonlyArray<readonly RingMemory[]>;
   /** A byte of each flow: not 0 if it has ended. */
   readonly ended: SharedArrayBuffer;
-  /** What the parts tell each other of flows between them. */
+  /** What the logical processes tell each other of flows between them. */
   readonly ends: SharedArrayBuffer;
   /** Two numbers: somebody has asked for the end; the run ends with this step. */
   readonly stop: SharedArrayBuffer;
 }
 
 /** What the thread tells. */
-export type PartMessage =
+export type LogicalProcessMessage =
   | { readonly kind: 'progress'; readonly done: number }
-  | { readonly kind: 'end'; readonly facts: PartFacts; readonly work: PartWork };
+  | { readonly kind: 'end'; readonly facts: LogicalProcessFacts; readonly work: LogicalProcessWork };
 
-/** What a part has done, in real time. */
-export interface PartWork {
-  /** From when all parts were ready to the end. */
+/** What a logical process has done, in real time. */
+export interface LogicalProcessWork {
+  /** From when all logical processes were ready to the end. */
   readonly seconds: number;
-  /** Of these, waiting for other parts. */
+  /** Of these, waiting for other logical processes. */
   readonly waitedSeconds: number;
   /** Times that it met the others. */
   readonly meetings: number;
@@ -55,23 +55,23 @@ const NEVER = Number.POSITIVE_INFINITY;
 const ASKED = 0;
 const DECIDED = 1;
 
-parentPort!.postMessage(await runPart(workerData as PartTask));
+parentPort!.postMessage(await runLogicalProcess(workerData as LogicalProcessTask));
 
-async function runPart({
+async function runLogicalProcess({
   scenario,
   extensions,
   me,
-  parts,
+  processes,
   meeting: memory,
   rings,
   ended,
   ends: endsMemory,
   stop,
-}: PartTask): Promise<PartMessage> {
+}: LogicalProcessTask): Promise<LogicalProcessMessage> {
   await loadExtensions(extensions);
   const topology = topologyOf(scenario.topology);
-  const partOf = divide(topology, parts);
-  const aheadNs = lookaheadNs(topology.links, partOf);
+  const processOf = divide(topology, processes);
+  const aheadNs = lookaheadNs(topology.links, processOf);
   const ends = [...topology.links].flatMap(({ a, b }) => [b, a]);
   /** The earliest arrival of what was sent since the last meeting. */
   let sentNs = NEVER;
@@ -79,9 +79,9 @@ async function runPart({
     scenario,
     {},
     {
-      owns: (node) => partOf.get(node) === me,
+      owns: (node) => processOf.get(node) === me,
       departureOf: (cable) => {
-        const to = partOf.get(ends[cable])!;
+        const to = processOf.get(ends[cable])!;
         return (arrivalNs, bytes, offset, length) => {
           if (arrivalNs < sentNs) sentNs = arrivalNs;
           outgoing[to].write(cable, arrivalNs, bytes, offset, length);
@@ -100,7 +100,7 @@ async function runPart({
   };
   const meeting = new Meeting(memory, me, nowNs, receive);
   const onFull = (): void => {
-    meeting.checkGivenUp();
+    meeting.checkAborted();
     receive();
   };
   const endedFlows = new Uint8Array(ended);
@@ -124,7 +124,7 @@ async function runPart({
     run.markEnded(endedFlows);
     run.tellEnds();
     if (me === 0) {
-      parentPort!.postMessage({ kind: 'progress', done: step / STEPS } satisfies PartMessage);
+      parentPort!.postMessage({ kind: 'progress', done: step / STEPS } satisfies LogicalProcessMessage);
       stopping[DECIDED] = Atomics.load(stopping, ASKED);
     }
     meeting.meet(0);

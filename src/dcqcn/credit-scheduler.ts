@@ -1,10 +1,10 @@
 /**
- * Hands out the credit of one NIC: to all connections that want some, in turn, at the rate of the link (rccc.ts). One for a NIC, since its senders share its last hop and know nothing of each other.
+ * Hands out the credit of one NIC: to all connections that want some, round-robin, at the rate of the link (rccc.ts). One for a NIC, since its senders share its last hop and know nothing of each other.
  *
  * Invariant: what was granted in a time t, plus what arrived without credit, is at most t / T + lead / T + {@link CREDIT_PACKETS} packets.
  */
 
-/** Packets that one turn grants: 4 MTU, as in the consortium's htsim. */
+/** Packets granted at a time: 4 MTU, as in the consortium's htsim. */
 export const CREDIT_PACKETS = 4;
 
 /** A connection that may be granted credit. */
@@ -18,8 +18,8 @@ export interface CreditTaker {
 }
 
 /** The round of those that want credit. */
-export class CreditPacer {
-  /** Iteration is in the order of joining: who has had its turn joins again. */
+export class CreditScheduler {
+  /** Iteration is in the order of joining: a connection that was served joins again. */
   readonly #round = new Set<CreditTaker>();
   /** When the next credit is due. */
   #nextNs = Number.NEGATIVE_INFINITY;
