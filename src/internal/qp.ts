@@ -3,6 +3,6 @@
 export { initialAttributes } from '../qp/attributes.js';
 export type { Timed } from '../qp/host.js';
 export type { NicQueuePair } from '../qp/nic-queue-pair.js';
-export type { Connection } from '../qp/path.js';
+export type { ConnectedPeer } from '../qp/path.js';
 export { RcQueuePair } from '../qp/rc-queue-pair.js';
 export type { TurnPool } from '../qp/sending-turns.js';

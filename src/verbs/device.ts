@@ -205,7 +205,7 @@ export class RdmaDevice extends Resource {
    * NIC serves doorbells itself (engine `worker`, virtual time) or cannot read its port now (`io: 'dgram'`, frame ports). Never throws.
    */
   flushDoorbells(): void {
-    this.#link.turn?.();
+    this.#link.poll?.();
   }
 
   /** A new protection domain (`ibv_alloc_pd`). Rejects with ERR_ROCE_CLOSED when the device is closed. */

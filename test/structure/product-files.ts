@@ -21,14 +21,9 @@ export function parse(path: string, text = readFileSync(path, 'utf8')): ts.Sourc
 
 /** Groups that have more than one member. */
 export function repeated<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = Map.groupBy?.(items, keyOf) ?? groupBy(items, keyOf);
-  return new Map([...groups].filter(([, members]) => members.length > 1));
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
-  return groups;
+  return new Map([...groups].filter(([, members]) => members.length > 1));
 }
 
 export function fileName(path: string): string {

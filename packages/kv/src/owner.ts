@@ -4,7 +4,6 @@ import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import {
   type Clock,
-  WaitDeadline,
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,

@@ -2,7 +2,6 @@
 
 import {
   type Clock,
-  WaitDeadline,
   NS_PER_MS,
   RoceError,
   WAIT_OPTIONS,

@@ -7,7 +7,7 @@
 import type { QpAttributes } from 'rocev2/internal/memory';
 import { type AddressFields, Nic } from 'rocev2/internal/nic';
 import {
-  type Connection,
+  type ConnectedPeer,
   initialAttributes,
   type NicQueuePair,
   RcQueuePair,
@@ -75,14 +75,14 @@ export class ReservingNic extends Nic {
     if (this.#connectingQpn === undefined) super.schedule(qp);
   }
 
-  override connect(qpn: number, attributes: QpAttributes): Connection {
+  override connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const connection = super.connect(qpn, attributes);
     const { pool } = connection.budget;
     if ((this.#reservedShares.get(pool) ?? 0) > 0) this.#addShares(pool, -1);
     return connection;
   }
 
-  override disconnect(connection: Connection): void {
+  override disconnect(connection: ConnectedPeer): void {
     if (this.#keepsShares && connection.isSharing) this.#addShares(connection.budget.pool, 1);
     super.disconnect(connection);
   }
