@@ -199,15 +199,15 @@ export class CommandTable {
       return {};
     },
     queryQp: ({ qpn }) => {
-      const { attributes, nextPsns, isDraining, sourcePort, remoteSourcePort, rate } = this.#queuePair(qpn);
+      const { attributes, nextPsns, isDraining, peer, rate } = this.#queuePair(qpn);
       const now = this.#nowNs;
       return {
         ...attributes,
         ...nextPsns,
         curState: attributes.state,
         sqDraining: isDraining ? 1 : 0,
-        sourcePort,
-        remoteSourcePort,
+        sourcePort: peer.sourcePort,
+        remoteSourcePort: peer.remoteSourcePort,
         rateBps: rate.rateBps(now),
         targetRateBps: rate.targetRateBps(now),
         windowBytes: rate.windowBytes(now),

@@ -5,10 +5,10 @@
  */
 
 import type { QpAttributes } from '../memory/ring/commands.js';
+import { ConnectedQueuePair } from '../qp/connected-queue-pair.js';
 import type { Schedulable } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import type { Connection } from '../qp/path.js';
-import { RcQueuePair } from '../qp/rc-queue-pair.js';
 import type { TurnPool } from '../qp/sending-turns.js';
 import { Deadlines } from './deadlines.js';
 import { Nic, type NicOptions } from './nic.js';
@@ -70,11 +70,8 @@ export class ReservingNic extends Nic {
   /** The reliable connection `qpn` sends nothing more unless it is given work or a packet arrives: all is acknowledged, no turn and no notification is due. */
   isIdle(qpn: number): boolean {
     const qp = this.queuePairs.get(qpn);
-    if (!(qp instanceof RcQueuePair)) return false;
     // A timer may still run; with everything acknowledged it does nothing.
-    const { unackedPsn, newPsn, postedWqes } = qp.progress;
-    const isWaiting = qp.scheduled || qp.isWaiting || qp.cnpsPending > 0;
-    return !isWaiting && unackedPsn === newPsn && postedWqes === 0 && qp.congestion.notification.dueNs === NEVER;
+    return qp instanceof ConnectedQueuePair && qp.isIdle;
   }
 
   override schedule(qp: NicQueuePair): void {

@@ -11,7 +11,9 @@ import { BTH_MIGREQ, ICRC_BYTES, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } fr
 import type { TxBatch } from '../port/datagram.js';
 import type { ReceiverRecovery } from '../retransmit/recovery.js';
 import type { EchoPoint } from './echo-point.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'options' | 'link'>;
 
 /** What is pending; a higher one replaces a lower one. */
 const PENDING_NOTHING = 0;
@@ -22,14 +24,14 @@ const PENDING_FATAL_NAK = 4;
 
 /** The pending acknowledgement of a responder. */
 export class Acknowledger {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #echoPoint: EchoPoint;
   #pending = PENDING_NOTHING;
   #fatalSyndrome = 0;
   #fatalPsn = 0;
 
-  constructor(qp: QpShared, echoPoint: EchoPoint) {
-    this.#qp = qp;
+  constructor(parts: Parts, echoPoint: EchoPoint) {
+    this.#parts = parts;
     this.#echoPoint = echoPoint;
   }
 
@@ -87,8 +89,9 @@ export class Acknowledger {
 
   /** Sends what is pending. */
   emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery, now: number): void {
-    const qp = this.#qp;
-    const { counters } = qp.host;
+    const { options, link } = this.#parts;
+    const { attributes } = options;
+    const { counters } = options.host;
     const pending = this.#pending;
     this.#pending = PENDING_NOTHING;
     let syndrome = SYNDROME_ACK;
@@ -102,7 +105,7 @@ export class Acknowledger {
       psn = expectedPsn;
       counters[bitmapBytes > 0 ? COUNTER.sack_sent : COUNTER.resp_nak_sequence]++;
     } else if (pending === PENDING_RNR_NAK) {
-      syndrome = SYNDROME_RNR | (qp.attributes.minRnrTimer & 0x1f);
+      syndrome = SYNDROME_RNR | (attributes.minRnrTimer & 0x1f);
       psn = expectedPsn;
     } else if (pending === PENDING_FATAL_NAK) {
       syndrome = this.#fatalSyndrome;
@@ -116,7 +119,7 @@ export class Acknowledger {
       start,
       bitmapBytes > 0 ? op.VENDOR_SACK : op.RC_ACK,
       BTH_MIGREQ,
-      qp.attributes.destQpn,
+      attributes.destQpn,
       false,
       psn,
     );
@@ -127,6 +130,6 @@ export class Acknowledger {
     }
     counters[COUNTER.tx_ack_packets]++;
     o = this.#echoPoint.append(b, start, o + ICRC_BYTES, now) - ICRC_BYTES;
-    qp.path.seal(batch, o, qp.host.nextIpId());
+    link.seal(batch, o);
   }
 }

@@ -9,7 +9,9 @@ import { linkOverheadBytes } from '../packet/frame.js';
 import { INT_DATA_CREDIT, intTrailerBytes } from '../packet/int-trailer.js';
 import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
 import type { QpHost, Schedulable } from './host.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion'>;
 
 /** The pacer of a NIC and its timer, among those of the queue pairs. */
 class CreditDesk implements Schedulable {
@@ -49,7 +51,7 @@ function deskOf(host: QpHost): CreditDesk {
 
 /** Credit of one connection. Sums are modulo 2^32. */
 export class CreditPoint implements CreditTaker {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #tell: (granted: number) => void;
   /** Data packets that have arrived. */
   #arrived = 0;
@@ -61,14 +63,14 @@ export class CreditPoint implements CreditTaker {
   #maximum = 0;
 
   /** `tell`: sends the peer the sum of its credit. */
-  constructor(qp: QpShared, tell: (granted: number) => void) {
-    this.#qp = qp;
+  constructor(parts: Parts, tell: (granted: number) => void) {
+    this.#parts = parts;
     this.#tell = tell;
   }
 
   /** A new connection begins, or none is any more. */
   reset(): void {
-    desks.get(this.#qp.host)?.pacer.leave(this);
+    desks.get(this.#parts.options.host)?.pacer.leave(this);
     this.#arrived = 0;
     this.#granted = 0;
     this.#target = 0;
@@ -100,8 +102,9 @@ export class CreditPoint implements CreditTaker {
   }
 
   #wants(wanted: number, now: number): void {
-    const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#qp.congestion.rate;
-    const { mtuBytes, path, host } = this.#qp;
+    const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#parts.congestion.control.rate;
+    const { options, link } = this.#parts;
+    const { mtuBytes, path } = link;
     this.#maximum = Math.max(1, Math.floor(creditMaximumBytes / mtuBytes));
     const target = (this.#arrived + Math.min(wanted, this.#maximum)) >>> 0;
     if (since(target, this.#target) > 0) this.#target = target;
@@ -112,7 +115,7 @@ export class CreditPoint implements CreditTaker {
     const bytes =
       mtuBytes + BTH_BYTES + ICRC_BYTES + intTrailerBytes(INT_DATA_CREDIT) + linkOverheadBytes(path.remote.family);
     this.#packetNs = (bytes * 8e9) / creditRateBps;
-    const desk = deskOf(host);
+    const desk = deskOf(options.host);
     const uncredited = since(this.#arrived, this.#granted);
     if (uncredited > 0) {
       desk.pacer.charge(uncredited * this.#packetNs, creditLeadNs, now);

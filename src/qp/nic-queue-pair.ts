@@ -44,6 +44,20 @@ export interface NextPsns {
 /** How far both sides are: the answer of `inspectQp`. */
 export type QpProgress = CommandResult<'inspectQp'>;
 
+/** Which datagrams may be a peer's, and how they are checked. */
+export interface PeerAddressing {
+  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
+  matchesAddresses(datagram: RxDatagram): boolean;
+  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
+  matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
+  /** ICRC state of datagrams from this sender. */
+  receiveFlow(datagram: RxDatagram): IcrcFlow;
+  /** UDP source port of the connection; 0 where there is none. */
+  readonly sourcePort: number;
+  /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  readonly remoteSourcePort: number;
+}
+
 /** A queue pair as the NIC sees it. */
 export interface NicQueuePair extends Schedulable {
   /** Handle of its protection domain. */
@@ -56,6 +70,8 @@ export interface NicQueuePair extends Schedulable {
   readonly receives: ReceiveSource;
   /** As `modify` has set them, the state among them. */
   readonly attributes: QpAttributes;
+  /** The peer, or all peers of a queue pair without a connection. */
+  readonly peer: PeerAddressing;
 
   // ---- the checks of the receive path, in the order in which the NIC asks (IBTA vol. 1 §9.6)
 
@@ -63,14 +79,8 @@ export interface NicQueuePair extends Schedulable {
   carries(packet: RocePacket): boolean;
   /** True when a packet of this kind is processed in the current state (IBTA §10.3.1). */
   accepts(packet: RocePacket): boolean;
-  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
-  matchesAddresses(datagram: RxDatagram): boolean;
-  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
-  matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
   /** True when the packet carries the queue pair's Q_Key, or its transport has none. */
   matchesQkey(packet: RocePacket): boolean;
-  /** ICRC state of datagrams from this sender. */
-  receiveFlow(datagram: RxDatagram): IcrcFlow;
   /** Takes a packet that passed all checks. */
   receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
 
@@ -98,10 +108,6 @@ export interface NicQueuePair extends Schedulable {
   readonly nextPsns: NextPsns;
   /** In SQD: what was begun is not finished yet. */
   readonly isDraining: boolean;
-  /** UDP source port of the connection; 0 where there is none. */
-  readonly sourcePort: number;
-  /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
-  readonly remoteSourcePort: number;
   /** How fast data may leave. */
   readonly rate: RateControl;
   /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */

@@ -33,7 +33,9 @@ import {
   type ResponseJob,
   ResponseQueue,
 } from './response-queue.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'probe'>;
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
@@ -49,7 +51,7 @@ export const EMIT_LOST_MEMORY = 2;
 
 /** The READs and atomics of a responder, and their answers. */
 export class ReadResponder {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   #recovery: ReceiverRecovery;
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0, 0);
@@ -59,14 +61,14 @@ export class ReadResponder {
   /** PSN of the answer whose memory went away. */
   lostPsn = 0;
 
-  constructor(qp: QpShared, recovery: ReceiverRecovery) {
-    this.#qp = qp;
+  constructor(parts: Parts, recovery: ReceiverRecovery) {
+    this.#parts = parts;
     this.#recovery = recovery;
   }
 
   /** INIT to RTR. */
   start(recovery: ReceiverRecovery): void {
-    const { maxDestRdAtomic } = this.#qp.attributes;
+    const { maxDestRdAtomic } = this.#parts.options.attributes;
     this.#recovery = recovery;
     this.#records = new ResponderRecords(maxDestRdAtomic);
     this.#responses = new ResponseQueue(maxDestRdAtomic, recovery.replaysMax);
@@ -74,7 +76,7 @@ export class ReadResponder {
 
   /** max_dest_rd_atomic has changed. */
   resize(): void {
-    const { maxDestRdAtomic } = this.#qp.attributes;
+    const { maxDestRdAtomic } = this.#parts.options.attributes;
     this.#records.resize(maxDestRdAtomic);
     this.#responses.resize(maxDestRdAtomic);
   }
@@ -112,18 +114,18 @@ export class ReadResponder {
   }
 
   #mayExecute(access: number, record: ResponderRecord | undefined): record is ResponderRecord {
-    const allowed = (this.#qp.attributes.accessFlags & access) !== 0;
+    const allowed = (this.#parts.options.attributes.accessFlags & access) !== 0;
     // While the first answer of the oldest record is pending, the peer has more outstanding than was agreed.
     return allowed && record !== undefined && !this.#responses.hasFirstAnswerOf(record);
   }
 
   #executeRead(packet: RocePacket, msn: number): number {
-    const qp = this.#qp;
+    const { options } = this.#parts;
     const lengthBytes = packet.dmaLength;
     if (!this.#mayExecute(ACCESS_REMOTE_READ, this.#records.oldest) || lengthBytes > MESSAGE_BYTES_MAX) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
-    if (lengthBytes > 0 && !resolveRemote(qp, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
+    if (lengthBytes > 0 && !resolveRemote(options, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
       return this.#refuse(NAK_REMOTE_ACCESS);
     }
     const job = this.#responses.append();
@@ -139,13 +141,13 @@ export class ReadResponder {
     record.lengthBytes = lengthBytes;
     this.#fillReadJob(job, packet, psns, msn);
     job.firstAnswerOf = record;
-    qp.host.counters[COUNTER.rx_read_requests]++;
+    options.host.counters[COUNTER.rx_read_requests]++;
     return psns;
   }
 
   /** Packets that answer a READ of so many bytes. */
   #responsePackets(lengthBytes: number): number {
-    return Math.max(1, Math.ceil(lengthBytes / this.#qp.mtuBytes));
+    return Math.max(1, Math.ceil(lengthBytes / this.#parts.link.mtuBytes));
   }
 
   #fillReadJob(job: ResponseJob, packet: RocePacket, psns: number, msn: number): void {
@@ -169,7 +171,10 @@ export class ReadResponder {
       const record = this.#records.find(RECORD_READ, packet.psn);
       if (record === undefined || !liesInside(packet, record)) return expectedPsn;
     }
-    if (packet.dmaLength > 0 && !resolveRemote(this.#qp, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)) {
+    if (
+      packet.dmaLength > 0 &&
+      !resolveRemote(this.#parts.options, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)
+    ) {
       this.#refuse(NAK_REMOTE_ACCESS);
       return REQUEST_REFUSED;
     }
@@ -190,7 +195,7 @@ export class ReadResponder {
 
   /** The requester has gone back to `psn`, and answers had been sent up to `reached`. Counted like its own rewinds: what was beyond was in vain. */
   #countRewind(psn: number, reached: number): void {
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.options.host;
     const beyond = psnDiff(reached, psn) - 1;
     // A READ in several requests is repeated in several, and only the first of them goes back.
     if (beyond >= 0) {
@@ -200,12 +205,13 @@ export class ReadResponder {
   }
 
   #executeAtomic(packet: RocePacket, msn: number): number {
-    const qp = this.#qp;
+    const { options } = this.#parts;
     if (!this.#mayExecute(ACCESS_REMOTE_ATOMIC, this.#records.oldest) || (packet.vaLow & (ATOMIC_BYTES - 1)) !== 0) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
     const range = this.#range;
-    if (!resolveRemote(qp, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range)) return this.#refuse(NAK_REMOTE_ACCESS);
+    if (!resolveRemote(options, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range))
+      return this.#refuse(NAK_REMOTE_ACCESS);
     const job = this.#responses.append();
     if (job === undefined) return 0;
     const record = this.#records.take();
@@ -216,7 +222,7 @@ export class ReadResponder {
     applyAtomic(packet, record, range);
     this.#fillAtomicJob(job, record, msn);
     job.firstAnswerOf = record;
-    qp.host.counters[COUNTER.rx_atomic_requests]++;
+    options.host.counters[COUNTER.rx_atomic_requests]++;
     return 1;
   }
 
@@ -246,8 +252,8 @@ export class ReadResponder {
     const job = this.#responses.front;
     if (job === undefined) return EMIT_NOTHING;
     if (job.kind === RECORD_ATOMIC) this.#emitAtomicAck(job, batch);
-    else if (this.#qp.congestion.pacer.opensNs > now) {
-      this.#qp.probe.waits(WAIT_PACING);
+    else if (this.#parts.congestion.control.pacer.opensNs > now) {
+      this.#parts.probe.current.waits(WAIT_PACING);
       return EMIT_NOTHING;
     } else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
     else {
@@ -259,40 +265,42 @@ export class ReadResponder {
   }
 
   #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
-    const qp = this.#qp;
+    const { options, link, congestion } = this.#parts;
+    const { host } = options;
+    const { mtuBytes } = link;
     const psn = job.cursorPsn;
     const isFirst = psn === job.startPsn;
     const isLast = psn === job.lastPsn;
-    const offset = psnOffset(psn, job.startPsn) * qp.mtuBytes;
-    const bytes = Math.min(qp.mtuBytes, job.lengthBytes - offset);
+    const offset = psnOffset(psn, job.startPsn) * mtuBytes;
+    const bytes = Math.min(mtuBytes, job.lengthBytes - offset);
     const pad = -bytes & 3;
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
     const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
-    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
+    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, options.attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
-    const hasPayload = bytes > 0 && qp.host.carriesPayload;
+    const hasPayload = bytes > 0 && host.carriesPayload;
     const { range } = job;
     const isBorrowed = hasPayload && range.isOfThisThread && borrowPayload(batch, range, offset, bytes, o - start);
     if (hasPayload && !isBorrowed) range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
-    qp.host.counters[TX_DATA_PACKETS]++;
-    if (job.firstAnswerOf === undefined) qp.host.counters[COUNTER.tx_retransmitted]++;
-    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
-    qp.dataSent(batch, now);
+    host.counters[TX_DATA_PACKETS]++;
+    if (job.firstAnswerOf === undefined) host.counters[COUNTER.tx_retransmitted]++;
+    link.seal(batch, o, congestion.dataEcn);
+    congestion.dataSent(batch, now);
     if (isLast) this.#responses.popFront();
     else job.cursorPsn = psnAdd(psn, 1);
   }
 
   #emitAtomicAck(job: ResponseJob, batch: TxBatch): void {
-    const qp = this.#qp;
+    const { options, link } = this.#parts;
     const b = batch.slab;
     let o = batch.payloadOffset(batch.count);
-    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, qp.attributes.destQpn, false, job.startPsn);
+    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, options.attributes.destQpn, false, job.startPsn);
     o = writeAeth(b, o, SYNDROME_ACK, job.msn);
     o = writeAtomicAckEth(b, o, job.origHigh, job.origLow);
-    qp.path.seal(batch, o, qp.host.nextIpId());
+    link.seal(batch, o);
     this.#responses.popFront();
   }
 }

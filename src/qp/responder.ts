@@ -26,12 +26,12 @@ import { CreditPoint } from './credit-point.js';
 import { EchoPoint } from './echo-point.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 import { TrimReports } from './trim-reports.js';
 
 /** The receiving half of a reliable connection. */
 export class Responder {
-  readonly #qp: QpShared;
+  readonly #parts: QueuePairParts;
   /** PSN of the request that is executed next. */
   expectedPsn = 0;
   /** Messages executed, modulo 2^24. */
@@ -49,29 +49,26 @@ export class Responder {
   #nakSent = false;
   readonly #kept = new RocePacket();
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
-    this.#reassembler = new Reassembler(qp);
-    this.#reads = new ReadResponder(qp, this.#recovery);
-    this.#acknowledger = new Acknowledger(qp, this.echoPoint);
-    this.#trimReports = new TrimReports(qp);
-    this.creditPoint = new CreditPoint(qp, (granted) => {
+  constructor(parts: QueuePairParts) {
+    this.#parts = parts;
+    this.#reassembler = new Reassembler(parts);
+    this.#reads = new ReadResponder(parts, this.#recovery);
+    this.#acknowledger = new Acknowledger(parts, this.echoPoint);
+    this.#trimReports = new TrimReports(parts);
+    this.creditPoint = new CreditPoint(parts, (granted) => {
       this.echoPoint.grant(granted);
       this.#acknowledger.acknowledge();
-      qp.schedule();
+      parts.scheduling.schedule();
     });
   }
 
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
-    const { attributes } = this.#qp;
-    this.#recovery = createReceiver(
-      unpackRecovery(attributes.recovery, attributes.recoveryParameters),
-      this.#qp.host.counters,
-    );
+    const { attributes, host } = this.#parts.options;
+    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.counters);
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
-    this.#reset(this.#qp.budget.limitPackets);
+    this.#reset(this.#parts.link.budget.limitPackets);
   }
 
   /** max_dest_rd_atomic has changed. */
@@ -141,23 +138,23 @@ export class Responder {
     const filledGap = this.#nakSent;
     this.#execute(packet, bytes);
     this.#executeKept(filledGap);
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
   trimmed(psn: number, now: number): void {
     if (this.#acknowledger.isFatal) return;
-    this.#qp.host.counters[COUNTER.rx_trimmed]++;
+    this.#parts.options.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
     if (this.echoPoint.kind === INT_DATA_CREDIT) this.creditPoint.onTrimmed(now);
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** After a gap has been filled: what selective repeat kept behind it. */
   #executeKept(filledGap: boolean): void {
     for (;;) {
-      if (this.#qp.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
+      if (this.#parts.options.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
       const before = this.expectedPsn;
       const kept = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeKept(before);
       if (kept === undefined) break;
@@ -170,10 +167,10 @@ export class Responder {
   }
 
   #ahead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): void {
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.options.host;
     counters[COUNTER.out_of_sequence]++;
     // Until the peer is told from strangers, what may be a stranger's is not kept: it would be executed when the peer fills the gap.
-    const verdict = this.#qp.peerPort.isSettled
+    const verdict = this.#parts.link.port.isSettled
       ? this.#recovery.onAhead(psn, distance, bytes, offset, length)
       : AHEAD_NAK;
     if (verdict === AHEAD_NAK || verdict === AHEAD_FORGET_MESSAGE) {
@@ -188,18 +185,18 @@ export class Responder {
       // Its rate control waits for the echo, gap or not.
       if (!this.echoPoint.isPending) return;
       this.#acknowledger.acknowledge();
-      this.#qp.schedule();
+      this.#parts.scheduling.schedule();
       return;
     }
     this.#nakSent = true;
     this.#acknowledger.reportGap();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** Two different packets with one PSN: one of them is a stranger's. */
   #conflict(): void {
-    this.#qp.host.counters[COUNTER.reorder_conflicts]++;
-    this.#qp.warn(EVENT_QP_REORDER_CONFLICT);
+    this.#parts.options.host.counters[COUNTER.reorder_conflicts]++;
+    this.#parts.link.warn(EVENT_QP_REORDER_CONFLICT);
   }
 
   /** Go-back-0: the message in progress starts over; a receive WQE it took stays with it. */
@@ -210,12 +207,12 @@ export class Responder {
   }
 
   #duplicate(packet: RocePacket): void {
-    this.#qp.host.counters[COUNTER.duplicate_request]++;
+    this.#parts.options.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
     if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
     // Asked for or not: who sends again does not know what has arrived, and the packet that asks may be the one that is always lost.
     else this.#acknowledger.acknowledge();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   #replay(packet: RocePacket): void {
@@ -257,7 +254,7 @@ export class Responder {
     if (verdict !== PLACED_LAST) return;
     this.msn = psnAdd(this.msn, 1);
     // Class J: a key that cannot be invalidated is an error of ours alone. The data is placed and acknowledged, the QP stops.
-    if (!reassembler.complete(packet)) this.#qp.enterError(true);
+    if (!reassembler.complete(packet)) this.#parts.lifecycle.enterError(true);
   }
 
   #executeRequest(packet: RocePacket): void {
@@ -270,7 +267,7 @@ export class Responder {
 
   /** No receive WQE: nothing changes here, the requester waits and sends this packet again. */
   #notReady(): void {
-    this.#qp.host.counters[COUNTER.out_of_buffer]++;
+    this.#parts.options.host.counters[COUNTER.out_of_buffer]++;
     this.#acknowledger.notReady();
     this.#nakSent = true;
   }
@@ -280,7 +277,7 @@ export class Responder {
     this.#acknowledger.refuse(syndrome, psn);
     this.#reassembler.endMessage();
     this.#reassembler.receives.fail(receiveStatus);
-    this.#qp.enterError(true);
+    this.#parts.lifecycle.enterError(true);
   }
 
   // ---- answering

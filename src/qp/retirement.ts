@@ -4,30 +4,32 @@ import { QPS_SQD, STATUS_SUCCESS } from '../memory/ring/enums.js';
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { Outstanding } from './outstanding.js';
 import { SendCompletions } from './send-completions.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'options' | 'lifecycle' | 'probe'>;
 
 const NOTHING_FAILED = -1;
 
 /** The end of the send queue where work requests leave. */
 export class Retirement {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
   readonly #completions: SendCompletions;
   #failedIndex = NOTHING_FAILED;
   #failedStatus = STATUS_SUCCESS;
 
-  constructor(qp: QpShared, sq: SendQueue, out: Outstanding) {
-    this.#qp = qp;
-    this.#sq = sq;
+  constructor(parts: Parts, out: Outstanding) {
+    this.#parts = parts;
+    this.#sq = parts.options.sendQueue;
     this.#out = out;
-    this.#completions = new SendCompletions(qp, sq);
+    this.#completions = new SendCompletions(parts.options, parts.probe);
   }
 
   /** RTR to RTS: nothing is in flight. */
   start(): void {
     this.#failedIndex = NOTHING_FAILED;
-    this.#out.reset(this.#qp.attributes.sqPsn, this.#sq.consumer);
+    this.#out.reset(this.#parts.options.attributes.sqPsn, this.#sq.consumer);
   }
 
   /** True when the work request at `index` failed while it was being sent: nothing is sent for it or after it. */
@@ -52,16 +54,16 @@ export class Retirement {
       this.#completions.complete(index, STATUS_SUCCESS);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
-    else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) {
+    else if (this.#parts.options.attributes.state === QPS_SQD && out.isIdle) {
       // Everything that was started has completed, and nothing more is started.
-      this.#qp.sendQueueDrained();
+      this.#parts.lifecycle.sendQueueDrained();
     }
   }
 
   /** The oldest work request fails: its real status, everything after it flushed. */
   completeInError(status: number, vendorError: number): void {
     this.#completions.completeInError(this.#out.head, status, vendorError);
-    this.#qp.enterError();
+    this.#parts.lifecycle.enterError();
   }
 
   /** Completes everything that is posted with WR_FLUSH_ERR. */

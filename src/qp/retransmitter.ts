@@ -11,18 +11,23 @@ import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
+import type { AckRequestPolicy } from './ack-request-policy.js';
 import { KIND_DATA, type Outstanding } from './outstanding.js';
 import type { Retirement } from './retirement.js';
 import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
+type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
+
+const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** When something is sent again. */
 export class Retransmitter {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #out: Outstanding;
   readonly #retirement: Retirement;
+  readonly #ackRequests: AckRequestPolicy;
   #recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
   /** The former, if it judges by time and is at work. */
   #timed: SenderRecovery | undefined;
@@ -39,21 +44,20 @@ export class Retransmitter {
   #rnrRetriesLeft = 0;
   /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
   #retrying = false;
-  /** A timeout has passed: the next packet asks what has arrived. */
-  #mustAsk = false;
   /**
    * The newest PSN in flight that the peer was asked to answer. The retransmission timer runs only while one is outstanding: packets that
    * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
    */
-  #answerPsn = 0;
+  #ackReqPsn = 0;
   #rtt: RttProbe = NO_RTT_PROBE;
   /** What the rate control has been told is acknowledged: everything before this PSN. */
   #reportedPsn = 0;
 
-  constructor(qp: QpShared, out: Outstanding, retirement: Retirement) {
-    this.#qp = qp;
+  constructor(parts: Parts, out: Outstanding, retirement: Retirement, ackRequests: AckRequestPolicy) {
+    this.#parts = parts;
     this.#out = out;
     this.#retirement = retirement;
+    this.#ackRequests = ackRequests;
   }
 
   /** The sender's half of the recovery scheme. */
@@ -94,14 +98,13 @@ export class Retransmitter {
 
   /** RTR to RTS. */
   start(): void {
-    const { attributes } = this.#qp;
+    const { attributes } = this.#parts.options;
     this.#recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
     this.#recovery.reset(attributes.sqPsn);
     this.stopTimers();
     this.#timed = this.#recovery.usesTime ? this.#recovery : undefined;
     this.#grantRetries();
-    this.#mustAsk = false;
-    this.#answerPsn = psnAdd(attributes.sqPsn, -1);
+    this.#ackReqPsn = psnAdd(attributes.sqPsn, -1);
     this.#reportedPsn = attributes.sqPsn;
   }
 
@@ -118,7 +121,7 @@ export class Retransmitter {
   }
 
   #grantRetries(): void {
-    const { retryCnt, rnrRetry } = this.#qp.attributes;
+    const { retryCnt, rnrRetry } = this.#parts.options.attributes;
     this.#retriesLeft = retryCnt;
     this.#rnrRetriesLeft = rnrRetry;
     this.#retrying = false;
@@ -127,29 +130,20 @@ export class Retransmitter {
 
   // ---- what the requester reports
 
-  /**
-   * After silence the first packet asks what has arrived: the one that would, the last, may be lost each time, behind the same burst. True once,
-   * for the packet that has to ask.
-   */
-  takeMustAsk(): boolean {
-    const mustAsk = this.#mustAsk;
-    this.#mustAsk = false;
-    return mustAsk;
+  /** PSNs [psn, psn + psns) have been sent, the new ones not yet counted in `newPsn`. */
+  onSent(psn: number, psns: number, now: number): void {
+    const { newPsn } = this.#out;
+    const isNew = psn === newPsn;
+    if (this.#timed !== undefined) this.#timed.onSent(psn, psns, isNew ? psnAdd(psn, psns) : newPsn, now);
+    if (isNew) return;
+    this.#parts.probe.current.resent();
+    this.#parts.options.host.counters[TX_RETRANSMITTED]++;
+    for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), newPsn);
   }
 
-  /** PSNs [psn, psn + psns) have been sent again. */
-  resent(psn: number, psns: number): void {
-    for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), this.#out.newPsn);
-  }
-
-  /** PSNs [psn, psn + psns) have been sent, new or again; `next` is the next new PSN after that. */
-  sent(psn: number, psns: number, next: number, now: number): void {
-    if (this.#timed !== undefined) this.#timed.onSent(psn, psns, next, now);
-  }
-
-  /** A packet has been sent that asks for an answer up to `psn`. */
-  asked(psn: number, now: number): void {
-    if (psnDiff(psn, this.#answerPsn) > 0) this.#answerPsn = psn;
+  /** A packet has been sent that asks for an acknowledgement up to `psn`. */
+  onAckReqSent(psn: number, now: number): void {
+    if (psnDiff(psn, this.#ackReqPsn) > 0) this.#ackReqPsn = psn;
     if (this.#timed !== undefined) this.#await(this.#timed, now);
     if (this.#ackDeadlineNs === NEVER) this.#armAckTimer(now);
   }
@@ -157,7 +151,7 @@ export class Retransmitter {
   #await(timed: SenderRecovery, now: number): void {
     const before = timed.dueNs;
     timed.onAwaited(now);
-    if (timed.dueNs < before) this.#qp.deadlineChanged();
+    if (timed.dueNs < before) this.#deadlineChanged();
   }
 
   /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
@@ -168,11 +162,16 @@ export class Retransmitter {
   #armAckTimer(now: number): void {
     this.#ackStartNs = now;
     this.#ackDeadlineNs = now + this.#timeoutNs;
-    this.#qp.deadlineChanged();
+    this.#deadlineChanged();
+  }
+
+  #deadlineChanged(): void {
+    const { congestion, scheduling } = this.#parts;
+    scheduling.deadlineNs = Math.min(this.deadlineNs, congestion.control.notification.dueNs);
   }
 
   get #timeoutNs(): number {
-    const { timeout, totalTimeout } = this.#qp.attributes;
+    const { timeout, totalTimeout } = this.#parts.options.attributes;
     const baseNs = this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
     return totalTimeout === 0 ? baseNs : growingTimeoutNs(baseNs, this.#silentNs, totalTimeoutNs(totalTimeout));
   }
@@ -181,7 +180,7 @@ export class Retransmitter {
   totalTimeoutChanged(): void {
     if (this.#ackDeadlineNs === NEVER) return;
     this.#ackDeadlineNs = Math.min(this.#ackDeadlineNs, this.#ackStartNs + this.#timeoutNs);
-    this.#qp.deadlineChanged();
+    this.#deadlineChanged();
   }
 
   // ---- what the completer reports
@@ -195,12 +194,12 @@ export class Retransmitter {
   trimmed(psn: number, now: number): void {
     const { unacked, newPsn } = this.#out;
     if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.#recovery.onTrimmed(psn)) return;
-    this.#qp.host.counters[COUNTER.trim_nak_received]++;
+    this.#parts.options.host.counters[COUNTER.trim_nak_received]++;
     // The answers to a READ are paced by who sends them.
     const isOurs = this.#out.kindOf(this.#out.find(psn, this.#out.head)) === KIND_DATA;
-    if (isOurs) this.#qp.congestion.rate.onTrimmed(this.#qp.mtuBytes, now);
+    if (isOurs) this.#parts.congestion.control.rate.onTrimmed(this.#parts.link.mtuBytes, now);
     this.#rtt.cancel();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** An acknowledgement has a trailer, which ends at `end` of `b`. */
@@ -217,9 +216,9 @@ export class Retransmitter {
     const { unacked, newPsn } = this.#out;
     if (timed.judge(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
       this.#rtt.cancel();
-      this.#qp.schedule();
+      this.#parts.scheduling.schedule();
     }
-    if (timed.dueNs !== NEVER) this.#qp.deadlineChanged();
+    if (timed.dueNs !== NEVER) this.#deadlineChanged();
   }
 
   /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
@@ -229,14 +228,14 @@ export class Retransmitter {
     const rttNs = this.#rtt.onProgress(out.unacked, now);
     const packets = psnDiff(out.unacked, this.#reportedPsn);
     if (packets > 0) {
-      this.#qp.congestion.onAcknowledged(packets * this.#qp.mtuBytes, rttNs, now);
+      this.#parts.congestion.control.onAcknowledged(packets * this.#parts.link.mtuBytes, rttNs, now);
       this.#reportedPsn = out.unacked;
     }
     this.#grantRetries();
     this.#ackDeadlineNs = NEVER;
-    if (psnDiff(this.#answerPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
+    if (psnDiff(this.#ackReqPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
     this.#retirement.retire();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
@@ -252,21 +251,21 @@ export class Retransmitter {
     if (counts) {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
       if (!this.#mayRetry(cause)) {
-        this.#qp.host.counters[COUNTER.retry_exceeded_err]++;
+        this.#parts.options.host.counters[COUNTER.retry_exceeded_err]++;
         this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
         return;
       }
       this.#retrying = true;
     }
-    if (cause === LOSS_TIMEOUT) this.#mustAsk = true;
+    if (cause === LOSS_TIMEOUT) this.#ackRequests.force();
     const resume = recovery.onLoss(first, end, out.firstPsn[index & out.mask], out.newPsn, cause);
     if (resume !== NO_REWIND) this.#rewind(resume);
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** A silence is measured in time where the queue pair has a total timeout; everything else is counted. */
   #mayRetry(cause: number): boolean {
-    const { totalTimeout } = this.#qp.attributes;
+    const { totalTimeout } = this.#parts.options.attributes;
     if (cause === LOSS_TIMEOUT && totalTimeout !== 0) return this.#silentNs < totalTimeoutNs(totalTimeout);
     if (this.#retriesLeft === 0) return false;
     this.#retriesLeft--;
@@ -276,7 +275,7 @@ export class Retransmitter {
   /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
   #rewind(psn: number): void {
     const out = this.#out;
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.options.host;
     const beyond = psnDiff(out.sendPsn, psn) - 1;
     if (beyond >= 0 && out.kind[out.find(psn, out.head) & out.mask] === KIND_DATA) {
       counters[COUNTER.retry_rewinds]++;
@@ -289,7 +288,7 @@ export class Retransmitter {
   #goBack(psn: number): void {
     this.#ackDeadlineNs = NEVER;
     this.#out.goBack(psn);
-    if (psnDiff(this.#answerPsn, psn) >= 0) this.#answerPsn = psnAdd(psn, -1);
+    if (psnDiff(this.#ackReqPsn, psn) >= 0) this.#ackReqPsn = psnAdd(psn, -1);
   }
 
   /**
@@ -298,9 +297,9 @@ export class Retransmitter {
    */
   receiverNotReady(psn: number, pauseNs: number, syndrome: number, now: number): void {
     if (this.waitsForReceiver) return;
-    if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+    if (this.#parts.options.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
       if (this.#rnrRetriesLeft === 0) {
-        this.#qp.host.counters[COUNTER.rnr_nak_retry_err]++;
+        this.#parts.options.host.counters[COUNTER.rnr_nak_retry_err]++;
         this.#retirement.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
         return;
       }
@@ -310,10 +309,10 @@ export class Retransmitter {
     this.#silentNs = 0; // It is alive.
     this.#rnrDeadlineNs = now + pauseNs;
     this.#ackDeadlineNs = NEVER;
-    this.#qp.probe.waits(WAIT_RNR);
+    this.#parts.probe.current.waits(WAIT_RNR);
     if (this.#recovery.goesBack) this.#goBack(psn);
     else this.#recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
-    this.#qp.deadlineChanged();
+    this.#deadlineChanged();
   }
 
   /** {@link deadlineNs} has passed; harmless when called too early. */
@@ -321,7 +320,7 @@ export class Retransmitter {
     if (now >= this.#rnrDeadlineNs) {
       this.#rnrDeadlineNs = NEVER;
       this.#armAckTimer(now);
-      this.#qp.schedule();
+      this.#parts.scheduling.schedule();
     }
     if (!this.waitsForReceiver) this.judge(now);
     if (now >= this.#ackDeadlineNs) {
@@ -329,13 +328,13 @@ export class Retransmitter {
       const out = this.#out;
       if (out.unacked === out.newPsn) return;
       const timeoutNs = this.#timeoutNs;
-      this.#ackStartNs += this.#qp.host.heldUpNs(this.#ackStartNs);
+      this.#ackStartNs += this.#parts.options.host.heldUpNs(this.#ackStartNs);
       if (now < this.#ackStartNs + timeoutNs) {
         this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer; or they left late.
         return;
       }
-      this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
-      this.#qp.probe.timedOut(timeoutNs);
+      this.#parts.options.host.counters[COUNTER.local_ack_timeout_err]++;
+      this.#parts.probe.current.timedOut(timeoutNs);
       this.#silentNs += timeoutNs;
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
     }

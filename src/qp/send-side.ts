@@ -1,10 +1,11 @@
 /** What requester and completer of a reliable connection work on together; each part has one writer of its state. */
 
 import type { SendQueue } from '../memory/ring/work-queue.js';
+import { AckRequestPolicy } from './ack-request-policy.js';
 import { Outstanding } from './outstanding.js';
 import { Retirement } from './retirement.js';
 import { Retransmitter } from './retransmitter.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
 /** The parts of the sending half. */
 export class SendSide {
@@ -16,12 +17,14 @@ export class SendSide {
   readonly retirement: Retirement;
   /** Sends it again. */
   readonly retransmitter: Retransmitter;
+  /** Which data packets request an acknowledgement. */
+  readonly ackRequests = new AckRequestPolicy();
 
-  constructor(qp: QpShared, sendQueue: SendQueue) {
-    this.sendQueue = sendQueue;
-    this.out = new Outstanding(sendQueue.depth);
-    this.retirement = new Retirement(qp, sendQueue, this.out);
-    this.retransmitter = new Retransmitter(qp, this.out, this.retirement);
+  constructor(parts: QueuePairParts) {
+    this.sendQueue = parts.options.sendQueue;
+    this.out = new Outstanding(this.sendQueue.depth);
+    this.retirement = new Retirement(parts, this.out);
+    this.retransmitter = new Retransmitter(parts, this.out, this.retirement, this.ackRequests);
   }
 
   /** Work requests posted and not complete. */

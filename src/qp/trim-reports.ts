@@ -6,7 +6,9 @@ import { BTH_MIGREQ, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { SELECTIVE_SPAN } from '../retransmit/packet-accounts.js';
 import { CNP_DSCP } from './path.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'options' | 'link'>;
 
 /** Reports that there is room for at first; a power of two. */
 const REPORTS_FIRST = 64;
@@ -15,13 +17,13 @@ const REPORTS_MAX = SELECTIVE_SPAN;
 
 /** A queue of PSNs. */
 export class TrimReports {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   #psns = new Uint32Array(REPORTS_FIRST);
   #first = 0;
   #count = 0;
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   /** Something is to be reported. */
@@ -52,13 +54,13 @@ export class TrimReports {
 
   /** Sends the oldest report, with the priority of congestion notifications. */
   emit(batch: TxBatch): void {
-    const qp = this.#qp;
+    const { options, link } = this.#parts;
     const psn = this.#psns[this.#first];
     this.#first = (this.#first + 1) & (this.#psns.length - 1);
     this.#count--;
     const start = batch.payloadOffset(batch.count);
-    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, qp.attributes.destQpn, false, psn);
-    qp.host.counters[COUNTER.trim_nak_sent]++;
-    qp.path.seal(batch, end, qp.host.nextIpId(), 0, CNP_DSCP);
+    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, options.attributes.destQpn, false, psn);
+    options.host.counters[COUNTER.trim_nak_sent]++;
+    link.seal(batch, end, 0, CNP_DSCP);
   }
 }

@@ -51,8 +51,7 @@ import {
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
-import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
-import { NO_PROBE } from './probe.js';
+import type { NextPsns, NicQueuePair, PeerAddressing, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { ReceiveCompletions } from './receive-completions.js';
 import { SendCompletions } from './send-completions.js';
 import { checkTransition } from './state.js';
@@ -60,6 +59,29 @@ import { UD_TRANSITIONS } from './transitions.js';
 
 /** Datagrams are not under rate control. */
 const UNLIMITED: RateControl = new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });
+
+/** Datagrams come from everywhere. */
+class AnyPeer implements PeerAddressing {
+  readonly sourcePort = 0;
+  readonly remoteSourcePort = SOURCE_PORT_ANY;
+  readonly #host: QpHost;
+
+  constructor(host: QpHost) {
+    this.#host = host;
+  }
+
+  matchesAddresses(): boolean {
+    return true;
+  }
+
+  matchesSourcePort(): boolean {
+    return true;
+  }
+
+  receiveFlow(datagram: RxDatagram): IcrcFlow {
+    return this.#host.datagramFlow(datagram);
+  }
+}
 
 /** UD and GSI. */
 export class UdQueuePair implements NicQueuePair {
@@ -70,12 +92,9 @@ export class UdQueuePair implements NicQueuePair {
   readonly recvCq: CompletionSink;
   readonly receives: ReceiveSource;
   readonly host: QpHost;
-  readonly signalAll: boolean;
-  readonly probe = NO_PROBE;
   readonly rate = UNLIMITED;
-  readonly sourcePort = 0;
+  readonly peer: AnyPeer;
   readonly isDraining = false;
-  readonly remoteSourcePort = SOURCE_PORT_ANY;
   scheduled = false;
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #sq: SendQueue;
@@ -95,10 +114,10 @@ export class UdQueuePair implements NicQueuePair {
     this.sendCq = options.sendCq;
     this.recvCq = options.recvCq;
     this.receives = options.receives;
-    this.signalAll = options.signalAll;
+    this.peer = new AnyPeer(options.host);
     this.#sq = options.sendQueue;
-    this.#sends = new SendCompletions(this, options.sendQueue);
-    this.#receives = new ReceiveCompletions(this);
+    this.#sends = new SendCompletions(options);
+    this.#receives = new ReceiveCompletions(options);
   }
 
   modify(mask: number, values: QpAttributes): void {
@@ -176,20 +195,8 @@ export class UdQueuePair implements NicQueuePair {
     return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD || state === QPS_SQE;
   }
 
-  matchesAddresses(): boolean {
-    return true;
-  }
-
-  matchesSourcePort(): boolean {
-    return true;
-  }
-
   matchesQkey(packet: RocePacket): boolean {
     return packet.qkey === this.attributes.qkey;
-  }
-
-  receiveFlow(datagram: RxDatagram): IcrcFlow {
-    return this.host.datagramFlow(datagram);
   }
 
   emit(batch: TxBatch): boolean {

@@ -3,7 +3,7 @@
 import { type Mutant, mutant } from './mutant.js';
 
 const COMPLETER = 'qp/completer.ts';
-const REQUESTER = 'qp/requester.ts';
+const READS = 'qp/read-requester.ts';
 const RETRANSMITTER = 'qp/retransmitter.ts';
 const TIMERS = 'retransmit/timers.ts';
 
@@ -72,8 +72,8 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(59, 'counts RNR retries that have no end', [
     RETRANSMITTER,
-    'if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
-    'if (this.#qp.attributes.rnrRetry >= 0) {',
+    'if (this.#parts.options.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
+    'if (this.#parts.options.attributes.rnrRetry >= 0) {',
   ]),
   mutant(59, 'has no end of RNR retries', [
     RETRANSMITTER,
@@ -81,9 +81,9 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     'if (this.#rnrRetriesLeft < -9) {',
   ]),
   mutant(63, 'asks for the whole READ again', [
-    REQUESTER,
-    'writeReadRequest(this.#qp, batch, wqe, psn, offset, bytes);',
-    'writeReadRequest(this.#qp, batch, wqe, psn, 0, bytes + offset);',
+    READS,
+    'writeReadRequest(this.#parts, batch, wqe, psn, offset, bytes);',
+    'writeReadRequest(this.#parts, batch, wqe, psn, 0, bytes + offset);',
   ]),
   mutant(64, 'takes no MIDDLE for the begin of an answer', [
     COMPLETER,
@@ -91,8 +91,8 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     'if (index < 0 || out.kindOf(index) !== kind || (packet.opcode === RC_READ_RESPONSE_MIDDLE && psnOffset(psn, out.firstPsn[index & out.mask]) === 1)) {',
   ]),
   mutant(66, 'has one READ too many outstanding', [
-    REQUESTER,
-    'return this.#out.reads.count < this.#qp.attributes.maxRdAtomic;',
-    'return this.#out.reads.count <= this.#qp.attributes.maxRdAtomic;',
+    READS,
+    'return this.#out.reads.count < this.#parts.options.attributes.maxRdAtomic;',
+    'return this.#out.reads.count <= this.#parts.options.attributes.maxRdAtomic;',
   ]),
 ];
