@@ -311,7 +311,8 @@ export class CommandTable {
   /** A full CQ loses completions: every QP that uses it stops. */
   #onCqOverrun(cq: NicCompletionQueue): void {
     for (const qp of this.#environment.queuePairs.values()) {
-      if (qp.sendCq !== cq && qp.recvCq !== cq) continue;
+      const { sendCq, recvCq } = this.#parts.get(qp)!;
+      if (sendCq !== cq && recvCq !== cq) continue;
       if (qp.attributes.state !== QPS_ERR && qp.attributes.state !== QPS_RESET) qp.enterError();
     }
   }

@@ -13,7 +13,7 @@ import type { ReceiverRecovery } from '../retransmit/recovery.js';
 import type { EchoPoint } from './echo-point.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link'>;
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
 /** What is pending; a higher one replaces a lower one. */
 const PENDING_NOTHING = 0;
@@ -89,9 +89,8 @@ export class Acknowledger {
 
   /** Sends what is pending. */
   emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery, now: number): void {
-    const { options, link } = this.#parts;
-    const { attributes } = options;
-    const { counters } = options.host;
+    const { host, attributes, link } = this.#parts;
+    const { counters } = host;
     const pending = this.#pending;
     this.#pending = PENDING_NOTHING;
     let syndrome = SYNDROME_ACK;

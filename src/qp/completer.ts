@@ -36,7 +36,7 @@ import type { Retransmitter } from './retransmitter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'probe'>;
+type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'link' | 'congestion' | 'probe'>;
 
 /** What a reliable connection makes of responses. */
 export class Completer {
@@ -91,18 +91,18 @@ export class Completer {
   }
 
   #stale(): void {
-    this.#parts.options.host.counters[COUNTER.stale_response]++;
+    this.#parts.host.counters[COUNTER.stale_response]++;
   }
 
   /** About what was never sent: no honest peer says that, and nothing is believed of it. */
   #unsent(): void {
-    this.#parts.options.host.counters[COUNTER.unsent_response]++;
+    this.#parts.host.counters[COUNTER.unsent_response]++;
     this.#parts.link.warn(EVENT_QP_UNSENT_RESPONSE);
   }
 
   #receiveAck(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const out = this.#out;
-    const { counters } = this.#parts.options.host;
+    const { counters } = this.#parts.host;
     const kind = syndromeKind(packet.syndrome);
     if (kind === SYNDROME_KIND_ACK) {
       if (psnDiff(packet.psn, out.unacked) < 0) this.#stale();
@@ -145,7 +145,7 @@ export class Completer {
 
   #fatalNak(packet: RocePacket): void {
     const retirement = this.#retirement;
-    const { counters } = this.#parts.options.host;
+    const { counters } = this.#parts.host;
     if (packet.psn !== this.#out.unacked) {
       this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
       return;
@@ -181,7 +181,7 @@ export class Completer {
       this.#markKept(psn);
       end = psn;
     }
-    this.#parts.options.host.counters[COUNTER.packet_seq_err]++;
+    this.#parts.host.counters[COUNTER.packet_seq_err]++;
     this.#retransmitter.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
@@ -206,7 +206,7 @@ export class Completer {
 
   /** An acknowledgement up to `psn` has jumped past an unanswered READ or atomic. */
   #impliedNak(psn: number): void {
-    this.#parts.options.host.counters[COUNTER.implied_nak_seq_err]++;
+    this.#parts.host.counters[COUNTER.implied_nak_seq_err]++;
     this.#retransmitter.lost(this.#out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
   }
 
@@ -225,12 +225,12 @@ export class Completer {
       return;
     }
     // The responder works in order: what it answers proves that earlier SENDs and WRITEs were executed.
-    const state = this.#parts.options.attributes.state;
+    const state = this.#parts.attributes.state;
     if (psn !== out.unacked) this.#acknowledge(psnAdd(psn, -1), now);
-    if (this.#parts.options.attributes.state !== state) return;
+    if (this.#parts.attributes.state !== state) return;
     const isNext = psn === out.unacked;
     if (!isNext) {
-      this.#parts.options.host.counters[COUNTER.read_response_gaps]++;
+      this.#parts.host.counters[COUNTER.read_response_gaps]++;
       if (recovery.goesBack) {
         retransmitter.lost(out.unacked, out.newPsn, LOSS_REPORTED);
         return;
@@ -263,8 +263,8 @@ export class Completer {
     const out = this.#out;
     if (this.#sinkIndex !== index || !this.#sink.stillValid) {
       this.#sq.read(index, this.#wqe);
-      const { keys } = this.#parts.options.host;
-      if (!this.#sink.load(this.#wqe.sges, keys, this.#parts.options.pd, ACCESS_LOCAL_WRITE)) {
+      const { keys } = this.#parts.host;
+      if (!this.#sink.load(this.#wqe.sges, keys, this.#parts.pd, ACCESS_LOCAL_WRITE)) {
         if (isNext) this.#retirement.completeInError(STATUS_LOC_PROT_ERR, 0);
         return false;
       }
@@ -283,7 +283,7 @@ export class Completer {
       this.#badResponse(isNext);
       return false;
     }
-    if (this.#parts.options.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
+    if (this.#parts.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
     return true;
   }
 }

@@ -7,7 +7,7 @@ import type { NotificationSender } from './host.js';
 import { CNP_DSCP } from './path.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
 
 /** The congestion control of one queue pair as receiver of data. */
 export class CongestionNotifier implements NotificationSender {
@@ -19,15 +19,15 @@ export class CongestionNotifier implements NotificationSender {
   }
 
   onMarked(now: number): void {
-    const { options, congestion, scheduling } = this.#parts;
+    const { host, congestion, scheduling } = this.#parts;
     const { notification } = congestion.control;
-    if (notification.onMarked(now)) options.host.notifyCongestion(this);
+    if (notification.onMarked(now)) host.notifyCongestion(this);
     else if (notification.dueNs < scheduling.deadlineNs) scheduling.deadlineNs = notification.dueNs;
   }
 
   onDeadline(now: number): void {
-    const { options, congestion } = this.#parts;
-    if (congestion.control.notification.onTick(now)) options.host.notifyCongestion(this);
+    const { host, congestion } = this.#parts;
+    if (congestion.control.notification.onTick(now)) host.notifyCongestion(this);
   }
 
   /** Nothing is pending, and no tick is awaited. */
@@ -36,8 +36,8 @@ export class CongestionNotifier implements NotificationSender {
   }
 
   emitCnp(batch: TxBatch, now: number): boolean {
-    const { options, link, probe } = this.#parts;
-    const { state, destQpn } = options.attributes;
+    const { attributes, link, probe } = this.#parts;
+    const { state, destQpn } = attributes;
     if (!link.isConnected || state === QPS_ERR) return false;
     link.seal(batch, writeCnp(batch.slab, batch.payloadOffset(batch.count), destQpn), 0, CNP_DSCP);
     probe.current.nowNs = now;

@@ -15,7 +15,6 @@ import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import { CongestionNotifier } from './congestion-notifier.js';
 import { CongestionState } from './congestion-state.js';
-import type { CompletionSink, ReceiveSource } from './host.js';
 import { Lifecycle } from './lifecycle.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { PeerLink } from './peer-link.js';
@@ -27,10 +26,6 @@ import type { QueuePairParts, Transport } from './transport.js';
 /** A queue pair that is connected to one other. */
 export class ConnectedQueuePair implements NicQueuePair {
   readonly qpn: number;
-  readonly pd: number;
-  readonly sendCq: CompletionSink;
-  readonly recvCq: CompletionSink;
-  readonly receives: ReceiveSource;
   readonly attributes: QpAttributes;
   readonly peer: PeerLink;
   scheduled = false;
@@ -45,10 +40,6 @@ export class ConnectedQueuePair implements NicQueuePair {
 
   constructor(options: QueuePairOptions, connect: (parts: QueuePairParts) => Transport) {
     this.qpn = options.qpn;
-    this.pd = options.pd;
-    this.sendCq = options.sendCq;
-    this.recvCq = options.recvCq;
-    this.receives = options.receives;
     this.attributes = options.attributes;
     this.peer = new PeerLink(options);
     this.#options = options;
@@ -56,7 +47,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     this.#lifecycle = new Lifecycle(options, this.peer, this.#scheduling);
     this.#congestion = new CongestionState(options, this.peer, this.#probe);
     const parts: QueuePairParts = {
-      options,
+      ...options,
       link: this.peer,
       congestion: this.#congestion,
       scheduling: this.#scheduling,

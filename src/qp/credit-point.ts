@@ -11,7 +11,7 @@ import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
 import type { QpHost, Schedulable } from './host.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion'>;
+type Parts = Pick<QueuePairParts, 'host' | 'link' | 'congestion'>;
 
 /** The pacer of a NIC and its timer, among those of the queue pairs. */
 class CreditDesk implements Schedulable {
@@ -70,7 +70,7 @@ export class CreditPoint implements CreditTaker {
 
   /** A new connection begins, or none is any more. */
   reset(): void {
-    desks.get(this.#parts.options.host)?.pacer.leave(this);
+    desks.get(this.#parts.host)?.pacer.leave(this);
     this.#arrived = 0;
     this.#granted = 0;
     this.#target = 0;
@@ -103,7 +103,7 @@ export class CreditPoint implements CreditTaker {
 
   #wants(wanted: number, now: number): void {
     const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#parts.congestion.control.rate;
-    const { options, link } = this.#parts;
+    const { host, link } = this.#parts;
     const { mtuBytes, path } = link;
     this.#maximum = Math.max(1, Math.floor(creditMaximumBytes / mtuBytes));
     const target = (this.#arrived + Math.min(wanted, this.#maximum)) >>> 0;
@@ -115,7 +115,7 @@ export class CreditPoint implements CreditTaker {
     const bytes =
       mtuBytes + BTH_BYTES + ICRC_BYTES + intTrailerBytes(INT_DATA_CREDIT) + linkOverheadBytes(path.remote.family);
     this.#packetNs = (bytes * 8e9) / creditRateBps;
-    const desk = deskOf(options.host);
+    const desk = deskOf(host);
     const uncredited = since(this.#arrived, this.#granted);
     if (uncredited > 0) {
       desk.pacer.charge(uncredited * this.#packetNs, creditLeadNs, now);

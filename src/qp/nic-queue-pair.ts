@@ -60,14 +60,6 @@ export interface PeerAddressing {
 
 /** A queue pair as the NIC sees it. */
 export interface NicQueuePair extends Schedulable {
-  /** Handle of its protection domain. */
-  readonly pd: number;
-  /** Where its send work requests complete. */
-  readonly sendCq: CompletionSink;
-  /** Where its receives complete. */
-  readonly recvCq: CompletionSink;
-  /** Where its receive work requests come from. */
-  readonly receives: ReceiveSource;
   /** As `modify` has set them, the state among them. */
   readonly attributes: QpAttributes;
   /** The peer, or all peers of a queue pair without a connection. */

@@ -45,7 +45,7 @@ export class RcTransport implements Transport {
   }
 
   get waysWanted(): number {
-    const { recovery, recoveryParameters } = this.#parts.options.attributes;
+    const { recovery, recoveryParameters } = this.#parts.attributes;
     return waysOf(unpackRecovery(recovery, recoveryParameters));
   }
 
@@ -111,17 +111,17 @@ export class RcTransport implements Transport {
   /** RC; SACK only where the recovery scheme uses it, news of packets that were cut only where the sender said that they may be. */
   carries(packet: RocePacket): boolean {
     if (packet.info.transport === 'RC') return true;
-    const { link, options } = this.#parts;
+    const { link, attributes } = this.#parts;
     if (packet.info.kind === OP_TRIMMED) return link.isConnected && link.path.isSpread;
-    return packet.opcode === VENDOR_SACK && usesSack(options.attributes.recovery);
+    return packet.opcode === VENDOR_SACK && usesSack(attributes.recovery);
   }
 
   accepts(packet: RocePacket): boolean {
-    return this.#maySend || (this.#parts.options.attributes.state === QPS_RTR && !isResponse(packet));
+    return this.#maySend || (this.#parts.attributes.state === QPS_RTR && !isResponse(packet));
   }
 
   get #maySend(): boolean {
-    const { state } = this.#parts.options.attributes;
+    const { state } = this.#parts.attributes;
     return state === QPS_RTS || state === QPS_SQD;
   }
 

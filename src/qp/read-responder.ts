@@ -35,8 +35,6 @@ import {
 } from './response-queue.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'probe'>;
-
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
 /** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
@@ -51,7 +49,7 @@ export const EMIT_LOST_MEMORY = 2;
 
 /** The READs and atomics of a responder, and their answers. */
 export class ReadResponder {
-  readonly #parts: Parts;
+  readonly #parts: QueuePairParts;
   #recovery: ReceiverRecovery;
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0, 0);
@@ -61,14 +59,14 @@ export class ReadResponder {
   /** PSN of the answer whose memory went away. */
   lostPsn = 0;
 
-  constructor(parts: Parts, recovery: ReceiverRecovery) {
+  constructor(parts: QueuePairParts, recovery: ReceiverRecovery) {
     this.#parts = parts;
     this.#recovery = recovery;
   }
 
   /** INIT to RTR. */
   start(recovery: ReceiverRecovery): void {
-    const { maxDestRdAtomic } = this.#parts.options.attributes;
+    const { maxDestRdAtomic } = this.#parts.attributes;
     this.#recovery = recovery;
     this.#records = new ResponderRecords(maxDestRdAtomic);
     this.#responses = new ResponseQueue(maxDestRdAtomic, recovery.replaysMax);
@@ -76,7 +74,7 @@ export class ReadResponder {
 
   /** max_dest_rd_atomic has changed. */
   resize(): void {
-    const { maxDestRdAtomic } = this.#parts.options.attributes;
+    const { maxDestRdAtomic } = this.#parts.attributes;
     this.#records.resize(maxDestRdAtomic);
     this.#responses.resize(maxDestRdAtomic);
   }
@@ -114,18 +112,18 @@ export class ReadResponder {
   }
 
   #mayExecute(access: number, record: ResponderRecord | undefined): record is ResponderRecord {
-    const allowed = (this.#parts.options.attributes.accessFlags & access) !== 0;
+    const allowed = (this.#parts.attributes.accessFlags & access) !== 0;
     // While the first answer of the oldest record is pending, the peer has more outstanding than was agreed.
     return allowed && record !== undefined && !this.#responses.hasFirstAnswerOf(record);
   }
 
   #executeRead(packet: RocePacket, msn: number): number {
-    const { options } = this.#parts;
+    const parts = this.#parts;
     const lengthBytes = packet.dmaLength;
     if (!this.#mayExecute(ACCESS_REMOTE_READ, this.#records.oldest) || lengthBytes > MESSAGE_BYTES_MAX) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
-    if (lengthBytes > 0 && !resolveRemote(options, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
+    if (lengthBytes > 0 && !resolveRemote(parts, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
       return this.#refuse(NAK_REMOTE_ACCESS);
     }
     const job = this.#responses.append();
@@ -141,7 +139,7 @@ export class ReadResponder {
     record.lengthBytes = lengthBytes;
     this.#fillReadJob(job, packet, psns, msn);
     job.firstAnswerOf = record;
-    options.host.counters[COUNTER.rx_read_requests]++;
+    parts.host.counters[COUNTER.rx_read_requests]++;
     return psns;
   }
 
@@ -173,7 +171,7 @@ export class ReadResponder {
     }
     if (
       packet.dmaLength > 0 &&
-      !resolveRemote(this.#parts.options, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)
+      !resolveRemote(this.#parts, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)
     ) {
       this.#refuse(NAK_REMOTE_ACCESS);
       return REQUEST_REFUSED;
@@ -195,7 +193,7 @@ export class ReadResponder {
 
   /** The requester has gone back to `psn`, and answers had been sent up to `reached`. Counted like its own rewinds: what was beyond was in vain. */
   #countRewind(psn: number, reached: number): void {
-    const { counters } = this.#parts.options.host;
+    const { counters } = this.#parts.host;
     const beyond = psnDiff(reached, psn) - 1;
     // A READ in several requests is repeated in several, and only the first of them goes back.
     if (beyond >= 0) {
@@ -205,12 +203,12 @@ export class ReadResponder {
   }
 
   #executeAtomic(packet: RocePacket, msn: number): number {
-    const { options } = this.#parts;
+    const parts = this.#parts;
     if (!this.#mayExecute(ACCESS_REMOTE_ATOMIC, this.#records.oldest) || (packet.vaLow & (ATOMIC_BYTES - 1)) !== 0) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
     const range = this.#range;
-    if (!resolveRemote(options, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range))
+    if (!resolveRemote(parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range))
       return this.#refuse(NAK_REMOTE_ACCESS);
     const job = this.#responses.append();
     if (job === undefined) return 0;
@@ -222,7 +220,7 @@ export class ReadResponder {
     applyAtomic(packet, record, range);
     this.#fillAtomicJob(job, record, msn);
     job.firstAnswerOf = record;
-    options.host.counters[COUNTER.rx_atomic_requests]++;
+    parts.host.counters[COUNTER.rx_atomic_requests]++;
     return 1;
   }
 
@@ -265,8 +263,7 @@ export class ReadResponder {
   }
 
   #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
-    const { options, link, congestion } = this.#parts;
-    const { host } = options;
+    const { host, attributes, link, congestion } = this.#parts;
     const { mtuBytes } = link;
     const psn = job.cursorPsn;
     const isFirst = psn === job.startPsn;
@@ -277,7 +274,7 @@ export class ReadResponder {
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
     const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
-    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, options.attributes.destQpn, false, psn);
+    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
     const hasPayload = bytes > 0 && host.carriesPayload;
     const { range } = job;
@@ -294,10 +291,10 @@ export class ReadResponder {
   }
 
   #emitAtomicAck(job: ResponseJob, batch: TxBatch): void {
-    const { options, link } = this.#parts;
+    const { attributes, link } = this.#parts;
     const b = batch.slab;
     let o = batch.payloadOffset(batch.count);
-    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, options.attributes.destQpn, false, job.startPsn);
+    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, attributes.destQpn, false, job.startPsn);
     o = writeAeth(b, o, SYNDROME_ACK, job.msn);
     o = writeAtomicAckEth(b, o, job.origHigh, job.origLow);
     link.seal(batch, o);

@@ -26,11 +26,10 @@ import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '..
 import * as op from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
-import type { PeerLink } from './peer-link.js';
 import { ReceiveCompletions } from './receive-completions.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link'>;
+type Parts = QueuePairOptions & Pick<QueuePairParts, 'link'>;
 
 /** {@link Reassembler.place}: the bytes of the packet are in memory, and the message goes on. */
 export const PLACED = 0;
@@ -45,8 +44,7 @@ const NO_MESSAGE = -1;
 
 /** The message being received, by a queue pair's receive side. */
 export class Reassembler {
-  readonly #options: QueuePairOptions;
-  readonly #link: PeerLink;
+  readonly #parts: Parts;
   /** The receive work request in use. */
   readonly receives: ReceiveCompletions;
   /** OP_SEND, OP_WRITE, or 0 between messages. */
@@ -62,10 +60,9 @@ export class Reassembler {
   /** Why the last packet was refused: the status (`ibv_wc_status`) of a receive WQE that was in use. */
   refusedStatus = 0;
 
-  constructor({ options, link }: Parts) {
-    this.#options = options;
-    this.#link = link;
-    this.receives = new ReceiveCompletions(options);
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.receives = new ReceiveCompletions(parts);
   }
 
   /** True while a message has begun and not ended. */
@@ -110,7 +107,7 @@ export class Reassembler {
 
   /** The payload length that the place in the message demands (IBTA §9.7.4.1.6). */
   #lengthFits(packet: RocePacket): boolean {
-    const mtu = this.#link.mtuBytes;
+    const mtu = this.#parts.link.mtuBytes;
     switch (packet.info.place) {
       case op.PLACE_FIRST:
       case op.PLACE_MIDDLE:
@@ -129,7 +126,7 @@ export class Reassembler {
     if (!this.#lengthFits(packet)) return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
     if (begins) {
       this.#begin(op.OP_SEND, packet.psn);
-      const { host, pd } = this.#options;
+      const { host, pd } = this.#parts;
       if (!this.#sink.load(this.receives.wqe.sges, host.keys, pd, ACCESS_LOCAL_WRITE)) {
         return this.#refuse(NAK_REMOTE_OPERATION, STATUS_LOC_PROT_ERR);
       }
@@ -137,7 +134,7 @@ export class Reassembler {
     if (this.#receivedBytes + packet.payloadBytes > this.#sink.totalBytes) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_LOC_LEN_ERR);
     }
-    if (this.#options.host.carriesPayload) {
+    if (this.#parts.host.carriesPayload) {
       this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
     }
     this.#receivedBytes += packet.payloadBytes;
@@ -148,7 +145,7 @@ export class Reassembler {
     const { place, headers } = packet.info;
     const begins = place === op.PLACE_FIRST || place === op.PLACE_ONLY;
     const ends = place === op.PLACE_LAST || place === op.PLACE_ONLY;
-    if ((this.#options.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {
+    if ((this.#parts.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
     }
     if ((headers & op.HDR_IMM) !== 0 && !this.receives.bind()) return NOT_READY;
@@ -164,13 +161,13 @@ export class Reassembler {
     const range = this.#writeRange;
     if (begins) {
       // A message of zero bytes touches nothing, so its key is not looked at (IBTA C9-88).
-      if (total > 0 && !resolveRemote(this.#options, packet, total, ACCESS_REMOTE_WRITE, range)) {
+      if (total > 0 && !resolveRemote(this.#parts, packet, total, ACCESS_REMOTE_WRITE, range)) {
         return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
       }
       this.#begin(op.OP_WRITE, packet.psn);
       this.#writeBytes = total;
     } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
-    if (this.#options.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
+    if (this.#parts.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
     this.#receivedBytes = received + packet.payloadBytes;
     return ends ? PLACED_LAST : PLACED;
   }
@@ -184,7 +181,7 @@ export class Reassembler {
   }
 
   #completeSend(packet: RocePacket): boolean {
-    const { host, pd, qpn } = this.#options;
+    const { host, pd, qpn } = this.#parts;
     const { headers } = packet.info;
     const bytes = this.#receivedBytes;
     host.counters[COUNTER.rx_send_messages]++;
@@ -208,7 +205,7 @@ export class Reassembler {
 
   #completeWrite(packet: RocePacket): boolean {
     const bytes = this.#writeBytes;
-    this.#options.host.counters[COUNTER.rx_write_requests]++;
+    this.#parts.host.counters[COUNTER.rx_write_requests]++;
     this.endMessage();
     if ((packet.info.headers & op.HDR_IMM) !== 0) {
       const flags = WC_FLAG_WITH_IMM | (packet.solicited ? WC_FLAG_SOLICITED : 0);

@@ -8,11 +8,11 @@ import type { TxBatch } from '../port/datagram.js';
 import type { QueuePairParts } from './transport.js';
 
 /** What a request says that is not its own. */
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion'>;
+type Parts = Pick<QueuePairParts, 'attributes' | 'link' | 'congestion'>;
 
 /** Writes a request for `bytes` of the READ's data from byte `offset` on; its first response will carry `psn`. */
 export function writeReadRequest(
-  { options, link, congestion }: Parts,
+  { attributes, link, congestion }: Parts,
   batch: TxBatch,
   wqe: SendWqe,
   psn: number,
@@ -23,14 +23,14 @@ export function writeReadRequest(
   const high = (wqe.remoteHigh + Math.floor(low / 0x1_0000_0000)) >>> 0;
   const b = batch.slab;
   let o = batch.payloadOffset(batch.count);
-  o = writeBth(b, o, op.RC_READ_REQUEST, BTH_MIGREQ, options.attributes.destQpn, true, psn);
+  o = writeBth(b, o, op.RC_READ_REQUEST, BTH_MIGREQ, attributes.destQpn, true, psn);
   o = writeReth(b, o, high, low >>> 0, wqe.rkey, bytes);
   link.seal(batch, o, congestion.dataEcn);
 }
 
 /** Writes a COMPARE_SWAP or FETCH_ADD request. */
 export function writeAtomicRequest(
-  { options, link, congestion }: Parts,
+  { attributes, link, congestion }: Parts,
   batch: TxBatch,
   wqe: SendWqe,
   psn: number,
@@ -39,7 +39,7 @@ export function writeAtomicRequest(
   const opcode = isCompare ? op.RC_COMPARE_SWAP : op.RC_FETCH_ADD;
   const b = batch.slab;
   let o = batch.payloadOffset(batch.count);
-  o = writeBth(b, o, opcode, BTH_MIGREQ, options.attributes.destQpn, true, psn);
+  o = writeBth(b, o, opcode, BTH_MIGREQ, attributes.destQpn, true, psn);
   o = writeAtomicEth(
     b,
     o,

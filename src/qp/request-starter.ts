@@ -19,40 +19,32 @@ import { WAIT_FENCE, WAIT_NOTHING } from '../memory/ring/telemetry-page.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { executeLocal } from './local-operations.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
-import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
-import type { ProbeSlot } from './probe.js';
-import type { Retirement } from './retirement.js';
+import { KIND_ATOMIC, KIND_DATA, KIND_READ } from './outstanding.js';
 import type { Segmenter } from './segmenter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
+
+type Parts = QueuePairOptions & Pick<QueuePairParts, 'probe'>;
 
 /** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
 
 /** The end of the send queue where work requests begin. */
 export class RequestStarter {
-  readonly #options: QueuePairOptions;
-  readonly #probe: ProbeSlot;
-  readonly #out: Outstanding;
-  readonly #retirement: Retirement;
+  readonly #parts: Parts;
+  readonly #side: SendSide;
   readonly #segmenter: Segmenter;
 
-  constructor(
-    { options, probe }: Pick<QueuePairParts, 'options' | 'probe'>,
-    { out, retirement }: SendSide,
-    segmenter: Segmenter,
-  ) {
-    this.#options = options;
-    this.#probe = probe;
-    this.#out = out;
-    this.#retirement = retirement;
+  constructor(parts: Parts, side: SendSide, segmenter: Segmenter) {
+    this.#parts = parts;
+    this.#side = side;
     this.#segmenter = segmenter;
   }
 
   /** Starts the next work request of the ring. False: there is none to start now. */
   startNext(): boolean {
-    const out = this.#out;
-    const { attributes, sendQueue } = this.#options;
+    const out = this.#side.out;
+    const { attributes, sendQueue } = this.#parts;
     const index = out.started;
     if (index === sendQueue.producer || attributes.state === QPS_SQD) return this.#waits(WAIT_NOTHING);
     const segmenter = this.#segmenter;
@@ -85,15 +77,15 @@ export class RequestStarter {
     if (!segmenter.resolve(required)) return this.#fail(STATUS_LOC_PROT_ERR);
     const psns = kind === KIND_ATOMIC ? 1 : segmenter.packetCount;
     if (psns > MESSAGE_PSNS_MAX) return this.#fail(STATUS_LOC_LEN_ERR);
-    this.#out.start(kind, psns);
+    this.#side.out.start(kind, psns);
     return true;
   }
 
   #executeLocal(): boolean {
-    const status = executeLocal(this.#options, this.#segmenter.wqe);
+    const status = executeLocal(this.#parts, this.#segmenter.wqe);
     if (status !== STATUS_SUCCESS) return this.#fail(status);
-    const out = this.#out;
-    const probe = this.#probe.current;
+    const out = this.#side.out;
+    const probe = this.#parts.probe.current;
     probe.sent(out.started, true, true);
     probe.answered(out.started);
     out.startLocal();
@@ -101,12 +93,12 @@ export class RequestStarter {
   }
 
   #fail(status: number): false {
-    this.#retirement.fail(this.#out.started, status);
+    this.#side.retirement.fail(this.#side.out.started, status);
     return false;
   }
 
   #waits(cause: number): false {
-    this.#probe.current.waits(cause);
+    this.#parts.probe.current.waits(cause);
     return false;
   }
 
@@ -115,8 +107,8 @@ export class RequestStarter {
     const segmenter = this.#segmenter;
     if (segmenter.holds(index)) return true;
     segmenter.read(index);
-    if (segmenter.resolve(this.#out.kindOf(index) === KIND_DATA ? 0 : ACCESS_LOCAL_WRITE)) return true;
-    this.#retirement.fail(index, STATUS_LOC_PROT_ERR);
+    if (segmenter.resolve(this.#side.out.kindOf(index) === KIND_DATA ? 0 : ACCESS_LOCAL_WRITE)) return true;
+    this.#side.retirement.fail(index, STATUS_LOC_PROT_ERR);
     return false;
   }
 }

@@ -17,18 +17,16 @@ import type { SendSide } from './send-side.js';
 import { SendWindow } from './send-window.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
-
 /** The sending half of a reliable connection. */
 export class Requester {
-  readonly #parts: Parts;
+  readonly #parts: QueuePairParts;
   readonly #side: SendSide;
   readonly #segmenter: Segmenter;
   readonly #starter: RequestStarter;
   readonly #reads: ReadRequester;
   readonly #window: SendWindow;
 
-  constructor(parts: Parts, side: SendSide) {
+  constructor(parts: QueuePairParts, side: SendSide) {
     this.#parts = parts;
     this.#side = side;
     this.#segmenter = new Segmenter(parts, RC_DATA_OPCODES);

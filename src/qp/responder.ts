@@ -64,7 +64,7 @@ export class Responder {
 
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
-    const { attributes, host } = this.#parts.options;
+    const { attributes, host } = this.#parts;
     this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.counters);
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
@@ -144,7 +144,7 @@ export class Responder {
   /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
   trimmed(psn: number, now: number): void {
     if (this.#acknowledger.isFatal) return;
-    this.#parts.options.host.counters[COUNTER.rx_trimmed]++;
+    this.#parts.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
     if (this.echoPoint.kind === INT_DATA_CREDIT) this.creditPoint.onTrimmed(now);
@@ -154,7 +154,7 @@ export class Responder {
   /** After a gap has been filled: what selective repeat kept behind it. */
   #executeKept(filledGap: boolean): void {
     for (;;) {
-      if (this.#parts.options.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
+      if (this.#parts.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
       const before = this.expectedPsn;
       const kept = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeKept(before);
       if (kept === undefined) break;
@@ -167,7 +167,7 @@ export class Responder {
   }
 
   #ahead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): void {
-    const { counters } = this.#parts.options.host;
+    const { counters } = this.#parts.host;
     counters[COUNTER.out_of_sequence]++;
     // Until the peer is told from strangers, what may be a stranger's is not kept: it would be executed when the peer fills the gap.
     const verdict = this.#parts.link.port.isSettled
@@ -195,7 +195,7 @@ export class Responder {
 
   /** Two different packets with one PSN: one of them is a stranger's. */
   #conflict(): void {
-    this.#parts.options.host.counters[COUNTER.reorder_conflicts]++;
+    this.#parts.host.counters[COUNTER.reorder_conflicts]++;
     this.#parts.link.warn(EVENT_QP_REORDER_CONFLICT);
   }
 
@@ -207,7 +207,7 @@ export class Responder {
   }
 
   #duplicate(packet: RocePacket): void {
-    this.#parts.options.host.counters[COUNTER.duplicate_request]++;
+    this.#parts.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
     if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
     // Asked for or not: who sends again does not know what has arrived, and the packet that asks may be the one that is always lost.
@@ -267,7 +267,7 @@ export class Responder {
 
   /** No receive WQE: nothing changes here, the requester waits and sends this packet again. */
   #notReady(): void {
-    this.#parts.options.host.counters[COUNTER.out_of_buffer]++;
+    this.#parts.host.counters[COUNTER.out_of_buffer]++;
     this.#acknowledger.notReady();
     this.#nakSent = true;
   }

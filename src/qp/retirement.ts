@@ -6,30 +6,28 @@ import type { Outstanding } from './outstanding.js';
 import { SendCompletions } from './send-completions.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'lifecycle' | 'probe'>;
-
 const NOTHING_FAILED = -1;
 
 /** The end of the send queue where work requests leave. */
 export class Retirement {
-  readonly #parts: Parts;
+  readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
   readonly #completions: SendCompletions;
   #failedIndex = NOTHING_FAILED;
   #failedStatus = STATUS_SUCCESS;
 
-  constructor(parts: Parts, out: Outstanding) {
+  constructor(parts: QueuePairParts, out: Outstanding) {
     this.#parts = parts;
-    this.#sq = parts.options.sendQueue;
+    this.#sq = parts.sendQueue;
     this.#out = out;
-    this.#completions = new SendCompletions(parts.options, parts.probe);
+    this.#completions = new SendCompletions(parts, parts.probe);
   }
 
   /** RTR to RTS: nothing is in flight. */
   start(): void {
     this.#failedIndex = NOTHING_FAILED;
-    this.#out.reset(this.#parts.options.attributes.sqPsn, this.#sq.consumer);
+    this.#out.reset(this.#parts.attributes.sqPsn, this.#sq.consumer);
   }
 
   /** True when the work request at `index` failed while it was being sent: nothing is sent for it or after it. */
@@ -54,7 +52,7 @@ export class Retirement {
       this.#completions.complete(index, STATUS_SUCCESS);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
-    else if (this.#parts.options.attributes.state === QPS_SQD && out.isIdle) {
+    else if (this.#parts.attributes.state === QPS_SQD && out.isIdle) {
       // Everything that was started has completed, and nothing more is started.
       this.#parts.lifecycle.sendQueueDrained();
     }

@@ -17,7 +17,7 @@ import type { Retirement } from './retirement.js';
 import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
 
 const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -28,7 +28,8 @@ export class Retransmitter {
   readonly #out: Outstanding;
   readonly #retirement: Retirement;
   readonly #ackRequests: AckRequestPolicy;
-  #recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
+  /** The sender's half of the recovery scheme. */
+  recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
   /** The former, if it judges by time and is at work. */
   #timed: SenderRecovery | undefined;
   #ackDeadlineNs = NEVER;
@@ -40,8 +41,10 @@ export class Retransmitter {
    * has not been silent.
    */
   #silentNs = 0;
-  #retriesLeft = 0;
-  #rnrRetriesLeft = 0;
+  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
+  retriesLeft = 0;
+  /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
+  rnrRetriesLeft = 0;
   /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
   #retrying = false;
   /**
@@ -49,7 +52,8 @@ export class Retransmitter {
    * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
    */
   #ackReqPsn = 0;
-  #rtt: RttProbe = NO_RTT_PROBE;
+  /** Measures round trips as the rate control wants it. */
+  rtt: RttProbe = NO_RTT_PROBE;
   /** What the rate control has been told is acknowledged: everything before this PSN. */
   #reportedPsn = 0;
 
@@ -58,26 +62,6 @@ export class Retransmitter {
     this.#out = out;
     this.#retirement = retirement;
     this.#ackRequests = ackRequests;
-  }
-
-  /** The sender's half of the recovery scheme. */
-  get recovery(): SenderRecovery {
-    return this.#recovery;
-  }
-
-  /** Measures round trips as the rate control wants it. */
-  get rtt(): RttProbe {
-    return this.#rtt;
-  }
-
-  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
-  get retriesLeft(): number {
-    return this.#retriesLeft;
-  }
-
-  /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
-  get rnrRetriesLeft(): number {
-    return this.#rnrRetriesLeft;
   }
 
   /** A timeout has passed, and nothing has been acknowledged since. */
@@ -98,11 +82,11 @@ export class Retransmitter {
 
   /** RTR to RTS. */
   start(): void {
-    const { attributes } = this.#parts.options;
-    this.#recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
-    this.#recovery.reset(attributes.sqPsn);
+    const { attributes } = this.#parts;
+    this.recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
+    this.recovery.reset(attributes.sqPsn);
     this.stopTimers();
-    this.#timed = this.#recovery.usesTime ? this.#recovery : undefined;
+    this.#timed = this.recovery.usesTime ? this.recovery : undefined;
     this.#grantRetries();
     this.#ackReqPsn = psnAdd(attributes.sqPsn, -1);
     this.#reportedPsn = attributes.sqPsn;
@@ -110,7 +94,7 @@ export class Retransmitter {
 
   /** The rate control has changed: round trips are measured as it wants, one every `sampleBytes`. */
   measureRtt(sampleBytes: number): void {
-    this.#rtt = createRttProbe(sampleBytes);
+    this.rtt = createRttProbe(sampleBytes);
   }
 
   /** Nothing is awaited any more. */
@@ -121,9 +105,9 @@ export class Retransmitter {
   }
 
   #grantRetries(): void {
-    const { retryCnt, rnrRetry } = this.#parts.options.attributes;
-    this.#retriesLeft = retryCnt;
-    this.#rnrRetriesLeft = rnrRetry;
+    const { retryCnt, rnrRetry } = this.#parts.attributes;
+    this.retriesLeft = retryCnt;
+    this.rnrRetriesLeft = rnrRetry;
     this.#retrying = false;
     this.#silentNs = 0;
   }
@@ -137,8 +121,8 @@ export class Retransmitter {
     if (this.#timed !== undefined) this.#timed.onSent(psn, psns, isNew ? psnAdd(psn, psns) : newPsn, now);
     if (isNew) return;
     this.#parts.probe.current.resent();
-    this.#parts.options.host.counters[TX_RETRANSMITTED]++;
-    for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), newPsn);
+    this.#parts.host.counters[TX_RETRANSMITTED]++;
+    for (let i = 0; i < psns; i++) this.recovery.onResent(psnAdd(psn, i), newPsn);
   }
 
   /** A packet has been sent that asks for an acknowledgement up to `psn`. */
@@ -171,8 +155,8 @@ export class Retransmitter {
   }
 
   get #timeoutNs(): number {
-    const { timeout, totalTimeout } = this.#parts.options.attributes;
-    const baseNs = this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
+    const { timeout, totalTimeout } = this.#parts.attributes;
+    const baseNs = this.recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
     return totalTimeout === 0 ? baseNs : growingTimeoutNs(baseNs, this.#silentNs, totalTimeoutNs(totalTimeout));
   }
 
@@ -193,20 +177,20 @@ export class Retransmitter {
   /** A switch has cut the packet `psn`, which the receiver says; or the answer with that PSN to a READ, which says so itself. */
   trimmed(psn: number, now: number): void {
     const { unacked, newPsn } = this.#out;
-    if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.#recovery.onTrimmed(psn)) return;
-    this.#parts.options.host.counters[COUNTER.trim_nak_received]++;
+    if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.recovery.onTrimmed(psn)) return;
+    this.#parts.host.counters[COUNTER.trim_nak_received]++;
     // The answers to a READ are paced by who sends them.
     const isOurs = this.#out.kindOf(this.#out.find(psn, this.#out.head)) === KIND_DATA;
     if (isOurs) this.#parts.congestion.control.rate.onTrimmed(this.#parts.link.mtuBytes, now);
-    this.#rtt.cancel();
+    this.rtt.cancel();
     this.#parts.scheduling.schedule();
   }
 
   /** An acknowledgement has a trailer, which ends at `end` of `b`. */
   onEcho(b: Uint8Array, end: number): void {
-    if (!this.#recovery.wantsEcho) return;
+    if (!this.recovery.wantsEcho) return;
     const way = echoedWay(b, end);
-    if (way >= 0) this.#recovery.onEcho(way, isEchoMarked(b, end));
+    if (way >= 0) this.recovery.onEcho(way, isEchoMarked(b, end));
   }
 
   /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */
@@ -215,7 +199,7 @@ export class Retransmitter {
     if (timed === undefined) return;
     const { unacked, newPsn } = this.#out;
     if (timed.judge(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
-      this.#rtt.cancel();
+      this.rtt.cancel();
       this.#parts.scheduling.schedule();
     }
     if (timed.dueNs !== NEVER) this.#deadlineChanged();
@@ -224,8 +208,8 @@ export class Retransmitter {
   /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
   progress(now: number): void {
     const out = this.#out;
-    out.advance(this.#recovery);
-    const rttNs = this.#rtt.onProgress(out.unacked, now);
+    out.advance(this.recovery);
+    const rttNs = this.rtt.onProgress(out.unacked, now);
     const packets = psnDiff(out.unacked, this.#reportedPsn);
     if (packets > 0) {
       this.#parts.congestion.control.onAcknowledged(packets * this.#parts.link.mtuBytes, rttNs, now);
@@ -241,9 +225,9 @@ export class Retransmitter {
   /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
   lost(first: number, end: number, cause: number): void {
     const out = this.#out;
-    const recovery = this.#recovery;
+    const recovery = this.recovery;
     // What judges by time has yet to decide whether something is sent again.
-    if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.#rtt.cancel();
+    if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.rtt.cancel();
     if (this.waitsForReceiver) return; // The resend after the wait covers it; an early one would only be refused again.
     const index = out.find(first, out.head);
     if (index < 0) return;
@@ -251,7 +235,7 @@ export class Retransmitter {
     if (counts) {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
       if (!this.#mayRetry(cause)) {
-        this.#parts.options.host.counters[COUNTER.retry_exceeded_err]++;
+        this.#parts.host.counters[COUNTER.retry_exceeded_err]++;
         this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
         return;
       }
@@ -265,17 +249,17 @@ export class Retransmitter {
 
   /** A silence is measured in time where the queue pair has a total timeout; everything else is counted. */
   #mayRetry(cause: number): boolean {
-    const { totalTimeout } = this.#parts.options.attributes;
+    const { totalTimeout } = this.#parts.attributes;
     if (cause === LOSS_TIMEOUT && totalTimeout !== 0) return this.#silentNs < totalTimeoutNs(totalTimeout);
-    if (this.#retriesLeft === 0) return false;
-    this.#retriesLeft--;
+    if (this.retriesLeft === 0) return false;
+    this.retriesLeft--;
     return true;
   }
 
   /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
   #rewind(psn: number): void {
     const out = this.#out;
-    const { counters } = this.#parts.options.host;
+    const { counters } = this.#parts.host;
     const beyond = psnDiff(out.sendPsn, psn) - 1;
     if (beyond >= 0 && out.kind[out.find(psn, out.head) & out.mask] === KIND_DATA) {
       counters[COUNTER.retry_rewinds]++;
@@ -297,21 +281,21 @@ export class Retransmitter {
    */
   receiverNotReady(psn: number, pauseNs: number, syndrome: number, now: number): void {
     if (this.waitsForReceiver) return;
-    if (this.#parts.options.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
-      if (this.#rnrRetriesLeft === 0) {
-        this.#parts.options.host.counters[COUNTER.rnr_nak_retry_err]++;
+    if (this.#parts.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      if (this.rnrRetriesLeft === 0) {
+        this.#parts.host.counters[COUNTER.rnr_nak_retry_err]++;
         this.#retirement.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
         return;
       }
-      this.#rnrRetriesLeft--;
+      this.rnrRetriesLeft--;
     }
-    this.#rtt.cancel();
+    this.rtt.cancel();
     this.#silentNs = 0; // It is alive.
     this.#rnrDeadlineNs = now + pauseNs;
     this.#ackDeadlineNs = NEVER;
     this.#parts.probe.current.waits(WAIT_RNR);
-    if (this.#recovery.goesBack) this.#goBack(psn);
-    else this.#recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
+    if (this.recovery.goesBack) this.#goBack(psn);
+    else this.recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
     this.#deadlineChanged();
   }
 
@@ -328,12 +312,12 @@ export class Retransmitter {
       const out = this.#out;
       if (out.unacked === out.newPsn) return;
       const timeoutNs = this.#timeoutNs;
-      this.#ackStartNs += this.#parts.options.host.heldUpNs(this.#ackStartNs);
+      this.#ackStartNs += this.#parts.host.heldUpNs(this.#ackStartNs);
       if (now < this.#ackStartNs + timeoutNs) {
         this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer; or they left late.
         return;
       }
-      this.#parts.options.host.counters[COUNTER.local_ack_timeout_err]++;
+      this.#parts.host.counters[COUNTER.local_ack_timeout_err]++;
       this.#parts.probe.current.timedOut(timeoutNs);
       this.#silentNs += timeoutNs;
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);

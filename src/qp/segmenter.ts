@@ -31,7 +31,7 @@ import type { TxBatch } from '../port/datagram.js';
 import { borrowPayload } from './borrowed-payload.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link' | 'congestion'>;
+type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'sendQueue' | 'link' | 'congestion'>;
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
@@ -86,7 +86,7 @@ export class Segmenter {
 
   constructor(parts: Parts, opcodes: DataOpcodes) {
     this.#parts = parts;
-    this.#sq = parts.options.sendQueue;
+    this.#sq = parts.sendQueue;
     this.#opcodes = opcodes;
   }
 
@@ -109,7 +109,7 @@ export class Segmenter {
   /** Resolves the local buffers of the work request that was read; `required` access: 0 to read them. False: they are not allowed. */
   resolve(required: number): boolean {
     const { wqe } = this;
-    const { host, pd } = this.#parts.options;
+    const { host, pd } = this.#parts;
     if ((wqe.flags & SEND_INLINE) !== 0) {
       this.#source.loadPlain(this.#sq.bytes, wqe.inlineOffset, wqe.messageBytes);
     } else if (!this.#source.load(wqe.sges, host.keys, pd, required)) return false;
@@ -136,7 +136,7 @@ export class Segmenter {
   /** Writes packet `place` of the message into the batch's next slot and seals it. */
   write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number, now: number): void {
     const { wqe } = this;
-    const { options, link, congestion } = this.#parts;
+    const { host, attributes, link, congestion } = this.#parts;
     const isFirst = place === 0;
     const bytes = this.payloadBytes(place, isLast);
     const pad = -bytes & 3;
@@ -147,7 +147,7 @@ export class Segmenter {
     const opcode = isFirst ? places[isLast ? 3 : 0] : places[isLast ? 2 : 1];
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
-    let o = writeBth(b, start, opcode, flags, options.attributes.destQpn, ackReq, psn);
+    let o = writeBth(b, start, opcode, flags, attributes.destQpn, ackReq, psn);
     if (isFirst && (isPlainWrite || wqe.opcode === WR_RDMA_WRITE_WITH_IMM)) {
       o = writeReth(b, o, wqe.remoteHigh, wqe.remoteLow, wqe.rkey, wqe.messageBytes);
     }
@@ -157,14 +157,14 @@ export class Segmenter {
     }
     const { dataIntKind } = congestion;
     if (
-      options.host.carriesPayload &&
+      host.carriesPayload &&
       (dataIntKind !== INT_NONE || !this.#borrow(batch, place * link.mtuBytes, bytes, o - start))
     ) {
       this.#source.gather(place * link.mtuBytes, bytes, b, o);
     }
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
-    if (bytes > 0) options.host.counters[TX_DATA_PACKETS]++;
+    if (bytes > 0) host.counters[TX_DATA_PACKETS]++;
     if (dataIntKind !== INT_NONE) {
       o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, link.path.chosenWay) - ICRC_BYTES;
       if (dataIntKind === INT_DATA_CREDIT) writeWanted(b, o + ICRC_BYTES, this.wanted);

@@ -21,7 +21,7 @@ export class SendSide {
   readonly ackRequests = new AckRequestPolicy();
 
   constructor(parts: QueuePairParts) {
-    this.sendQueue = parts.options.sendQueue;
+    this.sendQueue = parts.sendQueue;
     this.out = new Outstanding(this.sendQueue.depth);
     this.retirement = new Retirement(parts, this.out);
     this.retransmitter = new Retransmitter(parts, this.out, this.retirement, this.ackRequests);

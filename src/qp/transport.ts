@@ -12,8 +12,7 @@ import type { Scheduling } from './scheduling.js';
 import type { TransitionTable } from './state.js';
 
 /** The parts of a connected queue pair that are the same for both. */
-export interface QueuePairParts {
-  readonly options: QueuePairOptions;
+export interface QueuePairParts extends QueuePairOptions {
   readonly link: PeerLink;
   readonly congestion: CongestionState;
   readonly scheduling: Scheduling;

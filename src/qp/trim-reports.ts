@@ -8,7 +8,7 @@ import { SELECTIVE_SPAN } from '../retransmit/packet-accounts.js';
 import { CNP_DSCP } from './path.js';
 import type { QueuePairParts } from './transport.js';
 
-type Parts = Pick<QueuePairParts, 'options' | 'link'>;
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
 /** Reports that there is room for at first; a power of two. */
 const REPORTS_FIRST = 64;
@@ -54,13 +54,13 @@ export class TrimReports {
 
   /** Sends the oldest report, with the priority of congestion notifications. */
   emit(batch: TxBatch): void {
-    const { options, link } = this.#parts;
+    const { host, attributes, link } = this.#parts;
     const psn = this.#psns[this.#first];
     this.#first = (this.#first + 1) & (this.#psns.length - 1);
     this.#count--;
     const start = batch.payloadOffset(batch.count);
-    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, options.attributes.destQpn, false, psn);
-    options.host.counters[COUNTER.trim_nak_sent]++;
+    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, attributes.destQpn, false, psn);
+    host.counters[COUNTER.trim_nak_sent]++;
     link.seal(batch, end, 0, CNP_DSCP);
   }
 }

@@ -37,9 +37,9 @@ export class UcRequester {
 
   constructor(parts: QueuePairParts) {
     this.#parts = parts;
-    this.#sq = parts.options.sendQueue;
+    this.#sq = parts.sendQueue;
     this.#segmenter = new Segmenter(parts, UC_DATA_OPCODES);
-    this.#completions = new SendCompletions(parts.options, parts.probe);
+    this.#completions = new SendCompletions(parts, parts.probe);
   }
 
   /** RTR to RTS: the first packet will have this PSN. */
@@ -65,7 +65,7 @@ export class UcRequester {
 
   /** While draining: says when the message in progress has left. */
   drain(): void {
-    if (this.#parts.options.attributes.state === QPS_SQD && !this.isInMessage) this.#parts.lifecycle.sendQueueDrained();
+    if (this.#parts.attributes.state === QPS_SQD && !this.isInMessage) this.#parts.lifecycle.sendQueueDrained();
   }
 
   /** Completes everything that is posted with WR_FLUSH_ERR. */
@@ -91,7 +91,7 @@ export class UcRequester {
       return false;
     }
     while (!this.isInMessage) {
-      if (!this.hasUnsent || this.#parts.options.attributes.state === QPS_SQD) {
+      if (!this.hasUnsent || this.#parts.attributes.state === QPS_SQD) {
         probe.waits(WAIT_NOTHING);
         return false;
       }
@@ -120,7 +120,7 @@ export class UcRequester {
     }
     const { opcode } = segmenter.wqe;
     if (opcode !== WR_LOCAL_INV && opcode !== WR_BIND_MW && opcode !== WR_REG_MR) return STATUS_LOC_QP_OP_ERR;
-    const status = executeLocal(this.#parts.options, segmenter.wqe);
+    const status = executeLocal(this.#parts, segmenter.wqe);
     if (status !== STATUS_SUCCESS) return status;
     this.#parts.probe.current.sent(index, true, true);
     this.#completions.complete(index, STATUS_SUCCESS);

@@ -26,8 +26,8 @@ export class UcResponder {
   /** What arrives belongs to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
   #dropping = false;
 
-  constructor(parts: Pick<QueuePairParts, 'options' | 'link' | 'lifecycle'>) {
-    this.#counters = parts.options.host.counters;
+  constructor(parts: QueuePairParts) {
+    this.#counters = parts.host.counters;
     this.#lifecycle = parts.lifecycle;
     this.#reassembler = new Reassembler(parts);
   }

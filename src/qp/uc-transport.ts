@@ -27,11 +27,11 @@ export class UcTransport implements Transport {
   }
 
   startReceiving(): void {
-    this.#responder.start(this.#parts.options.attributes.rqPsn);
+    this.#responder.start(this.#parts.attributes.rqPsn);
   }
 
   startSending(): void {
-    this.#requester.start(this.#parts.options.attributes.sqPsn);
+    this.#requester.start(this.#parts.attributes.sqPsn);
   }
 
   drain(): void {
@@ -72,7 +72,7 @@ export class UcTransport implements Transport {
   }
 
   accepts(): boolean {
-    const { state } = this.#parts.options.attributes;
+    const { state } = this.#parts.attributes;
     return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD || state === QPS_SQE;
   }
 
@@ -87,7 +87,7 @@ export class UcTransport implements Transport {
   }
 
   emit(batch: TxBatch, now: number): boolean {
-    const { state } = this.#parts.options.attributes;
+    const { state } = this.#parts.attributes;
     return (state === QPS_RTS || state === QPS_SQD) && this.#requester.emit(batch, now);
   }
 

@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(70, 'executes duplicates of atomics', [
     READS,
     'const job = this.#repeatedAnswer(packet.psn, packet.psn);',
-    'resolveRemote(this.#parts.options, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    applyAtomic(packet, record, this.#range);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
+    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    applyAtomic(packet, record, this.#range);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
   ]),
   mutant(71, 'executes an atomic again that it has forgotten', [
     READS,
@@ -242,12 +242,12 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(75, 'allows every WRITE', [
     REASSEMBLER,
-    'if ((this.#options.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {',
+    'if ((this.#parts.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {',
     'if (packet.dmaLength < 0) {',
   ]),
   mutant(75, 'allows every READ and atomic', [
     READS,
-    'const allowed = (this.#parts.options.attributes.accessFlags & access) !== 0;',
+    'const allowed = (this.#parts.attributes.accessFlags & access) !== 0;',
     'const allowed = access !== 0;',
   ]),
   mutant(76, 'calls a long SEND an error of its own', [
@@ -311,8 +311,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(96, 'takes nothing before the RTU', [
     'qp/rc-transport.ts',
-    '(this.#parts.options.attributes.state === QPS_RTR && !isResponse(packet))',
-    'this.#parts.options.attributes.state < 0',
+    '(this.#parts.attributes.state === QPS_RTR && !isResponse(packet))',
+    'this.#parts.attributes.state < 0',
   ]),
   mutant(97, 'takes a queue pair twice', [
     CM,
@@ -332,8 +332,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(107, 'takes packets in the order of arrival', [RESPONDER, 'if (distance > 0) {', 'if (distance > 1) {']),
   mutant(108, 'forgets a message when its FIRST comes twice', [
     RESPONDER,
-    'this.#parts.options.host.counters[COUNTER.duplicate_request]++;',
-    'this.#parts.options.host.counters[COUNTER.duplicate_request]++;\n    this.#reassembler.endMessage();',
+    'this.#parts.host.counters[COUNTER.duplicate_request]++;',
+    'this.#parts.host.counters[COUNTER.duplicate_request]++;\n    this.#reassembler.endMessage();',
   ]),
   ...REQUESTER_MUTANTS,
 ];

@@ -7,7 +7,7 @@ const READS = 'qp/read-requester.ts';
 const RETRANSMITTER = 'qp/retransmitter.ts';
 const TIMERS = 'retransmit/timers.ts';
 
-const TIMEOUT = 'this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight)';
+const TIMEOUT = 'this.recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight)';
 
 export const REQUESTER_MUTANTS: readonly Mutant[] = [
   mutant(34, 'compares PSNs as numbers', [
@@ -47,13 +47,13 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   mutant(54, 'tries once too often', [
     RETRANSMITTER,
-    'if (this.#retriesLeft === 0) return false;',
-    'if (this.#retriesLeft < 0) return false;',
+    'if (this.retriesLeft === 0) return false;',
+    'if (this.retriesLeft < 0) return false;',
   ]),
   mutant(54, 'tries once too seldom', [
     RETRANSMITTER,
-    'if (this.#retriesLeft === 0) return false;',
-    'if (this.#retriesLeft === 1) return false;',
+    'if (this.retriesLeft === 0) return false;',
+    'if (this.retriesLeft === 1) return false;',
   ]),
   mutant(55, 'grants no retries for progress', [
     RETRANSMITTER,
@@ -72,13 +72,13 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(59, 'counts RNR retries that have no end', [
     RETRANSMITTER,
-    'if (this.#parts.options.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
-    'if (this.#parts.options.attributes.rnrRetry >= 0) {',
+    'if (this.#parts.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
+    'if (this.#parts.attributes.rnrRetry >= 0) {',
   ]),
   mutant(59, 'has no end of RNR retries', [
     RETRANSMITTER,
-    'if (this.#rnrRetriesLeft === 0) {',
-    'if (this.#rnrRetriesLeft < -9) {',
+    'if (this.rnrRetriesLeft === 0) {',
+    'if (this.rnrRetriesLeft < -9) {',
   ]),
   mutant(63, 'asks for the whole READ again', [
     READS,
@@ -92,7 +92,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(66, 'has one READ too many outstanding', [
     READS,
-    'return this.#out.reads.count < this.#parts.options.attributes.maxRdAtomic;',
-    'return this.#out.reads.count <= this.#parts.options.attributes.maxRdAtomic;',
+    'return this.#side.out.reads.count < this.#parts.attributes.maxRdAtomic;',
+    'return this.#side.out.reads.count <= this.#parts.attributes.maxRdAtomic;',
   ]),
 ];
