@@ -22,7 +22,7 @@ import {
   sectionHeaderBlock,
   writeEnhancedPacket,
 } from '../build/src/port/capture/pcapng-blocks.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/crc32-choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../build/src/packet/ipv4.js';

@@ -13,7 +13,7 @@ import { libC } from '../build/src/dgram-ext/libc.js';
 import { boundUdpPort, enableBatching, openNativeSocket } from '../build/src/dgram-ext/native-socket.js';
 import { ReceiveVector } from '../build/src/dgram-ext/receive-vector.js';
 import { SendVector } from '../build/src/dgram-ext/send-vector.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/crc32-choice.js';
 import { systemRandom } from '../build/src/driver/system-random.js';
 import { KeyTable } from '../build/src/memory/key-table.js';
 import { MemoryRange } from '../build/src/memory/memory-range.js';

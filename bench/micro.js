@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { Bench } from 'tinybench';
 import { SeededRandom } from '../build/src/core/random.js';
-import { CRC32_CANDIDATES, chooseCrc32, packetNs } from '../build/src/driver/crc32/choice.js';
+import { CRC32_RULES, chooseCrc32, packetNs } from '../build/src/driver/crc32/crc32-choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { ETHERTYPE_IPV4, writeEthernet } from '../build/src/packet/ethernet.js';
 import { checkIcrc, IcrcFlow, sealIcrc } from '../build/src/packet/icrc.js';
@@ -31,7 +31,7 @@ const b = IpAddress.parse('192.0.2.2');
 const crc32 = chooseCrc32();
 /** @type {Record<string, number | string>} Nanoseconds for the CRC-32 of a 4 KiB packet, or why there are none. */
 const crc32Ns = {};
-for (const [name, candidate] of Object.entries(CRC32_CANDIDATES)) {
+for (const [name, candidate] of Object.entries(CRC32_RULES.candidates)) {
   try {
     const implementation = candidate();
     crc32Ns[name] = Math.min(...Array.from({ length: 50 }, () => packetNs(implementation)));

@@ -11,7 +11,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { SeededRandom } from '../build/src/core/random.js';
-import { chooseCrc32 } from '../build/src/driver/crc32/choice.js';
+import { chooseCrc32 } from '../build/src/driver/crc32/crc32-choice.js';
 import { IpAddress } from '../build/src/packet/address.js';
 import { TxBatch } from '../build/src/port/datagram.js';
 import { EventQueue } from '../build/packages/lab/src/sim/event-queue.js';

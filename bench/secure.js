@@ -10,7 +10,7 @@ import { Session } from 'node:inspector/promises';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { CIPHER_CANDIDATES, CIPHER_VARIABLE } from '../build/src/driver/cipher/choice.js';
+import { CIPHER_RULES, CIPHER_VARIABLE } from '../build/src/driver/cipher/cipher-choice.js';
 import { connect, listen, openDevice } from '../build/src/index.js';
 
 const { values } = parseArgs({
@@ -53,7 +53,7 @@ async function allocatedBytes(/** @type {() => void} */ call) {
 }
 
 /** What can be had here. */
-const CIPHERS = Object.entries(CIPHER_CANDIDATES).flatMap(([name, candidate]) => {
+const CIPHERS = Object.entries(CIPHER_RULES.candidates).flatMap(([name, candidate]) => {
   try {
     return [{ name, make: candidate().make }];
   } catch (error) {

@@ -68,6 +68,7 @@ export type { Sge } from './memory/ring/work-queue.js';
 export { IpAddress } from './packet/address.js';
 export { senderInGrh } from './packet/grh.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
+export type { NicContext } from './retransmit/nic-context.js';
 export { PacketAccounts, SELECTIVE_SPAN } from './retransmit/packet-accounts.js';
 export {
   AHEAD_CONFLICT,

@@ -11,7 +11,7 @@ const NATIVE_CRCS = ['libdeflate', 'isa-l'];
 
 /** This machine; the CRC-32 is the one that a device takes. @returns {Promise<Machine>} */
 export async function thisMachine() {
-  const { chooseCrc32 } = await import('../../build/src/driver/crc32/choice.js');
+  const { chooseCrc32 } = await import('../../build/src/driver/crc32/crc32-choice.js');
   return {
     node: process.version,
     cpu: os.cpus()[0].model.trim(),

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
@@ -77,12 +77,12 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
    * ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();
       if (request !== undefined) return request;
-      await this.#waiting.wait(patience, undefined); // A request, or the end of the listener.
+      await this.#waiting.wait(deadline, undefined); // A request, or the end of the listener.
     }
   }
 

@@ -8,7 +8,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
-import { Patience, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -181,7 +181,7 @@ export class ConnectionManager implements AsyncDisposable {
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
-    const patience = Patience.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
     checkFamily(this.device.address, remote);
@@ -204,7 +204,7 @@ export class ConnectionManager implements AsyncDisposable {
       privateData,
     };
     const target = `${remote} port ${port}`;
-    const { endpoint, event, end } = await this.#attempt(patience, (onEvent) =>
+    const { endpoint, event, end } = await this.#attempt(deadline, (onEvent) =>
       this.#protocol.connect(request, onEvent, this.#clock.nowNs()),
     );
     if (event.type !== 'CONNECT_RESPONSE') throw refusal(target, event);
@@ -262,7 +262,7 @@ export class ConnectionManager implements AsyncDisposable {
     qp: QueuePair,
     options: CmAcceptOptions,
   ): Promise<CmConnection> {
-    const patience = Patience.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
     const asked = resourcesOf(options, options.startingPsn ?? randomPsn(this.#random));
@@ -283,7 +283,7 @@ export class ConnectionManager implements AsyncDisposable {
       await qp.modify(parameters.toRtr);
       expectPending();
       this.#accepting.set(qp.qpn, endpoint);
-      const { event } = await this.#attempt(patience, (onEvent) => {
+      const { event } = await this.#attempt(deadline, (onEvent) => {
         endpoint.onEvent = onEvent;
         this.#protocol.reply(endpoint, { ...own, qpn: qp.qpn, privateData }, this.#clock.nowNs());
         return endpoint;
@@ -314,7 +314,7 @@ export class ConnectionManager implements AsyncDisposable {
 
   /** Starts something, and waits for the first thing that comes of it. `end` tells what has ended it since, if anything has. */
   #attempt(
-    patience: Patience | undefined,
+    deadline: WaitDeadline | undefined,
     start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
   ): Promise<{ endpoint: CmEndpoint; event: CmEvent; end: () => CmEvent | undefined }> {
     return new Promise((resolve, reject) => {
@@ -327,7 +327,7 @@ export class ConnectionManager implements AsyncDisposable {
           resolve({ endpoint, event, end: () => last });
         } else last = event;
       });
-      const stop = patience?.watch((error) => {
+      const stop = deadline?.watch((error) => {
         this.#protocol.abandon(endpoint, this.#clock.nowNs());
         this.#setTimer();
         reject(error);

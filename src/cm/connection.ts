@@ -5,7 +5,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -140,7 +140,7 @@ export class Connection extends Resource {
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
     checkMemory(data);
-    const patience = Patience.of('send', options, SEND_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('send', options, SEND_OPTIONS, this.device.clock);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
@@ -150,7 +150,7 @@ export class Connection extends Resource {
         'send it in pieces, write it into memory the peer opens, or let the peer pass a larger `messageBytesMax`',
       );
     }
-    await this.#transfers.run(data, patience, (sges) =>
+    await this.#transfers.run(data, deadline, (sges) =>
       immediate === undefined ? { opcode: 'SEND', sges } : { opcode: 'SEND_WITH_IMM', immediate, sges },
     );
   }
@@ -161,16 +161,16 @@ export class Connection extends Resource {
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
-    const patience = Patience.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
-    return this.#receive({ view: options?.view === true }, patience);
+    const deadline = WaitDeadline.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
+    return this.#receive({ view: options?.view === true }, deadline);
   }
 
-  async #receive(asked: { readonly view: boolean }, patience?: Patience): Promise<Message> {
+  async #receive(asked: { readonly view: boolean }, deadline?: WaitDeadline): Promise<Message> {
     const message = this.#inbox.take(asked);
     if (message !== undefined) return message;
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isLeft) throw leftByPeer();
-    return this.#inbox.wait(asked, patience);
+    return this.#inbox.wait(asked, deadline);
   }
 
   /**
@@ -246,9 +246,9 @@ export class Connection extends Resource {
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);
-    const patience = Patience.of('write', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('write', options, WAIT_OPTIONS, this.device.clock);
     const target = targetIn(this.remote, offset, data.length);
-    await this.#transfers.run(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
+    await this.#transfers.run(data, deadline, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
 
   /**
@@ -257,12 +257,12 @@ export class Connection extends Resource {
    * NIC may write into `into` until the error's `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
-    const patience = Patience.of('read', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('read', options, WAIT_OPTIONS, this.device.clock);
     const isLength = typeof lengthOrInto === 'number';
     if (!isLength) checkMemory(lengthOrInto);
     const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
     const into = isLength ? this.device.allocate(lengthOrInto) : lengthOrInto;
-    await this.#transfers.run(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
+    await this.#transfers.run(into, deadline, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
     return bytesOf(into);
   }
 
@@ -296,10 +296,10 @@ export class Connection extends Resource {
     options: WaitOptions | undefined,
     operation: (sges: Elements, target: RemoteTarget) => Operation,
   ): Promise<bigint> {
-    const patience = Patience.of(call, options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.device.clock);
     const target = atomicTargetIn(this.remote, offset);
     const result = this.device.allocate(ATOMIC_BYTES);
-    await this.#transfers.run(result, patience, (sges) => operation(sges, target));
+    await this.#transfers.run(result, deadline, (sges) => operation(sges, target));
     return result.readBigUInt64LE();
   }
 
@@ -382,8 +382,8 @@ export class Connection extends Resource {
    * options say.
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
-    const patience = Patience.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
-    await waitForEvent(patience, this.#peer.ended);
+    const deadline = WaitDeadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
+    await waitForEvent(deadline, this.#peer.ended);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. */

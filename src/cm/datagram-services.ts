@@ -7,7 +7,7 @@ import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -207,14 +207,14 @@ export class DatagramServices {
   ): Promise<DatagramService> {
     checkPort(port);
     const { device, clock, random, expectOpen } = this.#host;
-    const patience = Patience.of('resolve', options, RESOLVE_OPTIONS, clock);
+    const deadline = WaitDeadline.of('resolve', options, RESOLVE_OPTIONS, clock);
     const privateData = options.privateData ?? NO_DATA;
     checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
     checkFamily(device.address, remote);
     await device.link.resolve(remote);
     expectOpen();
     const question = { remote, serviceId: udpServiceId(port), sourcePort: dynamicPort(random), privateData };
-    const event = await this.#ask(question, patience);
+    const event = await this.#ask(question, deadline);
     const target = `${remote} port ${port}`;
     if (event.type === 'UNREACHABLE') throw new RoceError('ERR_ROCE_CONNECT', `cannot resolve ${target}: no answer`);
     const { status, qpn, qkey, privateData: answer } = event.fields;
@@ -226,7 +226,7 @@ export class DatagramServices {
     return { destination, privateData: answer };
   }
 
-  #ask(question: ServiceQuestion, patience: Patience | undefined): Promise<ServiceEvent> {
+  #ask(question: ServiceQuestion, deadline: WaitDeadline | undefined): Promise<ServiceEvent> {
     const { protocol, clock, onDeadlineChange } = this.#host;
     return new Promise((resolve, reject) => {
       const requestId = protocol.ask(
@@ -237,7 +237,7 @@ export class DatagramServices {
         },
         clock.nowNs(),
       );
-      const stop = patience?.watch((error) => {
+      const stop = deadline?.watch((error) => {
         protocol.cancel(requestId);
         reject(error);
       });

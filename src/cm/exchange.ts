@@ -223,7 +223,7 @@ function totalTimeoutOf({ timeout, retryCnt, totalTimeout }: ExchangeOptions): n
  * The process of the peer is gone, or has ended the connection: its kernel says so, by a FIN or RST or because it answers keepalives no more. What
  * is still awaited then fails after the short timeouts of the standard.
  */
-async function endPatience(channel: ControlChannel, qp: QueuePair): Promise<void> {
+async function endTotalTimeout(channel: ControlChannel, qp: QueuePair): Promise<void> {
   await channel.closed;
   if (!qp.isClosed && qp.state === 'RTS') await qp.modify({ totalTimeout: 0 }).catch(() => {}); // It may close, or fail, meanwhile.
 }
@@ -262,7 +262,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const { udpPort, sourcePort, qpn, psn } = hello;
   const remote = { address: peer, udpPort, qpn, psn, ...(sourcePort !== undefined && { sourcePort }) };
   const destination = await connectQueuePair(qp, own, remote);
-  if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endPatience(channel, qp);
+  if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endTotalTimeout(channel, qp);
   const { association, keys } = channel;
   if (association?.agreed !== undefined && keys !== undefined) {
     const { remoteSpi, cipher } = association.agreed;

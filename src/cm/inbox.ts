@@ -1,7 +1,7 @@
 /** The receive side of a connection: messages in the order sent, each in its receive buffer until the program asks for it. */
 
 import type { RoceError } from '../core/errors.js';
-import { type Patience, WaitList } from '../core/wait.js';
+import { type WaitDeadline, WaitList } from '../core/wait.js';
 import type { WorkCompletion } from '../verbs/completion-queue.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
@@ -82,8 +82,8 @@ export class Inbox {
   }
 
   /** The next message to come. */
-  wait(asked: Asked, patience: Patience | undefined): Promise<Message> {
-    return this.#waiting.wait(patience, asked);
+  wait(asked: Asked, deadline: WaitDeadline | undefined): Promise<Message> {
+    return this.#waiting.wait(deadline, asked);
   }
 
   /** No message will come. */

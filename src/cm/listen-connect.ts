@@ -10,7 +10,7 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from '../core/wait.js';
 import { rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
@@ -66,12 +66,12 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);
-  const patience = Patience.of('connect', options, CONNECT_OPTIONS, device.clock);
+  const deadline = WaitDeadline.of('connect', options, CONNECT_OPTIONS, device.clock);
   const { signal: _, timeoutMs: __, ...rest } = options;
   const attempt = options.manager === undefined ? connectOverTcp : connectThroughManager;
   return waitFor(
-    patience,
-    (givenUp) => attempt(device, rest, givenUp),
+    deadline,
+    (cancellation) => attempt(device, rest, cancellation),
     (connection) => connection.close(),
   );
 }
@@ -79,13 +79,13 @@ export async function connect(device: RdmaDevice, options: ConnectOptions): Prom
 async function connectThroughManager(
   device: RdmaDevice,
   options: ConnectOptions,
-  givenUp: GivenUp,
+  cancellation: CancellationState,
 ): Promise<Connection> {
   const { manager, host, port, mtu, retryCnt } = options;
   const parts = await makeParts(device, options);
   const abort = new AbortController();
-  givenUp.onEnd = (error) => abort.abort(error);
-  if (givenUp.error !== undefined) abort.abort(givenUp.error);
+  cancellation.onEnd = (error) => abort.abort(error);
+  if (cancellation.error !== undefined) abort.abort(cancellation.error);
   return setUpThroughManager(parts, (qp, privateData) =>
     manager!.connect(IpAddress.parse(host), port, qp, {
       privateData,
@@ -96,16 +96,20 @@ async function connectThroughManager(
   );
 }
 
-async function connectOverTcp(device: RdmaDevice, options: ConnectOptions, givenUp: GivenUp): Promise<Connection> {
+async function connectOverTcp(
+  device: RdmaDevice,
+  options: ConnectOptions,
+  cancellation: CancellationState,
+): Promise<Connection> {
   const { host, port, allowForeignGid } = options;
   const security = channelSecurity(device, options);
   const abort = new AbortController();
-  givenUp.onEnd = (error) => abort.abort(error);
+  cancellation.onEnd = (error) => abort.abort(error);
   // From the device's own address, which is the GID: a listener compares them.
   const local = allowForeignGid === true ? undefined : device.address;
   const channel = await dial(host, port, local, abort.signal, security);
-  givenUp.onEnd = () => channel.abort();
-  if (givenUp.error !== undefined) channel.abort();
+  cancellation.onEnd = () => channel.abort();
+  if (cancellation.error !== undefined) channel.abort();
   try {
     return await setUpOverChannel(await makeParts(device, options), channel, exchangeAsClient);
   } catch (error) {

@@ -6,7 +6,7 @@
 import { EventEmitter } from 'node:events';
 import process from 'node:process';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';
@@ -191,14 +191,14 @@ export class Listener extends Resource {
    * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
    */
   async accept(options?: WaitOptions): Promise<Connection> {
-    const patience = Patience.of('accept', options, WAIT_OPTIONS, this.#device.clock);
+    const deadline = WaitDeadline.of('accept', options, WAIT_OPTIONS, this.#device.clock);
     const connection = this.#ready.shift();
     if (connection !== undefined) return connection;
     const fault = this.#ownFault;
     this.#ownFault = undefined;
     if (fault !== undefined) throw fault;
     if (!this.#isListening) throw closed();
-    return this.#accepters.wait(patience, undefined);
+    return this.#accepters.wait(deadline, undefined);
   }
 
   /** Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers cannot end it. */

@@ -1,7 +1,7 @@
 /** The send side of a connection: work requests in the order of the calls, each with a promise. More than the send queue holds wait here. */
 
 import { RoceError } from '../core/errors.js';
-import type { GivenUp } from '../core/wait.js';
+import type { CancellationState } from '../core/wait.js';
 import type { WorkCompletion } from '../verbs/completion-queue.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
@@ -46,13 +46,13 @@ export class Operations {
   }
 
   /**
-   * Posts the operation behind those before it. Resolves with its completion, rejects with what failed. Once `givenUp`, it is not posted any more;
+   * Posts the operation behind those before it. Resolves with its completion, rejects with what failed. Once `cancellation`, it is not posted any more;
    * if it was, its memory is the NIC's until the promise settles.
    */
-  run(operation: Operation, givenUp?: GivenUp): Promise<void> {
+  run(operation: Operation, cancellation?: CancellationState): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (givenUp?.error !== undefined) {
-        reject(givenUp.error);
+      if (cancellation?.error !== undefined) {
+        reject(cancellation.error);
         return;
       }
       if (this.#queued.size === 0 && this.#failure === undefined && this.#qp.sendRoom > 0) {
@@ -61,8 +61,8 @@ export class Operations {
       }
       const queued: Queued = { operation, resolve, reject };
       this.#queued.add(queued);
-      if (givenUp !== undefined) {
-        givenUp.onEnd = (error) => {
+      if (cancellation !== undefined) {
+        cancellation.onEnd = (error) => {
           if (this.#queued.delete(queued)) reject(error);
         };
       }

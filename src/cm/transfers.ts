@@ -4,7 +4,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { type GivenUp, type Patience, waitFor } from '../core/wait.js';
+import { type CancellationState, type WaitDeadline, waitFor } from '../core/wait.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
@@ -32,17 +32,21 @@ export class Transfers {
    * in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write and may not, ERR_ROCE_CONFLICT for a region of another
    * protection domain, ERR_ROCE_CLOSED for a closed region.
    */
-  async run(memory: Memory, patience: Patience | undefined, operation: (sges: Elements) => Operation): Promise<void> {
+  async run(
+    memory: Memory,
+    deadline: WaitDeadline | undefined,
+    operation: (sges: Elements) => Operation,
+  ): Promise<void> {
     if (this.#operations.failure !== undefined) throw this.#operations.failure;
     const slice = sliceOf(memory);
     if (slice === undefined) {
-      await waitFor(patience, (givenUp) => this.#registered(bytesOf(memory), operation, givenUp));
+      await waitFor(deadline, (cancellation) => this.#registered(bytesOf(memory), operation, cancellation));
       return;
     }
     const { region, offset, length } = slice;
     const request = operation([region.sge(offset, length)]);
     this.#checkUsable(region, request);
-    await waitFor(patience, (givenUp) => this.#operations.run(request, givenUp));
+    await waitFor(deadline, (cancellation) => this.#operations.run(request, cancellation));
   }
 
   /** The NIC would find the same, and end the connection. */
@@ -65,7 +69,11 @@ export class Transfers {
   }
 
   /** Registers `data` for the time of one operation. */
-  async #registered(data: Uint8Array, operation: (sges: Elements) => Operation, givenUp: GivenUp): Promise<void> {
+  async #registered(
+    data: Uint8Array,
+    operation: (sges: Elements) => Operation,
+    cancellation: CancellationState,
+  ): Promise<void> {
     const { scratch } = this.#device;
     // What the NIC cannot reach goes through memory that it can.
     const copy = this.#device.reaches(data) ? undefined : scratch.take(data.length);
@@ -73,9 +81,9 @@ export class Transfers {
     const mr = await this.#pd.regMr(copy ?? data, Access.LOCAL_WRITE);
     try {
       const request = operation([mr.sge()]);
-      await this.#operations.run(request, givenUp);
+      await this.#operations.run(request, cancellation);
       // Memory of a caller that waits no more is left alone where that is possible.
-      if (copy !== undefined && request.opcode === 'RDMA_READ' && givenUp.error === undefined) data.set(copy);
+      if (copy !== undefined && request.opcode === 'RDMA_READ' && cancellation.error === undefined) data.set(copy);
     } finally {
       await mr.close();
       if (copy !== undefined) scratch.give(copy);

@@ -24,7 +24,7 @@ export const WAIT_OPTIONS: OptionNames<WaitOptions> = { signal: true, timeoutMs:
 const TIMEOUT_MS_MAX = 0x7fffffff;
 const RELEASED = Promise.resolve();
 
-/** The caller's patience ended a call: ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT. */
+/** The caller's deadline or signal ended a call: ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT. */
 export class WaitEnded extends RoceError {
   /**
    * Resolves when the call no longer uses anything of the program's. Until then the NIC may read or write the memory that was passed, because a
@@ -43,8 +43,8 @@ export class WaitEnded extends RoceError {
   }
 }
 
-/** The patience of one call: what its options say, from the moment of the call on. */
-export class Patience {
+/** When one call ends at the latest: by its signal, or by its timeout, which begins with the call. */
+export class WaitDeadline {
   readonly #call: string;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number;
@@ -70,7 +70,7 @@ export class Patience {
     options: O | undefined,
     known: OptionNames<O>,
     clock: Clock,
-  ): Patience | undefined {
+  ): WaitDeadline | undefined {
     if (options === undefined) return undefined;
     checkOptions(call, options, known);
     const { signal, timeoutMs } = options;
@@ -80,12 +80,12 @@ export class Patience {
       checkKind('signal', signal, isSignal, 'an AbortSignal');
     }
     if (timeoutMs !== undefined) checkTimeout(timeoutMs);
-    const patience = new Patience(call, options, clock);
-    if (signal?.aborted === true) throw patience.#aborted();
-    return patience;
+    const deadline = new WaitDeadline(call, options, clock);
+    if (signal?.aborted === true) throw deadline.#aborted();
+    return deadline;
   }
 
-  /** Calls `onEnd` once, never from inside this call, when the patience ends. The result takes that back. `released` goes into the error. */
+  /** Calls `onEnd` once, never from inside this call, at the deadline or when the signal is aborted. The result cancels that. `released` goes into the error. */
   watch(onEnd: (error: WaitEnded) => void, released?: Promise<void>): () => void {
     const signal = this.#signal;
     const ignoreAbort =
@@ -131,8 +131,8 @@ function checkTimeout(timeoutMs: number): void {
   );
 }
 
-/** Told to work under way when nobody waits for it any more. */
-export interface GivenUp {
+/** Whether work in progress has been cancelled, because its caller no longer waits. */
+export interface CancellationState {
   /** Why, once it is so. */
   error: WaitEnded | undefined;
   /** Set by the work while there is something to be called back. */
@@ -140,27 +140,27 @@ export interface GivenUp {
 }
 
 /**
- * Waits for `work` as long as `patience` lasts. When that ends, the caller hears of it at once, and the work ends in its own time, which is the
- * error's `released`; `undo` gets what it yields then.
+ * Waits for `work` until `deadline`. Then the call rejects at once, and the work ends in its own time, which is the error's `released`; `undo` gets what
+ * it yields then.
  */
 export function waitFor<T>(
-  patience: Patience | undefined,
-  work: (givenUp: GivenUp) => Promise<T>,
+  deadline: WaitDeadline | undefined,
+  work: (cancellation: CancellationState) => Promise<T>,
   undo?: (value: T) => Promise<void>,
 ): Promise<T> {
-  const givenUp: GivenUp = { error: undefined, onEnd: undefined };
-  if (patience === undefined) return work(givenUp);
+  const cancellation: CancellationState = { error: undefined, onEnd: undefined };
+  if (deadline === undefined) return work(cancellation);
   const { promise: released, resolve: release } = withResolvers();
   return new Promise((resolve, reject) => {
-    const stop = patience.watch((error) => {
-      givenUp.error = error;
+    const stop = deadline.watch((error) => {
+      cancellation.error = error;
       reject(error);
-      givenUp.onEnd?.(error);
+      cancellation.onEnd?.(error);
     }, released);
     const onDone = async (value: T) => {
       stop();
       resolve(value); // Of no effect once the caller has heard that it ended.
-      if (givenUp.error !== undefined) await undo?.(value).catch(() => {}); // It goes with the device then.
+      if (cancellation.error !== undefined) await undo?.(value).catch(() => {}); // It goes with the device then.
       release();
     };
     const onFailed = (error: unknown) => {
@@ -168,15 +168,15 @@ export function waitFor<T>(
       reject(error);
       release();
     };
-    work(givenUp).then(onDone, onFailed);
+    work(cancellation).then(onDone, onFailed);
   });
 }
 
-/** Waits for something that goes on whether or not anybody waits, as long as `patience` lasts. */
-export async function waitForEvent<T>(patience: Patience | undefined, event: Promise<T>): Promise<T> {
-  if (patience === undefined) return event;
+/** Waits until `deadline` for something that happens whether or not a caller waits. */
+export async function waitForEvent<T>(deadline: WaitDeadline | undefined, event: Promise<T>): Promise<T> {
+  if (deadline === undefined) return event;
   const { promise: ended, reject } = withResolvers();
-  const stop = patience.watch(reject);
+  const stop = deadline.watch(reject);
   return Promise.race([event, ended as Promise<never>]).finally(stop);
 }
 
@@ -213,13 +213,13 @@ export class WaitList<T, R = undefined> {
     return this.#waiters.size;
   }
 
-  /** Resolves to what {@link serve} gives; rejects when `patience` ends. */
-  wait(patience: Patience | undefined, request: R): Promise<T> {
+  /** Resolves to what {@link serve} gives; rejects at `deadline`. */
+  wait(deadline: WaitDeadline | undefined, request: R): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T, R> = { request, resolve, reject, stop: () => {} };
       this.#waiters.add(waiter);
-      if (patience === undefined) return;
-      waiter.stop = patience.watch((error) => {
+      if (deadline === undefined) return;
+      waiter.stop = deadline.watch((error) => {
         this.#waiters.delete(waiter);
         reject(error);
       });

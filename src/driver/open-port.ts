@@ -15,7 +15,7 @@ import type { TracePort } from '../port/capture/trace-port.js';
 import type { Port } from '../port/datagram.js';
 import type { SecurePort } from '../port/secure/secure-port.js';
 import type { SharedMemoryPort } from '../port/shm/shm-port.js';
-import { chooseCrc32 } from './crc32/choice.js';
+import { chooseCrc32 } from './crc32/crc32-choice.js';
 import { FRAME_PORTS } from './frame-port-loader.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
 import { chooseIo, type PortIo } from './port-io.js';

@@ -26,9 +26,9 @@ export {
   parseSizeBytes,
 } from '../core/units.js';
 export {
-  type GivenUp,
-  Patience,
+  type CancellationState,
   WAIT_OPTIONS,
+  WaitDeadline,
   WaitList,
   type WaitOptions,
   waitFor,

@@ -1,7 +1,7 @@
 /** Internals of driver that the packages of this repository use. No part of the public API: it changes without notice. */
 
-export { chooseCipher } from '../driver/cipher/choice.js';
-export { chooseCrc32 } from '../driver/crc32/choice.js';
+export { chooseCipher } from '../driver/cipher/cipher-choice.js';
+export { chooseCrc32 } from '../driver/crc32/crc32-choice.js';
 export { offerCrc32c } from '../driver/crc32/crc32c-choice.js';
 export { loadExtensions, loadedExtensions } from '../driver/extensions.js';
 export { InlineEngine } from '../driver/inline-engine.js';

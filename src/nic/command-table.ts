@@ -24,7 +24,6 @@ import { QUEUE_PAIR_TYPES, type QueuePairType } from '../qp/queue-pair-types.js'
 import { HandleTable } from './handle-table.js';
 import type { PeerPaths } from './peer-paths.js';
 import type { PortFacts } from './port-facts.js';
-import type { QueuePairNumbers } from './queue-pair-numbers.js';
 import { NicCompletionQueue, NicSharedReceiveQueue, OwnReceives } from './queues.js';
 
 interface ProtectionDomain {
@@ -55,15 +54,15 @@ export interface CommandEnvironment {
   readonly keys: KeyTable;
   /** Makes paths to peers. */
   readonly paths: PeerPaths;
-  /** Gives out QPNs. */
-  readonly numbers: QueuePairNumbers;
+  /** A number for a new queue pair. */
+  readonly newQpn: () => number;
   /** By QPN. The commands alone add and remove. */
   readonly queuePairs: Map<number, NicQueuePair>;
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
   /** The same for the bytes of regions. */
   readonly regionMemory: (id: number) => ArrayBufferLike | undefined;
-  /** The queue pair is no more: its timers are void. */
+  /** The queue pair has been destroyed: its timers are void, and its number is free. */
   readonly forget: (qp: NicQueuePair) => void;
 }
 
@@ -270,9 +269,9 @@ export class CommandTable {
     }
     const receives = srq ?? new OwnReceives(new RecvQueue(this.#memory(args.rqMemory)));
     const sendQueue = new SendQueue(this.#memory(args.sqMemory));
-    const { host, numbers, queuePairs } = this.#environment;
+    const { host, newQpn, queuePairs } = this.#environment;
     const { create, fixedQpn } = queuePairType(args.type);
-    const qpn = fixedQpn ?? numbers.take((number) => queuePairs.has(number));
+    const qpn = fixedQpn ?? newQpn();
     if (queuePairs.has(qpn)) throw new RoceError('ERR_ROCE_BUSY', `QP${qpn} exists already: a device has one`);
     const qp = create({
       host,
@@ -295,11 +294,10 @@ export class CommandTable {
   }
 
   #destroyQp(qp: NicQueuePair): void {
-    const { numbers, queuePairs, forget } = this.#environment;
+    const { queuePairs, forget } = this.#environment;
     qp.destroy();
     forget(qp);
     queuePairs.delete(qp.qpn);
-    numbers.free(qp.qpn);
     const { pd, sendCq, recvCq, srq } = this.#parts.get(qp)!;
     this.#parts.delete(qp);
     pd.users--;

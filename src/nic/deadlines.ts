@@ -4,50 +4,51 @@
  */
 
 import TinyQueue from 'tinyqueue';
-import type { Schedulable } from '../qp/host.js';
+import type { Timed } from '../qp/host.js';
 
-/** A time at which a queue pair may have something to do. */
+/** A time at which something may be due. */
 interface Entry {
   readonly timeNs: number;
   readonly sequence: number;
-  qp: Schedulable;
+  timed: Timed | undefined;
 }
 
 /** The deadlines of all queue pairs of one NIC. */
 export class Deadlines {
   /** Equal times fire in the order they were armed, so that runs repeat exactly. */
-  protected readonly heap = new TinyQueue<Entry>([], (a, b) => a.timeNs - b.timeNs || a.sequence - b.sequence);
-  /** The time of the newest entry of each QP: others of it are void. */
-  protected readonly armed = new Map<Schedulable, number>();
+  readonly #heap = new TinyQueue<Entry>([], (a, b) => a.timeNs - b.timeNs || a.sequence - b.sequence);
+  /** The time of the newest entry of each: older ones are void. */
+  readonly #armed = new Map<Timed, number>();
   #sequence = 0;
 
-  /** The queue pair's `deadlineNs` is new. Later than before or Infinity: nothing happens until the old one fires. */
-  arm(qp: Schedulable): void {
-    const armed = this.armed.get(qp);
-    if (qp.deadlineNs === Number.POSITIVE_INFINITY || (armed !== undefined && armed <= qp.deadlineNs)) return;
-    this.armed.set(qp, qp.deadlineNs);
-    this.heap.push({ timeNs: qp.deadlineNs, sequence: this.#sequence++, qp });
+  /** `timed.deadlineNs` is new. Later than before or Infinity: nothing happens until the old one fires. */
+  arm(timed: Timed): void {
+    const armed = this.#armed.get(timed);
+    if (timed.deadlineNs === Number.POSITIVE_INFINITY || (armed !== undefined && armed <= timed.deadlineNs)) return;
+    this.#armed.set(timed, timed.deadlineNs);
+    this.#heap.push({ timeNs: timed.deadlineNs, sequence: this.#sequence++, timed });
   }
 
-  /** The queue pair is no more. */
-  forget(qp: Schedulable): void {
-    this.armed.delete(qp);
+  /** Its entries stay, but do not keep it in memory. */
+  forget(timed: Timed): void {
+    this.#armed.delete(timed);
+    for (const entry of this.#heap.data) if (entry.timed === timed) entry.timed = undefined;
   }
 
   /** Not later than the earliest deadline; Infinity when there is none. */
   get nextNs(): number {
-    return this.heap.peek()?.timeNs ?? Number.POSITIVE_INFINITY;
+    return this.#heap.peek()?.timeNs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Calls all queue pairs whose deadline is not after `now`. */
+  /** Calls all whose deadline is not after `now`. */
   fire(now: number): void {
-    for (let entry = this.heap.peek(); entry !== undefined && entry.timeNs <= now; entry = this.heap.peek()) {
-      this.heap.pop();
-      const { qp } = entry;
-      if (this.armed.get(qp) !== entry.timeNs) continue;
-      this.armed.delete(qp);
-      if (now >= qp.deadlineNs) qp.onDeadline(now);
-      this.arm(qp);
+    for (let entry = this.#heap.peek(); entry !== undefined && entry.timeNs <= now; entry = this.#heap.peek()) {
+      this.#heap.pop();
+      const { timed } = entry;
+      if (timed === undefined || this.#armed.get(timed) !== entry.timeNs) continue;
+      this.#armed.delete(timed);
+      if (now >= timed.deadlineNs) timed.onDeadline(now);
+      this.arm(timed);
     }
   }
 }

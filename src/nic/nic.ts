@@ -10,6 +10,7 @@
  */
 
 import type { RandomSource } from '../core/random.js';
+import { CreditScheduler } from '../dcqcn/credit-scheduler.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { KeyTable } from '../memory/key-table.js';
 import type { CommandRing } from '../memory/ring/command-ring.js';
@@ -19,9 +20,10 @@ import { EVENT_COMMAND_DONE } from '../memory/ring/enums.js';
 import type { EventRing } from '../memory/ring/event-ring.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
-import type { NotificationSender, Paced, QpHost } from '../qp/host.js';
+import type { NotificationSender, Paced, QpHost, Timed } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import { CNP_DSCP, type Connection, type Path } from '../qp/path.js';
+import { NicContext } from '../retransmit/nic-context.js';
 import { CnpQueue } from './cnp-queue.js';
 import { CommandTable } from './command-table.js';
 import { Deadlines } from './deadlines.js';
@@ -75,18 +77,14 @@ export interface NicOptions {
   readonly onEvent: () => void;
   /** What the driver knows of clock and network. */
   readonly tuning: NicTuning;
-  /** Gives out QPNs. Default: one of its own. */
-  readonly numbers?: QueuePairNumbers;
-  /** Knows the peers. Default: one of its own. */
-  readonly paths?: PeerPaths;
-  /** Keeps timers. Default: one of its own. */
-  readonly deadlines?: Deadlines;
 }
 
 /** The software NIC. */
 export class Nic implements QpHost {
   readonly keys: KeyTable;
   readonly counters: Float64Array;
+  readonly context = new NicContext();
+  readonly creditScheduler = new CreditScheduler();
   readonly pathMtuMax: number;
   readonly pacingCatchUpNs: number;
   readonly carriesPayload: boolean;
@@ -94,10 +92,11 @@ export class Nic implements QpHost {
   /** By QPN. */
   protected readonly queuePairs = new Map<number, NicQueuePair>();
   readonly #paths: PeerPaths;
+  readonly #numbers: QueuePairNumbers;
   readonly #commands: CommandTable;
   readonly #receivePath: ReceivePath;
   readonly #runQueue = new RunQueue<NicQueuePair>();
-  readonly #deadlines: Deadlines;
+  readonly #deadlines = new Deadlines();
   readonly #pacing = new PacingQueue();
   readonly #pauses = new PriorityPause<NicQueuePair>((qp) => this.#resume(qp));
   readonly #cnps = new CnpQueue();
@@ -107,7 +106,7 @@ export class Nic implements QpHost {
   #ipId = 0;
 
   constructor(options: NicOptions) {
-    const { port, random, counters, memory, regionMemory, tuning, numbers, paths, deadlines } = options;
+    const { port, random, counters, memory, regionMemory, tuning } = options;
     this.#options = options;
     this.counters = counters;
     this.keys = new KeyTable(random);
@@ -116,20 +115,28 @@ export class Nic implements QpHost {
     this.#priorityOfDscp = tuning.priorityOfDscp ?? ((dscp) => dscp >> 3);
     this.#cnpPriority = this.#priorityOfDscp(CNP_DSCP);
     this.carriesPayload = tuning.carriesPayload ?? true;
-    this.#deadlines = deadlines ?? new Deadlines();
-    this.#paths = paths ?? new PeerPaths(port, this.carriesPayload);
+    this.#paths = new PeerPaths(port, this.carriesPayload);
+    this.#numbers = new QueuePairNumbers(random);
     this.#receivePath = new ReceivePath(counters, this.queuePairs, this.carriesPayload);
     this.#commands = new CommandTable({
       host: this,
       port,
       keys: this.keys,
       paths: this.#paths,
-      numbers: numbers ?? new QueuePairNumbers(random),
+      newQpn: () => this.newQpn(),
       queuePairs: this.queuePairs,
       memory,
       regionMemory: regionMemory ?? memory,
-      forget: (qp) => this.#deadlines.forget(qp),
+      forget: (qp) => {
+        this.#deadlines.forget(qp);
+        this.#numbers.free(qp.qpn);
+      },
     });
+  }
+
+  /** The number of the next queue pair. */
+  protected newQpn(): number {
+    return this.#numbers.take((qpn) => this.queuePairs.has(qpn));
   }
 
   /** Malformed packets by parse reason, in the order of PARSE_REASONS. */
@@ -152,8 +159,8 @@ export class Nic implements QpHost {
     this.#runQueue.push(qp);
   }
 
-  armDeadline(qp: NicQueuePair): void {
-    this.#deadlines.arm(qp);
+  armDeadline(timed: Timed): void {
+    this.#deadlines.arm(timed);
   }
 
   heldUpNs(stampNs: number): number {
@@ -269,7 +276,7 @@ export class Nic implements QpHost {
 
   /** Not later than the next time `onDeadline` has work; Infinity when there is none. */
   get nextDeadlineNs(): number {
-    return Math.min(this.#deadlines.nextNs, this.#pacing.nextNs, this.#pauses.nextNs);
+    return Math.min(this.#deadlines.nextNs, this.creditScheduler.dueNs, this.#pacing.nextNs, this.#pauses.nextNs);
   }
 
   /** When the first timer of a queue pair runs out, as far as {@link nextDeadlineNs} comes from one: for an ACK, or for a receiver that was not ready. */
@@ -278,11 +285,12 @@ export class Nic implements QpHost {
   }
 
   /**
-   * Does what is due at `now`: retransmissions, pacing, ends of pauses. `timersToo: false` leaves out the timers of queue pairs, while an answer may have
+   * Does what is due at `now`: retransmissions, credit, pacing, ends of pauses. `timersToo: false` leaves out the timers of queue pairs, while an answer may have
    * arrived that the NIC has not been given yet.
    */
   onDeadline(now: number, timersToo = true): void {
     if (timersToo) this.#deadlines.fire(now);
+    this.creditScheduler.onDue(now, this.pacingCatchUpNs);
     this.#pacing.release(now);
     this.#pauses.expire(now);
   }

@@ -42,13 +42,13 @@ export class PeerPaths {
   /** See {@link QpHost.connect}. */
   connect(qpn: number, attributes: QpAttributes): Connection {
     const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
-    const pool = this.poolOf(path, attributes.inflightPackets);
+    const pool = this.#poolOf(path, attributes.inflightPackets);
     pool.sharers.count++;
     return { path, budget: new PeerBudget(pool), isSharing: true };
   }
 
   /** Those that send to the socket at the end of `path` and were told that it holds `inflightPackets`; 0: not told. */
-  protected poolOf(path: Path, inflightPackets: number): TurnPool {
+  #poolOf(path: Path, inflightPackets: number): TurnPool {
     const key = socketKey(path);
     let sharers = this.#sharers.get(key);
     if (sharers === undefined) {

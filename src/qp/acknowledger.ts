@@ -10,7 +10,7 @@ import { psnAdd } from '../packet/psn.js';
 import { BTH_MIGREQ, ICRC_BYTES, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { ReceiverRecovery } from '../retransmit/recovery.js';
-import type { EchoPoint } from './echo-point.js';
+import type { IntEchoState } from './int-echo-state.js';
 import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
@@ -25,14 +25,14 @@ const PENDING_FATAL_NAK = 4;
 /** The pending acknowledgement of a responder. */
 export class Acknowledger {
   readonly #parts: Parts;
-  readonly #echoPoint: EchoPoint;
+  readonly #intEcho: IntEchoState;
   #pending = PENDING_NOTHING;
   #fatalSyndrome = 0;
   #fatalPsn = 0;
 
-  constructor(parts: Parts, echoPoint: EchoPoint) {
+  constructor(parts: Parts, intEcho: IntEchoState) {
     this.#parts = parts;
-    this.#echoPoint = echoPoint;
+    this.#intEcho = intEcho;
   }
 
   /** An answer without data has to be sent. */
@@ -128,7 +128,7 @@ export class Acknowledger {
       o += bitmapBytes;
     }
     counters[COUNTER.tx_ack_packets]++;
-    o = this.#echoPoint.append(b, start, o + ICRC_BYTES, now) - ICRC_BYTES;
+    o = this.#intEcho.append(b, start, o + ICRC_BYTES, now) - ICRC_BYTES;
     link.seal(batch, o);
   }
 }

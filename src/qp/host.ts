@@ -1,11 +1,13 @@
 /** What a queue pair sees of the NIC around it. The NIC implements these; queue pairs never import it. */
 
+import type { CreditScheduler } from '../dcqcn/credit-scheduler.js';
 import type { KeyTable } from '../memory/key-table.js';
 import type { QpAttributes } from '../memory/ring/commands.js';
 import type { Cqe } from '../memory/ring/completion-ring.js';
 import type { RecvWqe } from '../memory/ring/work-queue.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import type { NicContext } from '../retransmit/nic-context.js';
 import type { Connection, Path } from './path.js';
 
 /** Where completions go: the NIC's side of a completion queue. */
@@ -22,16 +24,20 @@ export interface ReceiveSource {
   readonly shared: boolean;
 }
 
-/** What the NIC schedules: a queue pair of any type. */
-export interface Schedulable {
-  /** Queue pair number, 24 bits. */
-  readonly qpn: number;
-  /** Set while the QP waits in the NIC's round-robin. */
-  scheduled: boolean;
+/** What has a timer at the NIC. */
+export interface Timed {
   /** The earliest time at which `onDeadline` has something to do; Infinity: never. */
   deadlineNs: number;
   /** A deadline has passed. Harmless when called too early. */
   onDeadline(now: number): void;
+}
+
+/** What the NIC schedules: a queue pair of any type. */
+export interface Schedulable extends Timed {
+  /** Queue pair number, 24 bits. */
+  readonly qpn: number;
+  /** Set while the QP waits in the NIC's round-robin. */
+  scheduled: boolean;
 }
 
 /** A queue pair that may have to wait for its pacer. The NIC's queue of those that wait keeps its place in these fields. */
@@ -60,6 +66,10 @@ export interface QpHost {
   readonly keys: KeyTable;
   /** By {@link COUNTER}. */
   readonly counters: Float64Array;
+  /** What recovery schemes keep for the NIC. */
+  readonly context: NicContext;
+  /** Grants credit to the connections whose peers want some. */
+  readonly creditScheduler: CreditScheduler;
   /** How late a paced flow may be served and still catch up. */
   readonly pacingCatchUpNs: number;
   /** False: packets have the length of their payload and none of its bytes. */
@@ -70,8 +80,8 @@ export interface QpHost {
   nextIpId(): number;
   /** The QP has, or may have, something to send. */
   schedule(qp: Schedulable): void;
-  /** `qp.deadlineNs` moved to an earlier time. */
-  armDeadline(qp: Schedulable): void;
+  /** `timed.deadlineNs` moved to an earlier time. */
+  armDeadline(timed: Timed): void;
   /** How much later than `stampNs` the packets left that were made then, in ns; 0 unless their batch was held up. */
   heldUpNs(stampNs: number): number;
   /** Schedules the queue pair at that time; one that waits already keeps its time. */

@@ -149,10 +149,10 @@ export class RcTransport implements Transport {
     lifecycle.establishCommunication();
     probe.current.packetReceived(packet, length, psnDiff(packet.psn, expectedPsn));
     if (packet.trailerBytes > 0) {
-      const { echoPoint, creditPoint } = this.#responder;
-      echoPoint.onData(packet, bytes, datagram.ecn === ECN_CE, now);
-      if (echoPoint.kind === INT_DATA_CREDIT) {
-        creditPoint.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
+      const { intEcho, credit } = this.#responder;
+      intEcho.onData(packet, bytes, datagram.ecn === ECN_CE, now);
+      if (intEcho.kind === INT_DATA_CREDIT) {
+        credit.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
       }
       bytes[offset + 4] &= ~BTH_TRAILER; // What is kept of the packet has no trailer.
     }

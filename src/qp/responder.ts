@@ -22,10 +22,10 @@ import {
 } from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { Acknowledger } from './acknowledger.js';
-import { CreditPoint } from './credit-point.js';
-import { EchoPoint } from './echo-point.js';
+import { IntEchoState } from './int-echo-state.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
+import { ReceiverCreditState } from './receiver-credit-state.js';
 import type { QueuePairParts } from './transport.js';
 import { TrimReports } from './trim-reports.js';
 
@@ -42,9 +42,9 @@ export class Responder {
   readonly #acknowledger: Acknowledger;
   readonly #trimReports: TrimReports;
   /** In-band telemetry that acknowledgements take back. */
-  readonly echoPoint = new EchoPoint();
+  readonly intEcho = new IntEchoState();
   /** Credit for the sender of data that asks for some. */
-  readonly creditPoint: CreditPoint;
+  readonly credit: ReceiverCreditState;
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
   readonly #kept = new RocePacket();
@@ -53,10 +53,10 @@ export class Responder {
     this.#parts = parts;
     this.#reassembler = new Reassembler(parts);
     this.#reads = new ReadResponder(parts, this.#recovery);
-    this.#acknowledger = new Acknowledger(parts, this.echoPoint);
+    this.#acknowledger = new Acknowledger(parts, this.intEcho);
     this.#trimReports = new TrimReports(parts);
-    this.creditPoint = new CreditPoint(parts, (granted) => {
-      this.echoPoint.grant(granted);
+    this.credit = new ReceiverCreditState(parts, (granted) => {
+      this.intEcho.grant(granted);
       this.#acknowledger.acknowledge();
       parts.scheduling.schedule();
     });
@@ -65,7 +65,7 @@ export class Responder {
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
     const { attributes, host } = this.#parts;
-    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.counters);
+    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.context);
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
     this.#reset(this.#parts.link.budget.limitPackets);
@@ -79,8 +79,8 @@ export class Responder {
   #reset(windowPackets: number): void {
     this.msn = 0;
     this.#recovery.reset(windowPackets);
-    this.echoPoint.reset();
-    this.creditPoint.reset();
+    this.intEcho.reset();
+    this.credit.reset();
     this.silence();
     this.#nakSent = false;
     this.#reassembler.endMessage();
@@ -95,7 +95,7 @@ export class Responder {
 
   /** Entering ERR: answers to what was executed still leave; a receive WQE in use is flushed. */
   flush(): void {
-    this.creditPoint.reset();
+    this.credit.reset();
     this.#reassembler.endMessage();
     this.#reassembler.receives.flush();
   }
@@ -147,7 +147,7 @@ export class Responder {
     this.#parts.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
-    if (this.echoPoint.kind === INT_DATA_CREDIT) this.creditPoint.onTrimmed(now);
+    if (this.intEcho.kind === INT_DATA_CREDIT) this.credit.onTrimmed(now);
     this.#parts.scheduling.schedule();
   }
 
@@ -183,7 +183,7 @@ export class Responder {
     }
     if (!this.#recovery.reportsGaps) {
       // Its rate control waits for the echo, gap or not.
-      if (!this.echoPoint.isPending) return;
+      if (!this.intEcho.isPending) return;
       this.#acknowledger.acknowledge();
       this.#parts.scheduling.schedule();
       return;

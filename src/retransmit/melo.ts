@@ -8,6 +8,7 @@
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import type { NicContext } from './nic-context.js';
 import { SELECTIVE_SPAN } from './packet-accounts.js';
 import { AHEAD_NAK, defineRecovery, type KeptPacket } from './recovery.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender, selectiveRepeat } from './selective-repeat.js';
@@ -23,28 +24,15 @@ class BitmapPool {
   used = 0;
 }
 
-const pools = new WeakMap<object, BitmapPool>();
-
-/** The pool of a NIC, made at first use. */
-function poolOf(nic: object): BitmapPool {
-  let pool = pools.get(nic);
-  if (pool === undefined) {
-    pool = new BitmapPool();
-    pools.set(nic, pool);
-  }
-  return pool;
-}
-
 /** Keeps what comes behind a gap while it has a bitmap. */
 export class MeloReceiver extends SelectiveRepeatReceiver {
   readonly #pool: BitmapPool;
   readonly #limit: number;
   #hasBitmap = false;
 
-  /** `nic` is whose pool it is. */
-  constructor({ poolBitmaps }: ParametersOf<typeof MELO_TABLE>, nic: object) {
+  constructor({ poolBitmaps }: ParametersOf<typeof MELO_TABLE>, nic: NicContext) {
     super();
-    this.#pool = poolOf(nic);
+    this.#pool = nic.shared(BitmapPool);
     this.#limit = poolBitmaps;
   }
 

@@ -8,6 +8,7 @@
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import type { NicContext } from './nic-context.js';
 
 /** `onLoss` answer: nothing to rewind, lost packets come out of `nextResend`. */
 export const NO_REWIND = -1;
@@ -247,11 +248,8 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
   efficiency?(loss: LossModel, messagePackets: number, pipelineDepth: number): number | undefined;
   /** Makes the sender's half of one queue pair. May throw ERR_ROCE_CONFLICT for parameters that contradict each other. */
   sender(parameters: ParametersOf<T>): SenderRecovery;
-  /**
-   * Makes the receiver's half of one queue pair. May throw like `sender`. `nic` is the same object for all queue pairs of a NIC, and another one for another NIC: a key for what they share, and
-   * nothing else.
-   */
-  receiver(parameters: ParametersOf<T>, nic: object): ReceiverRecovery;
+  /** Makes the receiver's half of one queue pair. May throw like `sender`. `nic` holds what all queue pairs of a NIC share. */
+  receiver(parameters: ParametersOf<T>, nic: NicContext): ReceiverRecovery;
 }
 
 /** Gives a definition its exact type. */

@@ -9,6 +9,7 @@ import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
 import { melo } from './melo.js';
 import { multipath } from './multipath.js';
+import { NicContext } from './nic-context.js';
 import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
@@ -90,8 +91,11 @@ export function createSender({ name, ...parameters }: RecoverySettings): SenderR
   return recoverySchemes.get(name).sender(parameters);
 }
 
-/** The receiver's half for one queue pair of `nic`, any object that is the NIC's alone; left out: a NIC with no other queue pair. Throws like {@link createSender}. */
-export function createReceiver({ name, ...parameters }: RecoverySettings, nic: object = {}): ReceiverRecovery {
+/** The receiver's half for one queue pair of `nic`; by default a NIC with no other queue pair. Throws like {@link createSender}. */
+export function createReceiver(
+  { name, ...parameters }: RecoverySettings,
+  nic: NicContext = new NicContext(),
+): ReceiverRecovery {
   return recoverySchemes.get(name).receiver(parameters, nic);
 }
 

@@ -2,7 +2,7 @@
 
 import { checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import { dumpCqe } from '../memory/ring/dump.js';
 import {
@@ -181,11 +181,11 @@ export class CompletionQueue extends Resource {
    * NIC has ended.
    */
   async wait(options?: CompletionWaitOptions): Promise<void> {
-    const patience = Patience.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
-    await this.#wait(patience, options?.solicitedOnly === true);
+    const deadline = WaitDeadline.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
+    await this.#wait(deadline, options?.solicitedOnly === true);
   }
 
-  async #wait(patience: Patience | undefined, solicitedOnly: boolean): Promise<void> {
+  async #wait(deadline: WaitDeadline | undefined, solicitedOnly: boolean): Promise<void> {
     const ring = this.#ring;
     for (;;) {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
@@ -193,17 +193,17 @@ export class CompletionQueue extends Resource {
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
       if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : ring.fill > 0) return;
       if (this.#failure !== undefined) throw this.#failure;
-      await this.#waiters.wait(patience, undefined);
+      await this.#waiters.wait(deadline, undefined);
     }
   }
 
   /** Waits for and returns the next completion. Rejects like {@link wait}; a call that gives up takes no completion. */
   async next(options?: WaitOptions): Promise<WorkCompletion> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.device.clock);
     for (;;) {
       const wc = this.pollOne();
       if (wc !== undefined) return wc;
-      await this.#wait(patience, false);
+      await this.#wait(deadline, false);
     }
   }
 

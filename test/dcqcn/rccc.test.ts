@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { CREDIT_PACKETS, CreditPacer, type CreditTaker } from '../../src/dcqcn/credit-pacer.js';
+import { CREDIT_PACKETS, CreditScheduler, type CreditTaker } from '../../src/dcqcn/credit-scheduler.js';
 import { defineRateControl, type RateControl } from '../../src/dcqcn/rate-control.js';
 import { Rccc, rccc } from '../../src/dcqcn/rccc.js';
 import { rateControlSettings, registerRateControl } from '../../src/dcqcn/schemes.js';
@@ -68,12 +68,12 @@ describe('the pacer', () => {
   }
 
   it('gives each its turn, and all together one packet each T behind the first round trip', () => {
-    const pacer = new CreditPacer();
+    const scheduler = new CreditScheduler();
     const takers = Array.from({ length: 7 }, () => new Taker(1000));
-    for (const taker of takers) pacer.join(taker, LEAD, 0);
+    for (const taker of takers) scheduler.join(taker, LEAD, 0);
     const total = () => takers.reduce((sum, { granted }) => sum + granted, 0);
-    for (let now = 0; now <= 100_000; now = pacer.dueNs) {
-      pacer.onDue(now, LEAD);
+    for (let now = 0; now <= 100_000; now = scheduler.dueNs) {
+      scheduler.onDue(now, LEAD);
       // The bound of the docstring, and from below: nothing is held back.
       expect(total()).toBeLessThanOrEqual((now + LEAD) / T + CREDIT_PACKETS);
       expect(total()).toBeGreaterThan((now + LEAD) / T);
@@ -83,32 +83,32 @@ describe('the pacer', () => {
   });
 
   it('grants no more than is wanted, and pauses for what came without credit', () => {
-    const pacer = new CreditPacer();
+    const scheduler = new CreditScheduler();
     const [one, other] = [new Taker(2), new Taker(9)];
-    pacer.join(one, 0, 0);
-    pacer.join(other, 0, 0);
-    for (let now = 0; now < 1e6; now = pacer.dueNs) pacer.onDue(now, 0);
-    expect([one.granted, other.granted, pacer.dueNs]).toEqual([2, 9, Number.POSITIVE_INFINITY]);
-    pacer.charge(50 * T, 0, 1e6);
+    scheduler.join(one, 0, 0);
+    scheduler.join(other, 0, 0);
+    for (let now = 0; now < 1e6; now = scheduler.dueNs) scheduler.onDue(now, 0);
+    expect([one.granted, other.granted, scheduler.dueNs]).toEqual([2, 9, Number.POSITIVE_INFINITY]);
+    scheduler.charge(50 * T, 0, 1e6);
     other.wanted = 1;
-    pacer.join(other, 0, 1e6);
-    expect(pacer.dueNs).toBe(1e6 + 50 * T);
+    scheduler.join(other, 0, 1e6);
+    expect(scheduler.dueNs).toBe(1e6 + 50 * T);
   });
 
   it('makes up for a late timer as far as it may, and forgets who has left', () => {
-    const pacer = new CreditPacer();
+    const scheduler = new CreditScheduler();
     const [one, other] = [new Taker(1e6), new Taker(1e6)];
-    pacer.join(one, 0, 0);
-    pacer.join(other, 0, 0);
-    pacer.leave(other);
-    pacer.onDue(1e6, 50 * T);
+    scheduler.join(one, 0, 0);
+    scheduler.join(other, 0, 0);
+    scheduler.leave(other);
+    scheduler.onDue(1e6, 50 * T);
     expect(one.granted).toBeLessThanOrEqual(50 + 2 * CREDIT_PACKETS);
     expect(one.granted).toBeGreaterThanOrEqual(50);
     expect(other.granted).toBe(0);
   });
 });
 
-/** The same sender, and a receiver that has no pacer. */
+/** The same sender, and a receiver that has no scheduler. */
 registerRateControl(
   defineRateControl({
     name: 'rccc-without-pacer',

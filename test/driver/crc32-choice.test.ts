@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { type Crc32Implementation, crc32Range, javaScriptCrc32, zlibCrc32 } from '../../src/core/crc32.js';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
-import { CRC32_CANDIDATES, CRC32_VARIABLE, fastestCrc32, namedCrc32 } from '../../src/driver/crc32/choice.js';
+import { CRC32_RULES, CRC32_VARIABLE } from '../../src/driver/crc32/crc32-choice.js';
+import { sumsRight } from '../../src/driver/crc32/crc32-self-test.js';
 import { nativeCrc32 } from '../../src/driver/crc32/native-sum.js';
-import { sumsRight } from '../../src/driver/crc32/self-test.js';
+import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 import { naiveCrc32 } from '../support/naive-codec.js';
 
 const right = javaScriptCrc32();
@@ -15,12 +16,17 @@ function flawed(name: string, wrong: (length: number, offset: number, seed: numb
   return { name, sumAt, sum: (bytes, seed) => sumAt(bytes, 0, bytes.length, seed) };
 }
 
-const cheap = (name: string) => (implementation: Crc32Implementation) => (implementation.name === name ? 1 : 2);
+const { lastResort: _, ...rules } = CRC32_RULES;
+type Candidates = Readonly<Record<string, Candidate<Crc32Implementation>>>;
+
+/** Selects among these; the one called `cheap` costs least. */
+const among = (candidates: Candidates, cheap = '') =>
+  new ImplementationSelection({ ...rules, candidates, costOf: ({ name }) => (name === cheap ? 1 : 2) });
 
 test('the one that costs least is taken', () => {
-  const candidates = [zlibCrc32, javaScriptCrc32];
-  expect(fastestCrc32(candidates, cheap('zlib')).name).toBe('zlib');
-  expect(fastestCrc32(candidates, cheap('javascript')).name).toBe('javascript');
+  const candidates = { zlib: zlibCrc32, javascript: javaScriptCrc32 };
+  expect(among(candidates, 'zlib').select('').name).toBe('zlib');
+  expect(among(candidates, 'javascript').select('').name).toBe('javascript');
 });
 
 test.each<[string, Crc32Implementation]>([
@@ -36,8 +42,9 @@ test.each<[string, Crc32Implementation]>([
 ])('one that is wrong %s is not taken, however quick', (_, implementation) => {
   expect(sumsRight(right)).toBe(true);
   expect(sumsRight(implementation)).toBe(false);
-  expect(fastestCrc32([() => implementation, javaScriptCrc32], cheap('flawed')).name).toBe('javascript');
-  expect(() => namedCrc32('flawed', { flawed: () => implementation })).toThrow(
+  const selection = among({ flawed: () => implementation, javascript: javaScriptCrc32 }, 'flawed');
+  expect(selection.select('').name).toBe('javascript');
+  expect(() => selection.select('flawed')).toThrow(
     expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED', message: expect.stringContaining('it gives wrong sums') }),
   );
 });
@@ -45,33 +52,33 @@ test.each<[string, Crc32Implementation]>([
 test('one that is missing is not taken; asked for by name it is refused with the reason', () => {
   const missing = () =>
     nativeCrc32({ name: 'missing', library: 'librocev2-has-no-such-library.so.0', symbol: 'crc32_gzip_refl' });
-  expect(fastestCrc32([missing, javaScriptCrc32], cheap('missing')).name).toBe('javascript');
-  expect(() => namedCrc32('missing', { missing, zlib: zlibCrc32 })).toThrow(
+  expect(among({ missing, javascript: javaScriptCrc32 }, 'missing').select('').name).toBe('javascript');
+  expect(() => among({ missing, zlib: zlibCrc32 }).select('missing')).toThrow(
     expect.objectContaining({
       code: 'ERR_ROCE_UNSUPPORTED',
       message: expect.stringMatching(/^ROCEV2_CRC32 asks for missing: \S/),
       hint: expect.stringContaining('missing, zlib'),
     }),
   );
-  expect(() => namedCrc32('crc64', CRC32_CANDIDATES)).toThrow(
+  expect(() => new ImplementationSelection(CRC32_RULES).select('crc64')).toThrow(
     expect.objectContaining({
       code: 'ERR_ROCE_UNKNOWN_NAME',
       message: `${CRC32_VARIABLE} is 'crc64' (it is one of libdeflate, isa-l, @node-rs/crc32, zlib, javascript)`,
     }),
   );
-  expect(() => fastestCrc32([missing])).toThrow(expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED' }));
+  expect(() => among({ missing }).select('')).toThrow(expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED' }));
 });
 
 /** An implementation of the list, or undefined where the system lacks it: the tests above say what is done then. */
 function had(name: string): Crc32Implementation | undefined {
   try {
-    return CRC32_CANDIDATES[name]();
+    return CRC32_RULES.candidates[name]();
   } catch {
     return undefined;
   }
 }
 
-test.for(Object.keys(CRC32_CANDIDATES))(
+test.for(Object.keys(CRC32_RULES.candidates))(
   '%s, where it can be had, agrees with an independent implementation',
   (name, { skip }) => {
     const implementation = had(name) ?? skip(`no ${name} on this system`);

@@ -1,16 +1,10 @@
 import { expect, test } from 'vitest';
 import { type Crc32cImplementation, crc32c, crc32cBackend, portableCrc32c, useCrc32c } from '../../src/core/crc32c.js';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
-import {
-  CRC32C_CANDIDATES,
-  CRC32C_VARIABLE,
-  crc32cRight,
-  fastestCrc32c,
-  namedCrc32c,
-  offerCrc32c,
-} from '../../src/driver/crc32/crc32c-choice.js';
+import { CRC32C_RULES, CRC32C_VARIABLE, crc32cRight, offerCrc32c } from '../../src/driver/crc32/crc32c-choice.js';
+import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 
-const { javascript } = CRC32C_CANDIDATES;
+const { javascript } = CRC32C_RULES.candidates;
 
 /** The right sums, but for those that `wrong` picks, which have one bit flipped. */
 function flawed(wrong: (length: number, seed: number) => boolean): Crc32cImplementation {
@@ -20,12 +14,16 @@ function flawed(wrong: (length: number, seed: number) => boolean): Crc32cImpleme
   };
 }
 
-const cheap = (name: string) => (implementation: Crc32cImplementation) => (implementation.name === name ? 1 : 2);
+type Candidates = Readonly<Record<string, Candidate<Crc32cImplementation>>>;
+
+/** Selects among these; the one called `cheap` costs least. */
+const among = (candidates: Candidates, cheap = '') =>
+  new ImplementationSelection({ ...CRC32C_RULES, candidates, costOf: ({ name }) => (name === cheap ? 1 : 2) });
 
 test('the one that costs least is taken', () => {
   const other = () => ({ ...javascript(), name: 'other' });
-  expect(fastestCrc32c([other, javascript], cheap('other')).name).toBe('other');
-  expect(fastestCrc32c([other, javascript], cheap('javascript')).name).toBe('javascript');
+  expect(among({ other, javascript }, 'other').select('').name).toBe('other');
+  expect(among({ other, javascript }, 'javascript').select('').name).toBe('javascript');
 });
 
 test.each<[string, Crc32cImplementation]>([
@@ -38,8 +36,9 @@ test.each<[string, Crc32cImplementation]>([
 ])('one that is wrong %s is not taken, however quick', (_, implementation) => {
   expect(crc32cRight(javascript())).toBe(true);
   expect(crc32cRight(implementation)).toBe(false);
-  expect(fastestCrc32c([() => implementation, javascript], cheap('flawed')).name).toBe('javascript');
-  expect(() => namedCrc32c('flawed', { flawed: () => implementation })).toThrow(
+  const selection = among({ flawed: () => implementation, javascript }, 'flawed');
+  expect(selection.select('').name).toBe('javascript');
+  expect(() => selection.select('flawed')).toThrow(
     expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED', message: expect.stringContaining('it gives wrong sums') }),
   );
 });
@@ -71,13 +70,13 @@ test('the named one is used from then on, and only for more than headers', () =>
 /** Undefined where the system lacks it: the tests above say what is done then. */
 function had(name: string): Crc32cImplementation | undefined {
   try {
-    return CRC32C_CANDIDATES[name]();
+    return CRC32C_RULES.candidates[name]();
   } catch {
     return undefined;
   }
 }
 
-test.for(Object.keys(CRC32C_CANDIDATES))(
+test.for(Object.keys(CRC32C_RULES.candidates))(
   '%s, where it can be had, gives the sums of the definition',
   (name, { skip }) => {
     const { sum } = had(name) ?? skip(`no ${name} on this system`);

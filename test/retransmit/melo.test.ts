@@ -3,13 +3,14 @@
 import { describe, expect, it } from 'vitest';
 import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
 import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
+import { NicContext } from '../../src/retransmit/nic-context.js';
 import { AHEAD_KEPT, AHEAD_NAK } from '../../src/retransmit/recovery.js';
 import { createReceiver, recoverySettings } from '../../src/retransmit/schemes.js';
 
 const PACKET = new Uint8Array(32);
 
 /** Receivers of one NIC. */
-function receiversOf(nic: object, count: number, poolBitmaps: number) {
+function receiversOf(nic: NicContext, count: number, poolBitmaps: number) {
   return Array.from({ length: count }, () => {
     const receiver = createReceiver(recoverySettings({ name: 'melo', poolBitmaps }), nic);
     receiver.reset(64);
@@ -19,7 +20,7 @@ function receiversOf(nic: object, count: number, poolBitmaps: number) {
 
 describe('the pool of bitmaps', () => {
   it('serves as many connections with a gap as it has bitmaps; another gets one when a gap is closed', () => {
-    const [first, second] = receiversOf({}, 2, 1);
+    const [first, second] = receiversOf(new NicContext(), 2, 1);
     expect([first.ahead(1), first.ahead(2), second.ahead(1)]).toEqual([AHEAD_KEPT, AHEAD_KEPT, AHEAD_NAK]);
     first.receiver.takeKept(1);
     expect(second.ahead(1)).toBe(AHEAD_NAK);
@@ -29,7 +30,7 @@ describe('the pool of bitmaps', () => {
   });
 
   it('gets the bitmap of a connection back that ends', () => {
-    const [first, second] = receiversOf({}, 2, 1);
+    const [first, second] = receiversOf(new NicContext(), 2, 1);
     first.ahead(1);
     first.receiver.reset(0);
     first.receiver.reset(0); // Once only.
@@ -37,14 +38,14 @@ describe('the pool of bitmaps', () => {
   });
 
   it('gets the bitmap of a gap back behind which nothing could be kept', () => {
-    const [first, second] = receiversOf({}, 2, 1);
+    const [first, second] = receiversOf(new NicContext(), 2, 1);
     first.receiver.onAhead(100, 100, PACKET, 0, PACKET.length); // Beyond the window.
     expect(second.ahead(1)).toBe(AHEAD_KEPT);
   });
 
   it('is the own one of each NIC', () => {
-    const [one] = receiversOf({}, 1, 1);
-    const [other] = receiversOf({}, 1, 1);
+    const [one] = receiversOf(new NicContext(), 1, 1);
+    const [other] = receiversOf(new NicContext(), 1, 1);
     expect([one.ahead(1), other.ahead(1)]).toEqual([AHEAD_KEPT, AHEAD_KEPT]);
   });
 });

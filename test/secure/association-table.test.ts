@@ -1,7 +1,7 @@
 /** Which of several associations with a peer seals what goes there. */
 
 import { expect, it } from 'vitest';
-import { chooseCipher } from '../../src/driver/cipher/choice.js';
+import { chooseCipher } from '../../src/driver/cipher/cipher-choice.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { Association } from '../../src/port/secure/association.js';
 import { AssociationTable } from '../../src/port/secure/association-table.js';

@@ -2,16 +2,10 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
-import {
-  CIPHER_CANDIDATES,
-  CIPHER_VARIABLE,
-  chooseCipher,
-  fastestCipher,
-  namedCipher,
-  nodeCrypto,
-} from '../../src/driver/cipher/choice.js';
+import { CIPHER_RULES, CIPHER_VARIABLE, chooseCipher, nodeCrypto } from '../../src/driver/cipher/cipher-choice.js';
+import { ciphersRight } from '../../src/driver/cipher/cipher-self-test.js';
 import { ipsecMb, isSameTag, processorFlags, variantFor } from '../../src/driver/cipher/ipsec-mb-cipher.js';
-import { ciphersRight } from '../../src/driver/cipher/self-test.js';
+import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 import { type CipherImplementation, type CipherMaker, NodeCipher } from '../../src/port/secure/packet-cipher.js';
 import { Dice } from '../support/dice.js';
 
@@ -22,7 +16,7 @@ const narrowerThan = VARIANTS.slice(Math.max(0, VARIANTS.indexOf(variantFor(FLAG
 
 const ALL: ReadonlyArray<readonly [string, () => CipherImplementation]> = [
   ['node:crypto', nodeCrypto],
-  ['openssl', CIPHER_CANDIDATES['openssl']],
+  ['openssl', CIPHER_RULES.candidates['openssl']],
   ...narrowerThan.map((variant) => [`ipsec-mb (${variant})`, () => ipsecMb(variant)] as const),
 ];
 
@@ -54,7 +48,7 @@ const VECTORS = [
 ] as const;
 
 it('the EVP functions are there on Linux', () => {
-  if (process.platform === 'linux') expect(had(CIPHER_CANDIDATES['openssl'])).toBeTypeOf('function');
+  if (process.platform === 'linux') expect(had(CIPHER_RULES.candidates['openssl'])).toBeTypeOf('function');
 });
 
 describe.each(ALL)('%s', (_, candidate) => {
@@ -102,7 +96,11 @@ describe.each(ALL)('%s', (_, candidate) => {
 
 describe('the choice', () => {
   const right = nodeCrypto();
-  const cheap = (name: string) => (implementation: CipherImplementation) => (implementation.name === name ? 1 : 2);
+  const { lastResort: _, ...rules } = CIPHER_RULES;
+  type Candidates = Readonly<Record<string, Candidate<CipherImplementation>>>;
+  /** Selects among these; the one called `cheap` costs least. */
+  const among = (candidates: Candidates, cheap = '') =>
+    new ImplementationSelection({ ...rules, candidates, costOf: ({ name }) => (name === cheap ? 1 : 2) });
   /** node:crypto, but for what `spoil` does to each cipher. */
   const flawed = (spoil: (cipher: NodeCipher) => void): CipherImplementation => ({
     name: 'flawed',
@@ -115,8 +113,9 @@ describe('the choice', () => {
 
   it('is the one that costs least', () => {
     const twin = { ...right, name: 'twin' };
-    expect(fastestCipher([nodeCrypto, () => twin], cheap('twin'))).toBe(twin);
-    expect(fastestCipher([nodeCrypto, () => twin], cheap('node:crypto')).name).toBe('node:crypto');
+    const candidates = { 'node:crypto': nodeCrypto, twin: () => twin };
+    expect(among(candidates, 'twin').select('')).toBe(twin);
+    expect(among(candidates, 'node:crypto').select('').name).toBe('node:crypto');
   });
 
   const flaws: Array<[string, (cipher: NodeCipher) => void]> = [
@@ -159,8 +158,9 @@ describe('the choice', () => {
     const wrong = flawed(spoil);
     expect(ciphersRight(right)).toBe(true);
     expect(ciphersRight(wrong)).toBe(false);
-    expect(fastestCipher([() => wrong, nodeCrypto], cheap('flawed')).name).toBe('node:crypto');
-    expect(() => namedCipher('flawed', { flawed: () => wrong })).toThrow(
+    const selection = among({ flawed: () => wrong, 'node:crypto': nodeCrypto }, 'flawed');
+    expect(selection.select('').name).toBe('node:crypto');
+    expect(() => selection.select('flawed')).toThrow(
       expect.objectContaining({
         code: 'ERR_ROCE_UNSUPPORTED',
         message: expect.stringContaining(`${CIPHER_VARIABLE} asks for flawed: it makes wrong packets`),
@@ -177,7 +177,7 @@ describe('the choice', () => {
       }),
     );
     const missing = () => ipsecMb('avx10');
-    expect(() => namedCipher('missing', { missing })).toThrow(
+    expect(() => among({ missing }).select('missing')).toThrow(
       expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED', message: expect.stringMatching(/asks for missing: \S/) }),
     );
   });

@@ -3,7 +3,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { chooseCipher } from '../../src/driver/cipher/choice.js';
+import { chooseCipher } from '../../src/driver/cipher/cipher-choice.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { INT_DATA_HOPS, INT_ECHO, intTrailerBytes } from '../../src/packet/int-trailer.js';
 import {

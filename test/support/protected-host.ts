@@ -2,7 +2,7 @@
 
 import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import type { SimHost } from '../../packages/lab/src/sim/sim-host.js';
-import { chooseCipher } from '../../src/driver/cipher/choice.js';
+import { chooseCipher } from '../../src/driver/cipher/cipher-choice.js';
 import type { AssociationTerms, ProtectionMode } from '../../src/memory/ring/protection.js';
 import { copySlot } from '../../src/port/append-slot.js';
 import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';

@@ -2,12 +2,12 @@
 
 import type { Connection } from 'rocev2/internal/cm';
 import {
+  type CancellationState,
   type Clock,
-  type GivenUp,
-  Patience,
   RoceError,
   type RoceErrorCode,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
   waitForEvent,
@@ -66,8 +66,8 @@ export class KvClient<V> implements Kv<V> {
 
   /** Connects if it has not. Rejects as the connection does. @internal */
   async reach(options?: WaitOptions): Promise<void> {
-    const patience = Patience.of('reach', options, WAIT_OPTIONS, this.#clock);
-    await waitForEvent(patience, this.#link.session());
+    const deadline = WaitDeadline.of('reach', options, WAIT_OPTIONS, this.#clock);
+    await waitForEvent(deadline, this.#link.session());
   }
 
   /** A copy of the counters. */
@@ -98,21 +98,21 @@ export class KvClient<V> implements Kv<V> {
   }
 
   #get(call: string, key: Key, options: WaitOptions | undefined): Promise<FoundValue | undefined> {
-    const patience = Patience.of(call, options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.#clock);
     const name = ownKeyBytes(key);
     this.#counters.gets++;
-    return waitFor(patience, (givenUp) => this.#find(name, givenUp));
+    return waitFor(deadline, (cancellation) => this.#find(name, cancellation));
   }
 
   /** A GET may be asked again: it changes nothing. */
-  async #find(key: Buffer, givenUp: GivenUp): Promise<FoundValue | undefined> {
+  async #find(key: Buffer, cancellation: CancellationState): Promise<FoundValue | undefined> {
     for (;;) {
       const session = this.#link.present ?? (await this.#link.session());
       checkKeyBytes(key, session.geometry.keyBytesMax);
       try {
         return await session.find(key);
       } catch (error) {
-        if (!this.#link.lose(session, error) || givenUp.error !== undefined) throw error;
+        if (!this.#link.lose(session, error) || cancellation.error !== undefined) throw error;
       }
     }
   }
@@ -144,16 +144,16 @@ export class KvClient<V> implements Kv<V> {
   }
 
   async #write(call: string, op: WriteOp, options: SetOptions): Promise<Exclude<WriteResult, { error: string }>> {
-    const patience = Patience.of(call, options, SET_OPTIONS, this.#clock);
-    const result = await waitFor(patience, (givenUp) => this.#add(op, givenUp));
+    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
+    const result = await waitFor(deadline, (cancellation) => this.#add(op, cancellation));
     if ('error' in result) throw new RoceError(result.error as RoceErrorCode, result.message);
     return result;
   }
 
   /** A write is sent once: after the end of a connection nobody knows whether it was executed. */
-  async #add(op: WriteOp, givenUp: GivenUp): Promise<WriteResult> {
+  async #add(op: WriteOp, cancellation: CancellationState): Promise<WriteResult> {
     const session = this.#link.present ?? (await this.#link.session());
-    if (givenUp.error !== undefined) throw givenUp.error;
+    if (cancellation.error !== undefined) throw cancellation.error;
     checkWrite(op, session.geometry);
     return this.#noticingLoss(session, session.writes.add(op));
   }
@@ -170,10 +170,10 @@ export class KvClient<V> implements Kv<V> {
 
   /** All entries, in pages that the owner makes. Rejects when the connection ends: another owner has another table. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    const patience = Patience.of('entries', options, SCAN_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
     const { prefix: start = '', ...wait } = options;
     const prefix = keyBytes(start);
-    const session = this.#link.present ?? (await waitForEvent(patience, this.#link.session()));
+    const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));
     for (let cursor = 0; cursor >= 0; ) {
       const page = session.methods.scan({ cursor, prefix }, wait);
       const { entries, next } = await this.#noticingLoss(session, page);
@@ -188,10 +188,10 @@ export class KvClient<V> implements Kv<V> {
    * first: from then on nothing is missing again.
    */
   async *watch(prefix: Key = '', options: WaitOptions = {}): AsyncGenerator<KvEvent, void, undefined> {
-    const patience = Patience.of('watch', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
     const start = Buffer.from(keyBytes(prefix));
     for (let isResumed = false; ; isResumed = true) {
-      const session = this.#link.present ?? (await waitForEvent(patience, this.#link.session()));
+      const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));
       try {
         for await (const { kind, key, version } of session.methods.watch({ prefix: start, isResumed }, options))
           yield { kind, key: Buffer.from(key), version };

@@ -5,9 +5,9 @@ import type { Connection } from 'rocev2/internal/cm';
 import {
   type Clock,
   NS_PER_MS,
-  Patience,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitForEvent,
 } from 'rocev2/internal/core';
@@ -169,7 +169,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** The same with its version. */
   async getEntry(key: Key, options?: WaitOptions): Promise<KvEntry<V> | undefined> {
-    Patience.of('getEntry', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('getEntry', options, WAIT_OPTIONS, this.#clock);
     const record = this.#store.get(keyBytes(key));
     if (record === undefined) return undefined;
     return { value: decoded(this.#codec, Buffer.from(record.value)), version: record.version };
@@ -182,7 +182,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Whether there is such an entry. */
   async has(key: Key, options?: WaitOptions): Promise<boolean> {
-    Patience.of('has', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('has', options, WAIT_OPTIONS, this.#clock);
     return this.#store.get(keyBytes(key)) !== undefined;
   }
 
@@ -203,22 +203,22 @@ export class KvOwner<V> implements Kv<V> {
     { key, value, ifVersion }: { key: Key; value: V; ifVersion: number | undefined },
     options: SetOptions,
   ): Promise<Executed> {
-    const patience = Patience.of(call, options, SET_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
     const { ttlMs } = options;
     checkTtl(ttlMs);
     const [name, bytes] = [Buffer.from(keyBytes(key)), encoded(this.#codec, value)];
     return waitForEvent(
-      patience,
+      deadline,
       this.#writes.run(() => this.#store.set(name, bytes, { ttlMs, ifVersion })),
     );
   }
 
   /** Removes an entry. */
   async delete(key: Key, options?: WaitOptions): Promise<boolean> {
-    const patience = Patience.of('delete', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('delete', options, WAIT_OPTIONS, this.#clock);
     const name = Buffer.from(keyBytes(key));
     const { version } = await waitForEvent(
-      patience,
+      deadline,
       this.#writes.run(() => this.#store.delete(name)),
     );
     return version !== 0;
@@ -226,7 +226,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** All entries. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    Patience.of('entries', options, SCAN_OPTIONS, this.#clock);
+    WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
     const prefix = keyBytes(options.prefix ?? '');
     for (let cursor = 0; cursor >= 0; ) {
       const { entries, next } = this.#scan({ cursor, prefix });
@@ -238,7 +238,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Changes of all keys that begin with `prefix`. */
   watch(prefix: Key = '', options: WaitOptions = {}): AsyncIterableIterator<KvEvent> {
-    Patience.of('watch', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
     return this.#watchers.watch(Buffer.from(keyBytes(prefix)), options.signal);
   }
 

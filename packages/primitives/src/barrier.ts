@@ -1,6 +1,6 @@
 /** A barrier: one word that counts arrivals. */
 
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 
@@ -27,12 +27,12 @@ export class RemoteBarrier {
    * error's `released` has resolved, the others may still count it.
    */
   async wait(options?: WaitOptions): Promise<bigint> {
-    const patience = Patience.of('wait', options, WAIT_OPTIONS, this.#words.clock);
-    return waitFor(patience, (givenUp) => this.#wait(givenUp));
+    const deadline = WaitDeadline.of('wait', options, WAIT_OPTIONS, this.#words.clock);
+    return waitFor(deadline, (cancellation) => this.#wait(cancellation));
   }
 
-  async #wait(givenUp: GivenUp): Promise<bigint> {
-    const pauses = new Pauses(this.#words.clock, givenUp);
+  async #wait(cancellation: CancellationState): Promise<bigint> {
+    const pauses = new Pauses(this.#words.clock, cancellation);
     const parties = BigInt(this.parties);
     const arrival = await this.#words.fetchAdd(this.#offset, 1n);
     const round = arrival / parties;

@@ -1,6 +1,6 @@
 /** A number that many change. */
 
-import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**
@@ -19,23 +19,23 @@ export class RemoteCounter {
 
   /** Adds, by default 1. Resolves to the number after that. If the wait ends early, the number may be added all the same. */
   async add(number: bigint | number = 1n, options?: WaitOptions): Promise<bigint> {
-    const patience = Patience.of('add', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('add', options, WAIT_OPTIONS, this.#words.clock);
     const added = BigInt(number);
-    const before = await waitForEvent(patience, this.#words.fetchAdd(this.#offset, added));
+    const before = await waitForEvent(deadline, this.#words.fetchAdd(this.#offset, added));
     return BigInt.asIntN(64, before + added);
   }
 
   /** The number. */
   async get(options?: WaitOptions): Promise<bigint> {
-    const patience = Patience.of('get', options, WAIT_OPTIONS, this.#words.clock);
-    const [word] = await waitForEvent(patience, this.#words.read(this.#offset, 1));
+    const deadline = WaitDeadline.of('get', options, WAIT_OPTIONS, this.#words.clock);
+    const [word] = await waitForEvent(deadline, this.#words.read(this.#offset, 1));
     return BigInt.asIntN(64, word);
   }
 
   /** Stores `desired` if the number is `expected`. Resolves to the number before: the store was done if it equals `expected`. */
   async compareAndSet(expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
-    const patience = Patience.of('compareAndSet', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('compareAndSet', options, WAIT_OPTIONS, this.#words.clock);
     const [from, to] = [BigInt.asUintN(64, expected), BigInt.asUintN(64, desired)];
-    return BigInt.asIntN(64, await waitForEvent(patience, this.#words.compareSwap(this.#offset, from, to)));
+    return BigInt.asIntN(64, await waitForEvent(deadline, this.#words.compareSwap(this.#offset, from, to)));
   }
 }

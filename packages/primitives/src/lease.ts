@@ -1,6 +1,13 @@
 /** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
 
-import { type Clock, Patience, RoceError, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import {
+  type Clock,
+  RoceError,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  type WaitOptions,
+  waitForEvent,
+} from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 
@@ -133,9 +140,9 @@ export class Lease {
    * twice.
    */
   async release(options?: WaitOptions): Promise<boolean> {
-    const patience = Patience.of('release', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('release', options, WAIT_OPTIONS, this.#clock);
     this.#back ??= this.#giveBack();
-    return waitForEvent(patience, this.#back);
+    return waitForEvent(deadline, this.#back);
   }
 
   /** Does `work`, and gives the lock back. Resolves or rejects as `work` does. @internal */

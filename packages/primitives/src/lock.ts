@@ -1,6 +1,13 @@
 /** A lock: one word, acquired, renewed, given back and taken over by CMP_SWAP. */
 
-import { type GivenUp, NS_PER_MS, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import {
+  type CancellationState,
+  NS_PER_MS,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  type WaitOptions,
+  waitFor,
+} from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { freeWord, isHeld, tokenOf } from './lease-word.js';
@@ -28,14 +35,14 @@ export class RemoteLock {
 
   /** Waits for the lock. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const patience = Patience.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
-    return waitFor(patience, (givenUp) => this.#acquire(givenUp), giveBack);
+    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 
-  async #acquire(givenUp: GivenUp): Promise<Lease> {
+  async #acquire(cancellation: CancellationState): Promise<Lease> {
     const { clock } = this.#place.words;
     const watch = new LeaseWatch(this.#place.leaseNs);
-    const pauses = new Pauses(clock, givenUp);
+    const pauses = new Pauses(clock, cancellation);
     for (let expected = this.#free; ; pauses.check()) {
       const postedNs = clock.nowNs();
       const { found, lease } = await this.#take(expected);
@@ -49,17 +56,17 @@ export class RemoteLock {
 
   /** The lock if it is free now; undefined while somebody holds it, even if that one is dead. */
   async tryAcquire(options?: WaitOptions): Promise<Lease | undefined> {
-    const patience = Patience.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
-    return waitFor(patience, (givenUp) => this.#tryAcquire(givenUp), giveBack);
+    const deadline = WaitDeadline.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    return waitFor(deadline, (cancellation) => this.#tryAcquire(cancellation), giveBack);
   }
 
-  async #tryAcquire(givenUp: GivenUp): Promise<Lease | undefined> {
-    for (let expected = this.#free; givenUp.error === undefined; ) {
+  async #tryAcquire(cancellation: CancellationState): Promise<Lease | undefined> {
+    for (let expected = this.#free; cancellation.error === undefined; ) {
       const { found, lease } = await this.#take(expected);
       if (lease !== undefined || isHeld(found)) return lease;
       expected = found;
     }
-    throw givenUp.error;
+    throw cancellation.error;
   }
 
   async #take(expected: bigint): ReturnType<typeof Lease.take> {

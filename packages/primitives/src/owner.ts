@@ -21,10 +21,10 @@ export interface RingOptions {
   /** Bytes of the longest message, 1 to 65,536. Default 1024. */
   readonly bytes?: number;
   /** A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection. Default 10,000. */
-  readonly patienceMs?: number;
+  readonly writeTimeoutMs?: number;
 }
 
-const RING_OPTIONS: OptionNames<RingOptions> = { slots: true, bytes: true, patienceMs: true };
+const RING_OPTIONS: OptionNames<RingOptions> = { slots: true, bytes: true, writeTimeoutMs: true };
 
 /** A client that is connected. */
 interface Client {
@@ -65,16 +65,16 @@ export class PrimitivesOwner {
    */
   ring(name: string, options: RingOptions = {}): RingConsumer {
     checkOptions('ring', options, RING_OPTIONS);
-    const { slots = 128, bytes = 1024, patienceMs = 10_000 } = options;
-    checkWhole('patienceMs', patienceMs, 10, 3_600_000);
+    const { slots = 128, bytes = 1024, writeTimeoutMs = 10_000 } = options;
+    checkWhole('writeTimeoutMs', writeTimeoutMs, 10, 3_600_000);
     const { offset } = this.#cells.ring(name, { slots, bytes });
     const memory = this.#region.subarray(offset, offset + ringWords({ slots, bytes }) * WORD_BYTES);
     const producers: Producers = {
       isThere: (producer) => this.#clients.has(producer),
       expel: (producer) => void this.#clients.get(producer)?.server.close(),
     };
-    const patienceNs = patienceMs * NS_PER_MS;
-    const consumer = new RingConsumer({ memory, slots, bytes, clock: this.#clock, producers, patienceNs });
+    const writeTimeoutNs = writeTimeoutMs * NS_PER_MS;
+    const consumer = new RingConsumer({ memory, slots, bytes, clock: this.#clock, producers, writeTimeoutNs });
     this.#rings.set(name, consumer);
     return consumer;
   }

@@ -3,9 +3,9 @@
 import {
   type Clock,
   NS_PER_MS,
-  Patience,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   WaitList,
   type WaitOptions,
 } from 'rocev2/internal/core';
@@ -33,7 +33,7 @@ export interface ConsumerInit extends RingSizes {
   /** Those that are connected. */
   readonly producers: Producers;
   /** How long a producer may take to write a message, nanoseconds. */
-  readonly patienceNs: number;
+  readonly writeTimeoutNs: number;
 }
 
 /** Takes messages out of a ring, in the order of their tickets; made by `ring` of an owner. */
@@ -63,11 +63,11 @@ export class RingConsumer {
 
   /** The next message; the bytes are the caller's. Rejects with ERR_ROCE_CLOSED at the end. A wait that ends early takes nothing. */
   async next(options?: WaitOptions): Promise<Buffer> {
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#init.clock);
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
     if (this.#isClosed) throw closed();
     const message = this.#waiting.size === 0 ? this.#take() : undefined;
     if (message !== undefined) return message;
-    const next = this.#waiting.wait(patience, undefined);
+    const next = this.#waiting.wait(deadline, undefined);
     this.look();
     return next;
   }
@@ -137,7 +137,7 @@ export class RingConsumer {
   #isStuck(word: bigint): boolean {
     const nowNs = this.#init.clock.nowNs();
     if (this.#slow.word !== word) this.#slow = { word, sinceNs: nowNs };
-    return nowNs - this.#slow.sinceNs > this.#init.patienceNs;
+    return nowNs - this.#slow.sinceNs > this.#init.writeTimeoutNs;
   }
 
   #free(slot: number): void {

@@ -1,11 +1,11 @@
 /** A queue from many producers to the owner, in the owner's memory. */
 
 import {
+  type CancellationState,
   checkKind,
-  type GivenUp,
-  Patience,
   RoceError,
   WAIT_OPTIONS,
+  WaitDeadline,
   type WaitOptions,
   waitFor,
 } from 'rocev2/internal/core';
@@ -57,14 +57,14 @@ export class RemoteRing {
       const text = `a message of ${data.length} bytes is longer than the ${bytes} that the ring takes`;
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'let the owner raise `bytes`');
     }
-    const patience = Patience.of('push', options, WAIT_OPTIONS, words.clock);
+    const deadline = WaitDeadline.of('push', options, WAIT_OPTIONS, words.clock);
     const message = Buffer.from(data); // The caller may change its bytes meanwhile.
-    return waitFor(patience, (givenUp) => this.#push(message, givenUp));
+    return waitFor(deadline, (cancellation) => this.#push(message, cancellation));
   }
 
-  async #push(message: Buffer, givenUp: GivenUp): Promise<void> {
+  async #push(message: Buffer, cancellation: CancellationState): Promise<void> {
     const { words, offset, slots, producer, wake } = this.#place;
-    const ticket = await this.#claim(givenUp);
+    const ticket = await this.#claim(cancellation);
     const slot = Number(ticket % BigInt(slots));
     await words.write(offset + messageAt(this.#place, slot), encodeMessage(message, ticket));
     const claimed = slotOf(ticket, producer, CLAIMED);
@@ -77,9 +77,9 @@ export class RemoteRing {
   }
 
   /** A slot for this side alone. */
-  async #claim(givenUp: GivenUp): Promise<bigint> {
+  async #claim(cancellation: CancellationState): Promise<bigint> {
     const { words, offset, slots, producer } = this.#place;
-    const pauses = new Pauses(words.clock, givenUp);
+    const pauses = new Pauses(words.clock, cancellation);
     for (let ticket: bigint | undefined = this.#next; ; pauses.check()) {
       if (ticket !== undefined) {
         const at = offset + wordAt(Number(ticket % BigInt(slots)));

@@ -1,6 +1,6 @@
 /** A semaphore: as many words of locks as there are permits. */
 
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';
@@ -27,14 +27,14 @@ export class RemoteSemaphore {
 
   /** Waits for a permit. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const patience = Patience.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
-    return waitFor(patience, (givenUp) => this.#acquire(givenUp), giveBack);
+    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 
-  async #acquire(givenUp: GivenUp): Promise<Lease> {
+  async #acquire(cancellation: CancellationState): Promise<Lease> {
     const { leaseNs, words } = this.#place;
     const watches = Array.from({ length: this.permits }, () => new LeaseWatch(leaseNs));
-    const pauses = new Pauses(words.clock, givenUp);
+    const pauses = new Pauses(words.clock, cancellation);
     for (; ; await pauses.next()) {
       for (const { permit, word } of await this.#available(watches)) {
         pauses.check();

@@ -1,6 +1,6 @@
 /** Numbers that are given out once. */
 
-import { checkWhole, Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { checkWhole, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /** Numbers that one call takes at most. */
@@ -23,7 +23,7 @@ export class RemoteSequencer {
   /** Takes `count` numbers that follow each other, 1 to 2^32. Resolves to the first one. */
   async next(count = 1, options?: WaitOptions): Promise<bigint> {
     checkWhole('count', count, 1, COUNT_MAX);
-    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#words.clock);
-    return waitForEvent(patience, this.#words.fetchAdd(this.#offset, BigInt(count)));
+    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#words.clock);
+    return waitForEvent(deadline, this.#words.fetchAdd(this.#offset, BigInt(count)));
   }
 }

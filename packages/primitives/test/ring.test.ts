@@ -9,7 +9,7 @@ import { type SimulatedClient, SimulatedOwner } from './simulated.js';
 
 const SIZES = { slots: 4, bytes: 24 };
 const DELAY_NS = 100_000;
-const PATIENCE_NS = 50e6;
+const WRITE_TIMEOUT_NS = 50e6;
 
 /** A ring, and when its consumer takes a producer for gone: `afterNs` after its death; below 0: at once. */
 function ringOf(seed: number, afterNs = 2 * DELAY_NS, sizes = SIZES) {
@@ -33,7 +33,7 @@ function ringOf(seed: number, afterNs = 2 * DELAY_NS, sizes = SIZES) {
         clients[producer - 1].isDead = true;
       },
     },
-    patienceNs: PATIENCE_NS,
+    writeTimeoutNs: WRITE_TIMEOUT_NS,
   });
   const producer = (name: string) => {
     const words = owner.client(name);
@@ -158,7 +158,7 @@ describe('a ring', () => {
   );
 
   it('expels producers that stand still while they write', async () => {
-    const sum = await sumOf(8, { standstillNs: 3 * PATIENCE_NS });
+    const sum = await sumOf(8, { standstillNs: 3 * WRITE_TIMEOUT_NS });
     expect(sum).toMatchObject({ missing: 0, strange: 0 });
     expect(sum.skipped).toBeGreaterThan(0);
   });

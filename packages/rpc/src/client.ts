@@ -1,6 +1,13 @@
 /** The client side of a service. */
 
-import { type GivenUp, Patience, Permits, WAIT_OPTIONS, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import {
+  type CancellationState,
+  Permits,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  type WaitOptions,
+  waitFor,
+} from 'rocev2/internal/core';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
@@ -112,21 +119,21 @@ class Caller {
   }
 
   async #unary(name: string, method: Method, input: unknown, options: WaitOptions | undefined): Promise<unknown> {
-    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
-    return waitFor(patience, async (givenUp) => {
+    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    return waitFor(deadline, async (cancellation) => {
       let settle: (output: Promise<unknown>) => void = () => {};
       const output = new Promise<unknown>((resolve) => {
         settle = resolve;
       });
       output.catch(() => {});
-      const { id } = await this.#begin(name, method, input, { givenUp, timeoutMs: options?.timeoutMs, settle });
-      givenUp.onEnd = (error) => {
+      const { id } = await this.#begin(name, method, input, { cancellation, timeoutMs: options?.timeoutMs, settle });
+      cancellation.onEnd = (error) => {
         this.#cancel(id);
         const failed = Promise.reject(error);
         failed.catch(() => {}); // The output may be on its way already: then nobody looks at this.
         settle(failed);
       };
-      if (givenUp.error !== undefined) givenUp.onEnd(givenUp.error);
+      if (cancellation.error !== undefined) cancellation.onEnd(cancellation.error);
       return output;
     });
   }
@@ -137,20 +144,20 @@ class Caller {
     input: unknown,
     options: WaitOptions | undefined,
   ): AsyncGenerator<unknown, void, undefined> {
-    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
-    const givenUp: GivenUp = { error: undefined, onEnd: undefined };
-    const stop = patience?.watch((error) => {
-      givenUp.error = error;
-      givenUp.onEnd?.(error);
+    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    const cancellation: CancellationState = { error: undefined, onEnd: undefined };
+    const stop = deadline?.watch((error) => {
+      cancellation.error = error;
+      cancellation.onEnd?.(error);
     });
     try {
-      const begun = this.#begin(name, method, input, { givenUp, timeoutMs: options?.timeoutMs, settle: () => {} });
-      const { id, outputs } = await untilGivenUp(begun, givenUp);
-      givenUp.onEnd = (error) => {
+      const begun = this.#begin(name, method, input, { cancellation, timeoutMs: options?.timeoutMs, settle: () => {} });
+      const { id, outputs } = await untilCancelled(begun, cancellation);
+      cancellation.onEnd = (error) => {
         this.#cancel(id);
         outputs.fail(error);
       };
-      if (givenUp.error !== undefined) givenUp.onEnd(givenUp.error);
+      if (cancellation.error !== undefined) cancellation.onEnd(cancellation.error);
       yield* outputs;
     } finally {
       stop?.();
@@ -161,16 +168,20 @@ class Caller {
     name: string,
     method: Method,
     input: unknown,
-    { givenUp, timeoutMs, settle }: { givenUp: GivenUp; timeoutMs: number | undefined; settle: OpenCall['settle'] },
+    {
+      cancellation,
+      timeoutMs,
+      settle,
+    }: { cancellation: CancellationState; timeoutMs: number | undefined; settle: OpenCall['settle'] },
   ): Promise<{ readonly id: number; readonly outputs: ItemQueue }> {
     const streamsIn = method.stream === 'input' || method.stream === 'both';
     const streamsOut = method.stream === 'output' || method.stream === 'both';
     const parts = [nameBytes(name), ...(streamsIn ? [] : encodeValue(input))];
     await this.#ready;
     await this.#places?.take(1);
-    if (givenUp.error !== undefined || this.#link.end !== undefined) {
+    if (cancellation.error !== undefined || this.#link.end !== undefined) {
       this.#places?.give(1);
-      throw givenUp.error ?? this.#link.end!;
+      throw cancellation.error ?? this.#link.end!;
     }
     const id = this.#nextId;
     this.#nextId = (id % 0xffff_ffff) + 1;
@@ -288,9 +299,9 @@ function nameBytes(name: string): Buffer {
 }
 
 /** The caller of a stream waits for its begin no longer than it has patience. */
-function untilGivenUp<T>(begun: Promise<T>, givenUp: GivenUp): Promise<T> {
+function untilCancelled<T>(begun: Promise<T>, cancellation: CancellationState): Promise<T> {
   return new Promise((resolve, reject) => {
-    givenUp.onEnd = reject;
+    cancellation.onEnd = reject;
     begun.then(resolve, reject);
   });
 }

@@ -13,7 +13,7 @@ import {
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
-import { type Candidate, type Contest, fastestOf, leastNs, namedOne } from '../fastest.js';
+import { ImplementationSelection, leastNs, type SelectionRules } from '../implementation-selection.js';
 
 /** Names one implementation, which is then used, or disks, streams and extents are not opened. */
 export const CRC32C_VARIABLE = 'ROCEV2_CRC32C';
@@ -30,20 +30,6 @@ export function isaLCrc32c(): Crc32cImplementation {
   // It begins with, and returns, the register itself, which is the inverted CRC.
   return { name: 'isa-l', sum: (bytes, seed = 0) => ~sum(bytes, bytes.length, ~seed) >>> 0 };
 }
-
-/** All by name, in the order in which they usually win. */
-export const CRC32C_CANDIDATES: Readonly<Record<string, Candidate<Crc32cImplementation>>> = {
-  'isa-l': isaLCrc32c,
-  '@node-rs/crc32': nodeRsCrc32c,
-  javascript: javaScriptCrc32c,
-};
-
-const CONTEST: Contest<Crc32cImplementation> = {
-  what: 'CRC-32C',
-  variable: CRC32C_VARIABLE,
-  isRight: crc32cRight,
-  wrong: 'gives wrong sums',
-};
 
 /** What one sum of a disk covers. */
 const BLOCK_BYTES = 4096;
@@ -76,22 +62,6 @@ export function crc32cRight({ sum }: Crc32cImplementation): boolean {
   });
 }
 
-/** The one of `candidates` that costs least, of those that can be had and are right. Throws ERR_ROCE_UNSUPPORTED when there is none. */
-export function fastestCrc32c(
-  candidates: Iterable<Candidate<Crc32cImplementation>>,
-  costOf: (implementation: Crc32cImplementation) => number = blockNs,
-): Crc32cImplementation {
-  return fastestOf(CONTEST, candidates, costOf);
-}
-
-/** The one with this name. Throws ERR_ROCE_UNKNOWN_NAME for a name that none has, and ERR_ROCE_UNSUPPORTED where it cannot be had or gives wrong sums. */
-export function namedCrc32c(
-  name: string,
-  candidates: Readonly<Record<string, Candidate<Crc32cImplementation>>>,
-): Crc32cImplementation {
-  return namedOne(CONTEST, name, candidates);
-}
-
 /** Nanoseconds for one block of 4 KiB, the view of it included. */
 function blockNs({ sum }: Crc32cImplementation): number {
   const bytes = new Uint8Array(BLOCK_BYTES * TRIED_BLOCKS);
@@ -101,15 +71,30 @@ function blockNs({ sum }: Crc32cImplementation): number {
   return leastNs(sumAll, TRIED_NS) / TRIED_BLOCKS;
 }
 
+/** How one is selected. */
+export const CRC32C_RULES: SelectionRules<Crc32cImplementation> = {
+  what: 'CRC-32C',
+  variable: CRC32C_VARIABLE,
+  candidates: {
+    'isa-l': isaLCrc32c,
+    '@node-rs/crc32': nodeRsCrc32c,
+    javascript: javaScriptCrc32c,
+  },
+  isCorrect: crc32cRight,
+  failure: 'gives wrong sums',
+  costOf: blockNs,
+};
+
+const SELECTION = new ImplementationSelection(CRC32C_RULES);
 let isOffered = false;
 
 /**
- * From now on this thread sums data by the fastest CRC-32C, which is found with the first sum of more than a header: many programs need none. One that the variable names
- * is had at once: throws as {@link namedCrc32c}.
+ * From now on this thread sums data by the fastest CRC-32C, which is found with the first sum of more than a header: many programs need none. One that
+ * `wanted`, by default the variable, names is selected at once: throws as {@link ImplementationSelection.select}.
  */
-export function offerCrc32c(wanted: string | undefined = process.env[CRC32C_VARIABLE]): void {
+export function offerCrc32c(wanted = process.env[CRC32C_VARIABLE] ?? ''): void {
   if (isOffered) return;
-  const named = wanted === undefined || wanted === '' ? undefined : namedCrc32c(wanted, CRC32C_CANDIDATES);
-  useCrc32c(() => named ?? fastestCrc32c(Object.values(CRC32C_CANDIDATES)));
+  if (wanted !== '') SELECTION.select(wanted);
+  useCrc32c(() => SELECTION.select(wanted));
   isOffered = true;
 }

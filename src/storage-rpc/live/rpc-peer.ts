@@ -12,7 +12,7 @@ import { whenAborted } from '../../core/abort-listeners.js';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../../core/wait.js';
+import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from '../../core/wait.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { MessageReader } from '../stream/message-reader.js';
 import {
@@ -81,7 +81,7 @@ export class RpcPeer {
     checkOptions('RpcPeer', options, PEER_OPTIONS);
     const { handler, timeoutMs = TIMEOUT_MS, concurrency = CONCURRENCY } = options;
     if (handler !== undefined) checkKind('handler', handler, typeof handler === 'function', 'a function');
-    Patience.of('RpcPeer', { timeoutMs }, WAIT_OPTIONS, SYSTEM_CLOCK); // Checks the time.
+    WaitDeadline.of('RpcPeer', { timeoutMs }, WAIT_OPTIONS, SYSTEM_CLOCK); // Checks the time.
     this.#stream = stream;
     this.#handler = handler;
     this.#timeoutMs = timeoutMs;
@@ -105,7 +105,7 @@ export class RpcPeer {
     const { signal, ...rest } = typeof options === 'number' ? { timeoutMs: options, signal: undefined } : options;
     const timeoutMs = rest.timeoutMs ?? this.#timeoutMs;
     const wait = { ...rest, timeoutMs, ...(signal !== undefined && { signal }) };
-    const patience = Patience.of('call', wait, WAIT_OPTIONS, SYSTEM_CLOCK);
+    const deadline = WaitDeadline.of('call', wait, WAIT_OPTIONS, SYSTEM_CLOCK);
     if (this.#failure !== undefined) throw this.#failure;
     checkKind('the request', request, request instanceof Uint8Array, 'bytes');
     if (request.length > RPC_BODY_BYTES_MAX) {
@@ -113,14 +113,14 @@ export class RpcPeer {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', message, `at most ${RPC_BODY_BYTES_MAX}`);
     }
     const deadlineMs = Math.min(Math.ceil(timeoutMs), RPC_NO_DEADLINE);
-    return waitFor(patience, (givenUp) => this.#ask(request, deadlineMs, givenUp));
+    return waitFor(deadline, (cancellation) => this.#ask(request, deadlineMs, cancellation));
   }
 
-  #ask(request: Uint8Array, deadlineMs: number, givenUp: GivenUp): Promise<Buffer> {
+  #ask(request: Uint8Array, deadlineMs: number, cancellation: CancellationState): Promise<Buffer> {
     const id = this.#nextId++;
     return new Promise<Buffer>((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
-      givenUp.onEnd = (error) => {
+      cancellation.onEnd = (error) => {
         if (this.#calls.delete(id)) void this.#send('cancel', id);
         reject(error);
       };

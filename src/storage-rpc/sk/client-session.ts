@@ -281,7 +281,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #pump(): void {
     const { inFlightBytesMax } = this.#limits;
     // A request that has failed must not follow a newer one.
-    if (this.#slots.givenUp > 0) return;
+    if (this.#slots.cancellation > 0) return;
     while (this.#channel !== undefined && this.#onDrained === undefined && this.#waiting.length > 0) {
       if (!this.#slots.hasRoomFor(this.#waiting[0].io, inFlightBytesMax)) return;
       this.#send(this.#slots.take(this.#waiting.shift()!));

@@ -71,7 +71,7 @@ export class ClientSlots {
   readonly #slots: Slot[] = [];
   readonly #free: number[] = [];
   #inFlightBytes = 0;
-  #givenUp = 0;
+  #cancellation = 0;
 
   constructor() {
     for (let slot = SK_SLOTS_MAX - 1; slot >= 0; slot--) this.#free.push(slot);
@@ -84,8 +84,8 @@ export class ClientSlots {
   }
 
   /** Slots that have {@link GIVEN_UP}. */
-  get givenUp(): number {
-    return this.#givenUp;
+  get cancellation(): number {
+    return this.#cancellation;
   }
 
   /** The slot with this number, 0 to SK_SLOTS_MAX - 1. */
@@ -113,7 +113,7 @@ export class ClientSlots {
   release(slot: number): void {
     const state = this.#slots[slot];
     this.#inFlightBytes -= bytesMovedBy(state.pending!.io);
-    if (state.pending === GIVEN_UP) this.#givenUp--;
+    if (state.pending === GIVEN_UP) this.#cancellation--;
     state.pending = undefined;
     this.#free.push(slot);
   }
@@ -126,7 +126,7 @@ export class ClientSlots {
       failed.push(state.pending);
       this.#inFlightBytes -= bytesMovedBy(state.pending.io);
       state.pending = GIVEN_UP;
-      this.#givenUp++;
+      this.#cancellation++;
     }
     return failed;
   }

@@ -2,7 +2,7 @@
 
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
-import { checkKind, NS_PER_S, Patience, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import { checkKind, NS_PER_S, RoceError, WAIT_OPTIONS, WaitDeadline, waitForEvent } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { methodsOf, NODE_SERVICE } from './services.js';
 
@@ -82,8 +82,8 @@ export class DeviceConnector implements PeerConnector {
     const { clock } = this.#device;
     if (this.#transport === 'tcp' || (this.#failed.get(address) ?? 0) > clock.nowNs()) return overTcp();
     try {
-      const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...patience });
+      const limits = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
+      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...limits });
       const client = connectRpc(connection, service);
       const proofMs = this.#isLossy ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
@@ -114,8 +114,8 @@ export class DeviceConnector implements PeerConnector {
     const security = channelSecurity(this.#device);
     if (security === undefined) return socket;
     try {
-      const patience = Patience.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
-      return (await waitForEvent(patience, secureAsClient(socket, host, security))).socket;
+      const deadline = WaitDeadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
+      return (await waitForEvent(deadline, secureAsClient(socket, host, security))).socket;
     } catch (error) {
       socket.destroy();
       throw error;
@@ -131,9 +131,9 @@ export class DeviceConnector implements PeerConnector {
 }
 
 /** The exchange was TCP: that packets arrive both ways shows an answer to a request. */
-async function provePackets(client: RpcClient<Service>, service: Service, patience: ConnectLimits): Promise<void> {
+async function provePackets(client: RpcClient<Service>, service: Service, limits: ConnectLimits): Promise<void> {
   try {
-    await ask(client, service, patience);
+    await ask(client, service, limits);
   } catch (error) {
     await client.close();
     throw error;
@@ -144,10 +144,10 @@ async function provePackets(client: RpcClient<Service>, service: Service, patien
 async function ask(
   client: RpcClient<Service>,
   service: Service,
-  patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<void> {
   try {
-    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, patience);
+    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, limits);
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
   }

@@ -4,10 +4,12 @@
  */
 
 import type { Clock, RandomSource } from 'rocev2/internal/core';
-import { Engine, type NicOptions, type NicTuning, ReservingNic } from 'rocev2/internal/nic';
+import { Engine, type NicOptions, type NicTuning } from 'rocev2/internal/nic';
+
 import type { IpAddress } from 'rocev2/internal/packet';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from 'rocev2/internal/port';
 import type { EventQueue } from './event-queue.js';
+import { ReservingNic } from './reserving-nic.js';
 import { virtualClock } from './virtual-clock.js';
 import { WakeUp } from './wake-up.js';
 

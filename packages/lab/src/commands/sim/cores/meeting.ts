@@ -79,7 +79,7 @@ export class Meeting {
   }
 
   /** Throws ERR_ROCE_ABORTED after {@link giveUp}. */
-  checkGivenUp(): void {
+  checkAborted(): void {
     if (Atomics.load(this.#state, GIVEN_UP) !== 0) {
       throw new RoceError('ERR_ROCE_ABORTED', 'another part of the run has failed');
     }
@@ -88,7 +88,7 @@ export class Meeting {
   #wait(meeting: number): void {
     for (let look = 0; look < LOOKS; look++) if (Atomics.load(this.#state, MEETINGS) !== meeting) return;
     while (Atomics.load(this.#state, MEETINGS) === meeting) {
-      this.checkGivenUp();
+      this.checkAborted();
       this.#whileWaiting();
       Atomics.wait(this.#state, MEETINGS, meeting, SLEEP_MS);
     }

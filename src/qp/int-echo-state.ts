@@ -18,7 +18,7 @@ const NO_BYTES = new Uint8Array(0);
 const U32_MAX = 0xffff_ffff;
 
 /** What one queue pair owes the sender of data. */
-export class EchoPoint {
+export class IntEchoState {
   #kind: number = INT_NONE;
   /** Room is made when the first trailer comes: few queue pairs get one. */
   #trailer = NO_BYTES;

@@ -1,56 +1,19 @@
 /**
- * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of a NIC share one pacer.
+ * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of a NIC share one scheduler.
  *
  * What the peer says it wants is untrusted, and bounded by what it may have on the way.
  */
 
-import { CreditPacer, type CreditTaker } from '../dcqcn/credit-pacer.js';
+import type { CreditTaker } from '../dcqcn/credit-scheduler.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { INT_DATA_CREDIT, intTrailerBytes } from '../packet/int-trailer.js';
 import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
-import type { QpHost, Schedulable } from './host.js';
 import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'link' | 'congestion'>;
 
-/** The pacer of a NIC and its timer, among those of the queue pairs. */
-class CreditDesk implements Schedulable {
-  readonly qpn = 0;
-  scheduled = false;
-  deadlineNs = Number.POSITIVE_INFINITY;
-  readonly pacer = new CreditPacer();
-  readonly #host: QpHost;
-
-  constructor(host: QpHost) {
-    this.#host = host;
-  }
-
-  onDeadline(now: number): void {
-    this.turn(now, 0);
-  }
-
-  /** Grants what is due, and sets the timer for what comes next. */
-  turn(now: number, leadNs: number): void {
-    this.pacer.onDue(now, Math.max(leadNs, this.#host.pacingCatchUpNs));
-    this.deadlineNs = this.pacer.dueNs;
-    this.#host.armDeadline(this);
-  }
-}
-
-/** By their NIC. */
-const desks = new WeakMap<QpHost, CreditDesk>();
-
-function deskOf(host: QpHost): CreditDesk {
-  let desk = desks.get(host);
-  if (desk === undefined) {
-    desk = new CreditDesk(host);
-    desks.set(host, desk);
-  }
-  return desk;
-}
-
 /** Credit of one connection. Sums are modulo 2^32. */
-export class CreditPoint implements CreditTaker {
+export class ReceiverCreditState implements CreditTaker {
   readonly #parts: Parts;
   readonly #tell: (granted: number) => void;
   /** Data packets that have arrived. */
@@ -70,7 +33,7 @@ export class CreditPoint implements CreditTaker {
 
   /** A new connection begins, or none is any more. */
   reset(): void {
-    desks.get(this.#parts.host)?.pacer.leave(this);
+    this.#parts.host.creditScheduler.leave(this);
     this.#arrived = 0;
     this.#granted = 0;
     this.#target = 0;
@@ -115,15 +78,15 @@ export class CreditPoint implements CreditTaker {
     const bytes =
       mtuBytes + BTH_BYTES + ICRC_BYTES + intTrailerBytes(INT_DATA_CREDIT) + linkOverheadBytes(path.remote.family);
     this.#packetNs = (bytes * 8e9) / creditRateBps;
-    const desk = deskOf(host);
+    const { creditScheduler, pacingCatchUpNs } = host;
     const uncredited = since(this.#arrived, this.#granted);
     if (uncredited > 0) {
-      desk.pacer.charge(uncredited * this.#packetNs, creditLeadNs, now);
+      creditScheduler.charge(uncredited * this.#packetNs, creditLeadNs, now);
       this.#granted = this.#arrived;
       this.#tell(this.#granted);
     }
-    if (this.wanted > 0) desk.pacer.join(this, creditLeadNs, now);
-    desk.turn(now, creditLeadNs);
+    if (this.wanted > 0) creditScheduler.join(this, creditLeadNs, now);
+    creditScheduler.onDue(now, Math.max(creditLeadNs, pacingCatchUpNs));
   }
 
   /** This side has no pacer: everything that is wanted is granted. */

@@ -18,7 +18,7 @@ export interface CreditTaker {
 }
 
 /** The round of those that want credit. */
-export class CreditPacer {
+export class CreditScheduler {
   /** Iteration is in the order of joining: who has had its turn joins again. */
   readonly #round = new Set<CreditTaker>();
   /** When the next credit is due. */

@@ -1,0 +1,115 @@
+/**
+ * Implementation selection: which of several implementations of one function a thread uses, by default the fastest of those that are available and correct. Which
+ * are available depends on the system, and which is fast on the processor, so each is first tested and then timed. An environment variable names one instead.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { nowNs } from './system-clock.js';
+import { cleanVectorState } from './vector-state.js';
+
+/** Makes an implementation, or throws the reason why it is not available. */
+export type Candidate<T> = () => T;
+
+/** What is selected, and how. */
+export interface SelectionRules<T> {
+  /** For errors: `CRC-32`. */
+  readonly what: string;
+  /** The environment variable that names one, which is then used, or nothing is. */
+  readonly variable: string;
+  /** By name, in the order in which they usually win. */
+  readonly candidates: Readonly<Record<string, Candidate<T>>>;
+  /** The name of a candidate that is slower than all others: it is tested only where no other is correct, and never timed. */
+  readonly lastResort?: string;
+  /** The self-test. */
+  readonly isCorrect: (implementation: T) => boolean;
+  /** What an implementation does that fails the self-test. */
+  readonly failure: string;
+  /** Nanoseconds for a usual amount of work. */
+  readonly costOf: (implementation: T) => number;
+  /** Called after each candidate: what one leaves in the registers of the processor slows down the next, and the thread ever after. */
+  readonly clean?: () => void;
+}
+
+/** A later candidate has to cost at most this share of the best so far: a smaller difference is noise, and the selection should not change from run to run. */
+const CHEAPER = 0.95;
+
+/** Selects one implementation for this thread. */
+export class ImplementationSelection<T> {
+  readonly #rules: SelectionRules<T>;
+  #selectedFor: string | undefined;
+  #selected: T | undefined;
+
+  constructor(rules: SelectionRules<T>) {
+    this.#rules = rules;
+  }
+
+  /**
+   * The implementation `wanted`, by default that of the environment variable; the fastest where that is empty. It is selected once for each name. Throws
+   * ERR_ROCE_UNKNOWN_NAME for a name that no candidate has, and ERR_ROCE_UNSUPPORTED where nothing is available and correct.
+   */
+  select(wanted: string = process.env[this.#rules.variable] ?? ''): T {
+    if (this.#selected === undefined || this.#selectedFor !== wanted) {
+      this.#selected = wanted === '' ? this.#fastest() : this.#named(wanted);
+      this.#selectedFor = wanted;
+    }
+    return this.#selected;
+  }
+
+  #fastest(): T {
+    const { what, candidates, lastResort, failure, costOf, clean = cleanVectorState } = this.#rules;
+    let fastest: T | undefined;
+    let leastCost = Number.POSITIVE_INFINITY;
+    for (const [name, candidate] of Object.entries(candidates)) {
+      if (name === lastResort) continue;
+      const implementation = this.#tested(candidate);
+      const cost = typeof implementation === 'string' ? Number.POSITIVE_INFINITY : costOf(implementation);
+      clean();
+      if (typeof implementation === 'string' || cost > leastCost * CHEAPER) continue;
+      leastCost = cost;
+      fastest = implementation;
+    }
+    if (fastest !== undefined) return fastest;
+    const last = lastResort === undefined ? undefined : this.#tested(candidates[lastResort]);
+    if (last !== undefined && typeof last !== 'string') return last;
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `no ${what} here is right: each ${failure}`);
+  }
+
+  #named(name: string): T {
+    const { variable, candidates } = this.#rules;
+    const names = Object.keys(candidates).join(', ');
+    if (!Object.hasOwn(candidates, name)) {
+      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${variable} is '${name}'`, `it is one of ${names}`);
+    }
+    const implementation = this.#tested(candidates[name]);
+    if (typeof implementation !== 'string') return implementation;
+    throw new RoceError(
+      'ERR_ROCE_UNSUPPORTED',
+      `${variable} asks for ${name}: ${implementation}`,
+      `install it, name another of ${names}, or leave ${variable} out: then the fastest that works is taken`,
+    );
+  }
+
+  /** The implementation, or why it cannot be used. */
+  #tested(candidate: Candidate<T>): T | string {
+    const { isCorrect, failure } = this.#rules;
+    try {
+      const implementation = candidate();
+      return isCorrect(implementation) ? implementation : `it ${failure}`;
+    } catch (error) {
+      return (error as Error).message.split('\n')[0];
+    }
+  }
+}
+
+/** Nanoseconds that `work` takes: the shortest of many runs within `forNs`, which other work on the machine disturbed least. */
+export function leastNs(work: () => void, forNs: number): number {
+  const endNs = nowNs() + forNs;
+  let least = Number.POSITIVE_INFINITY;
+  for (let beforeNs = nowNs(); beforeNs < endNs; ) {
+    work();
+    const afterNs = nowNs();
+    least = Math.min(least, afterNs - beforeNs);
+    beforeNs = afterNs;
+  }
+  return least;
+}
