@@ -11,7 +11,7 @@ import process from 'node:process';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
-import { WaysInTurn } from '../build/src/retransmit/way-choice.js';
+import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
 import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 

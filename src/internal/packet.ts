@@ -43,8 +43,9 @@ export {
 export { IcrcFlows } from '../packet/icrc-flows.js';
 export {
   appendHop,
+  BTH_MULTIPATH,
   BTH_TRAILER,
-  BTH_WAYS,
+  ENTROPIES_MAX,
   encodeDigest,
   INT_DATA_DIGEST,
   INT_DATA_HOPS,
@@ -53,7 +54,6 @@ export {
   raiseDigest,
   readIntKind,
   trailerBytesOf,
-  WAYS_MAX,
 } from '../packet/int-trailer.js';
 export { IP_PROTOCOL_UDP, IPV4_BYTES, refreshIpv4Checksum, writeIpv4 } from '../packet/ipv4.js';
 export { IPV6_BYTES, IPV6_DESTINATION_OFFSET, IPV6_SOURCE_OFFSET, writeIpv6 } from '../packet/ipv6.js';

@@ -5,4 +5,4 @@ export { ConnectedQueuePair } from '../qp/connected-queue-pair.js';
 export type { Timed } from '../qp/host.js';
 export type { NicQueuePair } from '../qp/nic-queue-pair.js';
 export type { Connection } from '../qp/path.js';
-export type { TurnPool } from '../qp/sending-turns.js';
+export type { SendArbiter } from '../qp/send-arbiter.js';

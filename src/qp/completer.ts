@@ -31,10 +31,10 @@ import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
 import { LOSS_DROPPED, LOSS_REPORTED } from '../retransmit/recovery.js';
 import { writeHostU64 } from './atomic.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
-import type { Retirement } from './retirement.js';
 import type { Retransmitter } from './retransmitter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
+import type { WorkRequestCompletion } from './work-request-completion.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'link' | 'congestion' | 'probe'>;
 
@@ -43,7 +43,7 @@ export class Completer {
   readonly #parts: Parts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
-  readonly #retirement: Retirement;
+  readonly #completion: WorkRequestCompletion;
   readonly #retransmitter: Retransmitter;
   readonly #wqe = new SendWqe();
   readonly #sink = new SgeCursor();
@@ -55,7 +55,7 @@ export class Completer {
     this.#parts = parts;
     this.#sq = side.sendQueue;
     this.#out = side.out;
-    this.#retirement = side.retirement;
+    this.#completion = side.completion;
     this.#retransmitter = side.retransmitter;
   }
 
@@ -144,7 +144,7 @@ export class Completer {
   }
 
   #fatalNak(packet: RocePacket): void {
-    const retirement = this.#retirement;
+    const retirement = this.#completion;
     const { counters } = this.#parts.host;
     if (packet.psn !== this.#out.unacked) {
       this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
@@ -178,7 +178,7 @@ export class Completer {
         this.#unsent();
         break;
       }
-      this.#markKept(psn);
+      this.#markSacked(psn);
       end = psn;
     }
     this.#parts.host.counters[COUNTER.packet_seq_err]++;
@@ -186,10 +186,10 @@ export class Completer {
   }
 
   /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */
-  #markKept(psn: number): void {
+  #markSacked(psn: number): void {
     const out = this.#out;
     const index = out.find(psn, out.head);
-    if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markKept(psn);
+    if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markSacked(psn);
   }
 
   /**
@@ -221,7 +221,7 @@ export class Completer {
       return;
     }
     if (packet.opcode !== RC_READ_RESPONSE_MIDDLE && syndromeKind(packet.syndrome) !== SYNDROME_KIND_ACK) {
-      this.#retirement.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
+      this.#completion.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
       return;
     }
     // The responder works in order: what it answers proves that earlier SENDs and WRITEs were executed.
@@ -254,7 +254,7 @@ export class Completer {
 
   /** An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored. */
   #badResponse(isNext: boolean): void {
-    if (isNext) this.#retirement.completeInError(STATUS_BAD_RESP_ERR, 0);
+    if (isNext) this.#completion.completeInError(STATUS_BAD_RESP_ERR, 0);
     else this.#stale();
   }
 
@@ -265,7 +265,7 @@ export class Completer {
       this.#sq.read(index, this.#wqe);
       const { keys } = this.#parts.host;
       if (!this.#sink.load(this.#wqe.sges, keys, this.#parts.pd, ACCESS_LOCAL_WRITE)) {
-        if (isNext) this.#retirement.completeInError(STATUS_LOC_PROT_ERR, 0);
+        if (isNext) this.#completion.completeInError(STATUS_LOC_PROT_ERR, 0);
         return false;
       }
       this.#sinkIndex = index;

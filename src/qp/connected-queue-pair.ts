@@ -143,7 +143,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     const connects = to === QPS_RTR && from === QPS_INIT;
     const connection = connects || (mask & QP_ATTR_AV) !== 0 ? peer.open(values, mask) : undefined;
     applyAttributes(attributes, values, mask);
-    if (connection !== undefined) peer.use(connection, connects ? transport.waysWanted : undefined);
+    if (connection !== undefined) peer.use(connection, connects ? transport.entropies : undefined);
     if (connection !== undefined || (mask & QP_ATTR_REMOTE_SOURCE_PORT) !== 0) peer.expectPeer();
     if (connects) {
       peer.mtuBytes = PATH_MTUS[values.pathMtu - 1];

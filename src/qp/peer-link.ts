@@ -9,7 +9,7 @@ import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { applyAttributes } from './attributes.js';
 import type { PeerAddressing, QueuePairOptions } from './nic-queue-pair.js';
 import type { Connection, Path } from './path.js';
-import type { PeerBudget } from './peer-budget.js';
+import type { PeerInFlightLimit } from './peer-in-flight-limit.js';
 import { ANY_PEER_PORT, PeerPort } from './peer-port.js';
 
 /** The peer of one queue pair. */
@@ -20,7 +20,7 @@ export class PeerLink implements PeerAddressing {
   readonly #options: QueuePairOptions;
   #port = ANY_PEER_PORT;
   /** UDP source ports of each end. */
-  #ways = 1;
+  #entropies = 1;
   /** Events of {@link warn} that were raised about this peer. */
   readonly #warned = new Set<number>();
 
@@ -38,8 +38,8 @@ export class PeerLink implements PeerAddressing {
   }
 
   /** Only while connected. */
-  get budget(): PeerBudget {
-    return this.connection!.budget;
+  get inFlightLimit(): PeerInFlightLimit {
+    return this.connection!.inFlightLimit;
   }
 
   get port(): PeerPort {
@@ -61,17 +61,17 @@ export class PeerLink implements PeerAddressing {
     return this.#options.host.connect(this.#options.qpn, attributes);
   }
 
-  /** Packets use `connection` from now on, with `ways` UDP source ports; by default as many as before. */
-  use(connection: Connection, ways = this.#ways): void {
-    this.#ways = ways;
+  /** Packets use `connection` from now on, with `entropies` UDP source ports; by default as many as before. */
+  use(connection: Connection, entropies = this.#entropies): void {
+    this.#entropies = entropies;
     this.connection = connection;
-    connection.path.spread(ways);
+    connection.path.spread(entropies);
   }
 
   /** The peer, or the rule for its source port, has changed: what was learned of its packets is void. */
   expectPeer(): void {
     const { qpn, attributes } = this.#options;
-    this.#port = new PeerPort(attributes.remoteSourcePort, qpn, attributes.destQpn, this.#ways);
+    this.#port = new PeerPort(attributes.remoteSourcePort, qpn, attributes.destQpn, this.#entropies);
     this.#warned.clear();
   }
 

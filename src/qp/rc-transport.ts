@@ -16,7 +16,7 @@ import {
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { unpackRecovery, usesSack, waysOf } from '../retransmit/schemes.js';
+import { entropiesOf, unpackRecovery, usesSack } from '../retransmit/schemes.js';
 import { Completer } from './completer.js';
 import type { NextPsns, QpProgress } from './nic-queue-pair.js';
 import { Requester } from './requester.js';
@@ -44,9 +44,9 @@ export class RcTransport implements Transport {
     this.#responder = new Responder(parts);
   }
 
-  get waysWanted(): number {
+  get entropies(): number {
     const { recovery, recoveryParameters } = this.#parts.attributes;
-    return waysOf(unpackRecovery(recovery, recoveryParameters));
+    return entropiesOf(unpackRecovery(recovery, recoveryParameters));
   }
 
   startReceiving(): void {
@@ -59,7 +59,7 @@ export class RcTransport implements Transport {
   }
 
   drain(): void {
-    this.#sendSide.retirement.retire();
+    this.#sendSide.completion.completeDone();
   }
 
   get hasBegun(): boolean {
@@ -140,7 +140,7 @@ export class RcTransport implements Transport {
       probe.current.packetReceived(packet, length, 0);
       retransmitter.onAnswer(now);
       this.#completer.receive(packet, bytes, now);
-      retransmitter.judge(now);
+      retransmitter.detectLosses(now);
       this.#requester.settle();
       if (out.unacked !== unacked) link.port.learn(datagram.sourcePort);
       return;

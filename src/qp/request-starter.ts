@@ -93,7 +93,7 @@ export class RequestStarter {
   }
 
   #fail(status: number): false {
-    this.#side.retirement.fail(this.#side.out.started, status);
+    this.#side.completion.fail(this.#side.out.started, status);
     return false;
   }
 
@@ -108,7 +108,7 @@ export class RequestStarter {
     if (segmenter.holds(index)) return true;
     segmenter.read(index);
     if (segmenter.resolve(this.#side.out.kindOf(index) === KIND_DATA ? 0 : ACCESS_LOCAL_WRITE)) return true;
-    this.#side.retirement.fail(index, STATUS_LOC_PROT_ERR);
+    this.#side.completion.fail(index, STATUS_LOC_PROT_ERR);
     return false;
   }
 }

@@ -37,8 +37,8 @@ export class Requester {
 
   /** RTR to RTS: from here on requests may be sent. */
   start(): void {
-    const { ackRequests, retirement, retransmitter } = this.#side;
-    retirement.start();
+    const { ackRequests, completion, retransmitter } = this.#side;
+    completion.start();
     retransmitter.start();
     this.#segmenter.reset();
     ackRequests.reset();
@@ -48,14 +48,14 @@ export class Requester {
   /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#side.retransmitter.stopTimers();
-    this.#side.retirement.flush();
+    this.#side.completion.flush();
     this.#waits(WAIT_NOTHING);
   }
 
   /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#side.retransmitter.stopTimers();
-    this.#side.retirement.discard();
+    this.#side.completion.discard();
   }
 
   /** Some of what was posted has not been sent, or is to be sent again. */
@@ -84,15 +84,15 @@ export class Requester {
   /** Sends at most one packet into the batch; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean {
     const window = this.#window;
-    if (!window.isCrowded) return this.#emitNext(batch, now);
+    if (!window.isArbitrating) return this.#emitNext(batch, now);
     const hasSent = this.#emitNext(batch, now);
-    if (!hasSent) window.endTurn();
+    if (!hasSent) window.endBurst();
     window.settle();
     return hasSent;
   }
 
   #emitNext(batch: TxBatch, now: number): boolean {
-    const { out, retirement, retransmitter } = this.#side;
+    const { out, completion, retransmitter } = this.#side;
     if (retransmitter.waitsForReceiver) return false;
     if (this.#parts.congestion.control.pacer.opensNs > now) return this.hasUnsent && this.#waits(WAIT_PACING);
     const resend = retransmitter.recovery.nextResend(out.unacked, out.sendPsn);
@@ -101,12 +101,12 @@ export class Requester {
       if (index >= 0 && this.#emitPacket(index, resend, batch, now) > 0) return true;
     }
     for (;;) {
-      if (retirement.hasFailed(out.cursor)) return false;
+      if (completion.hasFailed(out.cursor)) return false;
       if (out.cursor === out.started && !this.#starter.startNext()) return false;
       const index = out.cursor;
       if (out.kindOf(index) === KIND_LOCAL) {
         out.passCursor();
-        retirement.retire();
+        completion.completeDone();
         continue;
       }
       const psns = this.#emitPacket(index, out.sendPsn, batch, now);
@@ -168,10 +168,10 @@ export class Requester {
     const isLast = psn === out.lastPsn[i];
     const place = psnOffset(psn, out.firstPsn[i]);
     const bytes = segmenter.payloadBytes(place, isLast);
-    ackRequests.onWindow(used, window, this.#window.takesTurns);
+    ackRequests.onWindow(used, window, this.#window.isArbitrated);
     const requestsAck = ackRequests.decide(isLast, !isNew, rtt.isDue(bytes));
     if (isNew) rtt.onSent(psn, bytes, requestsAck, now);
-    if (link.path.isSpread) link.path.choose(recovery.nextWay(now));
+    if (link.path.isSpread) link.path.choose(recovery.nextEntropy(now));
     if (congestion.dataIntKind === INT_DATA_CREDIT) segmenter.wanted = this.#wantedAfter(psn);
     segmenter.trustsProgram = isNew;
     segmenter.write(batch, place, isLast, requestsAck, psn, now);

@@ -14,10 +14,10 @@ import { psnAdd, psnDiff } from '../packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
+  AHEAD_BUFFERED,
   AHEAD_CONFLICT,
-  AHEAD_FORGET_MESSAGE,
-  AHEAD_KEPT,
   AHEAD_NAK,
+  AHEAD_RESTART_MESSAGE,
   type ReceiverRecovery,
 } from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
@@ -47,7 +47,7 @@ export class Responder {
   readonly credit: ReceiverCreditState;
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
-  readonly #kept = new RocePacket();
+  readonly #buffered = new RocePacket();
 
   constructor(parts: QueuePairParts) {
     this.#parts = parts;
@@ -68,7 +68,7 @@ export class Responder {
     this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.context);
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
-    this.#reset(this.#parts.link.budget.limitPackets);
+    this.#reset(this.#parts.link.inFlightLimit.limitPackets);
   }
 
   /** max_dest_rd_atomic has changed. */
@@ -129,15 +129,15 @@ export class Responder {
     }
     if (distance < 0) {
       if (!this.#recovery.restartsMessage(packet.psn, this.#reassembler.startPsn)) {
-        if (this.#recovery.isOtherThanTaken(packet.psn, bytes, packetOffset, packetBytes)) this.#conflict();
+        if (this.#recovery.isConflictingDuplicate(packet.psn, bytes, packetOffset, packetBytes)) this.#conflict();
         this.#duplicate(packet);
         return;
       }
-      this.#forgetMessage();
+      this.#restartMessage();
     }
     const filledGap = this.#nakSent;
     this.#execute(packet, bytes);
-    this.#executeKept(filledGap);
+    this.#executeBuffered(filledGap);
     this.#parts.scheduling.schedule();
   }
 
@@ -152,14 +152,14 @@ export class Responder {
   }
 
   /** After a gap has been filled: what selective repeat kept behind it. */
-  #executeKept(filledGap: boolean): void {
+  #executeBuffered(filledGap: boolean): void {
     for (;;) {
       if (this.#parts.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
       const before = this.expectedPsn;
-      const kept = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeKept(before);
-      if (kept === undefined) break;
-      if (parseRoce(kept.bytes, 0, kept.length, this.#kept) !== PARSE_OK) break;
-      this.#execute(this.#kept, kept.bytes);
+      const buffered = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeBuffered(before);
+      if (buffered === undefined) break;
+      if (parseRoce(buffered.bytes, 0, buffered.length, this.#buffered) !== PARSE_OK) break;
+      this.#execute(this.#buffered, buffered.bytes);
       if (this.expectedPsn === before) break; // Not ready for it: it will be sent again.
     }
     // The sender may be waiting at its window for this news.
@@ -173,12 +173,12 @@ export class Responder {
     const verdict = this.#parts.link.port.isSettled
       ? this.#recovery.onAhead(psn, distance, bytes, offset, length)
       : AHEAD_NAK;
-    if (verdict === AHEAD_NAK || verdict === AHEAD_FORGET_MESSAGE) {
+    if (verdict === AHEAD_NAK || verdict === AHEAD_RESTART_MESSAGE) {
       if (this.#nakSent) return;
-      if (verdict === AHEAD_FORGET_MESSAGE) this.#forgetMessage();
+      if (verdict === AHEAD_RESTART_MESSAGE) this.#restartMessage();
     } else {
       if (verdict === AHEAD_CONFLICT) this.#conflict();
-      else counters[verdict === AHEAD_KEPT ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
+      else counters[verdict === AHEAD_BUFFERED ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
       if (this.#acknowledger.isRefusing) return;
     }
     if (!this.#recovery.reportsGaps) {
@@ -200,7 +200,7 @@ export class Responder {
   }
 
   /** Go-back-0: the message in progress starts over; a receive WQE it took stays with it. */
-  #forgetMessage(): void {
+  #restartMessage(): void {
     if (!this.#reassembler.isInMessage) return;
     this.expectedPsn = this.#reassembler.startPsn;
     this.#reassembler.endMessage();

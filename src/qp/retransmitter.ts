@@ -6,16 +6,16 @@
 import { COUNTER } from '../memory/ring/counters.js';
 import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../memory/ring/enums.js';
 import { WAIT_RNR } from '../memory/ring/telemetry-page.js';
-import { echoedWay, isEchoMarked } from '../packet/int-trailer.js';
+import { echoedEntropy, isEchoMarked } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
 import type { AckRequestPolicy } from './ack-request-policy.js';
 import { KIND_DATA, type Outstanding } from './outstanding.js';
-import type { Retirement } from './retirement.js';
 import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
 import type { QueuePairParts } from './transport.js';
+import type { WorkRequestCompletion } from './work-request-completion.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
 
@@ -26,7 +26,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class Retransmitter {
   readonly #parts: Parts;
   readonly #out: Outstanding;
-  readonly #retirement: Retirement;
+  readonly #completion: WorkRequestCompletion;
   readonly #ackRequests: AckRequestPolicy;
   /** The sender's half of the recovery scheme. */
   recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
@@ -57,10 +57,10 @@ export class Retransmitter {
   /** What the rate control has been told is acknowledged: everything before this PSN. */
   #reportedPsn = 0;
 
-  constructor(parts: Parts, out: Outstanding, retirement: Retirement, ackRequests: AckRequestPolicy) {
+  constructor(parts: Parts, out: Outstanding, retirement: WorkRequestCompletion, ackRequests: AckRequestPolicy) {
     this.#parts = parts;
     this.#out = out;
-    this.#retirement = retirement;
+    this.#completion = retirement;
     this.#ackRequests = ackRequests;
   }
 
@@ -189,16 +189,16 @@ export class Retransmitter {
   /** An acknowledgement has a trailer, which ends at `end` of `b`. */
   onEcho(b: Uint8Array, end: number): void {
     if (!this.recovery.wantsEcho) return;
-    const way = echoedWay(b, end);
-    if (way >= 0) this.recovery.onEcho(way, isEchoMarked(b, end));
+    const entropy = echoedEntropy(b, end);
+    if (entropy >= 0) this.recovery.onEcho(entropy, isEchoMarked(b, end));
   }
 
   /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */
-  judge(now: number): void {
+  detectLosses(now: number): void {
     const timed = this.#timed;
     if (timed === undefined) return;
     const { unacked, newPsn } = this.#out;
-    if (timed.judge(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
+    if (timed.detectLosses(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
       this.rtt.cancel();
       this.#parts.scheduling.schedule();
     }
@@ -218,7 +218,7 @@ export class Retransmitter {
     this.#grantRetries();
     this.#ackDeadlineNs = NEVER;
     if (psnDiff(this.#ackReqPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
-    this.#retirement.retire();
+    this.#completion.completeDone();
     this.#parts.scheduling.schedule();
   }
 
@@ -236,7 +236,7 @@ export class Retransmitter {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
       if (!this.#mayRetry(cause)) {
         this.#parts.host.counters[COUNTER.retry_exceeded_err]++;
-        this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
+        this.#completion.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
         return;
       }
       this.#retrying = true;
@@ -284,7 +284,7 @@ export class Retransmitter {
     if (this.#parts.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
       if (this.rnrRetriesLeft === 0) {
         this.#parts.host.counters[COUNTER.rnr_nak_retry_err]++;
-        this.#retirement.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
+        this.#completion.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
         return;
       }
       this.rnrRetriesLeft--;
@@ -306,7 +306,7 @@ export class Retransmitter {
       this.#armAckTimer(now);
       this.#parts.scheduling.schedule();
     }
-    if (!this.waitsForReceiver) this.judge(now);
+    if (!this.waitsForReceiver) this.detectLosses(now);
     if (now >= this.#ackDeadlineNs) {
       this.#ackDeadlineNs = NEVER;
       const out = this.#out;

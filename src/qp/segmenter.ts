@@ -166,7 +166,7 @@ export class Segmenter {
     for (let p = 0; p < pad; p++) b[o++] = 0;
     if (bytes > 0) host.counters[TX_DATA_PACKETS]++;
     if (dataIntKind !== INT_NONE) {
-      o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, link.path.chosenWay) - ICRC_BYTES;
+      o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, link.path.chosenEntropy) - ICRC_BYTES;
       if (dataIntKind === INT_DATA_CREDIT) writeWanted(b, o + ICRC_BYTES, this.wanted);
     }
     link.seal(batch, o, congestion.dataEcn);

@@ -3,9 +3,9 @@
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import { AckRequestPolicy } from './ack-request-policy.js';
 import { Outstanding } from './outstanding.js';
-import { Retirement } from './retirement.js';
 import { Retransmitter } from './retransmitter.js';
 import type { QueuePairParts } from './transport.js';
+import { WorkRequestCompletion } from './work-request-completion.js';
 
 /** The parts of the sending half. */
 export class SendSide {
@@ -14,7 +14,7 @@ export class SendSide {
   /** What is in flight. */
   readonly out: Outstanding;
   /** Completes it. */
-  readonly retirement: Retirement;
+  readonly completion: WorkRequestCompletion;
   /** Sends it again. */
   readonly retransmitter: Retransmitter;
   /** Which data packets request an acknowledgement. */
@@ -23,8 +23,8 @@ export class SendSide {
   constructor(parts: QueuePairParts) {
     this.sendQueue = parts.sendQueue;
     this.out = new Outstanding(this.sendQueue.depth);
-    this.retirement = new Retirement(parts, this.out);
-    this.retransmitter = new Retransmitter(parts, this.out, this.retirement, this.ackRequests);
+    this.completion = new WorkRequestCompletion(parts, this.out);
+    this.retransmitter = new Retransmitter(parts, this.out, this.completion, this.ackRequests);
   }
 
   /** Work requests posted and not complete. */

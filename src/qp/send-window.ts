@@ -29,26 +29,26 @@ export class SendWindow {
 
   /** Packets that peer and recovery scheme allow. */
   get packetsMax(): number {
-    return Math.min(this.#link.budget.windowPackets, this.#retransmitter.recovery.inFlightMax);
+    return Math.min(this.#link.inFlightLimit.windowPackets, this.#retransmitter.recovery.inFlightMax);
   }
 
-  /** The peer's socket is so small that queue pairs send to it in turns. */
-  get takesTurns(): boolean {
-    return this.#link.budget.takesTurns;
+  /** The peer's socket is so small that an arbiter decides who sends to it. */
+  get isArbitrated(): boolean {
+    return this.#link.inFlightLimit.isArbitrated;
   }
 
-  /** There are turns, or something is left of the last one: {@link settle} has to follow each change of what is in flight. */
-  get isCrowded(): boolean {
-    return this.#link.budget.isCrowded;
+  /** An arbiter decides, or something is left of the last burst: {@link settle} has to follow each change of what is in flight. */
+  get isArbitrating(): boolean {
+    return this.#link.inFlightLimit.isArbitrating;
   }
 
-  /** Packets that may be in flight now, one at least, where `inFlight` are. Begins a turn where there are turns; 0 left: it has yet to come. */
+  /** Packets that may be in flight now, one at least, where `inFlight` are. Requests a burst where an arbiter decides; `inFlight`: it has yet to begin. */
   open(inFlight: number, now: number): number {
     const window = this.#packetsNow(now);
-    const { budget } = this.#link;
-    if (!budget.takesTurns || inFlight >= window) return window;
-    // The last packet of a turn asks for an answer, as that of a window does.
-    return Math.min(window, inFlight + budget.turnPackets(this.#wake));
+    const { inFlightLimit } = this.#link;
+    if (!inFlightLimit.isArbitrated || inFlight >= window) return window;
+    // The last packet of a burst asks for an answer, as that of a window does.
+    return Math.min(window, inFlight + inFlightLimit.burstPackets(this.#wake));
   }
 
   #packetsNow(now: number): number {
@@ -60,19 +60,19 @@ export class SendWindow {
 
   /** `packets` have been sent. */
   sent(packets: number): void {
-    const { budget } = this.#link;
-    if (budget.takesTurns) budget.sent(packets);
+    const { inFlightLimit } = this.#link;
+    if (inFlightLimit.isArbitrated) inFlightLimit.sent(packets);
   }
 
   /** There is nothing to send now. */
-  endTurn(): void {
-    this.#link.budget.endTurn();
+  endBurst(): void {
+    this.#link.inFlightLimit.endBurst();
   }
 
   /** Something was sent, acknowledged or given up: what is in flight counts against what the peer's socket can hold. */
   settle(): void {
-    if (this.#link.isConnected && this.isCrowded) {
-      this.#link.budget.settle(this.#out.inFlight, this.#retransmitter.isSilent);
+    if (this.#link.isConnected && this.isArbitrating) {
+      this.#link.inFlightLimit.settle(this.#out.inFlight, this.#retransmitter.isSilent);
     }
   }
 }

@@ -24,7 +24,7 @@ export interface QueuePairParts extends QueuePairOptions {
 export interface Transport extends Stoppable {
   readonly transitions: TransitionTable;
   /** UDP source ports that each end uses, by the attributes. */
-  readonly waysWanted: number;
+  readonly entropies: number;
   /** INIT to RTR: from here on packets are received. */
   startReceiving(): void;
   /** RTR to RTS: from here on work requests are sent. */

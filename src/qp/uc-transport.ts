@@ -13,7 +13,7 @@ import { UcResponder } from './uc-responder.js';
 /** UC. */
 export class UcTransport implements Transport {
   readonly transitions = UC_TRANSITIONS;
-  readonly waysWanted = 1;
+  readonly entropies = 1;
   /** There is no timer but that of notifications. */
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #parts: QueuePairParts;

@@ -11,8 +11,8 @@ import {
   type Connection,
   initialAttributes,
   type NicQueuePair,
+  type SendArbiter,
   type Timed,
-  type TurnPool,
 } from 'rocev2/internal/qp';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -24,7 +24,7 @@ type ReservedPeer = AddressFields & Pick<QpAttributes, 'inflightPackets'>;
 export class ReservingNic extends Nic {
   readonly #reservedQpns = new Set<number>();
   /** Shares of sockets that are reserved: counted as members of their pools, and used by no queue pair. */
-  readonly #reservedShares = new Map<TurnPool, number>();
+  readonly #reservedShares = new Map<SendArbiter, number>();
   /** The number of the queue pair that is being connected. */
   #connectingQpn: number | undefined;
   #keepsShares = false;
@@ -32,7 +32,7 @@ export class ReservingNic extends Nic {
   /** The number of a queue pair that will be connected to `peer`. From now on it counts as one that sends there. */
   reserve(peer: ReservedPeer): number {
     const connection = super.connect(0, { ...initialAttributes(), ...peer });
-    this.#addShares(connection.budget.pool, 1);
+    this.#addShares(connection.inFlightLimit.arbiter, 1);
     super.disconnect(connection);
     const qpn = this.newQpn();
     this.#reservedQpns.add(qpn);
@@ -74,13 +74,13 @@ export class ReservingNic extends Nic {
 
   override connect(qpn: number, attributes: QpAttributes): Connection {
     const connection = super.connect(qpn, attributes);
-    const { pool } = connection.budget;
-    if ((this.#reservedShares.get(pool) ?? 0) > 0) this.#addShares(pool, -1);
+    const { arbiter } = connection.inFlightLimit;
+    if ((this.#reservedShares.get(arbiter) ?? 0) > 0) this.#addShares(arbiter, -1);
     return connection;
   }
 
   override disconnect(connection: Connection): void {
-    if (this.#keepsShares && connection.isSharing) this.#addShares(connection.budget.pool, 1);
+    if (this.#keepsShares && connection.isSharing) this.#addShares(connection.inFlightLimit.arbiter, 1);
     super.disconnect(connection);
   }
 
@@ -92,10 +92,10 @@ export class ReservingNic extends Nic {
     }
   }
 
-  #addShares(pool: TurnPool, count: number): void {
-    this.#reservedShares.set(pool, (this.#reservedShares.get(pool) ?? 0) + count);
-    pool.sharers.count += count;
-    pool.members += count;
+  #addShares(arbiter: SendArbiter, count: number): void {
+    this.#reservedShares.set(arbiter, (this.#reservedShares.get(arbiter) ?? 0) + count);
+    arbiter.flows.count += count;
+    arbiter.members += count;
   }
 }
 

@@ -9,7 +9,7 @@ import type { QueuePairParts } from './transport.js';
 const NOTHING_FAILED = -1;
 
 /** The end of the send queue where work requests leave. */
-export class Retirement {
+export class WorkRequestCompletion {
   readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
@@ -39,16 +39,16 @@ export class Retirement {
   fail(index: number, status: number): void {
     this.#failedIndex = index;
     this.#failedStatus = status;
-    this.retire();
+    this.completeDone();
   }
 
   /** Completes what is done at the head of the queue. While draining, says when nothing is left. */
-  retire(): void {
+  completeDone(): void {
     const out = this.#out;
     while (out.head !== out.started && out.head !== this.#failedIndex && out.isDone(out.head)) {
       // The accounts move on before the completion is written: a CQ that overruns stops the QP, which flushes the rest.
       const index = out.head;
-      out.retire();
+      out.removeHead();
       this.#completions.complete(index, STATUS_SUCCESS);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
