@@ -22,7 +22,6 @@ const PENDING_SEQUENCE_NAK = 2;
 const PENDING_RNR_NAK = 3;
 const PENDING_FATAL_NAK = 4;
 
-/** The pending acknowledgement of a responder. */
 export class Acknowledger {
   readonly #parts: Parts;
   readonly #intEcho: IntEchoState;
@@ -35,7 +34,6 @@ export class Acknowledger {
     this.#intEcho = intEcho;
   }
 
-  /** An answer without data has to be sent. */
   get isPending(): boolean {
     return this.#pending !== PENDING_NOTHING;
   }
@@ -55,17 +53,14 @@ export class Acknowledger {
     return this.#pending === PENDING_FATAL_NAK;
   }
 
-  /** Nothing is to be answered any more. */
   clear(): void {
     this.#pending = PENDING_NOTHING;
   }
 
-  /** Everything before the expected PSN is to be acknowledged. */
   acknowledge(): void {
     this.#pending = Math.max(this.#pending, PENDING_ACK);
   }
 
-  /** The expected PSN is missing. */
   reportGap(): void {
     this.#pending = Math.max(this.#pending, PENDING_SEQUENCE_NAK);
   }
@@ -75,19 +70,16 @@ export class Acknowledger {
     if (this.#pending === PENDING_SEQUENCE_NAK || this.#pending === PENDING_RNR_NAK) this.#pending = PENDING_ACK;
   }
 
-  /** The packet with the expected PSN found no receive WQE. */
   notReady(): void {
     this.#pending = PENDING_RNR_NAK;
   }
 
-  /** The request with this PSN cannot be executed. */
   refuse(syndrome: number, psn: number): void {
     this.#pending = PENDING_FATAL_NAK;
     this.#fatalSyndrome = syndrome;
     this.#fatalPsn = psn;
   }
 
-  /** Sends what is pending. */
   emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery, now: number): void {
     const { host, attributes, link } = this.#parts;
     const { counters } = host;

@@ -38,7 +38,6 @@ import type { WorkRequestCompletion } from './work-request-completion.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'link' | 'congestion' | 'probe'>;
 
-/** What a reliable connection makes of responses. */
 export class Completer {
   readonly #parts: Parts;
   readonly #sq: SendQueue;
@@ -64,7 +63,6 @@ export class Completer {
     this.#sinkIndex = -1;
   }
 
-  /** A response packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const out = this.#out;
     // A SACK names what is missing: at most what will be sent next.
@@ -210,7 +208,6 @@ export class Completer {
     this.#retransmitter.lost(this.#out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
   }
 
-  /** A READ response or atomic answer. */
   #receiveData(packet: RocePacket, bytes: Uint8Array, kind: number, now: number): void {
     const out = this.#out;
     const retransmitter = this.#retransmitter;

@@ -9,7 +9,6 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
 
-/** The congestion control of one queue pair as receiver of data. */
 export class CongestionNotifier implements NotificationSender {
   cnpsPending = 0;
   readonly #parts: Parts;

@@ -12,7 +12,6 @@ import type { QueuePairOptions } from './nic-queue-pair.js';
 import type { PeerLink } from './peer-link.js';
 import type { ProbeSlot } from './probe.js';
 
-/** The congestion control of one queue pair as sender of data. */
 export class CongestionState {
   /** Nothing is sent before `control.pacer.opensNs`, except answers without data. */
   control: CongestionControl;
@@ -49,7 +48,6 @@ export class CongestionState {
     this.dataEcn = own === 0 && this.control.rate.usesEcn ? ECN_ECT0 : own;
   }
 
-  /** Back to RESET. */
   reset(): void {
     this.dataEcn = 0;
     this.#limit.reset();

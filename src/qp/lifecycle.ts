@@ -22,7 +22,6 @@ export interface Stoppable {
   flushReceives(): void;
 }
 
-/** The errors and events of one queue pair. */
 export class Lifecycle {
   readonly #options: QueuePairOptions;
   readonly #link: PeerLink;
@@ -87,7 +86,6 @@ export class Lifecycle {
     this.#scheduling.schedule();
   }
 
-  /** Back to RESET. */
   reset(): void {
     this.#hasCommunicated = false;
     this.#scheduling.deadlineNs = Number.POSITIVE_INFINITY;

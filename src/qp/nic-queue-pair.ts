@@ -13,15 +13,12 @@ import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.
 
 /** What a queue pair of any type is made of. */
 export interface QueuePairOptions {
-  /** The NIC it belongs to. */
   readonly host: QpHost;
   /** 24 bits, unique on this NIC. */
   readonly qpn: number;
   /** Handle of its protection domain. */
   readonly pd: number;
-  /** Where send work requests complete. */
   readonly sendCq: CompletionSink;
-  /** Where receives complete. */
   readonly recvCq: CompletionSink;
   /** Where receive work requests come from: its own queue or an SRQ. */
   readonly receives: ReceiveSource;
@@ -78,7 +75,6 @@ export interface NicQueuePair extends Schedulable {
 
   // ---- sending
 
-  /** New elements were posted. */
   doorbell(): void;
   /** DSCP of the next packet, which decides its priority; 0 when there is none to send. */
   readonly nextDscp: number;
@@ -96,11 +92,9 @@ export interface NicQueuePair extends Schedulable {
   enterError(): void;
   /** The queue pair is no more: windows it bound are gone, nothing is completed. */
   destroy(): void;
-  /** PSNs as they are now. */
   readonly nextPsns: NextPsns;
   /** In SQD: what was begun is not finished yet. */
   readonly isDraining: boolean;
-  /** How fast data may leave. */
   readonly rate: RateControl;
   /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */
   watch(memory: ArrayBufferLike): void;

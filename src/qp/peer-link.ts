@@ -12,7 +12,6 @@ import type { Connection, Path } from './path.js';
 import type { PeerInFlightLimit } from './peer-in-flight-limit.js';
 import { ANY_PEER_PORT, PeerPort } from './peer-port.js';
 
-/** The peer of one queue pair. */
 export class PeerLink implements PeerAddressing {
   mtuBytes: number = PATH_MTUS[0];
   /** Undefined before RTR. */
@@ -80,7 +79,6 @@ export class PeerLink implements PeerAddressing {
     if (this.connection !== undefined) this.#options.host.disconnect(this.connection);
   }
 
-  /** Back to RESET. */
   reset(): void {
     this.mtuBytes = PATH_MTUS[0];
     this.connection = undefined;

@@ -25,7 +25,6 @@ import { SendSide } from './send-side.js';
 import { RC_TRANSITIONS } from './transitions.js';
 import type { QueuePairParts, Transport } from './transport.js';
 
-/** RC. */
 export class RcTransport implements Transport {
   readonly transitions = RC_TRANSITIONS;
   readonly #parts: QueuePairParts;
@@ -33,7 +32,6 @@ export class RcTransport implements Transport {
   readonly #requester: Requester;
   readonly #completer: Completer;
   readonly #responder: Responder;
-  /** Whose turn it is when both sides have packets to send. */
   #responderFirst = true;
 
   constructor(parts: QueuePairParts) {

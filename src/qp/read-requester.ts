@@ -13,7 +13,6 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'attributes' | 'link' | 'congestion'>;
 
-/** The READ and atomic requests of a reliable connection. */
 export class ReadRequester {
   readonly #parts: Parts;
   readonly #side: SendSide;

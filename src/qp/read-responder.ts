@@ -40,23 +40,18 @@ const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 /** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
 export const REQUEST_REFUSED = -1;
 
-/** {@link ReadResponder.emit}: no answer is pending, or it waits for the pacer. */
 const EMIT_NOTHING = 0;
-/** {@link ReadResponder.emit}: a packet is in the batch. */
 export const EMIT_SENT = 1;
 /** {@link ReadResponder.emit}: the memory of the oldest answer went away, see `lostPsn`. */
 export const EMIT_LOST_MEMORY = 2;
 
-/** The READs and atomics of a responder, and their answers. */
 export class ReadResponder {
   readonly #parts: QueuePairParts;
   #recovery: ReceiverRecovery;
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0, 0);
   readonly #range = new MemoryRange();
-  /** The NAK for the request that was refused last. */
   refusedSyndrome = 0;
-  /** PSN of the answer whose memory went away. */
   lostPsn = 0;
 
   constructor(parts: QueuePairParts, recovery: ReceiverRecovery) {
@@ -64,7 +59,6 @@ export class ReadResponder {
     this.#recovery = recovery;
   }
 
-  /** INIT to RTR. */
   start(recovery: ReceiverRecovery): void {
     const { maxDestRdAtomic } = this.#parts.attributes;
     this.#recovery = recovery;
@@ -72,19 +66,16 @@ export class ReadResponder {
     this.#responses = new ResponseQueue(maxDestRdAtomic, recovery.replaysMax);
   }
 
-  /** max_dest_rd_atomic has changed. */
   resize(): void {
     const { maxDestRdAtomic } = this.#parts.attributes;
     this.#records.resize(maxDestRdAtomic);
     this.#responses.resize(maxDestRdAtomic);
   }
 
-  /** Forgets the pending answers. */
   clear(): void {
     this.#responses.clear();
   }
 
-  /** An answer is pending. */
   get isPending(): boolean {
     return this.#responses.count > 0;
   }
@@ -143,7 +134,6 @@ export class ReadResponder {
     return psns;
   }
 
-  /** Packets that answer a READ of so many bytes. */
   #responsePackets(lengthBytes: number): number {
     return Math.max(1, Math.ceil(lengthBytes / this.#parts.link.mtuBytes));
   }
@@ -245,7 +235,6 @@ export class ReadResponder {
 
   // ---- answers
 
-  /** Sends at most one packet of the oldest answer. */
   emit(batch: TxBatch, now: number): number {
     const job = this.#responses.front;
     if (job === undefined) return EMIT_NOTHING;

@@ -35,17 +35,13 @@ type Parts = QueuePairOptions & Pick<QueuePairParts, 'link'>;
 export const PLACED = 0;
 /** The same, and the message is whole: {@link Reassembler.complete} has to follow. */
 export const PLACED_LAST = 1;
-/** No receive WQE is posted: nothing has changed. */
 export const NOT_READY = 2;
-/** The packet cannot be executed: see `refusedSyndrome` and `refusedStatus`. */
 export const REFUSED = 3;
 
 const NO_MESSAGE = -1;
 
-/** The message being received, by a queue pair's receive side. */
 export class Reassembler {
   readonly #parts: Parts;
-  /** The receive work request in use. */
   readonly receives: ReceiveCompletions;
   /** OP_SEND, OP_WRITE, or 0 between messages. */
   #kind = 0;
@@ -57,7 +53,6 @@ export class Reassembler {
   readonly #sink = new SgeCursor();
   /** Why the last packet was refused: the NAK that says so, and the status of a receive WQE that was in use. */
   refusedSyndrome = 0;
-  /** Why the last packet was refused: the status (`ibv_wc_status`) of a receive WQE that was in use. */
   refusedStatus = 0;
 
   constructor(parts: Parts) {
@@ -65,7 +60,6 @@ export class Reassembler {
     this.receives = new ReceiveCompletions(parts);
   }
 
-  /** True while a message has begun and not ended. */
   get isInMessage(): boolean {
     return this.#kind !== 0;
   }

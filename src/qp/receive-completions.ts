@@ -6,11 +6,9 @@ import { STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, WC_RECV } from '../memory/ring/enu
 import { RecvWqe } from '../memory/ring/work-queue.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
 
-/** The consumer's end of a receive queue. */
 export class ReceiveCompletions {
   readonly #options: QueuePairOptions;
   readonly #cqe = new Cqe();
-  /** The element in use, valid while {@link isBound}. */
   readonly wqe = new RecvWqe();
 
   constructor(options: QueuePairOptions) {
@@ -18,7 +16,6 @@ export class ReceiveCompletions {
     this.#cqe.isReceive = true;
   }
 
-  /** True while a receive WQE was taken and has not completed. */
   get isBound(): boolean {
     return this.wqe.bound;
   }
@@ -45,7 +42,6 @@ export class ReceiveCompletions {
     recvCq.complete(cqe);
   }
 
-  /** The WQE in use, if there is one, fails. */
   fail(status: number): void {
     if (this.wqe.bound) this.complete(status, WC_RECV, 0, 0, 0);
   }

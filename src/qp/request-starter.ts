@@ -29,7 +29,6 @@ type Parts = QueuePairOptions & Pick<QueuePairParts, 'probe'>;
 /** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
 
-/** The end of the send queue where work requests begin. */
 export class RequestStarter {
   readonly #parts: Parts;
   readonly #side: SendSide;

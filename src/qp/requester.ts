@@ -17,7 +17,6 @@ import type { SendSide } from './send-side.js';
 import { SendWindow } from './send-window.js';
 import type { QueuePairParts } from './transport.js';
 
-/** The sending half of a reliable connection. */
 export class Requester {
   readonly #parts: QueuePairParts;
   readonly #side: SendSide;
@@ -35,7 +34,6 @@ export class Requester {
     this.#window = new SendWindow(parts, side);
   }
 
-  /** RTR to RTS: from here on requests may be sent. */
   start(): void {
     const { ackRequests, completion, retransmitter } = this.#side;
     completion.start();
@@ -45,14 +43,12 @@ export class Requester {
     ackRequests.repairsSinglePackets = !retransmitter.recovery.goesBack;
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#side.retransmitter.stopTimers();
     this.#side.completion.flush();
     this.#waits(WAIT_NOTHING);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#side.retransmitter.stopTimers();
     this.#side.completion.discard();
@@ -71,12 +67,10 @@ export class Requester {
     ackRequests.isPaced = this.#parts.congestion.control.pacer !== UNPACED;
   }
 
-  /** Packets that peer and recovery scheme allow in flight. */
   get windowPacketsMax(): number {
     return this.#window.packetsMax;
   }
 
-  /** See {@link SendWindow.settle}. */
   settle(): void {
     this.#window.settle();
   }

@@ -29,10 +29,8 @@ import { ReceiverCreditState } from './receiver-credit-state.js';
 import type { QueuePairParts } from './transport.js';
 import { TrimReports } from './trim-reports.js';
 
-/** The receiving half of a reliable connection. */
 export class Responder {
   readonly #parts: QueuePairParts;
-  /** PSN of the request that is executed next. */
   expectedPsn = 0;
   /** Messages executed, modulo 2^24. */
   msn = 0;
@@ -71,7 +69,6 @@ export class Responder {
     this.#reset(this.#parts.link.inFlightLimit.limitPackets);
   }
 
-  /** max_dest_rd_atomic has changed. */
   resize(): void {
     this.#reads.resize();
   }
@@ -86,7 +83,6 @@ export class Responder {
     this.#reassembler.endMessage();
   }
 
-  /** Back to RESET: everything is forgotten, and posted receives disappear. */
   discard(): void {
     this.#reassembler.receives.discard();
     this.expectedPsn = 0;
@@ -107,7 +103,6 @@ export class Responder {
     this.#trimReports.clear();
   }
 
-  /** An answer is pending. */
   get hasWork(): boolean {
     return this.#acknowledger.isPending || this.#reads.isPending || this.#trimReports.isPending;
   }
@@ -119,7 +114,6 @@ export class Responder {
 
   // ---- receiving
 
-  /** A request packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, packetOffset: number, packetBytes: number): void {
     if (this.#acknowledger.isFatal) return;
     const distance = psnDiff(packet.psn, this.expectedPsn);

@@ -22,13 +22,11 @@ type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' 
 const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** When something is sent again. */
 export class Retransmitter {
   readonly #parts: Parts;
   readonly #out: Outstanding;
   readonly #completion: WorkRequestCompletion;
   readonly #ackRequests: AckRequestPolicy;
-  /** The sender's half of the recovery scheme. */
   recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
   /** The former, if it judges by time and is at work. */
   #timed: SenderRecovery | undefined;
@@ -80,7 +78,6 @@ export class Retransmitter {
     return this.#timed === undefined || this.waitsForReceiver ? dueNs : Math.min(dueNs, this.#timed.dueNs);
   }
 
-  /** RTR to RTS. */
   start(): void {
     const { attributes } = this.#parts;
     this.recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
@@ -97,7 +94,6 @@ export class Retransmitter {
     this.rtt = createRttProbe(sampleBytes);
   }
 
-  /** Nothing is awaited any more. */
   stopTimers(): void {
     this.#ackDeadlineNs = NEVER;
     this.#rnrDeadlineNs = NEVER;

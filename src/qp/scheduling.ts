@@ -2,7 +2,6 @@
 
 import type { Paced, QpHost, Schedulable } from './host.js';
 
-/** The requests of one queue pair. */
 export class Scheduling implements Paced {
   isWaiting = false;
   resumeNs = 0;
@@ -25,7 +24,6 @@ export class Scheduling implements Paced {
     this.#host.resumeAt(this, timeNs);
   }
 
-  /** The pacer has been replaced. */
   cancelResume(): void {
     this.#host.cancelResume(this);
   }

@@ -58,15 +58,12 @@ function sendAndWrite(base: number): ReadonlyArray<readonly [number, Places]> {
   ];
 }
 
-/** Messages of a reliable connection. */
 export const RC_DATA_OPCODES = byWorkRequest([
   ...sendAndWrite(op.RC_BASE),
   [WR_SEND_WITH_INV, [op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_INV, op.RC_SEND_ONLY_INV]],
 ]);
-/** Messages of an unreliable connection. */
 export const UC_DATA_OPCODES = byWorkRequest(sendAndWrite(op.UC_BASE));
 
-/** The message being sent, by a queue pair's send side. */
 export class Segmenter {
   readonly #parts: Parts;
   readonly #sq: SendQueue;
@@ -74,7 +71,6 @@ export class Segmenter {
   readonly #source = new SgeCursor();
   /** Index of the WQE whose buffers are resolved; -1: none. */
   #resolved = -1;
-  /** The work request that was read last. */
   readonly wqe = new SendWqe();
   /** Packets that are to be sent after the next one, where data packets say so. */
   wanted = 0;
@@ -95,13 +91,11 @@ export class Segmenter {
     this.#resolved = -1;
   }
 
-  /** Reads the work request at `index`. */
   read(index: number): void {
     this.#sq.read(index, this.wqe);
     this.#resolved = -1;
   }
 
-  /** True when the work request that was read is a SEND or WRITE of this transport. */
   get isData(): boolean {
     return this.#opcodes[this.wqe.opcode] !== undefined;
   }
@@ -127,7 +121,6 @@ export class Segmenter {
     return Math.max(1, Math.ceil(this.wqe.messageBytes / this.#parts.link.mtuBytes));
   }
 
-  /** Payload bytes of the message's packet `place`, counted from 0. */
   payloadBytes(place: number, isLast: boolean): number {
     const { mtuBytes } = this.#parts.link;
     return isLast ? this.wqe.messageBytes - place * mtuBytes : mtuBytes;

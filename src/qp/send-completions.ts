@@ -7,7 +7,6 @@ import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
 import { ProbeSlot } from './probe.js';
 
-/** The consumer's end of a send queue. */
 export class SendCompletions {
   readonly #options: QueuePairOptions;
   readonly #sq: SendQueue;
@@ -53,13 +52,11 @@ export class SendCompletions {
     this.flush();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     const sq = this.#sq;
     for (let index = sq.consumer; index !== sq.producer; index = sq.consumer) this.complete(index, STATUS_WR_FLUSH_ERR);
   }
 
-  /** What is posted disappears without completions. */
   discard(): void {
     this.#sq.consumer = this.#sq.producer;
     this.#probe.current.discarded(this.#sq.producer);

@@ -7,17 +7,12 @@ import { Retransmitter } from './retransmitter.js';
 import type { QueuePairParts } from './transport.js';
 import { WorkRequestCompletion } from './work-request-completion.js';
 
-/** The parts of the sending half. */
 export class SendSide {
-  /** The ring of posted work requests. */
   readonly sendQueue: SendQueue;
   /** What is in flight. */
   readonly out: Outstanding;
-  /** Completes it. */
   readonly completion: WorkRequestCompletion;
-  /** Sends it again. */
   readonly retransmitter: Retransmitter;
-  /** Which data packets request an acknowledgement. */
   readonly ackRequests = new AckRequestPolicy();
 
   constructor(parts: QueuePairParts) {

@@ -15,7 +15,6 @@ const REPORTS_FIRST = 64;
 /** Reports that may wait: as many packets as schemes with cut packets have in flight. What does not fit is found missing as what was lost is. */
 const REPORTS_MAX = SELECTIVE_SPAN;
 
-/** A queue of PSNs. */
 export class TrimReports {
   readonly #parts: Parts;
   #psns = new Uint32Array(REPORTS_FIRST);
@@ -26,17 +25,14 @@ export class TrimReports {
     this.#parts = parts;
   }
 
-  /** Something is to be reported. */
   get isPending(): boolean {
     return this.#count > 0;
   }
 
-  /** Nothing is owed any more. */
   clear(): void {
     this.#count = 0;
   }
 
-  /** The packet with this PSN is to be asked for. */
   add(psn: number): void {
     if (this.#count === REPORTS_MAX) return;
     if (this.#count === this.#psns.length) this.#grow();

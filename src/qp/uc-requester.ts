@@ -21,10 +21,8 @@ import { Segmenter, UC_DATA_OPCODES } from './segmenter.js';
 import { SendCompletions } from './send-completions.js';
 import type { QueuePairParts } from './transport.js';
 
-/** No message is being sent. */
 const NO_PACKET = -1;
 
-/** The send queue of an unreliable connection. */
 export class UcRequester {
   readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
@@ -32,7 +30,6 @@ export class UcRequester {
   readonly #completions: SendCompletions;
   /** Which packet of the message in progress is the next. */
   #nextPacket = NO_PACKET;
-  /** PSN of the next packet. */
   psn = 0;
 
   constructor(parts: QueuePairParts) {
@@ -48,17 +45,14 @@ export class UcRequester {
     this.#nextPacket = NO_PACKET;
   }
 
-  /** Some of what was posted has not been sent. */
   get hasUnsent(): boolean {
     return this.#sq.consumer !== this.#sq.producer;
   }
 
-  /** Work requests posted and not complete. */
   get postedWqes(): number {
     return (this.#sq.producer - this.#sq.consumer) >>> 0;
   }
 
-  /** A message has begun and not ended. */
   get isInMessage(): boolean {
     return this.#nextPacket !== NO_PACKET;
   }
@@ -68,21 +62,18 @@ export class UcRequester {
     if (this.#parts.attributes.state === QPS_SQD && !this.isInMessage) this.#parts.lifecycle.sendQueueDrained();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#nextPacket = NO_PACKET;
     this.#completions.flush();
     this.#parts.probe.current.waits(WAIT_NOTHING);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#nextPacket = NO_PACKET;
     this.psn = 0;
     this.#completions.discard();
   }
 
-  /** Sends at most one packet into the batch; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean {
     const { congestion } = this.#parts;
     const probe = this.#parts.probe.current;

@@ -14,7 +14,6 @@ import type { Lifecycle } from './lifecycle.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
 import type { QueuePairParts } from './transport.js';
 
-/** What an unreliable connection makes of packets. */
 export class UcResponder {
   readonly #counters: Float64Array;
   readonly #lifecycle: Lifecycle;
@@ -32,7 +31,6 @@ export class UcResponder {
     this.#reassembler = new Reassembler(parts);
   }
 
-  /** INIT to RTR: the first packet is expected to have this PSN. */
   start(psn: number): void {
     this.expectedPsn = psn;
     this.msn = 0;
@@ -40,13 +38,11 @@ export class UcResponder {
     this.#reassembler.endMessage();
   }
 
-  /** Entering ERR. */
   flush(): void {
     this.#reassembler.endMessage();
     this.#reassembler.receives.flush();
   }
 
-  /** Back to RESET: posted receives disappear. */
   discard(): void {
     this.expectedPsn = 0;
     this.msn = 0;
@@ -54,7 +50,6 @@ export class UcResponder {
     this.#reassembler.receives.discard();
   }
 
-  /** A packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array): void {
     const distance = psnDiff(packet.psn, this.expectedPsn);
     const { place } = packet.info;

@@ -10,7 +10,6 @@ import type { QueuePairParts, Transport } from './transport.js';
 import { UcRequester } from './uc-requester.js';
 import { UcResponder } from './uc-responder.js';
 
-/** UC. */
 export class UcTransport implements Transport {
   readonly transitions = UC_TRANSITIONS;
   readonly entropies = 1;

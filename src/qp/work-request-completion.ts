@@ -8,7 +8,6 @@ import type { QueuePairParts } from './transport.js';
 
 const NOTHING_FAILED = -1;
 
-/** The end of the send queue where work requests leave. */
 export class WorkRequestCompletion {
   readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
@@ -24,7 +23,6 @@ export class WorkRequestCompletion {
     this.#completions = new SendCompletions(parts, parts.probe);
   }
 
-  /** RTR to RTS: nothing is in flight. */
   start(): void {
     this.#failedIndex = NOTHING_FAILED;
     this.#out.reset(this.#parts.attributes.sqPsn, this.#sq.consumer);
@@ -64,14 +62,12 @@ export class WorkRequestCompletion {
     this.#parts.lifecycle.enterError();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#failedIndex = NOTHING_FAILED;
     this.#completions.flush();
     this.#out.reset(this.#out.newPsn, this.#sq.consumer);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#failedIndex = NOTHING_FAILED;
     this.#completions.discard();
