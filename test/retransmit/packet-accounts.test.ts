@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import {
-  LOSS_REPORTED,
   NO_REWIND,
   PACKET_DELIVERED,
   PACKET_LOST,
@@ -49,7 +48,7 @@ describe('a scheme that extends PacketAccounts', () => {
     sender.reset(FIRST);
     sender.markSacked(0);
     expect(sender.nextResend(FIRST, 2)).toBe(-1);
-    expect(sender.onLoss(FIRST, 1, FIRST, 2, LOSS_REPORTED)).toBe(NO_REWIND);
+    expect(sender.onLoss(FIRST, 1)).toBe(NO_REWIND);
     expect(states(sender, 4)).toEqual([PACKET_LOST, PACKET_LOST, PACKET_SACKED, PACKET_OUTSTANDING]);
     sender.onResent(sender.nextResend(FIRST, 2), 2);
     expect(sender.stateOf(FIRST)).toBe(PACKET_RESENT);
