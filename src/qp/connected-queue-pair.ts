@@ -30,33 +30,23 @@ export class ConnectedQueuePair implements NicQueuePair {
   readonly peer: PeerLink;
   scheduled = false;
   deadlineNs = Number.POSITIVE_INFINITY;
-  readonly #options: QueuePairOptions;
-  readonly #scheduling: Scheduling;
-  readonly #lifecycle: Lifecycle;
-  readonly #congestion: CongestionState;
+  readonly #parts: QueuePairParts;
   readonly #notifier: CongestionNotifier;
-  readonly #probe = new ProbeSlot();
   readonly #transport: Transport;
 
   constructor(options: QueuePairOptions, connect: (parts: QueuePairParts) => Transport) {
+    const probe = new ProbeSlot();
+    const link = new PeerLink(options);
+    const scheduling = new Scheduling(options.host, this);
+    const congestion = new CongestionState(options, link, probe);
+    const lifecycle = new Lifecycle(options, link, scheduling);
     this.qpn = options.qpn;
     this.attributes = options.attributes;
-    this.peer = new PeerLink(options);
-    this.#options = options;
-    this.#scheduling = new Scheduling(options.host, this);
-    this.#lifecycle = new Lifecycle(options, this.peer, this.#scheduling);
-    this.#congestion = new CongestionState(options, this.peer, this.#probe);
-    const parts: QueuePairParts = {
-      ...options,
-      link: this.peer,
-      congestion: this.#congestion,
-      scheduling: this.#scheduling,
-      lifecycle: this.#lifecycle,
-      probe: this.#probe,
-    };
-    this.#notifier = new CongestionNotifier(parts);
-    this.#transport = connect(parts);
-    this.#lifecycle.attach(this.#transport);
+    this.peer = link;
+    this.#parts = { ...options, link, congestion, scheduling, lifecycle, probe };
+    this.#notifier = new CongestionNotifier(this.#parts);
+    this.#transport = connect(this.#parts);
+    lifecycle.attach(this.#transport);
   }
 
   // ---- the receive path
@@ -74,11 +64,11 @@ export class ConnectedQueuePair implements NicQueuePair {
   }
 
   receive(packet: RocePacket, datagram: RxDatagram, now: number): void {
-    const probe = this.#probe.current;
+    const probe = this.#parts.probe.current;
     probe.nowNs = now;
     if (packet.opcode === CNP) {
       probe.packetReceived(packet, datagram.length, 0);
-      this.#congestion.onCnp(now);
+      this.#parts.congestion.onCnp(now);
       return;
     }
     // A packet with a trailer is answered by an echo, which tells of each mark.
@@ -92,7 +82,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     const { state } = this.attributes;
     if (state === QPS_ERR || state === QPS_SQE) this.#transport.flushSends();
     if (state === QPS_ERR) this.#transport.flushReceives();
-    else if (state !== QPS_SQE) this.#scheduling.schedule();
+    else if (state !== QPS_SQE) this.#parts.scheduling.schedule();
   }
 
   get nextDscp(): number {
@@ -101,36 +91,39 @@ export class ConnectedQueuePair implements NicQueuePair {
 
   emit(batch: TxBatch, now: number): boolean {
     if (!this.peer.isConnected) return false;
-    const probe = this.#probe.current;
+    const probe = this.#parts.probe.current;
     probe.nowNs = now;
     if (this.#transport.emit(batch, now)) {
       probe.packetSent(batch);
       return true;
     }
-    const { pacer } = this.#congestion.control;
-    if (pacer.opensNs > now) this.#scheduling.resumeAt(pacer.opensNs);
+    const { pacer } = this.#parts.congestion.control;
+    if (pacer.opensNs > now) this.#parts.scheduling.resumeAt(pacer.opensNs);
     else if (!this.#transport.hasUnsent) pacer.idle();
     return false;
   }
 
   onDeadline(now: number): void {
-    this.#probe.current.nowNs = now;
+    this.#parts.probe.current.nowNs = now;
     this.#notifier.onDeadline(now);
     this.#transport.onDeadline(now);
-    this.#scheduling.deadlineNs = Math.min(this.#transport.deadlineNs, this.#congestion.control.notification.dueNs);
+    this.#parts.scheduling.deadlineNs = Math.min(
+      this.#transport.deadlineNs,
+      this.#parts.congestion.control.notification.dueNs,
+    );
   }
 
   /** Nothing is posted, in flight or owed to the peer, and nothing waits for its turn. */
   get isIdle(): boolean {
     const { unackedPsn, newPsn, postedWqes } = this.progress;
-    const waits = this.scheduled || this.#scheduling.isWaiting || !this.#notifier.isIdle;
+    const waits = this.scheduled || this.#parts.scheduling.isWaiting || !this.#notifier.isIdle;
     return !waits && unackedPsn === newPsn && postedWqes === 0;
   }
 
   // ---- commands
 
   modify(mask: number, values: QpAttributes): void {
-    const { host } = this.#options;
+    const { host } = this.#parts;
     const { attributes, peer } = this;
     const transport = this.#transport;
     // Everything that may refuse comes before the first change.
@@ -150,18 +143,18 @@ export class ConnectedQueuePair implements NicQueuePair {
       transport.startReceiving();
     } else transport.attributesChanged(mask);
     if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#startRateControl();
-    this.#congestion.chooseEcn();
+    this.#parts.congestion.chooseEcn();
     if (to === QPS_RTS && from === QPS_RTR) transport.startSending();
     // In ERR already: the NAK that an error owes still leaves.
-    if (to === QPS_ERR) this.#lifecycle.stop(from === QPS_ERR);
+    if (to === QPS_ERR) this.#parts.lifecycle.stop(from === QPS_ERR);
     else attributes.state = to;
     if (from !== QPS_SQD || to !== QPS_SQD) {
-      this.#lifecycle.expectDrained(to === QPS_SQD && asksForDrained(values, mask));
+      this.#parts.lifecycle.expectDrained(to === QPS_SQD && asksForDrained(values, mask));
     }
     if (to === QPS_SQD && from === QPS_RTS) transport.drain();
     else if (to === QPS_RESET) this.#reset();
     if (before !== undefined && before !== peer.connection) host.disconnect(before);
-    this.#scheduling.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   get isDraining(): boolean {
@@ -169,26 +162,26 @@ export class ConnectedQueuePair implements NicQueuePair {
   }
 
   #startRateControl(): void {
-    this.#congestion.restart();
+    this.#parts.congestion.restart();
     this.#transport.applyRateControl(this.rate);
-    this.#scheduling.cancelResume();
+    this.#parts.scheduling.cancelResume();
   }
 
   /** Nothing of the connection is left: every attribute has its initial value (IBTA §10.3.1.1). */
   #reset(): void {
-    const { host } = this.#options;
+    const { host } = this.#parts;
     Object.assign(this.attributes, initialAttributes());
     this.#startRateControl();
     this.#notifier.cnpsPending = 0;
     this.peer.reset();
-    this.#congestion.reset();
+    this.#parts.congestion.reset();
     this.#transport.discard();
     host.keys.unbindAllOf(this.qpn);
-    this.#lifecycle.reset();
+    this.#parts.lifecycle.reset();
   }
 
   enterError(): void {
-    this.#lifecycle.enterError();
+    this.#parts.lifecycle.enterError();
   }
 
   destroy(): void {
@@ -197,7 +190,7 @@ export class ConnectedQueuePair implements NicQueuePair {
   }
 
   get rate(): RateControl {
-    return this.#congestion.control.rate;
+    return this.#parts.congestion.control.rate;
   }
 
   get nextPsns(): NextPsns {
@@ -209,6 +202,6 @@ export class ConnectedQueuePair implements NicQueuePair {
   }
 
   watch(memory: ArrayBufferLike): void {
-    this.#probe.watch(memory, this.#options.sendQueue);
+    this.#parts.probe.watch(memory, this.#parts.sendQueue);
   }
 }
