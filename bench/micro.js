@@ -67,26 +67,13 @@ const sq = SendQueue.create(allocate, 128, 1, 64);
 const cq = CompletionRing.create(allocate, 128);
 const wqe = new SendWqe();
 const cqe = new Cqe();
-const fields = {
-  opcode: 0,
-  flags: 2,
-  sges: [{ addr: 0x7f0000000000n, length: MTU, lkey: 1 }],
-  inlineBytes: undefined,
-  remoteAddr: 0x7f0000000000n,
-  rkey: 2,
-  immediate: 0,
-  compareAdd: 0n,
-  swap: 0n,
-  ah: 0,
-  remoteQpn: 0,
-  qkey: 0,
-  handle: 0,
-  access: 0,
-};
+const sges = [{ addr: 0x7f0000000000n, length: MTU, lkey: 1 }];
 let index = 0;
 bench
   .add('WQE write + read', () => {
-    sq.write(index, fields);
+    sq.begin(index, 0, 2);
+    sq.putRemote(0x7f0000000000n, 2);
+    sq.putSges(sges);
     sq.read(index++, wqe);
   })
   .add('CQE push + take', () => {

@@ -13,7 +13,7 @@ import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js'
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
-import { WaysInTurn } from '../build/src/retransmit/way-choice.js';
+import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
 
 const PAGE = new URL('../docs/transports.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';

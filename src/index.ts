@@ -69,14 +69,23 @@ export { IpAddress } from './packet/address.js';
 export { senderInGrh } from './packet/grh.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
 export type { NicContext } from './retransmit/nic-context.js';
-export { PacketAccounts, SELECTIVE_SPAN } from './retransmit/packet-accounts.js';
 export {
+  PACKET_DELIVERED,
+  PACKET_LOST,
+  PACKET_OUTSTANDING,
+  PACKET_RESENT,
+  PACKET_SACKED,
+  PacketAccounts,
+  SELECTIVE_SPAN,
+  SPAN_MASK,
+} from './retransmit/packet-accounts.js';
+export {
+  AHEAD_BUFFERED,
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
-  AHEAD_FORGET_MESSAGE,
-  AHEAD_KEPT,
   AHEAD_NAK,
-  type KeptPacket,
+  AHEAD_RESTART_MESSAGE,
+  type BufferedPacket,
   LOSS_DROPPED,
   LOSS_REPORTED,
   LOSS_TIMEOUT,

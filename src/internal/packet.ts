@@ -9,7 +9,7 @@ export { ETHERNET_LINK_BYTES, FRAME_OK, FrameInfo, linkOverheadBytes, parseFrame
 export { senderInGrh } from '../packet/grh.js';
 export { IcrcFlows } from '../packet/icrc-flows.js';
 export { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow, icrcOfIpPacket, renumberIcrc, sealIcrc } from '../packet/icrc.js';
-export { appendHop, BTH_TRAILER, BTH_WAYS, encodeDigest, INT_DATA_DIGEST, INT_DATA_HOPS, nanoseconds, newHopRecord, raiseDigest, readIntKind, trailerBytesOf, WAYS_MAX } from '../packet/int-trailer.js';
+export { appendHop, BTH_MULTIPATH, BTH_TRAILER, encodeDigest, ENTROPIES_MAX, INT_DATA_DIGEST, INT_DATA_HOPS, nanoseconds, newHopRecord, raiseDigest, readIntKind, trailerBytesOf } from '../packet/int-trailer.js';
 export { IP_PROTOCOL_UDP, IPV4_BYTES, refreshIpv4Checksum, writeIpv4 } from '../packet/ipv4.js';
 export { IPV6_BYTES, IPV6_DESTINATION_OFFSET, IPV6_SOURCE_OFFSET, writeIpv6 } from '../packet/ipv6.js';
 export { CNP, HDR_AETH, HDR_RETH, OP_ACK, OP_ATOMIC, OP_ATOMIC_ACK, OP_CNP, OP_READ_REQUEST, OP_READ_RESPONSE, OP_SEND, OP_TRIMMED, OP_WRITE, opcodeName, OPCODES, PLACE_FIRST, PLACE_LAST, PLACE_MIDDLE, PLACE_NONE, PLACE_ONLY, RC_ACK, RC_COMPARE_SWAP, RC_FETCH_ADD, RC_READ_REQUEST, RC_READ_RESPONSE_FIRST, RC_READ_RESPONSE_LAST, RC_READ_RESPONSE_MIDDLE, RC_READ_RESPONSE_ONLY, RC_SEND_FIRST, RC_SEND_LAST, RC_SEND_MIDDLE, RC_SEND_ONLY, RC_SEND_ONLY_INV, RC_WRITE_FIRST, RC_WRITE_LAST, RC_WRITE_MIDDLE, RC_WRITE_ONLY, RC_WRITE_ONLY_IMM, UC_BASE, UD_SEND_ONLY, VENDOR_TRIM_NAK, VENDOR_TRIMMED } from '../packet/opcode.js';

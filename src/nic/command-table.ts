@@ -198,15 +198,15 @@ export class CommandTable {
       return {};
     },
     queryQp: ({ qpn }) => {
-      const { attributes, nextPsns, isDraining, sourcePort, remoteSourcePort, rate } = this.#queuePair(qpn);
+      const { attributes, nextPsns, isDraining, peer, rate } = this.#queuePair(qpn);
       const now = this.#nowNs;
       return {
         ...attributes,
         ...nextPsns,
         curState: attributes.state,
         sqDraining: isDraining ? 1 : 0,
-        sourcePort,
-        remoteSourcePort,
+        sourcePort: peer.sourcePort,
+        remoteSourcePort: peer.remoteSourcePort,
         rateBps: rate.rateBps(now),
         targetRateBps: rate.targetRateBps(now),
         windowBytes: rate.windowBytes(now),
@@ -309,7 +309,8 @@ export class CommandTable {
   /** A full CQ loses completions: every QP that uses it stops. */
   #onCqOverrun(cq: NicCompletionQueue): void {
     for (const qp of this.#environment.queuePairs.values()) {
-      if (qp.sendCq !== cq && qp.recvCq !== cq) continue;
+      const { sendCq, recvCq } = this.#parts.get(qp)!;
+      if (sendCq !== cq && recvCq !== cq) continue;
       if (qp.attributes.state !== QPS_ERR && qp.attributes.state !== QPS_RESET) qp.enterError();
     }
   }

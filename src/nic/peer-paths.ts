@@ -6,8 +6,8 @@ import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
 import { type ConnectedPeer, flowSourcePort, Path } from '../qp/path.js';
-import { PeerBudget, type Sharers } from '../qp/peer-budget.js';
-import { TurnPool } from '../qp/sending-turns.js';
+import { type FlowCount, PeerInFlightLimit } from '../qp/peer-in-flight-limit.js';
+import { SendArbiter } from '../qp/send-arbiter.js';
 import type { PortFacts } from './port-facts.js';
 
 /** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */
@@ -21,16 +21,16 @@ const DATAGRAM_FLOWS_MAX = 256;
 export type AddressFields = Pick<QpAttributes, 'remoteGid' | 'remoteUdpPort' | 'dscp' | 'ecn'>;
 
 /** Those that send to one socket. */
-interface SocketSharers extends Sharers {
+interface SocketFlows extends FlowCount {
   /** By the number of packets that they were told. */
-  readonly pools: Map<number, TurnPool>;
+  readonly arbiters: Map<number, SendArbiter>;
 }
 
 /** The peers of one NIC. */
 export class PeerPaths {
   readonly #port: PortFacts;
   readonly #makesIcrc: boolean;
-  readonly #sharers = new Map<string, SocketSharers>();
+  readonly #flows = new Map<string, SocketFlows>();
   readonly #datagramFlows = new Map<string, IcrcFlow>();
 
   /** `makesIcrc`: as in {@link Path}. */
@@ -42,28 +42,28 @@ export class PeerPaths {
   /** See {@link QpHost.connect}. */
   connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
-    const pool = this.#poolOf(path, attributes.inflightPackets);
-    pool.sharers.count++;
-    return { path, budget: new PeerBudget(pool), isSharing: true };
+    const arbiter = this.#arbiterOf(path, attributes.inflightPackets);
+    arbiter.flows.count++;
+    return { path, inFlightLimit: new PeerInFlightLimit(arbiter), isSharing: true };
   }
 
   /** Those that send to the socket at the end of `path` and were told that it holds `inflightPackets`; 0: not told. */
-  #poolOf(path: Path, inflightPackets: number): TurnPool {
+  #arbiterOf(path: Path, inflightPackets: number): SendArbiter {
     const key = socketKey(path);
-    let sharers = this.#sharers.get(key);
-    if (sharers === undefined) {
-      sharers = { count: 0, pools: new Map() };
-      this.#sharers.set(key, sharers);
+    let flows = this.#flows.get(key);
+    if (flows === undefined) {
+      flows = { count: 0, arbiters: new Map() };
+      this.#flows.set(key, flows);
     }
     const told = inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : inflightPackets;
     // READ responses come to us: our own buffer is a limit as well.
     const limitPackets = Math.max(INFLIGHT_MIN_PACKETS, Math.min(told, this.#port.receiveBudgetPackets));
-    let pool = sharers.pools.get(limitPackets);
-    if (pool === undefined) {
-      pool = new TurnPool(limitPackets, sharers);
-      sharers.pools.set(limitPackets, pool);
+    let arbiter = flows.arbiters.get(limitPackets);
+    if (arbiter === undefined) {
+      arbiter = new SendArbiter(limitPackets, flows);
+      flows.arbiters.set(limitPackets, arbiter);
     }
-    return pool;
+    return arbiter;
   }
 
   /** See {@link QpHost.disconnect}. */
@@ -71,14 +71,14 @@ export class PeerPaths {
     if (!connection.isSharing) return;
     connection.isSharing = false;
     const key = socketKey(connection.path);
-    const sharers = this.#sharers.get(key)!;
-    const { budget } = connection;
-    sharers.count--;
-    budget.leave();
-    const pool = sharers.pools.get(budget.limitPackets)!;
-    if (pool.members === 0) sharers.pools.delete(budget.limitPackets);
-    if (sharers.count === 0) this.#sharers.delete(key);
-    else for (const other of sharers.pools.values()) other.grant(); // Their part is larger now.
+    const flows = this.#flows.get(key)!;
+    const { inFlightLimit } = connection;
+    flows.count--;
+    inFlightLimit.detach();
+    const arbiter = flows.arbiters.get(inFlightLimit.limitPackets)!;
+    if (arbiter.members === 0) flows.arbiters.delete(inFlightLimit.limitPackets);
+    if (flows.count === 0) this.#flows.delete(key);
+    else for (const other of flows.arbiters.values()) other.grant(); // Their part is larger now.
   }
 
   /**

@@ -49,11 +49,11 @@ export class ReceivePath {
     if (qp === undefined) counters[COUNTER.rx_drop_no_qp]++;
     else if (!qp.carries(packet)) counters[COUNTER.rx_drop_qp_type]++;
     else if (!qp.accepts(packet)) counters[COUNTER.rx_drop_qp_state]++;
-    else if (!qp.matchesAddresses(datagram)) counters[COUNTER.rx_drop_address]++;
-    else if (!qp.matchesSourcePort(packet, datagram)) counters[COUNTER.rx_drop_source_port]++;
+    else if (!qp.peer.matchesAddresses(datagram)) counters[COUNTER.rx_drop_address]++;
+    else if (!qp.peer.matchesSourcePort(packet, datagram)) counters[COUNTER.rx_drop_source_port]++;
     else if ((packet.pkey & ALL_PARTITIONS) !== ALL_PARTITIONS) counters[COUNTER.rx_drop_pkey]++;
     else if (!qp.matchesQkey(packet)) counters[COUNTER.rx_drop_qkey]++;
-    else if (this.#icrcHolds(qp.receiveFlow(datagram), datagram)) {
+    else if (this.#icrcHolds(qp.peer.receiveFlow(datagram), datagram)) {
       counters[RX_ACCEPTED]++;
       if (datagram.ecn === ECN_CE) counters[COUNTER.np_ecn_marked_roce_packets]++;
       qp.receive(packet, datagram, now);

@@ -8,7 +8,7 @@
  *     hop record   time the packet left, u32 ns | bytes sent by the port before it, u32 | queue it left behind, u16 x 256 bytes | line rate, u16
  *     credit       in data: packets that the sender wants to send after this one, u32; in echoes: packets granted since the beginning, u32
  *     counts       u32 ns between arrival and echo | data packets received, u32 | of them marked CE, u32
- *     tail         time stamp of the sender, u32 ns | kind, 4 bits; marked, 1 bit; hops, 3 bits | digest of PINT, or way | 0x5254
+ *     tail         time stamp of the sender, u32 ns | kind, 4 bits; marked, 1 bit; hops, 3 bits | digest of PINT, or entropy | 0x5254
  *
  * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, credit in DATA_CREDIT and its echo, counts in echoes. An echo has the bit `marked` of a data packet that was marked CE, and its way: which of
  * several UDP source ports of the connection it had, where the kind leaves the octet free. All numbers are big-endian; times and counts wrap.
@@ -23,12 +23,12 @@ import { readU16, readU32, writeU16, writeU32 } from '../core/bytes.js';
 export const BTH_TRAILER = 0x20;
 
 /**
- * BTH byte 4: the connection uses several UDP source ports, at most {@link WAYS_MAX} in a row. A reserved bit, which the ICRC leaves out; it tells who looks on that
+ * BTH byte 4: the connection uses several UDP source ports, at most {@link ENTROPIES_MAX} in a row. A reserved bit, which the ICRC leaves out; it tells who looks on that
  * the ports belong together.
  */
-export const BTH_WAYS = 0x10;
-/** Ways of a connection: what an octet of the trailer can name. */
-export const WAYS_MAX = 256;
+export const BTH_MULTIPATH = 0x10;
+/** Entropies of a connection: what an octet of the trailer can name. */
+export const ENTROPIES_MAX = 256;
 
 /** No trailer. */
 export const INT_NONE = 0;
@@ -92,19 +92,19 @@ export function trailerBytesOf(bytes: Uint8Array, offset: number, length: number
   return trailerBytes + 16 > length ? 0 : trailerBytes;
 }
 
-/** Writes the trailer of a data packet that begins at `packet`, whose ICRC ends at `at`, and that takes `way`, 0..255. Returns its end. */
+/** Writes the trailer of a data packet that begins at `packet`, whose ICRC ends at `at`, and that takes `entropy`, 0..255. Returns its end. */
 export function writeDataTrailer(
   b: Uint8Array,
   packet: number,
   at: number,
   kind: number,
   now: number,
-  way: number,
+  entropy: number,
 ): number {
   const end = at + intTrailerBytes(kind);
   b[packet + 4] |= BTH_TRAILER;
   if (kind === INT_DATA_HOPS) b.fill(0, at, end - TAIL_BYTES);
-  writeTail(b, end, kind, 0, kind === INT_DATA_DIGEST ? 0 : way, nanoseconds(now));
+  writeTail(b, end, kind, 0, kind === INT_DATA_DIGEST ? 0 : entropy, nanoseconds(now));
   return end;
 }
 
@@ -247,8 +247,8 @@ export function decodeDigest(code: number): number {
   return DIGEST_LEAST * DIGEST_BASE ** code;
 }
 
-/** The way of the data packet that the trailer ending at `end` echoes; -1: it is no echo, or of a kind that has no room for a way. */
-export function echoedWay(b: Uint8Array, end: number): number {
+/** The entropy of the data packet that the trailer ending at `end` echoes; -1: it is no echo, or of a kind that has no room for an entropy value. */
+export function echoedEntropy(b: Uint8Array, end: number): number {
   const kind = b[end - 4] >> 4;
   return (kind & INT_ECHO) === 0 || kind === (INT_ECHO | INT_DATA_DIGEST) ? -1 : b[end - 3];
 }
@@ -276,7 +276,7 @@ export class IntEcho implements EchoCounts {
   digest = 0;
   /** Records in {@link hops}, in the order of the way. */
   hopCount = 0;
-  /** The way of the newest data packet. */
+  /** The entropy of the newest data packet. */
   readonly hops: readonly HopRecord[] = Array.from({ length: INT_HOPS_MAX }, newHopRecord);
 
   /** Reads the trailer that ends at `end`. False where it is no echo, or its fields contradict each other. */

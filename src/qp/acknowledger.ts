@@ -11,7 +11,9 @@ import { BTH_MIGREQ, ICRC_BYTES, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } fr
 import type { TxBatch } from '../port/datagram.js';
 import type { ReceiverRecovery } from '../retransmit/recovery.js';
 import type { IntEchoState } from './int-echo-state.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
 /** What is pending; a higher one replaces a lower one. */
 const PENDING_NOTHING = 0;
@@ -20,20 +22,18 @@ const PENDING_SEQUENCE_NAK = 2;
 const PENDING_RNR_NAK = 3;
 const PENDING_FATAL_NAK = 4;
 
-/** The pending acknowledgement of a responder. */
 export class Acknowledger {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #intEcho: IntEchoState;
   #pending = PENDING_NOTHING;
   #fatalSyndrome = 0;
   #fatalPsn = 0;
 
-  constructor(qp: QpShared, intEcho: IntEchoState) {
-    this.#qp = qp;
+  constructor(parts: Parts, intEcho: IntEchoState) {
+    this.#parts = parts;
     this.#intEcho = intEcho;
   }
 
-  /** An answer without data has to be sent. */
   get isPending(): boolean {
     return this.#pending !== PENDING_NOTHING;
   }
@@ -53,17 +53,14 @@ export class Acknowledger {
     return this.#pending === PENDING_FATAL_NAK;
   }
 
-  /** Nothing is to be answered any more. */
   clear(): void {
     this.#pending = PENDING_NOTHING;
   }
 
-  /** Everything before the expected PSN is to be acknowledged. */
   acknowledge(): void {
     this.#pending = Math.max(this.#pending, PENDING_ACK);
   }
 
-  /** The expected PSN is missing. */
   reportGap(): void {
     this.#pending = Math.max(this.#pending, PENDING_SEQUENCE_NAK);
   }
@@ -73,22 +70,19 @@ export class Acknowledger {
     if (this.#pending === PENDING_SEQUENCE_NAK || this.#pending === PENDING_RNR_NAK) this.#pending = PENDING_ACK;
   }
 
-  /** The packet with the expected PSN found no receive WQE. */
   notReady(): void {
     this.#pending = PENDING_RNR_NAK;
   }
 
-  /** The request with this PSN cannot be executed. */
   refuse(syndrome: number, psn: number): void {
     this.#pending = PENDING_FATAL_NAK;
     this.#fatalSyndrome = syndrome;
     this.#fatalPsn = psn;
   }
 
-  /** Sends what is pending. */
   emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery, now: number): void {
-    const qp = this.#qp;
-    const { counters } = qp.host;
+    const { host, attributes, link } = this.#parts;
+    const { counters } = host;
     const pending = this.#pending;
     this.#pending = PENDING_NOTHING;
     let syndrome = SYNDROME_ACK;
@@ -102,7 +96,7 @@ export class Acknowledger {
       psn = expectedPsn;
       counters[bitmapBytes > 0 ? COUNTER.sack_sent : COUNTER.resp_nak_sequence]++;
     } else if (pending === PENDING_RNR_NAK) {
-      syndrome = SYNDROME_RNR | (qp.attributes.minRnrTimer & 0x1f);
+      syndrome = SYNDROME_RNR | (attributes.minRnrTimer & 0x1f);
       psn = expectedPsn;
     } else if (pending === PENDING_FATAL_NAK) {
       syndrome = this.#fatalSyndrome;
@@ -116,7 +110,7 @@ export class Acknowledger {
       start,
       bitmapBytes > 0 ? op.VENDOR_SACK : op.RC_ACK,
       BTH_MIGREQ,
-      qp.attributes.destQpn,
+      attributes.destQpn,
       false,
       psn,
     );
@@ -127,6 +121,6 @@ export class Acknowledger {
     }
     counters[COUNTER.tx_ack_packets]++;
     o = this.#intEcho.append(b, start, o + ICRC_BYTES, now) - ICRC_BYTES;
-    qp.path.seal(batch, o, qp.host.nextIpId());
+    link.seal(batch, o);
   }
 }

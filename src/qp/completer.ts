@@ -31,17 +31,18 @@ import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
 import { LOSS_DROPPED, LOSS_REPORTED } from '../retransmit/recovery.js';
 import { writeHostU64 } from './atomic.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
-import type { Retirement } from './retirement.js';
 import type { Retransmitter } from './retransmitter.js';
 import type { SendSide } from './send-side.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+import type { WorkRequestCompletion } from './work-request-completion.js';
 
-/** What a reliable connection makes of responses. */
+type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'link' | 'congestion' | 'probe'>;
+
 export class Completer {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
-  readonly #retirement: Retirement;
+  readonly #completion: WorkRequestCompletion;
   readonly #retransmitter: Retransmitter;
   readonly #wqe = new SendWqe();
   readonly #sink = new SgeCursor();
@@ -49,11 +50,11 @@ export class Completer {
   /** An atomic's result in host order (little-endian), on its way to memory. */
   readonly #atomicResult = new Uint8Array(ATOMIC_BYTES);
 
-  constructor(qp: QpShared, side: SendSide) {
-    this.#qp = qp;
+  constructor(parts: Parts, side: SendSide) {
+    this.#parts = parts;
     this.#sq = side.sendQueue;
     this.#out = side.out;
-    this.#retirement = side.retirement;
+    this.#completion = side.completion;
     this.#retransmitter = side.retransmitter;
   }
 
@@ -62,7 +63,6 @@ export class Completer {
     this.#sinkIndex = -1;
   }
 
-  /** A response packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const out = this.#out;
     // A SACK names what is missing: at most what will be sent next.
@@ -73,7 +73,7 @@ export class Completer {
     }
     if (packet.trailerBytes > 0) {
       const end = packet.trailerOffset + packet.trailerBytes;
-      this.#qp.congestion.onEcho(bytes, end, now);
+      this.#parts.congestion.control.onEcho(bytes, end, now);
       this.#retransmitter.onEcho(bytes, end);
     }
     switch (packet.info.kind) {
@@ -89,18 +89,18 @@ export class Completer {
   }
 
   #stale(): void {
-    this.#qp.host.counters[COUNTER.stale_response]++;
+    this.#parts.host.counters[COUNTER.stale_response]++;
   }
 
   /** About what was never sent: no honest peer says that, and nothing is believed of it. */
   #unsent(): void {
-    this.#qp.host.counters[COUNTER.unsent_response]++;
-    this.#qp.warn(EVENT_QP_UNSENT_RESPONSE);
+    this.#parts.host.counters[COUNTER.unsent_response]++;
+    this.#parts.link.warn(EVENT_QP_UNSENT_RESPONSE);
   }
 
   #receiveAck(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const out = this.#out;
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.host;
     const kind = syndromeKind(packet.syndrome);
     if (kind === SYNDROME_KIND_ACK) {
       if (psnDiff(packet.psn, out.unacked) < 0) this.#stale();
@@ -142,8 +142,8 @@ export class Completer {
   }
 
   #fatalNak(packet: RocePacket): void {
-    const retirement = this.#retirement;
-    const { counters } = this.#qp.host;
+    const retirement = this.#completion;
+    const { counters } = this.#parts.host;
     if (packet.psn !== this.#out.unacked) {
       this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
       return;
@@ -176,18 +176,18 @@ export class Completer {
         this.#unsent();
         break;
       }
-      this.#markKept(psn);
+      this.#markSacked(psn);
       end = psn;
     }
-    this.#qp.host.counters[COUNTER.packet_seq_err]++;
+    this.#parts.host.counters[COUNTER.packet_seq_err]++;
     this.#retransmitter.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
   /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */
-  #markKept(psn: number): void {
+  #markSacked(psn: number): void {
     const out = this.#out;
     const index = out.find(psn, out.head);
-    if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markKept(psn);
+    if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markSacked(psn);
   }
 
   /**
@@ -204,11 +204,10 @@ export class Completer {
 
   /** An acknowledgement up to `psn` has jumped past an unanswered READ or atomic. */
   #impliedNak(psn: number): void {
-    this.#qp.host.counters[COUNTER.implied_nak_seq_err]++;
+    this.#parts.host.counters[COUNTER.implied_nak_seq_err]++;
     this.#retransmitter.lost(this.#out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
   }
 
-  /** A READ response or atomic answer. */
   #receiveData(packet: RocePacket, bytes: Uint8Array, kind: number, now: number): void {
     const out = this.#out;
     const retransmitter = this.#retransmitter;
@@ -219,16 +218,16 @@ export class Completer {
       return;
     }
     if (packet.opcode !== RC_READ_RESPONSE_MIDDLE && syndromeKind(packet.syndrome) !== SYNDROME_KIND_ACK) {
-      this.#retirement.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
+      this.#completion.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
       return;
     }
     // The responder works in order: what it answers proves that earlier SENDs and WRITEs were executed.
-    const state = this.#qp.attributes.state;
+    const state = this.#parts.attributes.state;
     if (psn !== out.unacked) this.#acknowledge(psnAdd(psn, -1), now);
-    if (this.#qp.attributes.state !== state) return;
+    if (this.#parts.attributes.state !== state) return;
     const isNext = psn === out.unacked;
     if (!isNext) {
-      this.#qp.host.counters[COUNTER.read_response_gaps]++;
+      this.#parts.host.counters[COUNTER.read_response_gaps]++;
       if (recovery.goesBack) {
         retransmitter.lost(out.unacked, out.newPsn, LOSS_REPORTED);
         return;
@@ -247,12 +246,12 @@ export class Completer {
     }
     recovery.markDelivered(psn);
     retransmitter.lost(out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
-    if (psn === out.lastPsn[index & out.mask]) this.#qp.probe.answered(index);
+    if (psn === out.lastPsn[index & out.mask]) this.#parts.probe.current.answered(index);
   }
 
   /** An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored. */
   #badResponse(isNext: boolean): void {
-    if (isNext) this.#retirement.completeInError(STATUS_BAD_RESP_ERR, 0);
+    if (isNext) this.#completion.completeInError(STATUS_BAD_RESP_ERR, 0);
     else this.#stale();
   }
 
@@ -261,9 +260,9 @@ export class Completer {
     const out = this.#out;
     if (this.#sinkIndex !== index || !this.#sink.stillValid) {
       this.#sq.read(index, this.#wqe);
-      const { keys } = this.#qp.host;
-      if (!this.#sink.load(this.#wqe.sges, keys, this.#qp.pd, ACCESS_LOCAL_WRITE)) {
-        if (isNext) this.#retirement.completeInError(STATUS_LOC_PROT_ERR, 0);
+      const { keys } = this.#parts.host;
+      if (!this.#sink.load(this.#wqe.sges, keys, this.#parts.pd, ACCESS_LOCAL_WRITE)) {
+        if (isNext) this.#completion.completeInError(STATUS_LOC_PROT_ERR, 0);
         return false;
       }
       this.#sinkIndex = index;
@@ -275,13 +274,13 @@ export class Completer {
     }
     // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its sender chooses.
     const i = index & out.mask;
-    const offset = psnOffset(packet.psn, out.firstPsn[i]) * this.#qp.mtuBytes;
-    const expected = packet.psn === out.lastPsn[i] ? this.#wqe.messageBytes - offset : this.#qp.mtuBytes;
+    const offset = psnOffset(packet.psn, out.firstPsn[i]) * this.#parts.link.mtuBytes;
+    const expected = packet.psn === out.lastPsn[i] ? this.#wqe.messageBytes - offset : this.#parts.link.mtuBytes;
     if (packet.payloadBytes !== expected) {
       this.#badResponse(isNext);
       return false;
     }
-    if (this.#qp.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
+    if (this.#parts.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
     return true;
   }
 }

@@ -9,21 +9,22 @@ import {
   WR_LOCAL_INV,
 } from '../memory/ring/enums.js';
 import type { SendWqe } from '../memory/ring/work-queue.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairOptions } from './nic-queue-pair.js';
 
 /** Executes LOCAL_INV, BIND_MW or REG_MR at once. Returns the completion status (`ibv_wc_status`). */
-export function executeLocal(qp: QpShared, wqe: SendWqe): number {
+export function executeLocal(options: QueuePairOptions, wqe: SendWqe): number {
   if (wqe.opcode === WR_LOCAL_INV) {
-    return qp.host.keys.invalidate(wqe.rkey, qp.pd, qp.qpn) ? STATUS_SUCCESS : STATUS_LOC_QP_OP_ERR;
+    const { host, pd, qpn } = options;
+    return host.keys.invalidate(wqe.rkey, pd, qpn) ? STATUS_SUCCESS : STATUS_LOC_QP_OP_ERR;
   }
-  if (wqe.opcode === WR_BIND_MW) return bindWindow(qp, wqe) ? STATUS_SUCCESS : STATUS_MW_BIND_ERR;
-  return fastRegister(qp, wqe) ? STATUS_SUCCESS : STATUS_LOC_QP_OP_ERR;
+  if (wqe.opcode === WR_BIND_MW) return bindWindow(options, wqe) ? STATUS_SUCCESS : STATUS_MW_BIND_ERR;
+  return fastRegister(options, wqe) ? STATUS_SUCCESS : STATUS_LOC_QP_OP_ERR;
 }
 
-function bindWindow(qp: QpShared, wqe: SendWqe): boolean {
+function bindWindow({ host, pd, qpn }: QueuePairOptions, wqe: SendWqe): boolean {
   const { sges } = wqe;
   if (sges.count > 1) return false;
-  return qp.host.keys.bind({
+  return host.keys.bind({
     window: wqe.handle,
     regionKey: sges.count === 0 ? 0 : sges.lkeys[0],
     newKey: wqe.rkey,
@@ -31,18 +32,18 @@ function bindWindow(qp: QpShared, wqe: SendWqe): boolean {
     baseLow: wqe.remoteLow,
     lengthBytes: sges.count === 0 ? 0 : sges.lengths[0],
     access: wqe.access,
-    qpn: qp.qpn,
-    pd: qp.pd,
+    qpn,
+    pd,
   });
 }
 
 /** REG_MR carries the part of the backing to map as its one SGE: address = offset, length = length. */
-function fastRegister(qp: QpShared, wqe: SendWqe): boolean {
+function fastRegister({ host, pd }: QueuePairOptions, wqe: SendWqe): boolean {
   const { sges } = wqe;
   if (sges.count !== 1 || sges.high[0] >= EXACT_HIGH_END) return false;
-  return qp.host.keys.fastRegister(
+  return host.keys.fastRegister(
     wqe.handle,
-    qp.pd,
+    pd,
     wqe.rkey,
     sges.high[0] * U32 + sges.low[0],
     sges.lengths[0],

@@ -13,15 +13,12 @@ import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.
 
 /** What a queue pair of any type is made of. */
 export interface QueuePairOptions {
-  /** The NIC it belongs to. */
   readonly host: QpHost;
   /** 24 bits, unique on this NIC. */
   readonly qpn: number;
   /** Handle of its protection domain. */
   readonly pd: number;
-  /** Where send work requests complete. */
   readonly sendCq: CompletionSink;
-  /** Where receives complete. */
   readonly recvCq: CompletionSink;
   /** Where receive work requests come from: its own queue or an SRQ. */
   readonly receives: ReceiveSource;
@@ -44,18 +41,26 @@ export interface NextPsns {
 /** How far both sides are: the answer of `inspectQp`. */
 export type QpProgress = CommandResult<'inspectQp'>;
 
+/** Which datagrams may be a peer's, and how they are checked. */
+export interface PeerAddressing {
+  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
+  matchesAddresses(datagram: RxDatagram): boolean;
+  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
+  matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
+  /** ICRC state of datagrams from this sender. */
+  receiveFlow(datagram: RxDatagram): IcrcFlow;
+  /** UDP source port of the connection; 0 where there is none. */
+  readonly sourcePort: number;
+  /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  readonly remoteSourcePort: number;
+}
+
 /** A queue pair as the NIC sees it. */
 export interface NicQueuePair extends Schedulable {
-  /** Handle of its protection domain. */
-  readonly pd: number;
-  /** Where its send work requests complete. */
-  readonly sendCq: CompletionSink;
-  /** Where its receives complete. */
-  readonly recvCq: CompletionSink;
-  /** Where its receive work requests come from. */
-  readonly receives: ReceiveSource;
   /** As `modify` has set them, the state among them. */
   readonly attributes: QpAttributes;
+  /** The peer, or all peers of a queue pair without a connection. */
+  readonly peer: PeerAddressing;
 
   // ---- the checks of the receive path, in the order in which the NIC asks (IBTA vol. 1 §9.6)
 
@@ -63,20 +68,13 @@ export interface NicQueuePair extends Schedulable {
   carries(packet: RocePacket): boolean;
   /** True when a packet of this kind is processed in the current state (IBTA §10.3.1). */
   accepts(packet: RocePacket): boolean;
-  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
-  matchesAddresses(datagram: RxDatagram): boolean;
-  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
-  matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
   /** True when the packet carries the queue pair's Q_Key, or its transport has none. */
   matchesQkey(packet: RocePacket): boolean;
-  /** ICRC state of datagrams from this sender. */
-  receiveFlow(datagram: RxDatagram): IcrcFlow;
   /** Takes a packet that passed all checks. */
   receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
 
   // ---- sending
 
-  /** New elements were posted. */
   doorbell(): void;
   /** DSCP of the next packet, which decides its priority; 0 when there is none to send. */
   readonly nextDscp: number;
@@ -94,15 +92,9 @@ export interface NicQueuePair extends Schedulable {
   enterError(): void;
   /** The queue pair is no more: windows it bound are gone, nothing is completed. */
   destroy(): void;
-  /** PSNs as they are now. */
   readonly nextPsns: NextPsns;
   /** In SQD: what was begun is not finished yet. */
   readonly isDraining: boolean;
-  /** UDP source port of the connection; 0 where there is none. */
-  readonly sourcePort: number;
-  /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
-  readonly remoteSourcePort: number;
-  /** How fast data may leave. */
   readonly rate: RateControl;
   /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */
   watch(memory: ArrayBufferLike): void;

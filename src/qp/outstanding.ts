@@ -240,7 +240,7 @@ export class Outstanding {
   }
 
   /** The oldest WQE is done: it leaves the accounts. */
-  retire(): void {
+  removeHead(): void {
     // A local operation was executed when it was started; after a rewind the cursor may have yet to pass it.
     if (this.kind[this.head & this.mask] === KIND_LOCAL && this.head === this.cursor) this.passCursor();
     this.head = (this.head + 1) >>> 0;

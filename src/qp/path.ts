@@ -5,10 +5,10 @@
 import type { IpAddress } from '../packet/address.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc, sealIcrcAround } from '../packet/icrc.js';
-import { BTH_TRAILER, BTH_WAYS, trailerBytesOf } from '../packet/int-trailer.js';
+import { BTH_MULTIPATH, BTH_TRAILER, trailerBytesOf } from '../packet/int-trailer.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
-import type { PeerBudget } from './peer-budget.js';
+import type { PeerInFlightLimit } from './peer-in-flight-limit.js';
 
 /** Congestion notifications travel on a priority of their own: what mlx5 sends them with (cnp_dscp). */
 export const CNP_DSCP = 48;
@@ -18,7 +18,7 @@ export interface ConnectedPeer {
   /** Where its packets go. */
   readonly path: Path;
   /** What it may have in flight. */
-  readonly budget: PeerBudget;
+  readonly inFlightLimit: PeerInFlightLimit;
   /** It counts among those who share the peer's socket. */
   isSharing: boolean;
 }
@@ -39,17 +39,17 @@ export function flowSourcePort(localQpn: number, remoteQpn: number): number {
 const FLOW_PORTS = 0xc000;
 const FLOW_PORTS_MASK = 0x3fff;
 
-/** The source port of a connection's `way`, whose way 0 has `port`. */
-function wayPort(port: number, way: number): number {
-  return way === 0 ? port : FLOW_PORTS | ((port + way) & FLOW_PORTS_MASK);
+/** The source port of a connection's `entropy`, whose entropy 0 has `port`. */
+function entropyPort(port: number, entropy: number): number {
+  return entropy === 0 ? port : FLOW_PORTS | ((port + entropy) & FLOW_PORTS_MASK);
 }
 
-/** The way of a packet from `sourcePort` where way 0 has `port`; more than there are ways: of none. */
-export function wayOfPort(port: number, sourcePort: number): number {
+/** The entropy of a packet from `sourcePort` where entropy 0 has `port`; more than there are entropies: of none. */
+export function entropyOfPort(port: number, sourcePort: number): number {
   return sourcePort < FLOW_PORTS ? FLOW_PORTS : (sourcePort - port) & FLOW_PORTS_MASK;
 }
 
-/** One address vector, in one or several ways. */
+/** One address vector, with one or several entropy values. */
 export class Path {
   /** Our address. */
   readonly local: IpAddress;
@@ -57,7 +57,7 @@ export class Path {
   readonly remote: IpAddress;
   /** UDP port that we receive on. */
   readonly localUdpPort: number;
-  /** UDP source port of what we send, on way 0. */
+  /** UDP source port of what we send, on entropy 0. */
   readonly sourcePort: number;
   /** The port has one source port for everything. */
   readonly hasFixedPort: boolean;
@@ -72,11 +72,11 @@ export class Path {
   /** False: what we send has no payload, and no ICRC over it. */
   readonly #makesIcrc: boolean;
   readonly #txFlow: IcrcFlow;
-  #ways = 1;
-  #turn = 0;
-  /** The way of the next packet; -1: ways in turn. */
-  #way = -1;
-  /** By way, made when first used. */
+  #entropies = 1;
+  #next = 0;
+  /** The entropy of the next packet; -1: entropies in turn. */
+  #chosen = -1;
+  /** By entropy, made when first used. */
   #txFlows: (IcrcFlow | undefined)[] = [];
   #rxFlows: (IcrcFlow | undefined)[] = [];
   #rxFlow: IcrcFlow;
@@ -113,57 +113,57 @@ export class Path {
     this.#rxFlowBefore = this.#rxFlow;
   }
 
-  /** Packets leave, and come, by so many ways from now on: one where the source port is fixed. */
-  spread(ways: number): void {
-    this.#ways = this.hasFixedPort ? 1 : ways;
-    this.#turn = 0;
-    this.#way = -1;
-    this.#txFlows = new Array<undefined>(this.#ways).fill(undefined);
-    this.#rxFlows = new Array<undefined>(this.#ways).fill(undefined);
+  /** Packets leave, and come, with that many entropy values from now on: one where the source port is fixed. */
+  spread(entropies: number): void {
+    this.#entropies = this.hasFixedPort ? 1 : entropies;
+    this.#next = 0;
+    this.#chosen = -1;
+    this.#txFlows = new Array<undefined>(this.#entropies).fill(undefined);
+    this.#rxFlows = new Array<undefined>(this.#entropies).fill(undefined);
   }
 
-  /** There is more than one way. */
+  /** There is more than one entropy value. */
   get isSpread(): boolean {
-    return this.#ways > 1;
+    return this.#entropies > 1;
   }
 
-  /** The next packet takes `way`, less than there are. Those without a choice take the ways in turn. */
-  choose(way: number): void {
-    this.#way = way;
+  /** The next packet takes `entropy`, less than there are. Those without a choice take the entropies in turn. */
+  choose(entropy: number): void {
+    this.#chosen = entropy;
   }
 
   /** What was chosen for the next packet, 0 where nothing was. */
-  get chosenWay(): number {
-    return Math.max(0, this.#way);
+  get chosenEntropy(): number {
+    return Math.max(0, this.#chosen);
   }
 
-  #takeWay(): number {
-    let way = this.#way;
-    this.#way = -1;
-    if (way < 0) {
-      way = this.#turn;
-      this.#turn = way + 1 === this.#ways ? 0 : way + 1;
+  #takeEntropy(): number {
+    let entropy = this.#chosen;
+    this.#chosen = -1;
+    if (entropy < 0) {
+      entropy = this.#next;
+      this.#next = entropy + 1 === this.#entropies ? 0 : entropy + 1;
     }
-    return way;
+    return entropy;
   }
 
-  #sendFlow(way: number): IcrcFlow {
-    if (way === 0) return this.#txFlow;
-    let flow = this.#txFlows[way];
+  #sendFlow(entropy: number): IcrcFlow {
+    if (entropy === 0) return this.#txFlow;
+    let flow = this.#txFlows[entropy];
     if (flow === undefined) {
-      flow = new IcrcFlow(this.local, this.remote, wayPort(this.sourcePort, way), this.remoteUdpPort);
-      this.#txFlows[way] = flow;
+      flow = new IcrcFlow(this.local, this.remote, entropyPort(this.sourcePort, entropy), this.remoteUdpPort);
+      this.#txFlows[entropy] = flow;
     }
     return flow;
   }
 
   /** ICRC state of arriving packets. A peer keeps its source port ({@link PeerPort}), so that few remembered flows are enough. */
   receiveFlow(sourcePort: number): IcrcFlow {
-    if (this.#ways > 1) {
-      const way = wayOfPort(this.sourcePort, sourcePort);
-      if (way < this.#ways) {
-        this.#rxFlows[way] ??= this.#newReceiveFlow(sourcePort);
-        return this.#rxFlows[way];
+    if (this.#entropies > 1) {
+      const entropy = entropyOfPort(this.sourcePort, sourcePort);
+      if (entropy < this.#entropies) {
+        this.#rxFlows[entropy] ??= this.#newReceiveFlow(sourcePort);
+        return this.#rxFlows[entropy];
       }
     }
     if (sourcePort !== this.#rxSourcePort) this.#switchReceiveFlow(sourcePort);
@@ -193,12 +193,12 @@ export class Path {
     batch.lengths[slot] = length;
     batch.ecns[slot] = ecn;
     batch.dscps[slot] = dscp;
-    let way = 0;
-    if (this.#ways > 1) {
-      way = this.#takeWay();
-      batch.slab[start + 4] |= BTH_WAYS;
+    let entropy = 0;
+    if (this.#entropies > 1) {
+      entropy = this.#takeEntropy();
+      batch.slab[start + 4] |= BTH_MULTIPATH;
     }
-    batch.sourcePorts[slot] = wayPort(this.sourcePort, way);
+    batch.sourcePorts[slot] = entropyPort(this.sourcePort, entropy);
     batch.destinationPorts[slot] = this.remoteUdpPort;
     batch.sources[slot] = this.local;
     batch.destinations[slot] = this.remote;
@@ -209,13 +209,13 @@ export class Path {
     const borrowed = batch.borrowedLengths[slot];
     if (borrowed > 0) {
       const { borrowedFrom, borrowedOffsets } = batch;
-      const flow = this.#sendFlow(way);
+      const flow = this.#sendFlow(entropy);
       const before = batch.borrowedAt[slot];
       const after = batch.lastWordOffset(slot);
       sealIcrcAround(flow, slab, start, before, after, id, borrowedFrom[slot], borrowedOffsets[slot], borrowed);
       return;
     }
     const trailerBytes = (slab[start + 4] & BTH_TRAILER) === 0 ? 0 : trailerBytesOf(slab, start, length);
-    sealIcrc(this.#sendFlow(way), slab, start, length, id, batch.checkView(slot, trailerBytes));
+    sealIcrc(this.#sendFlow(entropy), slab, start, length, id, batch.checkView(slot, trailerBytes));
   }
 }

@@ -6,12 +6,12 @@
  * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the connection on, not from one
  * that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
  *
- * A peer that spreads its packets over several ways has a source port for each, from that of the flow on; one with a fixed port has that alone.
+ * A peer that spreads its packets over several entropies has a source port for each, from that of the flow on; one with a fixed port has that alone.
  */
 
 import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../memory/ring/enums.js';
 import { CNP } from '../packet/opcode.js';
-import { flowSourcePort, wayOfPort } from './path.js';
+import { entropyOfPort, flowSourcePort } from './path.js';
 
 /** Which source port the packets of one peer may have. */
 export class PeerPort {
@@ -19,12 +19,12 @@ export class PeerPort {
   #port: number;
   readonly #isTold: boolean;
   readonly #flowPort: number;
-  readonly #ways: number;
+  readonly #entropies: number;
 
-  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. `ways`: source ports from there on that the peer may use. */
-  constructor(rule: number, qpn: number, destQpn: number, ways: number) {
+  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. `entropies`: source ports from there on that the peer may use. */
+  constructor(rule: number, qpn: number, destQpn: number, entropies: number) {
     this.#flowPort = flowSourcePort(qpn, destQpn);
-    this.#ways = rule < SOURCE_PORT_LEARN ? 1 : ways;
+    this.#entropies = rule < SOURCE_PORT_LEARN ? 1 : entropies;
     this.#port = rule === SOURCE_PORT_FLOW ? this.#flowPort : rule;
     this.#isTold = this.#port < SOURCE_PORT_LEARN;
   }
@@ -47,18 +47,18 @@ export class PeerPort {
     return (
       sourcePort === this.#port ||
       this.#port >= SOURCE_PORT_LEARN ||
-      (this.#port === this.#flowPort && this.#isWay(sourcePort)) ||
+      (this.#port === this.#flowPort && this.#isEntropy(sourcePort)) ||
       (opcode === CNP && !this.#isTold)
     );
   }
 
-  #isWay(sourcePort: number): boolean {
-    return this.#ways > 1 && wayOfPort(this.#flowPort, sourcePort) < this.#ways;
+  #isEntropy(sourcePort: number): boolean {
+    return this.#entropies > 1 && entropyOfPort(this.#flowPort, sourcePort) < this.#entropies;
   }
 
   /** A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn. */
   learn(sourcePort: number): void {
-    if (this.#port === SOURCE_PORT_LEARN) this.#port = this.#isWay(sourcePort) ? this.#flowPort : sourcePort;
+    if (this.#port === SOURCE_PORT_LEARN) this.#port = this.#isEntropy(sourcePort) ? this.#flowPort : sourcePort;
   }
 }
 

@@ -16,9 +16,10 @@ import {
   STAMP_T3,
   STAMP_T4,
   STAMP_T5,
-  type TelemetryPage,
+  TelemetryPage,
   WAIT_NOTHING,
 } from '../memory/ring/telemetry-page.js';
+import type { SendQueue } from '../memory/ring/work-queue.js';
 import { NAK_PSN_SEQUENCE, SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
 import { CNP, HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
 import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
@@ -71,6 +72,16 @@ export const NO_PROBE: QpProbe = {
   packetSent: () => {},
   packetReceived: () => {},
 };
+
+/** Where the parts of a queue pair find the probe that is in use. */
+export class ProbeSlot {
+  current: QpProbe = NO_PROBE;
+
+  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_OUT_OF_RANGE when it is too small. */
+  watch(memory: ArrayBufferLike, { depth, consumer }: SendQueue): void {
+    this.current = new PageProbe(new TelemetryPage(memory, depth), consumer);
+  }
+}
 
 /** Writes what happens to a telemetry page. Allocates nothing. */
 export class PageProbe implements QpProbe {

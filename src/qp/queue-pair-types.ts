@@ -1,12 +1,12 @@
 /** The types of queue pairs by number (`ibv_qp_type`): the one list of what the NIC can make. */
 
 import { QPT_GSI, QPT_RC, QPT_UC, QPT_UD } from '../memory/ring/enums.js';
+import { ConnectedQueuePair } from './connected-queue-pair.js';
 import type { NicQueuePair, QueuePairOptions } from './nic-queue-pair.js';
-import { RcQueuePair } from './rc-queue-pair.js';
-import { UcQueuePair } from './uc-queue-pair.js';
+import { RcTransport } from './rc-transport.js';
+import { UcTransport } from './uc-transport.js';
 import { UdQueuePair } from './ud-queue-pair.js';
 
-/** A type of queue pair. */
 /** A type of queue pair, as the NIC makes it. */
 export interface QueuePairType {
   /** Makes one, in state RESET. */
@@ -17,8 +17,8 @@ export interface QueuePairType {
 
 /** By QPT_*. */
 export const QUEUE_PAIR_TYPES: ReadonlyMap<number, QueuePairType> = new Map<number, QueuePairType>([
-  [QPT_RC, { create: (options) => new RcQueuePair(options) }],
-  [QPT_UC, { create: (options) => new UcQueuePair(options) }],
+  [QPT_RC, { create: (options) => new ConnectedQueuePair(options, (parts) => new RcTransport(parts)) }],
+  [QPT_UC, { create: (options) => new ConnectedQueuePair(options, (parts) => new UcTransport(parts)) }],
   [QPT_UD, { create: (options) => new UdQueuePair(options) }],
   [QPT_GSI, { create: (options) => new UdQueuePair(options), fixedQpn: 1 }],
 ]);

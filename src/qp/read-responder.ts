@@ -33,58 +33,49 @@ import {
   type ResponseJob,
   ResponseQueue,
 } from './response-queue.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
 /** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
 export const REQUEST_REFUSED = -1;
 
-/** {@link ReadResponder.emit}: no answer is pending, or it waits for the pacer. */
 const EMIT_NOTHING = 0;
-/** {@link ReadResponder.emit}: a packet is in the batch. */
 export const EMIT_SENT = 1;
 /** {@link ReadResponder.emit}: the memory of the oldest answer went away, see `lostPsn`. */
 export const EMIT_LOST_MEMORY = 2;
 
-/** The READs and atomics of a responder, and their answers. */
 export class ReadResponder {
-  readonly #qp: QpShared;
+  readonly #parts: QueuePairParts;
   #recovery: ReceiverRecovery;
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0, 0);
   readonly #range = new MemoryRange();
-  /** The NAK for the request that was refused last. */
   refusedSyndrome = 0;
-  /** PSN of the answer whose memory went away. */
   lostPsn = 0;
 
-  constructor(qp: QpShared, recovery: ReceiverRecovery) {
-    this.#qp = qp;
+  constructor(parts: QueuePairParts, recovery: ReceiverRecovery) {
+    this.#parts = parts;
     this.#recovery = recovery;
   }
 
-  /** INIT to RTR. */
   start(recovery: ReceiverRecovery): void {
-    const { maxDestRdAtomic } = this.#qp.attributes;
+    const { maxDestRdAtomic } = this.#parts.attributes;
     this.#recovery = recovery;
     this.#records = new ResponderRecords(maxDestRdAtomic);
     this.#responses = new ResponseQueue(maxDestRdAtomic, recovery.replaysMax);
   }
 
-  /** max_dest_rd_atomic has changed. */
   resize(): void {
-    const { maxDestRdAtomic } = this.#qp.attributes;
+    const { maxDestRdAtomic } = this.#parts.attributes;
     this.#records.resize(maxDestRdAtomic);
     this.#responses.resize(maxDestRdAtomic);
   }
 
-  /** Forgets the pending answers. */
   clear(): void {
     this.#responses.clear();
   }
 
-  /** An answer is pending. */
   get isPending(): boolean {
     return this.#responses.count > 0;
   }
@@ -112,18 +103,18 @@ export class ReadResponder {
   }
 
   #mayExecute(access: number, record: ResponderRecord | undefined): record is ResponderRecord {
-    const allowed = (this.#qp.attributes.accessFlags & access) !== 0;
+    const allowed = (this.#parts.attributes.accessFlags & access) !== 0;
     // While the first answer of the oldest record is pending, the peer has more outstanding than was agreed.
     return allowed && record !== undefined && !this.#responses.hasFirstAnswerOf(record);
   }
 
   #executeRead(packet: RocePacket, msn: number): number {
-    const qp = this.#qp;
+    const parts = this.#parts;
     const lengthBytes = packet.dmaLength;
     if (!this.#mayExecute(ACCESS_REMOTE_READ, this.#records.oldest) || lengthBytes > MESSAGE_BYTES_MAX) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
-    if (lengthBytes > 0 && !resolveRemote(qp, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
+    if (lengthBytes > 0 && !resolveRemote(parts, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
       return this.#refuse(NAK_REMOTE_ACCESS);
     }
     const job = this.#responses.append();
@@ -139,13 +130,12 @@ export class ReadResponder {
     record.lengthBytes = lengthBytes;
     this.#fillReadJob(job, packet, psns, msn);
     job.firstAnswerOf = record;
-    qp.host.counters[COUNTER.rx_read_requests]++;
+    parts.host.counters[COUNTER.rx_read_requests]++;
     return psns;
   }
 
-  /** Packets that answer a READ of so many bytes. */
   #responsePackets(lengthBytes: number): number {
-    return Math.max(1, Math.ceil(lengthBytes / this.#qp.mtuBytes));
+    return Math.max(1, Math.ceil(lengthBytes / this.#parts.link.mtuBytes));
   }
 
   #fillReadJob(job: ResponseJob, packet: RocePacket, psns: number, msn: number): void {
@@ -169,7 +159,10 @@ export class ReadResponder {
       const record = this.#records.find(RECORD_READ, packet.psn);
       if (record === undefined || !liesInside(packet, record)) return expectedPsn;
     }
-    if (packet.dmaLength > 0 && !resolveRemote(this.#qp, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)) {
+    if (
+      packet.dmaLength > 0 &&
+      !resolveRemote(this.#parts, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)
+    ) {
       this.#refuse(NAK_REMOTE_ACCESS);
       return REQUEST_REFUSED;
     }
@@ -190,7 +183,7 @@ export class ReadResponder {
 
   /** The requester has gone back to `psn`, and answers had been sent up to `reached`. Counted like its own rewinds: what was beyond was in vain. */
   #countRewind(psn: number, reached: number): void {
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.host;
     const beyond = psnDiff(reached, psn) - 1;
     // A READ in several requests is repeated in several, and only the first of them goes back.
     if (beyond >= 0) {
@@ -200,12 +193,13 @@ export class ReadResponder {
   }
 
   #executeAtomic(packet: RocePacket, msn: number): number {
-    const qp = this.#qp;
+    const parts = this.#parts;
     if (!this.#mayExecute(ACCESS_REMOTE_ATOMIC, this.#records.oldest) || (packet.vaLow & (ATOMIC_BYTES - 1)) !== 0) {
       return this.#refuse(NAK_INVALID_REQUEST);
     }
     const range = this.#range;
-    if (!resolveRemote(qp, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range)) return this.#refuse(NAK_REMOTE_ACCESS);
+    if (!resolveRemote(parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range))
+      return this.#refuse(NAK_REMOTE_ACCESS);
     const job = this.#responses.append();
     if (job === undefined) return 0;
     const record = this.#records.take();
@@ -216,7 +210,7 @@ export class ReadResponder {
     applyAtomic(packet, record, range);
     this.#fillAtomicJob(job, record, msn);
     job.firstAnswerOf = record;
-    qp.host.counters[COUNTER.rx_atomic_requests]++;
+    parts.host.counters[COUNTER.rx_atomic_requests]++;
     return 1;
   }
 
@@ -241,13 +235,12 @@ export class ReadResponder {
 
   // ---- answers
 
-  /** Sends at most one packet of the oldest answer. */
   emit(batch: TxBatch, now: number): number {
     const job = this.#responses.front;
     if (job === undefined) return EMIT_NOTHING;
     if (job.kind === RECORD_ATOMIC) this.#emitAtomicAck(job, batch);
-    else if (this.#qp.congestion.pacer.opensNs > now) {
-      this.#qp.probe.waits(WAIT_PACING);
+    else if (this.#parts.congestion.control.pacer.opensNs > now) {
+      this.#parts.probe.current.waits(WAIT_PACING);
       return EMIT_NOTHING;
     } else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
     else {
@@ -259,40 +252,41 @@ export class ReadResponder {
   }
 
   #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
-    const qp = this.#qp;
+    const { host, attributes, link, congestion } = this.#parts;
+    const { mtuBytes } = link;
     const psn = job.cursorPsn;
     const isFirst = psn === job.startPsn;
     const isLast = psn === job.lastPsn;
-    const offset = psnOffset(psn, job.startPsn) * qp.mtuBytes;
-    const bytes = Math.min(qp.mtuBytes, job.lengthBytes - offset);
+    const offset = psnOffset(psn, job.startPsn) * mtuBytes;
+    const bytes = Math.min(mtuBytes, job.lengthBytes - offset);
     const pad = -bytes & 3;
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
     const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
-    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
+    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
-    const hasPayload = bytes > 0 && qp.host.carriesPayload;
+    const hasPayload = bytes > 0 && host.carriesPayload;
     const { range } = job;
     const isBorrowed = hasPayload && range.isOfThisThread && borrowPayload(batch, range, offset, bytes, o - start);
     if (hasPayload && !isBorrowed) range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
-    qp.host.counters[TX_DATA_PACKETS]++;
-    if (job.firstAnswerOf === undefined) qp.host.counters[COUNTER.tx_retransmitted]++;
-    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
-    qp.dataSent(batch, now);
+    host.counters[TX_DATA_PACKETS]++;
+    if (job.firstAnswerOf === undefined) host.counters[COUNTER.tx_retransmitted]++;
+    link.seal(batch, o, congestion.dataEcn);
+    congestion.dataSent(batch, now);
     if (isLast) this.#responses.popFront();
     else job.cursorPsn = psnAdd(psn, 1);
   }
 
   #emitAtomicAck(job: ResponseJob, batch: TxBatch): void {
-    const qp = this.#qp;
+    const { attributes, link } = this.#parts;
     const b = batch.slab;
     let o = batch.payloadOffset(batch.count);
-    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, qp.attributes.destQpn, false, job.startPsn);
+    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, attributes.destQpn, false, job.startPsn);
     o = writeAeth(b, o, SYNDROME_ACK, job.msn);
     o = writeAtomicAckEth(b, o, job.origHigh, job.origLow);
-    qp.path.seal(batch, o, qp.host.nextIpId());
+    link.seal(batch, o);
     this.#responses.popFront();
   }
 }

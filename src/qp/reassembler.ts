@@ -25,24 +25,23 @@ import { SgeCursor } from '../memory/sge-cursor.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
+import type { QueuePairOptions } from './nic-queue-pair.js';
 import { ReceiveCompletions } from './receive-completions.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = QueuePairOptions & Pick<QueuePairParts, 'link'>;
 
 /** {@link Reassembler.place}: the bytes of the packet are in memory, and the message goes on. */
 export const PLACED = 0;
 /** The same, and the message is whole: {@link Reassembler.complete} has to follow. */
 export const PLACED_LAST = 1;
-/** No receive WQE is posted: nothing has changed. */
 export const NOT_READY = 2;
-/** The packet cannot be executed: see `refusedSyndrome` and `refusedStatus`. */
 export const REFUSED = 3;
 
 const NO_MESSAGE = -1;
 
-/** The message being received, by a queue pair's receive side. */
 export class Reassembler {
-  readonly #qp: QpShared;
-  /** The receive work request in use. */
+  readonly #parts: Parts;
   readonly receives: ReceiveCompletions;
   /** OP_SEND, OP_WRITE, or 0 between messages. */
   #kind = 0;
@@ -54,15 +53,13 @@ export class Reassembler {
   readonly #sink = new SgeCursor();
   /** Why the last packet was refused: the NAK that says so, and the status of a receive WQE that was in use. */
   refusedSyndrome = 0;
-  /** Why the last packet was refused: the status (`ibv_wc_status`) of a receive WQE that was in use. */
   refusedStatus = 0;
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
-    this.receives = new ReceiveCompletions(qp);
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.receives = new ReceiveCompletions(parts);
   }
 
-  /** True while a message has begun and not ended. */
   get isInMessage(): boolean {
     return this.#kind !== 0;
   }
@@ -104,7 +101,7 @@ export class Reassembler {
 
   /** The payload length that the place in the message demands (IBTA §9.7.4.1.6). */
   #lengthFits(packet: RocePacket): boolean {
-    const mtu = this.#qp.mtuBytes;
+    const mtu = this.#parts.link.mtuBytes;
     switch (packet.info.place) {
       case op.PLACE_FIRST:
       case op.PLACE_MIDDLE:
@@ -123,7 +120,7 @@ export class Reassembler {
     if (!this.#lengthFits(packet)) return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
     if (begins) {
       this.#begin(op.OP_SEND, packet.psn);
-      const { host, pd } = this.#qp;
+      const { host, pd } = this.#parts;
       if (!this.#sink.load(this.receives.wqe.sges, host.keys, pd, ACCESS_LOCAL_WRITE)) {
         return this.#refuse(NAK_REMOTE_OPERATION, STATUS_LOC_PROT_ERR);
       }
@@ -131,7 +128,7 @@ export class Reassembler {
     if (this.#receivedBytes + packet.payloadBytes > this.#sink.totalBytes) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_LOC_LEN_ERR);
     }
-    if (this.#qp.host.carriesPayload) {
+    if (this.#parts.host.carriesPayload) {
       this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
     }
     this.#receivedBytes += packet.payloadBytes;
@@ -142,7 +139,7 @@ export class Reassembler {
     const { place, headers } = packet.info;
     const begins = place === op.PLACE_FIRST || place === op.PLACE_ONLY;
     const ends = place === op.PLACE_LAST || place === op.PLACE_ONLY;
-    if ((this.#qp.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {
+    if ((this.#parts.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
     }
     if ((headers & op.HDR_IMM) !== 0 && !this.receives.bind()) return NOT_READY;
@@ -158,13 +155,13 @@ export class Reassembler {
     const range = this.#writeRange;
     if (begins) {
       // A message of zero bytes touches nothing, so its key is not looked at (IBTA C9-88).
-      if (total > 0 && !resolveRemote(this.#qp, packet, total, ACCESS_REMOTE_WRITE, range)) {
+      if (total > 0 && !resolveRemote(this.#parts, packet, total, ACCESS_REMOTE_WRITE, range)) {
         return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
       }
       this.#begin(op.OP_WRITE, packet.psn);
       this.#writeBytes = total;
     } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
-    if (this.#qp.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
+    if (this.#parts.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
     this.#receivedBytes = received + packet.payloadBytes;
     return ends ? PLACED_LAST : PLACED;
   }
@@ -178,7 +175,7 @@ export class Reassembler {
   }
 
   #completeSend(packet: RocePacket): boolean {
-    const { host, pd, qpn } = this.#qp;
+    const { host, pd, qpn } = this.#parts;
     const { headers } = packet.info;
     const bytes = this.#receivedBytes;
     host.counters[COUNTER.rx_send_messages]++;
@@ -202,7 +199,7 @@ export class Reassembler {
 
   #completeWrite(packet: RocePacket): boolean {
     const bytes = this.#writeBytes;
-    this.#qp.host.counters[COUNTER.rx_write_requests]++;
+    this.#parts.host.counters[COUNTER.rx_write_requests]++;
     this.endMessage();
     if ((packet.info.headers & op.HDR_IMM) !== 0) {
       const flags = WC_FLAG_WITH_IMM | (packet.solicited ? WC_FLAG_SOLICITED : 0);
@@ -214,12 +211,12 @@ export class Reassembler {
 
 /** Looks up the memory that a request names by key, address and length. False: the access is not allowed (NAK 0x62). */
 export function resolveRemote(
-  qp: QpShared,
+  { host, pd, qpn }: QueuePairOptions,
   packet: RocePacket,
   lengthBytes: number,
   access: number,
   out: MemoryRange,
 ): boolean {
   const { rkey, vaHigh, vaLow } = packet;
-  return qp.host.keys.resolve(rkey, qp.pd, qp.qpn, vaHigh, vaLow, lengthBytes, access, out) === MEMORY_OK;
+  return host.keys.resolve(rkey, pd, qpn, vaHigh, vaLow, lengthBytes, access, out) === MEMORY_OK;
 }

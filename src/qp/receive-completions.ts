@@ -4,56 +4,44 @@ import { Cqe } from '../memory/ring/completion-ring.js';
 import { COUNTER } from '../memory/ring/counters.js';
 import { STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, WC_RECV } from '../memory/ring/enums.js';
 import { RecvWqe } from '../memory/ring/work-queue.js';
-import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
+import type { QueuePairOptions } from './nic-queue-pair.js';
 
-/** What receiving needs of the queue pair. */
-interface Owner {
-  readonly host: QpHost;
-  readonly qpn: number;
-  readonly recvCq: CompletionSink;
-  readonly receives: ReceiveSource;
-}
-
-/** The consumer's end of a receive queue. */
 export class ReceiveCompletions {
-  readonly #owner: Owner;
+  readonly #options: QueuePairOptions;
   readonly #cqe = new Cqe();
-  /** The element in use, valid while {@link isBound}. */
   readonly wqe = new RecvWqe();
 
-  constructor(owner: Owner) {
-    this.#owner = owner;
+  constructor(options: QueuePairOptions) {
+    this.#options = options;
     this.#cqe.isReceive = true;
   }
 
-  /** True while a receive WQE was taken and has not completed. */
   get isBound(): boolean {
     return this.wqe.bound;
   }
 
   /** Takes the oldest receive WQE, unless one is in use already. False: none is posted. */
   bind(): boolean {
-    return this.wqe.bound || this.#owner.receives.take(this.wqe);
+    return this.wqe.bound || this.#options.receives.take(this.wqe);
   }
 
   /** The WQE in use is done. `immediate` is the immediate data or the invalidated key, as `flags` say. */
   complete(status: number, opcode: number, flags: number, byteCount: number, immediate: number, sourceQpn = 0): void {
-    const owner = this.#owner;
-    if (status !== STATUS_SUCCESS) owner.host.counters[COUNTER.resp_cqe_error]++;
+    const { host, qpn, recvCq } = this.#options;
+    if (status !== STATUS_SUCCESS) host.counters[COUNTER.resp_cqe_error]++;
     this.wqe.bound = false;
     const cqe = this.#cqe;
     cqe.index = this.wqe.cookie;
-    cqe.qpn = owner.qpn;
+    cqe.qpn = qpn;
     cqe.status = status;
     cqe.opcode = opcode;
     cqe.flags = flags;
     cqe.byteCount = byteCount;
     cqe.immediate = immediate;
     cqe.sourceQpn = sourceQpn;
-    owner.recvCq.complete(cqe);
+    recvCq.complete(cqe);
   }
 
-  /** The WQE in use, if there is one, fails. */
   fail(status: number): void {
     if (this.wqe.bound) this.complete(status, WC_RECV, 0, 0, 0);
   }
@@ -61,13 +49,13 @@ export class ReceiveCompletions {
   /** Completes what is in use, and what is posted to the queue pair's own queue, with WR_FLUSH_ERR. */
   flush(): void {
     this.fail(STATUS_WR_FLUSH_ERR);
-    if (this.#owner.receives.shared) return;
-    while (this.#owner.receives.take(this.wqe)) this.fail(STATUS_WR_FLUSH_ERR);
+    if (this.#options.receives.shared) return;
+    while (this.#options.receives.take(this.wqe)) this.fail(STATUS_WR_FLUSH_ERR);
   }
 
   /** What is posted disappears without completions, except that an SRQ gets back the one in use. */
   discard(): void {
-    const { receives } = this.#owner;
+    const { receives } = this.#options;
     if (receives.shared) {
       this.fail(STATUS_WR_FLUSH_ERR);
       return;

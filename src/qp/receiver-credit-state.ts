@@ -8,11 +8,13 @@ import type { CreditTaker } from '../dcqcn/credit-scheduler.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { INT_DATA_CREDIT, intTrailerBytes } from '../packet/int-trailer.js';
 import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'host' | 'link' | 'congestion'>;
 
 /** Credit of one connection. Sums are modulo 2^32. */
 export class ReceiverCreditState implements CreditTaker {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #tell: (granted: number) => void;
   /** Data packets that have arrived. */
   #arrived = 0;
@@ -24,14 +26,14 @@ export class ReceiverCreditState implements CreditTaker {
   #maximum = 0;
 
   /** `tell`: sends the peer the sum of its credit. */
-  constructor(qp: QpShared, tell: (granted: number) => void) {
-    this.#qp = qp;
+  constructor(parts: Parts, tell: (granted: number) => void) {
+    this.#parts = parts;
     this.#tell = tell;
   }
 
   /** A new connection begins, or none is any more. */
   reset(): void {
-    this.#qp.host.creditScheduler.leave(this);
+    this.#parts.host.creditScheduler.leave(this);
     this.#arrived = 0;
     this.#granted = 0;
     this.#target = 0;
@@ -63,8 +65,9 @@ export class ReceiverCreditState implements CreditTaker {
   }
 
   #wants(wanted: number, now: number): void {
-    const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#qp.congestion.rate;
-    const { mtuBytes, path, host } = this.#qp;
+    const { creditRateBps, creditLeadNs, creditMaximumBytes } = this.#parts.congestion.control.rate;
+    const { host, link } = this.#parts;
+    const { mtuBytes, path } = link;
     this.#maximum = Math.max(1, Math.floor(creditMaximumBytes / mtuBytes));
     const target = (this.#arrived + Math.min(wanted, this.#maximum)) >>> 0;
     if (since(target, this.#target) > 0) this.#target = target;

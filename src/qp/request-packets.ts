@@ -5,11 +5,14 @@ import type { SendWqe } from '../memory/ring/work-queue.js';
 import * as op from '../packet/opcode.js';
 import { BTH_MIGREQ, writeAtomicEth, writeBth, writeReth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+/** What a request says that is not its own. */
+type Parts = Pick<QueuePairParts, 'attributes' | 'link' | 'congestion'>;
 
 /** Writes a request for `bytes` of the READ's data from byte `offset` on; its first response will carry `psn`. */
 export function writeReadRequest(
-  qp: QpShared,
+  { attributes, link, congestion }: Parts,
   batch: TxBatch,
   wqe: SendWqe,
   psn: number,
@@ -20,18 +23,23 @@ export function writeReadRequest(
   const high = (wqe.remoteHigh + Math.floor(low / 0x1_0000_0000)) >>> 0;
   const b = batch.slab;
   let o = batch.payloadOffset(batch.count);
-  o = writeBth(b, o, op.RC_READ_REQUEST, BTH_MIGREQ, qp.attributes.destQpn, true, psn);
+  o = writeBth(b, o, op.RC_READ_REQUEST, BTH_MIGREQ, attributes.destQpn, true, psn);
   o = writeReth(b, o, high, low >>> 0, wqe.rkey, bytes);
-  qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+  link.seal(batch, o, congestion.dataEcn);
 }
 
 /** Writes a COMPARE_SWAP or FETCH_ADD request. */
-export function writeAtomicRequest(qp: QpShared, batch: TxBatch, wqe: SendWqe, psn: number): void {
+export function writeAtomicRequest(
+  { attributes, link, congestion }: Parts,
+  batch: TxBatch,
+  wqe: SendWqe,
+  psn: number,
+): void {
   const isCompare = wqe.opcode === WR_ATOMIC_CMP_AND_SWP;
   const opcode = isCompare ? op.RC_COMPARE_SWAP : op.RC_FETCH_ADD;
   const b = batch.slab;
   let o = batch.payloadOffset(batch.count);
-  o = writeBth(b, o, opcode, BTH_MIGREQ, qp.attributes.destQpn, true, psn);
+  o = writeBth(b, o, opcode, BTH_MIGREQ, attributes.destQpn, true, psn);
   o = writeAtomicEth(
     b,
     o,
@@ -43,5 +51,5 @@ export function writeAtomicRequest(qp: QpShared, batch: TxBatch, wqe: SendWqe, p
     isCompare ? wqe.compareAddHigh : 0,
     isCompare ? wqe.compareAddLow : 0,
   );
-  qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+  link.seal(batch, o, congestion.dataEcn);
 }

@@ -14,10 +14,10 @@ import { psnAdd, psnDiff } from '../packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
+  AHEAD_BUFFERED,
   AHEAD_CONFLICT,
-  AHEAD_FORGET_MESSAGE,
-  AHEAD_KEPT,
   AHEAD_NAK,
+  AHEAD_RESTART_MESSAGE,
   type ReceiverRecovery,
 } from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
@@ -26,13 +26,11 @@ import { IntEchoState } from './int-echo-state.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
 import { ReceiverCreditState } from './receiver-credit-state.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 import { TrimReports } from './trim-reports.js';
 
-/** The receiving half of a reliable connection. */
 export class Responder {
-  readonly #qp: QpShared;
-  /** PSN of the request that is executed next. */
+  readonly #parts: QueuePairParts;
   expectedPsn = 0;
   /** Messages executed, modulo 2^24. */
   msn = 0;
@@ -47,34 +45,30 @@ export class Responder {
   readonly credit: ReceiverCreditState;
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
-  readonly #kept = new RocePacket();
+  readonly #buffered = new RocePacket();
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
-    this.#reassembler = new Reassembler(qp);
-    this.#reads = new ReadResponder(qp, this.#recovery);
-    this.#acknowledger = new Acknowledger(qp, this.intEcho);
-    this.#trimReports = new TrimReports(qp);
-    this.credit = new ReceiverCreditState(qp, (granted) => {
+  constructor(parts: QueuePairParts) {
+    this.#parts = parts;
+    this.#reassembler = new Reassembler(parts);
+    this.#reads = new ReadResponder(parts, this.#recovery);
+    this.#acknowledger = new Acknowledger(parts, this.intEcho);
+    this.#trimReports = new TrimReports(parts);
+    this.credit = new ReceiverCreditState(parts, (granted) => {
       this.intEcho.grant(granted);
       this.#acknowledger.acknowledge();
-      qp.schedule();
+      parts.scheduling.schedule();
     });
   }
 
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
-    const { attributes } = this.#qp;
-    this.#recovery = createReceiver(
-      unpackRecovery(attributes.recovery, attributes.recoveryParameters),
-      this.#qp.host.context,
-    );
+    const { attributes, host } = this.#parts;
+    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.context);
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
-    this.#reset(this.#qp.budget.limitPackets);
+    this.#reset(this.#parts.link.inFlightLimit.limitPackets);
   }
 
-  /** max_dest_rd_atomic has changed. */
   resize(): void {
     this.#reads.resize();
   }
@@ -89,7 +83,6 @@ export class Responder {
     this.#reassembler.endMessage();
   }
 
-  /** Back to RESET: everything is forgotten, and posted receives disappear. */
   discard(): void {
     this.#reassembler.receives.discard();
     this.expectedPsn = 0;
@@ -110,7 +103,6 @@ export class Responder {
     this.#trimReports.clear();
   }
 
-  /** An answer is pending. */
   get hasWork(): boolean {
     return this.#acknowledger.isPending || this.#reads.isPending || this.#trimReports.isPending;
   }
@@ -122,7 +114,6 @@ export class Responder {
 
   // ---- receiving
 
-  /** A request packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, packetOffset: number, packetBytes: number): void {
     if (this.#acknowledger.isFatal) return;
     const distance = psnDiff(packet.psn, this.expectedPsn);
@@ -132,37 +123,37 @@ export class Responder {
     }
     if (distance < 0) {
       if (!this.#recovery.restartsMessage(packet.psn, this.#reassembler.startPsn)) {
-        if (this.#recovery.isOtherThanTaken(packet.psn, bytes, packetOffset, packetBytes)) this.#conflict();
+        if (this.#recovery.isConflictingDuplicate(packet.psn, bytes, packetOffset, packetBytes)) this.#conflict();
         this.#duplicate(packet);
         return;
       }
-      this.#forgetMessage();
+      this.#restartMessage();
     }
     const filledGap = this.#nakSent;
     this.#execute(packet, bytes);
-    this.#executeKept(filledGap);
-    this.#qp.schedule();
+    this.#executeBuffered(filledGap);
+    this.#parts.scheduling.schedule();
   }
 
   /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
   trimmed(psn: number, now: number): void {
     if (this.#acknowledger.isFatal) return;
-    this.#qp.host.counters[COUNTER.rx_trimmed]++;
+    this.#parts.host.counters[COUNTER.rx_trimmed]++;
     if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
     this.#trimReports.add(psn);
     if (this.intEcho.kind === INT_DATA_CREDIT) this.credit.onTrimmed(now);
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** After a gap has been filled: what selective repeat kept behind it. */
-  #executeKept(filledGap: boolean): void {
+  #executeBuffered(filledGap: boolean): void {
     for (;;) {
-      if (this.#qp.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
+      if (this.#parts.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
       const before = this.expectedPsn;
-      const kept = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeKept(before);
-      if (kept === undefined) break;
-      if (parseRoce(kept.bytes, 0, kept.length, this.#kept) !== PARSE_OK) break;
-      this.#execute(this.#kept, kept.bytes);
+      const buffered = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeBuffered(before);
+      if (buffered === undefined) break;
+      if (parseRoce(buffered.bytes, 0, buffered.length, this.#buffered) !== PARSE_OK) break;
+      this.#execute(this.#buffered, buffered.bytes);
       if (this.expectedPsn === before) break; // Not ready for it: it will be sent again.
     }
     // The sender may be waiting at its window for this news.
@@ -170,52 +161,52 @@ export class Responder {
   }
 
   #ahead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): void {
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.host;
     counters[COUNTER.out_of_sequence]++;
     // Until the peer is told from strangers, what may be a stranger's is not kept: it would be executed when the peer fills the gap.
-    const verdict = this.#qp.peerPort.isSettled
+    const verdict = this.#parts.link.port.isSettled
       ? this.#recovery.onAhead(psn, distance, bytes, offset, length)
       : AHEAD_NAK;
-    if (verdict === AHEAD_NAK || verdict === AHEAD_FORGET_MESSAGE) {
+    if (verdict === AHEAD_NAK || verdict === AHEAD_RESTART_MESSAGE) {
       if (this.#nakSent) return;
-      if (verdict === AHEAD_FORGET_MESSAGE) this.#forgetMessage();
+      if (verdict === AHEAD_RESTART_MESSAGE) this.#restartMessage();
     } else {
       if (verdict === AHEAD_CONFLICT) this.#conflict();
-      else counters[verdict === AHEAD_KEPT ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
+      else counters[verdict === AHEAD_BUFFERED ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
       if (this.#acknowledger.isRefusing) return;
     }
     if (!this.#recovery.reportsGaps) {
       // Its rate control waits for the echo, gap or not.
       if (!this.intEcho.isPending) return;
       this.#acknowledger.acknowledge();
-      this.#qp.schedule();
+      this.#parts.scheduling.schedule();
       return;
     }
     this.#nakSent = true;
     this.#acknowledger.reportGap();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** Two different packets with one PSN: one of them is a stranger's. */
   #conflict(): void {
-    this.#qp.host.counters[COUNTER.reorder_conflicts]++;
-    this.#qp.warn(EVENT_QP_REORDER_CONFLICT);
+    this.#parts.host.counters[COUNTER.reorder_conflicts]++;
+    this.#parts.link.warn(EVENT_QP_REORDER_CONFLICT);
   }
 
   /** Go-back-0: the message in progress starts over; a receive WQE it took stays with it. */
-  #forgetMessage(): void {
+  #restartMessage(): void {
     if (!this.#reassembler.isInMessage) return;
     this.expectedPsn = this.#reassembler.startPsn;
     this.#reassembler.endMessage();
   }
 
   #duplicate(packet: RocePacket): void {
-    this.#qp.host.counters[COUNTER.duplicate_request]++;
+    this.#parts.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
     if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
     // Asked for or not: who sends again does not know what has arrived, and the packet that asks may be the one that is always lost.
     else this.#acknowledger.acknowledge();
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   #replay(packet: RocePacket): void {
@@ -257,7 +248,7 @@ export class Responder {
     if (verdict !== PLACED_LAST) return;
     this.msn = psnAdd(this.msn, 1);
     // Class J: a key that cannot be invalidated is an error of ours alone. The data is placed and acknowledged, the QP stops.
-    if (!reassembler.complete(packet)) this.#qp.enterError(true);
+    if (!reassembler.complete(packet)) this.#parts.lifecycle.enterError(true);
   }
 
   #executeRequest(packet: RocePacket): void {
@@ -270,7 +261,7 @@ export class Responder {
 
   /** No receive WQE: nothing changes here, the requester waits and sends this packet again. */
   #notReady(): void {
-    this.#qp.host.counters[COUNTER.out_of_buffer]++;
+    this.#parts.host.counters[COUNTER.out_of_buffer]++;
     this.#acknowledger.notReady();
     this.#nakSent = true;
   }
@@ -280,7 +271,7 @@ export class Responder {
     this.#acknowledger.refuse(syndrome, psn);
     this.#reassembler.endMessage();
     this.#reassembler.receives.fail(receiveStatus);
-    this.#qp.enterError(true);
+    this.#parts.lifecycle.enterError(true);
   }
 
   // ---- answering

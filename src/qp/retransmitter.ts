@@ -6,24 +6,28 @@
 import { COUNTER } from '../memory/ring/counters.js';
 import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../memory/ring/enums.js';
 import { WAIT_RNR } from '../memory/ring/telemetry-page.js';
-import { echoedWay, isEchoMarked } from '../packet/int-trailer.js';
+import { echoedEntropy, isEchoMarked } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
+import type { AckRequestPolicy } from './ack-request-policy.js';
 import { KIND_DATA, type Outstanding } from './outstanding.js';
-import type { Retirement } from './retirement.js';
 import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+import type { WorkRequestCompletion } from './work-request-completion.js';
 
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link' | 'congestion' | 'scheduling' | 'probe'>;
+
+const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** When something is sent again. */
 export class Retransmitter {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #out: Outstanding;
-  readonly #retirement: Retirement;
-  #recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
+  readonly #completion: WorkRequestCompletion;
+  readonly #ackRequests: AckRequestPolicy;
+  recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
   /** The former, if it judges by time and is at work. */
   #timed: SenderRecovery | undefined;
   #ackDeadlineNs = NEVER;
@@ -35,45 +39,27 @@ export class Retransmitter {
    * has not been silent.
    */
   #silentNs = 0;
-  #retriesLeft = 0;
-  #rnrRetriesLeft = 0;
+  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
+  retriesLeft = 0;
+  /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
+  rnrRetriesLeft = 0;
   /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
   #retrying = false;
-  /** A timeout has passed: the next packet asks what has arrived. */
-  #mustAsk = false;
   /**
    * The newest PSN in flight that the peer was asked to answer. The retransmission timer runs only while one is outstanding: packets that
    * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
    */
-  #answerPsn = 0;
-  #rtt: RttProbe = NO_RTT_PROBE;
+  #ackReqPsn = 0;
+  /** Measures round trips as the rate control wants it. */
+  rtt: RttProbe = NO_RTT_PROBE;
   /** What the rate control has been told is acknowledged: everything before this PSN. */
   #reportedPsn = 0;
 
-  constructor(qp: QpShared, out: Outstanding, retirement: Retirement) {
-    this.#qp = qp;
+  constructor(parts: Parts, out: Outstanding, retirement: WorkRequestCompletion, ackRequests: AckRequestPolicy) {
+    this.#parts = parts;
     this.#out = out;
-    this.#retirement = retirement;
-  }
-
-  /** The sender's half of the recovery scheme. */
-  get recovery(): SenderRecovery {
-    return this.#recovery;
-  }
-
-  /** Measures round trips as the rate control wants it. */
-  get rtt(): RttProbe {
-    return this.#rtt;
-  }
-
-  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
-  get retriesLeft(): number {
-    return this.#retriesLeft;
-  }
-
-  /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
-  get rnrRetriesLeft(): number {
-    return this.#rnrRetriesLeft;
+    this.#completion = retirement;
+    this.#ackRequests = ackRequests;
   }
 
   /** A timeout has passed, and nothing has been acknowledged since. */
@@ -92,25 +78,22 @@ export class Retransmitter {
     return this.#timed === undefined || this.waitsForReceiver ? dueNs : Math.min(dueNs, this.#timed.dueNs);
   }
 
-  /** RTR to RTS. */
   start(): void {
-    const { attributes } = this.#qp;
-    this.#recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
-    this.#recovery.reset(attributes.sqPsn);
+    const { attributes } = this.#parts;
+    this.recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
+    this.recovery.reset(attributes.sqPsn);
     this.stopTimers();
-    this.#timed = this.#recovery.usesTime ? this.#recovery : undefined;
+    this.#timed = this.recovery.usesTime ? this.recovery : undefined;
     this.#grantRetries();
-    this.#mustAsk = false;
-    this.#answerPsn = psnAdd(attributes.sqPsn, -1);
+    this.#ackReqPsn = psnAdd(attributes.sqPsn, -1);
     this.#reportedPsn = attributes.sqPsn;
   }
 
   /** The rate control has changed: round trips are measured as it wants, one every `sampleBytes`. */
   measureRtt(sampleBytes: number): void {
-    this.#rtt = createRttProbe(sampleBytes);
+    this.rtt = createRttProbe(sampleBytes);
   }
 
-  /** Nothing is awaited any more. */
   stopTimers(): void {
     this.#ackDeadlineNs = NEVER;
     this.#rnrDeadlineNs = NEVER;
@@ -118,38 +101,29 @@ export class Retransmitter {
   }
 
   #grantRetries(): void {
-    const { retryCnt, rnrRetry } = this.#qp.attributes;
-    this.#retriesLeft = retryCnt;
-    this.#rnrRetriesLeft = rnrRetry;
+    const { retryCnt, rnrRetry } = this.#parts.attributes;
+    this.retriesLeft = retryCnt;
+    this.rnrRetriesLeft = rnrRetry;
     this.#retrying = false;
     this.#silentNs = 0;
   }
 
   // ---- what the requester reports
 
-  /**
-   * After silence the first packet asks what has arrived: the one that would, the last, may be lost each time, behind the same burst. True once,
-   * for the packet that has to ask.
-   */
-  takeMustAsk(): boolean {
-    const mustAsk = this.#mustAsk;
-    this.#mustAsk = false;
-    return mustAsk;
+  /** PSNs [psn, psn + psns) have been sent, the new ones not yet counted in `newPsn`. */
+  onSent(psn: number, psns: number, now: number): void {
+    const { newPsn } = this.#out;
+    const isNew = psn === newPsn;
+    if (this.#timed !== undefined) this.#timed.onSent(psn, psns, isNew ? psnAdd(psn, psns) : newPsn, now);
+    if (isNew) return;
+    this.#parts.probe.current.resent();
+    this.#parts.host.counters[TX_RETRANSMITTED]++;
+    for (let i = 0; i < psns; i++) this.recovery.onResent(psnAdd(psn, i), newPsn);
   }
 
-  /** PSNs [psn, psn + psns) have been sent again. */
-  resent(psn: number, psns: number): void {
-    for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), this.#out.newPsn);
-  }
-
-  /** PSNs [psn, psn + psns) have been sent, new or again; `next` is the next new PSN after that. */
-  sent(psn: number, psns: number, next: number, now: number): void {
-    if (this.#timed !== undefined) this.#timed.onSent(psn, psns, next, now);
-  }
-
-  /** A packet has been sent that asks for an answer up to `psn`. */
-  asked(psn: number, now: number): void {
-    if (psnDiff(psn, this.#answerPsn) > 0) this.#answerPsn = psn;
+  /** A packet has been sent that asks for an acknowledgement up to `psn`. */
+  onAckReqSent(psn: number, now: number): void {
+    if (psnDiff(psn, this.#ackReqPsn) > 0) this.#ackReqPsn = psn;
     if (this.#timed !== undefined) this.#await(this.#timed, now);
     if (this.#ackDeadlineNs === NEVER) this.#armAckTimer(now);
   }
@@ -157,7 +131,7 @@ export class Retransmitter {
   #await(timed: SenderRecovery, now: number): void {
     const before = timed.dueNs;
     timed.onAwaited(now);
-    if (timed.dueNs < before) this.#qp.deadlineChanged();
+    if (timed.dueNs < before) this.#deadlineChanged();
   }
 
   /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
@@ -168,12 +142,17 @@ export class Retransmitter {
   #armAckTimer(now: number): void {
     this.#ackStartNs = now;
     this.#ackDeadlineNs = now + this.#timeoutNs;
-    this.#qp.deadlineChanged();
+    this.#deadlineChanged();
+  }
+
+  #deadlineChanged(): void {
+    const { congestion, scheduling } = this.#parts;
+    scheduling.deadlineNs = Math.min(this.deadlineNs, congestion.control.notification.dueNs);
   }
 
   get #timeoutNs(): number {
-    const { timeout, totalTimeout } = this.#qp.attributes;
-    const baseNs = this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
+    const { timeout, totalTimeout } = this.#parts.attributes;
+    const baseNs = this.recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
     return totalTimeout === 0 ? baseNs : growingTimeoutNs(baseNs, this.#silentNs, totalTimeoutNs(totalTimeout));
   }
 
@@ -181,7 +160,7 @@ export class Retransmitter {
   totalTimeoutChanged(): void {
     if (this.#ackDeadlineNs === NEVER) return;
     this.#ackDeadlineNs = Math.min(this.#ackDeadlineNs, this.#ackStartNs + this.#timeoutNs);
-    this.#qp.deadlineChanged();
+    this.#deadlineChanged();
   }
 
   // ---- what the completer reports
@@ -194,57 +173,57 @@ export class Retransmitter {
   /** A switch has cut the packet `psn`, which the receiver says; or the answer with that PSN to a READ, which says so itself. */
   trimmed(psn: number, now: number): void {
     const { unacked, newPsn } = this.#out;
-    if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.#recovery.onTrimmed(psn)) return;
-    this.#qp.host.counters[COUNTER.trim_nak_received]++;
+    if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.recovery.onTrimmed(psn)) return;
+    this.#parts.host.counters[COUNTER.trim_nak_received]++;
     // The answers to a READ are paced by who sends them.
     const isOurs = this.#out.kindOf(this.#out.find(psn, this.#out.head)) === KIND_DATA;
-    if (isOurs) this.#qp.congestion.rate.onTrimmed(this.#qp.mtuBytes, now);
-    this.#rtt.cancel();
-    this.#qp.schedule();
+    if (isOurs) this.#parts.congestion.control.rate.onTrimmed(this.#parts.link.mtuBytes, now);
+    this.rtt.cancel();
+    this.#parts.scheduling.schedule();
   }
 
   /** An acknowledgement has a trailer, which ends at `end` of `b`. */
   onEcho(b: Uint8Array, end: number): void {
-    if (!this.#recovery.wantsEcho) return;
-    const way = echoedWay(b, end);
-    if (way >= 0) this.#recovery.onEcho(way, isEchoMarked(b, end));
+    if (!this.recovery.wantsEcho) return;
+    const entropy = echoedEntropy(b, end);
+    if (entropy >= 0) this.recovery.onEcho(entropy, isEchoMarked(b, end));
   }
 
   /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */
-  judge(now: number): void {
+  detectLosses(now: number): void {
     const timed = this.#timed;
     if (timed === undefined) return;
     const { unacked, newPsn } = this.#out;
-    if (timed.judge(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
-      this.#rtt.cancel();
-      this.#qp.schedule();
+    if (timed.detectLosses(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
+      this.rtt.cancel();
+      this.#parts.scheduling.schedule();
     }
-    if (timed.dueNs !== NEVER) this.#qp.deadlineChanged();
+    if (timed.dueNs !== NEVER) this.#deadlineChanged();
   }
 
   /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
   progress(now: number): void {
     const out = this.#out;
-    out.advance(this.#recovery);
-    const rttNs = this.#rtt.onProgress(out.unacked, now);
+    out.advance(this.recovery);
+    const rttNs = this.rtt.onProgress(out.unacked, now);
     const packets = psnDiff(out.unacked, this.#reportedPsn);
     if (packets > 0) {
-      this.#qp.congestion.onAcknowledged(packets * this.#qp.mtuBytes, rttNs, now);
+      this.#parts.congestion.control.onAcknowledged(packets * this.#parts.link.mtuBytes, rttNs, now);
       this.#reportedPsn = out.unacked;
     }
     this.#grantRetries();
     this.#ackDeadlineNs = NEVER;
-    if (psnDiff(this.#answerPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
-    this.#retirement.retire();
-    this.#qp.schedule();
+    if (psnDiff(this.#ackReqPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
+    this.#completion.completeDone();
+    this.#parts.scheduling.schedule();
   }
 
   /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
   lost(first: number, end: number, cause: number): void {
     const out = this.#out;
-    const recovery = this.#recovery;
+    const recovery = this.recovery;
     // What judges by time has yet to decide whether something is sent again.
-    if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.#rtt.cancel();
+    if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.rtt.cancel();
     if (this.waitsForReceiver) return; // The resend after the wait covers it; an early one would only be refused again.
     const index = out.find(first, out.head);
     if (index < 0) return;
@@ -252,31 +231,31 @@ export class Retransmitter {
     if (counts) {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
       if (!this.#mayRetry(cause)) {
-        this.#qp.host.counters[COUNTER.retry_exceeded_err]++;
-        this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
+        this.#parts.host.counters[COUNTER.retry_exceeded_err]++;
+        this.#completion.completeInError(STATUS_RETRY_EXC_ERR, out.unacked);
         return;
       }
       this.#retrying = true;
     }
-    if (cause === LOSS_TIMEOUT) this.#mustAsk = true;
+    if (cause === LOSS_TIMEOUT) this.#ackRequests.force();
     const resume = recovery.onLoss(first, end, out.firstPsn[index & out.mask], out.newPsn, cause);
     if (resume !== NO_REWIND) this.#rewind(resume);
-    this.#qp.schedule();
+    this.#parts.scheduling.schedule();
   }
 
   /** A silence is measured in time where the queue pair has a total timeout; everything else is counted. */
   #mayRetry(cause: number): boolean {
-    const { totalTimeout } = this.#qp.attributes;
+    const { totalTimeout } = this.#parts.attributes;
     if (cause === LOSS_TIMEOUT && totalTimeout !== 0) return this.#silentNs < totalTimeoutNs(totalTimeout);
-    if (this.#retriesLeft === 0) return false;
-    this.#retriesLeft--;
+    if (this.retriesLeft === 0) return false;
+    this.retriesLeft--;
     return true;
   }
 
   /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
   #rewind(psn: number): void {
     const out = this.#out;
-    const { counters } = this.#qp.host;
+    const { counters } = this.#parts.host;
     const beyond = psnDiff(out.sendPsn, psn) - 1;
     if (beyond >= 0 && out.kind[out.find(psn, out.head) & out.mask] === KIND_DATA) {
       counters[COUNTER.retry_rewinds]++;
@@ -289,7 +268,7 @@ export class Retransmitter {
   #goBack(psn: number): void {
     this.#ackDeadlineNs = NEVER;
     this.#out.goBack(psn);
-    if (psnDiff(this.#answerPsn, psn) >= 0) this.#answerPsn = psnAdd(psn, -1);
+    if (psnDiff(this.#ackReqPsn, psn) >= 0) this.#ackReqPsn = psnAdd(psn, -1);
   }
 
   /**
@@ -298,22 +277,22 @@ export class Retransmitter {
    */
   receiverNotReady(psn: number, pauseNs: number, syndrome: number, now: number): void {
     if (this.waitsForReceiver) return;
-    if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
-      if (this.#rnrRetriesLeft === 0) {
-        this.#qp.host.counters[COUNTER.rnr_nak_retry_err]++;
-        this.#retirement.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
+    if (this.#parts.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      if (this.rnrRetriesLeft === 0) {
+        this.#parts.host.counters[COUNTER.rnr_nak_retry_err]++;
+        this.#completion.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
         return;
       }
-      this.#rnrRetriesLeft--;
+      this.rnrRetriesLeft--;
     }
-    this.#rtt.cancel();
+    this.rtt.cancel();
     this.#silentNs = 0; // It is alive.
     this.#rnrDeadlineNs = now + pauseNs;
     this.#ackDeadlineNs = NEVER;
-    this.#qp.probe.waits(WAIT_RNR);
-    if (this.#recovery.goesBack) this.#goBack(psn);
-    else this.#recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
-    this.#qp.deadlineChanged();
+    this.#parts.probe.current.waits(WAIT_RNR);
+    if (this.recovery.goesBack) this.#goBack(psn);
+    else this.recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
+    this.#deadlineChanged();
   }
 
   /** {@link deadlineNs} has passed; harmless when called too early. */
@@ -321,21 +300,21 @@ export class Retransmitter {
     if (now >= this.#rnrDeadlineNs) {
       this.#rnrDeadlineNs = NEVER;
       this.#armAckTimer(now);
-      this.#qp.schedule();
+      this.#parts.scheduling.schedule();
     }
-    if (!this.waitsForReceiver) this.judge(now);
+    if (!this.waitsForReceiver) this.detectLosses(now);
     if (now >= this.#ackDeadlineNs) {
       this.#ackDeadlineNs = NEVER;
       const out = this.#out;
       if (out.unacked === out.newPsn) return;
       const timeoutNs = this.#timeoutNs;
-      this.#ackStartNs += this.#qp.host.schedulingDelayNs(this.#ackStartNs);
+      this.#ackStartNs += this.#parts.host.schedulingDelayNs(this.#ackStartNs);
       if (now < this.#ackStartNs + timeoutNs) {
         this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer; or they left late.
         return;
       }
-      this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
-      this.#qp.probe.timedOut(timeoutNs);
+      this.#parts.host.counters[COUNTER.local_ack_timeout_err]++;
+      this.#parts.probe.current.timedOut(timeoutNs);
       this.#silentNs += timeoutNs;
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
     }

@@ -24,7 +24,6 @@ export function createRttProbe(sampleBytes: number): RttProbe {
   return sampleBytes === 0 ? new PacketRttProbe(1, 1) : new PacketRttProbe(sampleBytes, PENDING_MAX);
 }
 
-/** Where nobody wants to know. */
 export const NO_RTT_PROBE: RttProbe = {
   isDue: () => false,
   onSent: () => {},

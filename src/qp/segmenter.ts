@@ -29,7 +29,9 @@ import {
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { borrowPayload } from './borrowed-payload.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'sendQueue' | 'link' | 'congestion'>;
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
@@ -56,23 +58,19 @@ function sendAndWrite(base: number): ReadonlyArray<readonly [number, Places]> {
   ];
 }
 
-/** Messages of a reliable connection. */
 export const RC_DATA_OPCODES = byWorkRequest([
   ...sendAndWrite(op.RC_BASE),
   [WR_SEND_WITH_INV, [op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_INV, op.RC_SEND_ONLY_INV]],
 ]);
-/** Messages of an unreliable connection. */
 export const UC_DATA_OPCODES = byWorkRequest(sendAndWrite(op.UC_BASE));
 
-/** The message being sent, by a queue pair's send side. */
 export class Segmenter {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   readonly #sq: SendQueue;
   readonly #opcodes: DataOpcodes;
   readonly #source = new SgeCursor();
   /** Index of the WQE whose buffers are resolved; -1: none. */
   #resolved = -1;
-  /** The work request that was read last. */
   readonly wqe = new SendWqe();
   /** Packets that are to be sent after the next one, where data packets say so. */
   wanted = 0;
@@ -82,9 +80,9 @@ export class Segmenter {
    */
   trustsProgram = false;
 
-  constructor(qp: QpShared, sq: SendQueue, opcodes: DataOpcodes) {
-    this.#qp = qp;
-    this.#sq = sq;
+  constructor(parts: Parts, opcodes: DataOpcodes) {
+    this.#parts = parts;
+    this.#sq = parts.sendQueue;
     this.#opcodes = opcodes;
   }
 
@@ -93,13 +91,11 @@ export class Segmenter {
     this.#resolved = -1;
   }
 
-  /** Reads the work request at `index`. */
   read(index: number): void {
     this.#sq.read(index, this.wqe);
     this.#resolved = -1;
   }
 
-  /** True when the work request that was read is a SEND or WRITE of this transport. */
   get isData(): boolean {
     return this.#opcodes[this.wqe.opcode] !== undefined;
   }
@@ -107,7 +103,7 @@ export class Segmenter {
   /** Resolves the local buffers of the work request that was read; `required` access: 0 to read them. False: they are not allowed. */
   resolve(required: number): boolean {
     const { wqe } = this;
-    const { host, pd } = this.#qp;
+    const { host, pd } = this.#parts;
     if ((wqe.flags & SEND_INLINE) !== 0) {
       this.#source.loadPlain(this.#sq.bytes, wqe.inlineOffset, wqe.messageBytes);
     } else if (!this.#source.load(wqe.sges, host.keys, pd, required)) return false;
@@ -122,19 +118,18 @@ export class Segmenter {
 
   /** PSNs that the message which was read takes: its packets; for a READ its responses. */
   get packetCount(): number {
-    return Math.max(1, Math.ceil(this.wqe.messageBytes / this.#qp.mtuBytes));
+    return Math.max(1, Math.ceil(this.wqe.messageBytes / this.#parts.link.mtuBytes));
   }
 
-  /** Payload bytes of the message's packet `place`, counted from 0. */
   payloadBytes(place: number, isLast: boolean): number {
-    const { mtuBytes } = this.#qp;
+    const { mtuBytes } = this.#parts.link;
     return isLast ? this.wqe.messageBytes - place * mtuBytes : mtuBytes;
   }
 
   /** Writes packet `place` of the message into the batch's next slot and seals it. */
   write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number, now: number): void {
     const { wqe } = this;
-    const qp = this.#qp;
+    const { host, attributes, link, congestion } = this.#parts;
     const isFirst = place === 0;
     const bytes = this.payloadBytes(place, isLast);
     const pad = -bytes & 3;
@@ -145,7 +140,7 @@ export class Segmenter {
     const opcode = isFirst ? places[isLast ? 3 : 0] : places[isLast ? 2 : 1];
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
-    let o = writeBth(b, start, opcode, flags, qp.attributes.destQpn, ackReq, psn);
+    let o = writeBth(b, start, opcode, flags, attributes.destQpn, ackReq, psn);
     if (isFirst && (isPlainWrite || wqe.opcode === WR_RDMA_WRITE_WITH_IMM)) {
       o = writeReth(b, o, wqe.remoteHigh, wqe.remoteLow, wqe.rkey, wqe.messageBytes);
     }
@@ -153,21 +148,21 @@ export class Segmenter {
       if (wqe.opcode === WR_SEND_WITH_IMM || wqe.opcode === WR_RDMA_WRITE_WITH_IMM) o = writeImm(b, o, wqe.immediate);
       else if (wqe.opcode === WR_SEND_WITH_INV) o = writeIeth(b, o, wqe.immediate);
     }
-    const { dataIntKind } = qp;
+    const { dataIntKind } = congestion;
     if (
-      qp.host.carriesPayload &&
-      (dataIntKind !== INT_NONE || !this.#borrow(batch, place * qp.mtuBytes, bytes, o - start))
+      host.carriesPayload &&
+      (dataIntKind !== INT_NONE || !this.#borrow(batch, place * link.mtuBytes, bytes, o - start))
     ) {
-      this.#source.gather(place * qp.mtuBytes, bytes, b, o);
+      this.#source.gather(place * link.mtuBytes, bytes, b, o);
     }
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
-    if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
+    if (bytes > 0) host.counters[TX_DATA_PACKETS]++;
     if (dataIntKind !== INT_NONE) {
-      o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, qp.path.chosenWay) - ICRC_BYTES;
+      o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, link.path.chosenEntropy) - ICRC_BYTES;
       if (dataIntKind === INT_DATA_CREDIT) writeWanted(b, o + ICRC_BYTES, this.wanted);
     }
-    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+    link.seal(batch, o, congestion.dataEcn);
   }
 
   #borrow(batch: TxBatch, offset: number, length: number, headerBytes: number): boolean {

@@ -4,28 +4,19 @@ import { Cqe } from '../memory/ring/completion-ring.js';
 import { COUNTER } from '../memory/ring/counters.js';
 import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../memory/ring/enums.js';
 import type { SendQueue } from '../memory/ring/work-queue.js';
-import type { CompletionSink, QpHost } from './host.js';
-import type { QpProbe } from './probe.js';
+import type { QueuePairOptions } from './nic-queue-pair.js';
+import { ProbeSlot } from './probe.js';
 
-/** What completing needs of the queue pair. */
-interface Owner {
-  readonly host: QpHost;
-  readonly qpn: number;
-  readonly sendCq: CompletionSink;
-  readonly signalAll: boolean;
-  readonly probe: QpProbe;
-  readonly attributes: { state: number };
-}
-
-/** The consumer's end of a send queue. */
 export class SendCompletions {
-  readonly #owner: Owner;
+  readonly #options: QueuePairOptions;
   readonly #sq: SendQueue;
+  readonly #probe: ProbeSlot;
   readonly #cqe = new Cqe();
 
-  constructor(owner: Owner, sq: SendQueue) {
-    this.#owner = owner;
-    this.#sq = sq;
+  constructor(options: QueuePairOptions, probe = new ProbeSlot()) {
+    this.#options = options;
+    this.#sq = options.sendQueue;
+    this.#probe = probe;
   }
 
   /**
@@ -34,42 +25,40 @@ export class SendCompletions {
    */
   complete(index: number, status: number, vendorError = 0): void {
     const sq = this.#sq;
-    const owner = this.#owner;
+    const { qpn, sendCq, signalAll } = this.#options;
     sq.consumer = (index + 1) >>> 0;
-    owner.probe.completed(index);
-    if (status === STATUS_SUCCESS && !owner.signalAll && (sq.flagsAt(index) & SEND_SIGNALED) === 0) return;
+    this.#probe.current.completed(index);
+    if (status === STATUS_SUCCESS && !signalAll && (sq.flagsAt(index) & SEND_SIGNALED) === 0) return;
     const cqe = this.#cqe;
     cqe.index = index;
-    cqe.qpn = owner.qpn;
+    cqe.qpn = qpn;
     cqe.status = status;
     cqe.opcode = wcOpcodeOf(sq.opcodeAt(index));
     cqe.byteCount = sq.messageBytesAt(index);
     cqe.vendorError = vendorError;
-    owner.sendCq.complete(cqe);
+    sendCq.complete(cqe);
   }
 
   /** The oldest element fails with a cause of its own, other than a flush. */
   completeInError(index: number, status: number, vendorError = 0): void {
-    this.#owner.host.counters[COUNTER.req_cqe_error]++;
+    this.#options.host.counters[COUNTER.req_cqe_error]++;
     this.complete(index, status, vendorError);
   }
 
   /** The oldest element meets a local error, which stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
   stop(status: number): void {
-    this.#owner.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
+    this.#options.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
     this.completeInError(this.#sq.consumer, status);
     this.flush();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     const sq = this.#sq;
     for (let index = sq.consumer; index !== sq.producer; index = sq.consumer) this.complete(index, STATUS_WR_FLUSH_ERR);
   }
 
-  /** What is posted disappears without completions. */
   discard(): void {
     this.#sq.consumer = this.#sq.producer;
-    this.#owner.probe.discarded(this.#sq.producer);
+    this.#probe.current.discarded(this.#sq.producer);
   }
 }

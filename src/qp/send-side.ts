@@ -1,27 +1,25 @@
 /** What requester and completer of a reliable connection work on together; each part has one writer of its state. */
 
 import type { SendQueue } from '../memory/ring/work-queue.js';
+import { AckRequestPolicy } from './ack-request-policy.js';
 import { Outstanding } from './outstanding.js';
-import { Retirement } from './retirement.js';
 import { Retransmitter } from './retransmitter.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+import { WorkRequestCompletion } from './work-request-completion.js';
 
-/** The parts of the sending half. */
 export class SendSide {
-  /** The ring of posted work requests. */
   readonly sendQueue: SendQueue;
   /** What is in flight. */
   readonly out: Outstanding;
-  /** Completes it. */
-  readonly retirement: Retirement;
-  /** Sends it again. */
+  readonly completion: WorkRequestCompletion;
   readonly retransmitter: Retransmitter;
+  readonly ackRequests = new AckRequestPolicy();
 
-  constructor(qp: QpShared, sendQueue: SendQueue) {
-    this.sendQueue = sendQueue;
-    this.out = new Outstanding(sendQueue.depth);
-    this.retirement = new Retirement(qp, sendQueue, this.out);
-    this.retransmitter = new Retransmitter(qp, this.out, this.retirement);
+  constructor(parts: QueuePairParts) {
+    this.sendQueue = parts.sendQueue;
+    this.out = new Outstanding(this.sendQueue.depth);
+    this.completion = new WorkRequestCompletion(parts, this.out);
+    this.retransmitter = new Retransmitter(parts, this.out, this.completion, this.ackRequests);
   }
 
   /** Work requests posted and not complete. */

@@ -6,35 +6,33 @@ import { BTH_MIGREQ, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { SELECTIVE_SPAN } from '../retransmit/packet-accounts.js';
 import { CNP_DSCP } from './path.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
+
+type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
 /** Reports that there is room for at first; a power of two. */
 const REPORTS_FIRST = 64;
 /** Reports that may wait: as many packets as schemes with cut packets have in flight. What does not fit is found missing as what was lost is. */
 const REPORTS_MAX = SELECTIVE_SPAN;
 
-/** A queue of PSNs. */
 export class TrimReports {
-  readonly #qp: QpShared;
+  readonly #parts: Parts;
   #psns = new Uint32Array(REPORTS_FIRST);
   #first = 0;
   #count = 0;
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
-  /** Something is to be reported. */
   get isPending(): boolean {
     return this.#count > 0;
   }
 
-  /** Nothing is owed any more. */
   clear(): void {
     this.#count = 0;
   }
 
-  /** The packet with this PSN is to be asked for. */
   add(psn: number): void {
     if (this.#count === REPORTS_MAX) return;
     if (this.#count === this.#psns.length) this.#grow();
@@ -52,13 +50,13 @@ export class TrimReports {
 
   /** Sends the oldest report, with the priority of congestion notifications. */
   emit(batch: TxBatch): void {
-    const qp = this.#qp;
+    const { host, attributes, link } = this.#parts;
     const psn = this.#psns[this.#first];
     this.#first = (this.#first + 1) & (this.#psns.length - 1);
     this.#count--;
     const start = batch.payloadOffset(batch.count);
-    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, qp.attributes.destQpn, false, psn);
-    qp.host.counters[COUNTER.trim_nak_sent]++;
-    qp.path.seal(batch, end, qp.host.nextIpId(), 0, CNP_DSCP);
+    const end = writeBth(batch.slab, start, VENDOR_TRIM_NAK, BTH_MIGREQ, attributes.destQpn, false, psn);
+    host.counters[COUNTER.trim_nak_sent]++;
+    link.seal(batch, end, 0, CNP_DSCP);
   }
 }

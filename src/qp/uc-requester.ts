@@ -19,27 +19,24 @@ import type { TxBatch } from '../port/datagram.js';
 import { executeLocal } from './local-operations.js';
 import { Segmenter, UC_DATA_OPCODES } from './segmenter.js';
 import { SendCompletions } from './send-completions.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
-/** No message is being sent. */
 const NO_PACKET = -1;
 
-/** The send queue of an unreliable connection. */
 export class UcRequester {
-  readonly #qp: QpShared;
+  readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
   readonly #segmenter: Segmenter;
   readonly #completions: SendCompletions;
   /** Which packet of the message in progress is the next. */
   #nextPacket = NO_PACKET;
-  /** PSN of the next packet. */
   psn = 0;
 
-  constructor(qp: QpShared, sq: SendQueue) {
-    this.#qp = qp;
-    this.#sq = sq;
-    this.#segmenter = new Segmenter(qp, sq, UC_DATA_OPCODES);
-    this.#completions = new SendCompletions(qp, sq);
+  constructor(parts: QueuePairParts) {
+    this.#parts = parts;
+    this.#sq = parts.sendQueue;
+    this.#segmenter = new Segmenter(parts, UC_DATA_OPCODES);
+    this.#completions = new SendCompletions(parts, parts.probe);
   }
 
   /** RTR to RTS: the first packet will have this PSN. */
@@ -48,49 +45,44 @@ export class UcRequester {
     this.#nextPacket = NO_PACKET;
   }
 
-  /** Some of what was posted has not been sent. */
   get hasUnsent(): boolean {
     return this.#sq.consumer !== this.#sq.producer;
   }
 
-  /** Work requests posted and not complete. */
   get postedWqes(): number {
     return (this.#sq.producer - this.#sq.consumer) >>> 0;
   }
 
-  /** A message has begun and not ended. */
   get isInMessage(): boolean {
     return this.#nextPacket !== NO_PACKET;
   }
 
   /** While draining: says when the message in progress has left. */
   drain(): void {
-    if (this.#qp.attributes.state === QPS_SQD && !this.isInMessage) this.#qp.sendQueueDrained();
+    if (this.#parts.attributes.state === QPS_SQD && !this.isInMessage) this.#parts.lifecycle.sendQueueDrained();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#nextPacket = NO_PACKET;
     this.#completions.flush();
-    this.#qp.probe.waits(WAIT_NOTHING);
+    this.#parts.probe.current.waits(WAIT_NOTHING);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#nextPacket = NO_PACKET;
     this.psn = 0;
     this.#completions.discard();
   }
 
-  /** Sends at most one packet into the batch; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean {
-    const { probe, congestion } = this.#qp;
-    if (congestion.pacer.opensNs > now) {
+    const { congestion } = this.#parts;
+    const probe = this.#parts.probe.current;
+    if (congestion.control.pacer.opensNs > now) {
       if (this.hasUnsent) probe.waits(WAIT_PACING);
       return false;
     }
     while (!this.isInMessage) {
-      if (!this.hasUnsent || this.#qp.attributes.state === QPS_SQD) {
+      if (!this.hasUnsent || this.#parts.attributes.state === QPS_SQD) {
         probe.waits(WAIT_NOTHING);
         return false;
       }
@@ -119,22 +111,22 @@ export class UcRequester {
     }
     const { opcode } = segmenter.wqe;
     if (opcode !== WR_LOCAL_INV && opcode !== WR_BIND_MW && opcode !== WR_REG_MR) return STATUS_LOC_QP_OP_ERR;
-    const status = executeLocal(this.#qp, segmenter.wqe);
+    const status = executeLocal(this.#parts, segmenter.wqe);
     if (status !== STATUS_SUCCESS) return status;
-    this.#qp.probe.sent(index, true, true);
+    this.#parts.probe.current.sent(index, true, true);
     this.#completions.complete(index, STATUS_SUCCESS);
     return STATUS_SUCCESS;
   }
 
   #emitPacket(batch: TxBatch, now: number): void {
-    const qp = this.#qp;
+    const { congestion, probe } = this.#parts;
     const index = this.#sq.consumer;
     const place = this.#nextPacket;
     const isLast = place === this.#segmenter.packetCount - 1;
     this.#segmenter.write(batch, place, isLast, false, this.psn, now);
     this.psn = psnAdd(this.psn, 1);
-    qp.dataSent(batch, now);
-    qp.probe.sent(index, place === 0, isLast);
+    congestion.dataSent(batch, now);
+    probe.current.sent(index, place === 0, isLast);
     if (!isLast) {
       this.#nextPacket = place + 1;
       return;
@@ -147,6 +139,6 @@ export class UcRequester {
   #fail(status: number): void {
     this.#nextPacket = NO_PACKET;
     this.#completions.stop(status);
-    this.#qp.probe.waits(WAIT_NOTHING);
+    this.#parts.probe.current.waits(WAIT_NOTHING);
   }
 }

@@ -10,12 +10,13 @@ import { NAK_REMOTE_OPERATION } from '../packet/aeth.js';
 import { PLACE_FIRST, PLACE_ONLY } from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
+import type { Lifecycle } from './lifecycle.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
-/** What an unreliable connection makes of packets. */
 export class UcResponder {
-  readonly #qp: QpShared;
+  readonly #counters: Float64Array;
+  readonly #lifecycle: Lifecycle;
   readonly #reassembler: Reassembler;
   /** PSN of the packet that goes on where the last one ended. */
   expectedPsn = 0;
@@ -24,12 +25,12 @@ export class UcResponder {
   /** What arrives belongs to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
   #dropping = false;
 
-  constructor(qp: QpShared) {
-    this.#qp = qp;
-    this.#reassembler = new Reassembler(qp);
+  constructor(parts: QueuePairParts) {
+    this.#counters = parts.host.counters;
+    this.#lifecycle = parts.lifecycle;
+    this.#reassembler = new Reassembler(parts);
   }
 
-  /** INIT to RTR: the first packet is expected to have this PSN. */
   start(psn: number): void {
     this.expectedPsn = psn;
     this.msn = 0;
@@ -37,13 +38,11 @@ export class UcResponder {
     this.#reassembler.endMessage();
   }
 
-  /** Entering ERR. */
   flush(): void {
     this.#reassembler.endMessage();
     this.#reassembler.receives.flush();
   }
 
-  /** Back to RESET: posted receives disappear. */
   discard(): void {
     this.expectedPsn = 0;
     this.msn = 0;
@@ -51,12 +50,11 @@ export class UcResponder {
     this.#reassembler.receives.discard();
   }
 
-  /** A packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array): void {
     const distance = psnDiff(packet.psn, this.expectedPsn);
     const { place } = packet.info;
     const begins = place === PLACE_FIRST || place === PLACE_ONLY;
-    if (distance !== 0) this.#qp.host.counters[distance > 0 ? COUNTER.out_of_sequence : COUNTER.duplicate_request]++;
+    if (distance !== 0) this.#counters[distance > 0 ? COUNTER.out_of_sequence : COUNTER.duplicate_request]++;
     if (distance < 0 && !begins) return; // A late copy: it belongs to no message that could still be delivered.
     this.expectedPsn = psnAdd(packet.psn, 1);
     if (begins) {
@@ -75,7 +73,7 @@ export class UcResponder {
       this.msn = psnAdd(this.msn, 1);
       reassembler.complete(packet);
     } else if (verdict === NOT_READY) {
-      this.#qp.host.counters[COUNTER.out_of_buffer]++;
+      this.#counters[COUNTER.out_of_buffer]++;
       this.#dropMessage();
     } else if (verdict === REFUSED) this.#refuse();
   }
@@ -89,12 +87,12 @@ export class UcResponder {
     }
     this.#reassembler.endMessage();
     receives.fail(refusedStatus);
-    this.#qp.enterError();
+    this.#lifecycle.enterError();
   }
 
   /** The message is lost as a whole; it is counted once, however many of its packets arrive. */
   #dropMessage(): void {
-    if (!this.#dropping) this.#qp.host.counters[COUNTER.uc_messages_dropped]++;
+    if (!this.#dropping) this.#counters[COUNTER.uc_messages_dropped]++;
     this.#dropping = true;
     this.#reassembler.endMessage();
   }

@@ -33,7 +33,7 @@ import {
   WR_SEND,
   WR_SEND_WITH_IMM,
 } from '../memory/ring/enums.js';
-import { type SendQueue, SendWqe } from '../memory/ring/work-queue.js';
+import { SendWqe } from '../memory/ring/work-queue.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import { HDR_IMM, UD_SEND_ONLY, UD_SEND_ONLY_IMM } from '../packet/opcode.js';
@@ -50,9 +50,8 @@ import {
 } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
-import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
-import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
-import { NO_PROBE } from './probe.js';
+import type { QpHost } from './host.js';
+import type { NextPsns, NicQueuePair, PeerAddressing, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { ReceiveCompletions } from './receive-completions.js';
 import { SendCompletions } from './send-completions.js';
 import { checkTransition } from './state.js';
@@ -61,24 +60,39 @@ import { UD_TRANSITIONS } from './transitions.js';
 /** Datagrams are not under rate control. */
 const UNLIMITED: RateControl = new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });
 
+/** Datagrams come from everywhere. */
+class AnyPeer implements PeerAddressing {
+  readonly sourcePort = 0;
+  readonly remoteSourcePort = SOURCE_PORT_ANY;
+  readonly #host: QpHost;
+
+  constructor(host: QpHost) {
+    this.#host = host;
+  }
+
+  matchesAddresses(): boolean {
+    return true;
+  }
+
+  matchesSourcePort(): boolean {
+    return true;
+  }
+
+  receiveFlow(datagram: RxDatagram): IcrcFlow {
+    return this.#host.datagramFlow(datagram);
+  }
+}
+
 /** UD and GSI. */
 export class UdQueuePair implements NicQueuePair {
   readonly qpn: number;
-  readonly pd: number;
   readonly attributes: QpAttributes;
-  readonly sendCq: CompletionSink;
-  readonly recvCq: CompletionSink;
-  readonly receives: ReceiveSource;
-  readonly host: QpHost;
-  readonly signalAll: boolean;
-  readonly probe = NO_PROBE;
   readonly rate = UNLIMITED;
-  readonly sourcePort = 0;
+  readonly peer: AnyPeer;
   readonly isDraining = false;
-  readonly remoteSourcePort = SOURCE_PORT_ANY;
   scheduled = false;
   readonly deadlineNs = Number.POSITIVE_INFINITY;
-  readonly #sq: SendQueue;
+  readonly #options: QueuePairOptions;
   readonly #sends: SendCompletions;
   readonly #receives: ReceiveCompletions;
   #psn = 0;
@@ -89,20 +103,15 @@ export class UdQueuePair implements NicQueuePair {
 
   constructor(options: QueuePairOptions) {
     this.qpn = options.qpn;
-    this.pd = options.pd;
     this.attributes = options.attributes;
-    this.host = options.host;
-    this.sendCq = options.sendCq;
-    this.recvCq = options.recvCq;
-    this.receives = options.receives;
-    this.signalAll = options.signalAll;
-    this.#sq = options.sendQueue;
-    this.#sends = new SendCompletions(this, options.sendQueue);
-    this.#receives = new ReceiveCompletions(this);
+    this.#options = options;
+    this.peer = new AnyPeer(options.host);
+    this.#sends = new SendCompletions(options);
+    this.#receives = new ReceiveCompletions(options);
   }
 
   modify(mask: number, values: QpAttributes): void {
-    checkRanges(values, mask, this.host.pathMtuMax);
+    checkRanges(values, mask, this.#options.host.pathMtuMax);
     const from = this.attributes.state;
     checkTransition(UD_TRANSITIONS, from, values.state, mask);
     applyAttributes(this.attributes, values, mask);
@@ -110,17 +119,17 @@ export class UdQueuePair implements NicQueuePair {
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
     // A message is done when it is sent: nothing that was begun is left.
     const hasDrained = values.state === QPS_SQD && from === QPS_RTS;
-    if (hasDrained && asksForDrained(values, mask)) this.host.raise(EVENT_SQ_DRAINED, this.qpn);
+    if (hasDrained && asksForDrained(values, mask)) this.#options.host.raise(EVENT_SQ_DRAINED, this.qpn);
     if (values.state === QPS_ERR) this.#flush();
     else if (values.state === QPS_RESET) this.#discard();
-    this.host.schedule(this);
+    this.#options.host.schedule(this);
   }
 
   get nextDscp(): number {
-    const index = this.#sq.consumer;
-    if (index === this.#sq.producer) return 0;
-    this.#sq.read(index, this.#wqe);
-    return this.host.pathOf(this.#wqe.ah, this.pd)?.dscp ?? 0;
+    const index = this.#options.sendQueue.consumer;
+    if (index === this.#options.sendQueue.producer) return 0;
+    this.#options.sendQueue.read(index, this.#wqe);
+    return this.#options.host.pathOf(this.#wqe.ah, this.#options.pd)?.dscp ?? 0;
   }
 
   get nextPsns(): NextPsns {
@@ -130,7 +139,7 @@ export class UdQueuePair implements NicQueuePair {
   enterError(): void {
     this.attributes.state = QPS_ERR;
     this.#flush();
-    this.host.raise(EVENT_QP_FATAL, this.qpn);
+    this.#options.host.raise(EVENT_QP_FATAL, this.qpn);
   }
 
   #flush(): void {
@@ -142,7 +151,7 @@ export class UdQueuePair implements NicQueuePair {
     const { state } = this.attributes;
     if (state === QPS_ERR) this.#flush();
     else if (state === QPS_SQE) this.#sends.flush();
-    else this.host.schedule(this);
+    else this.#options.host.schedule(this);
   }
 
   /** Back to RESET: every attribute has its initial value, what is posted disappears without completions. */
@@ -176,27 +185,15 @@ export class UdQueuePair implements NicQueuePair {
     return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD || state === QPS_SQE;
   }
 
-  matchesAddresses(): boolean {
-    return true;
-  }
-
-  matchesSourcePort(): boolean {
-    return true;
-  }
-
   matchesQkey(packet: RocePacket): boolean {
     return packet.qkey === this.attributes.qkey;
   }
 
-  receiveFlow(datagram: RxDatagram): IcrcFlow {
-    return this.host.datagramFlow(datagram);
-  }
-
   emit(batch: TxBatch): boolean {
     if (this.attributes.state !== QPS_RTS) return false;
-    const index = this.#sq.consumer;
-    if (index === this.#sq.producer) return false;
-    this.#sq.read(index, this.#wqe);
+    const index = this.#options.sendQueue.consumer;
+    if (index === this.#options.sendQueue.producer) return false;
+    this.#options.sendQueue.read(index, this.#wqe);
     const status = this.#emitMessage(batch);
     if (status === STATUS_SUCCESS) this.#sends.complete(index, status);
     else this.#sends.stop(status);
@@ -206,11 +203,12 @@ export class UdQueuePair implements NicQueuePair {
   #emitMessage(batch: TxBatch): number {
     const wqe = this.#wqe;
     if (wqe.opcode !== WR_SEND && wqe.opcode !== WR_SEND_WITH_IMM) return STATUS_LOC_QP_OP_ERR;
-    const path = this.host.pathOf(wqe.ah, this.pd);
+    const path = this.#options.host.pathOf(wqe.ah, this.#options.pd);
     if (path === undefined) return STATUS_LOC_QP_OP_ERR;
-    if (wqe.messageBytes > this.host.pathMtuMax) return STATUS_LOC_LEN_ERR;
-    if ((wqe.flags & SEND_INLINE) !== 0) this.#source.loadPlain(this.#sq.bytes, wqe.inlineOffset, wqe.messageBytes);
-    else if (!this.#source.load(wqe.sges, this.host.keys, this.pd, 0)) return STATUS_LOC_PROT_ERR;
+    if (wqe.messageBytes > this.#options.host.pathMtuMax) return STATUS_LOC_LEN_ERR;
+    if ((wqe.flags & SEND_INLINE) !== 0)
+      this.#source.loadPlain(this.#options.sendQueue.bytes, wqe.inlineOffset, wqe.messageBytes);
+    else if (!this.#source.load(wqe.sges, this.#options.host.keys, this.#options.pd, 0)) return STATUS_LOC_PROT_ERR;
     const pad = -wqe.messageBytes & 3;
     const solicited = (wqe.flags & SEND_SOLICITED) !== 0 ? BTH_SOLICITED : 0;
     const withImmediate = wqe.opcode === WR_SEND_WITH_IMM;
@@ -224,18 +222,18 @@ export class UdQueuePair implements NicQueuePair {
     o += wqe.messageBytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     this.#psn = psnAdd(this.#psn, 1);
-    path.seal(batch, o, this.host.nextIpId());
+    path.seal(batch, o, this.#options.host.nextIpId());
     return STATUS_SUCCESS;
   }
 
   receive(packet: RocePacket, datagram: RxDatagram): void {
     const receives = this.#receives;
     if (!receives.bind()) {
-      this.host.counters[COUNTER.out_of_buffer]++;
+      this.#options.host.counters[COUNTER.out_of_buffer]++;
       return;
     }
     const total = GRH_BYTES + packet.payloadBytes;
-    if (!this.#sink.load(receives.wqe.sges, this.host.keys, this.pd, ACCESS_LOCAL_WRITE)) {
+    if (!this.#sink.load(receives.wqe.sges, this.#options.host.keys, this.#options.pd, ACCESS_LOCAL_WRITE)) {
       receives.fail(STATUS_LOC_PROT_ERR);
       return;
     }

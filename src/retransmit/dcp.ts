@@ -4,7 +4,7 @@
  *
  *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the
  *     packet into its queue of what is to be sent again. A cut READ response arrives at the end that has asked, which asks for that part again.
- *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are cumulative. So packets may take all ways in turn, and one that is late is never sent
+ *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are cumulative. So packets may take all entropies in turn, and one that is late is never sent
  *     twice.
  *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged is sent again. It is coarse, since no loss that a switch knows of needs it.
  *
@@ -20,17 +20,24 @@
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
-import { WAYS_MAX } from '../packet/int-trailer.js';
+import { ENTROPIES_MAX } from '../packet/int-trailer.js';
 import { psnAdd } from '../packet/psn.js';
+import { type EntropyChoice, RoundRobinEntropies, SingleEntropy } from './entropy-choice.js';
 import { CHOICE_ECMP, CHOICE_SPRAY } from './multipath.js';
-import { DELIVERED, OUTSTANDING, PacketAccounts, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
+import {
+  PACKET_DELIVERED,
+  PACKET_OUTSTANDING,
+  PACKET_RESENT,
+  PacketAccounts,
+  SELECTIVE_SPAN,
+  SPAN_MASK,
+} from './packet-accounts.js';
 import { defineRecovery, LOSS_REPORTED, NO_REWIND } from './recovery.js';
 import { SelectiveRepeatReceiver } from './selective-repeat.js';
-import { OneWay, type WayChoice, WaysInTurn } from './way-choice.js';
 
 const DCP_TABLE = {
   /** UDP source ports. At least two: switches cut packets of connections that say they have several. */
-  paths: { default: 64, min: 2, max: WAYS_MAX, whole: true, agreed: true },
+  paths: { default: 64, min: 2, max: ENTROPIES_MAX, whole: true, agreed: true },
   /** 0: all packets take the first, as ECMP has it; 1: all in turn. */
   choice: { default: CHOICE_SPRAY, min: CHOICE_ECMP, max: CHOICE_SPRAY, whole: true },
 } as const satisfies ParameterTable;
@@ -41,26 +48,26 @@ type DcpParameters = ParametersOf<typeof DCP_TABLE>;
 export class DcpSender extends PacketAccounts {
   override readonly infersLosses = false;
   readonly #parameters: DcpParameters;
-  #choice: WayChoice;
+  #choice: EntropyChoice;
 
   constructor(parameters: DcpParameters) {
     super();
     this.#parameters = parameters;
-    this.#choice = wayChoice(parameters);
+    this.#choice = entropyChoice(parameters);
   }
 
   override reset(psn: number): void {
     super.reset(psn);
-    this.#choice = wayChoice(this.#parameters);
+    this.#choice = entropyChoice(this.#parameters);
   }
 
-  override nextWay(now: number): number {
+  override nextEntropy(now: number): number {
     return this.#choice.next(now);
   }
 
   override onTrimmed(psn: number): boolean {
     const state = this.state[psn & SPAN_MASK];
-    if (state !== OUTSTANDING && state !== RESENT) return false;
+    if (state !== PACKET_OUTSTANDING && state !== PACKET_RESENT) return false;
     this.markLost(psn);
     return true;
   }
@@ -68,14 +75,14 @@ export class DcpSender extends PacketAccounts {
   override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
     if (cause === LOSS_REPORTED) return NO_REWIND; // By order, which says nothing here.
     for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
-      if (this.state[psn & SPAN_MASK] !== DELIVERED) this.markLost(psn);
+      if (this.state[psn & SPAN_MASK] !== PACKET_DELIVERED) this.markLost(psn);
     }
     return NO_REWIND;
   }
 }
 
-function wayChoice({ choice, paths }: DcpParameters): WayChoice {
-  return choice === CHOICE_SPRAY ? new WaysInTurn(paths) : new OneWay();
+function entropyChoice({ choice, paths }: DcpParameters): EntropyChoice {
+  return choice === CHOICE_SPRAY ? new RoundRobinEntropies(paths) : new SingleEntropy();
 }
 
 /** Keeps what comes behind a gap, and says nothing of it. */
@@ -94,7 +101,7 @@ export const dcp = defineRecovery({
   name: 'dcp',
   summary: 'sends again what switches have cut and returned, and nothing else; a timeout if a header is lost',
   parameters: DCP_TABLE,
-  ways: ({ paths }) => paths,
+  entropies: ({ paths }) => paths,
   sender: (parameters) => new DcpSender(parameters),
   receiver: () => new DcpReceiver(),
 });

@@ -5,7 +5,7 @@
  */
 
 import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
-import { AHEAD_FORGET_MESSAGE, defineRecovery } from './recovery.js';
+import { AHEAD_RESTART_MESSAGE, defineRecovery } from './recovery.js';
 
 /** Resumes at the start of the message. */
 export class GoBack0Sender extends GoBackNSender {
@@ -21,7 +21,7 @@ export class GoBack0Receiver extends GoBackNReceiver {
   override readonly restartsReads = true;
 
   override onAhead(_psn: number, _distance: number, _bytes: Uint8Array, _offset: number, _length: number): number {
-    return AHEAD_FORGET_MESSAGE;
+    return AHEAD_RESTART_MESSAGE;
   }
 
   override restartsMessage(psn: number, messageStart: number): boolean {

@@ -10,7 +10,7 @@
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import type { NicContext } from './nic-context.js';
 import { SELECTIVE_SPAN } from './packet-accounts.js';
-import { AHEAD_NAK, defineRecovery, type KeptPacket } from './recovery.js';
+import { AHEAD_NAK, type BufferedPacket, defineRecovery } from './recovery.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender, selectiveRepeat } from './selective-repeat.js';
 
 const MELO_TABLE = {
@@ -48,14 +48,14 @@ export class MeloReceiver extends SelectiveRepeatReceiver {
       this.#hasBitmap = true;
     }
     const verdict = super.onAhead(psn, distance, bytes, offset, length);
-    if (this.keepsNothing) this.#giveBack();
+    if (this.isBufferEmpty) this.#giveBack();
     return verdict;
   }
 
-  override takeKept(expected: number): KeptPacket | undefined {
-    const kept = super.takeKept(expected);
-    if (this.keepsNothing) this.#giveBack();
-    return kept;
+  override takeBuffered(expected: number): BufferedPacket | undefined {
+    const buffered = super.takeBuffered(expected);
+    if (this.isBufferEmpty) this.#giveBack();
+    return buffered;
   }
 
   #giveBack(): void {

@@ -5,61 +5,61 @@ import { SenderRecovery } from './recovery.js';
 
 /** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
 export const SELECTIVE_SPAN = 1024;
-/** The slot of a PSN is its low bits. */
+/** `psn & SPAN_MASK` is the slot of a PSN in {@link PacketAccounts.state}. */
 export const SPAN_MASK = SELECTIVE_SPAN - 1;
 
-/** Sent once. */
-export const OUTSTANDING = 0;
-/** Its answer has been placed. */
-export const DELIVERED = 1;
-/** To be sent again. */
-export const LOST = 2;
-/** Sent again. */
-export const RESENT = 3;
-/** Held by the receiver behind a gap, not executed: it is not sent again, and not done either. */
-export const KEPT = 4;
+/** A state of {@link PacketAccounts}: sent once. */
+export const PACKET_OUTSTANDING = 0;
+/** A state of {@link PacketAccounts}: its answer has been placed. */
+export const PACKET_DELIVERED = 1;
+/** A state of {@link PacketAccounts}: to be sent again. */
+export const PACKET_LOST = 2;
+/** A state of {@link PacketAccounts}: sent again. */
+export const PACKET_RESENT = 3;
+/** A state of {@link PacketAccounts}: buffered by the receiver behind a gap, and not executed. It is not sent again, and not done either. */
+export const PACKET_SACKED = 4;
 
 /** The sender's half of such a scheme, all but the judgement of losses. */
 export abstract class PacketAccounts extends SenderRecovery {
   override readonly goesBack = false;
   /** At most {@link SELECTIVE_SPAN}: what the accounts hold. */
   override readonly inFlightMax: number = SELECTIVE_SPAN;
-  /** OUTSTANDING ... KEPT, by slot. */
+  /** By slot, `psn & SPAN_MASK`: one of PACKET_OUTSTANDING, PACKET_DELIVERED, PACKET_LOST, PACKET_RESENT, PACKET_SACKED. The methods write it. */
   protected readonly state = new Uint8Array(SELECTIVE_SPAN);
   #lost = 0;
   #arrived = 0;
   #done = 0;
 
   override reset(psn: number): void {
-    this.state.fill(OUTSTANDING);
+    this.state.fill(PACKET_OUTSTANDING);
     this.#lost = 0;
     this.#arrived = 0;
     this.#done = psn;
   }
 
   override markDelivered(psn: number): void {
-    this.#settle(psn, DELIVERED);
+    this.#settle(psn, PACKET_DELIVERED);
   }
 
-  override markKept(psn: number): void {
-    this.#settle(psn, KEPT);
+  override markSacked(psn: number): void {
+    this.#settle(psn, PACKET_SACKED);
   }
 
   /** `psn` is to be sent again. */
   protected markLost(psn: number): void {
-    this.#settle(psn, LOST);
+    this.#settle(psn, PACKET_LOST);
   }
 
   #settle(psn: number, state: number): void {
     const i = psn & SPAN_MASK;
     const before = this.state[i];
-    this.#lost += Number(state === LOST) - Number(before === LOST);
+    this.#lost += Number(state === PACKET_LOST) - Number(before === PACKET_LOST);
     this.#arrived += Number(hasArrived(state)) - Number(hasArrived(before));
     this.state[i] = state;
   }
 
   override isDelivered(psn: number): boolean {
-    return this.state[psn & SPAN_MASK] === DELIVERED;
+    return this.state[psn & SPAN_MASK] === PACKET_DELIVERED;
   }
 
   override get arrived(): number {
@@ -68,13 +68,13 @@ export abstract class PacketAccounts extends SenderRecovery {
 
   override advance(psn: number): number {
     while (this.#done !== psn) this.#forget();
-    while (this.state[this.#done & SPAN_MASK] === DELIVERED) this.#forget();
+    while (this.state[this.#done & SPAN_MASK] === PACKET_DELIVERED) this.#forget();
     return this.#done;
   }
 
   /** Frees the account of the oldest PSN: the slot will serve the PSN one span later. */
   #forget(): void {
-    this.#settle(this.#done, OUTSTANDING);
+    this.#settle(this.#done, PACKET_OUTSTANDING);
     this.#done = psnAdd(this.#done, 1);
   }
 
@@ -85,15 +85,16 @@ export abstract class PacketAccounts extends SenderRecovery {
 
   override nextResend(unacked: number, next: number): number {
     if (this.#lost === 0) return -1;
-    for (let psn = unacked; psn !== next; psn = psnAdd(psn, 1)) if (this.state[psn & SPAN_MASK] === LOST) return psn;
+    for (let psn = unacked; psn !== next; psn = psnAdd(psn, 1))
+      if (this.state[psn & SPAN_MASK] === PACKET_LOST) return psn;
     return -1;
   }
 
   override onResent(psn: number, _next: number): void {
-    this.#settle(psn, RESENT);
+    this.#settle(psn, PACKET_RESENT);
   }
 }
 
 function hasArrived(state: number): boolean {
-  return state === DELIVERED || state === KEPT;
+  return state === PACKET_DELIVERED || state === PACKET_SACKED;
 }

@@ -5,7 +5,7 @@
  *   - RACK (§6.2): a packet is lost when one that was sent later has been delivered, and
  *       sent + RACK.rtt + reo_wnd <= now,   reo_wnd = min(mult * min_RTT / 4, SRTT).
  *     A repetition counts from when it was sent again, so it can be found lost like any other.
- *   - reo_wnd (§6.2 step 4): `mult` grows by one in a round trip that shows a needless repetition, and is 1 again after 16 recoveries without one. TCP learns of
+ *   - reo_wnd (§6.2 step 4): `mult` grows by one in a round trip that shows a spurious retransmission, and is 1 again after 16 recoveries without one. TCP learns of
  *     such repetitions by DSACK; here the sender sees that the answer came sooner after the repetition than min_RTT: it was to the first copy.
  *   - TLP (§7): after PTO = 2 SRTT without an answer that is due one packet is sent again, so that its answer tells what else is missing. PTO doubles with each
  *     probe until a round trip has been measured (Karn; RFC 6298 §5.7).
@@ -20,12 +20,20 @@
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
-import { DELIVERED, KEPT, OUTSTANDING, PacketAccounts, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
+import {
+  PACKET_DELIVERED,
+  PACKET_OUTSTANDING,
+  PACKET_RESENT,
+  PACKET_SACKED,
+  PacketAccounts,
+  SELECTIVE_SPAN,
+  SPAN_MASK,
+} from './packet-accounts.js';
 import { defineRecovery, LOSS_DROPPED, LOSS_TIMEOUT, NO_REWIND } from './recovery.js';
 import { SelectiveRepeatReceiver, selectiveRepeat } from './selective-repeat.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Recoveries without a needless repetition until the window is the shortest again (RFC 8985 §6.2: reo_wnd_persist). */
+/** Recoveries without a spurious retransmission until the window is the shortest again (RFC 8985 §6.2: reo_wnd_persist). */
 const PERSIST = 16;
 /** SRTT moves by this part of the difference (RFC 6298 §2). */
 const SRTT_GAIN = 1 / 8;
@@ -62,10 +70,10 @@ export class RackSender extends PacketAccounts {
   /** Round trip of the newest packet that this answer is about; -1: none. */
   #sampleNs = -1;
   #heard = false;
-  #isNeedless = false;
+  #isSpurious = false;
   #mult = 1;
   #persist = 0;
-  /** A needless repetition has counted; the next counts from this PSN on. -1: now. */
+  /** A spurious retransmission has counted; the next counts from this PSN on. -1: now. */
   #roundEnd = -1;
   /** Losses are being repaired until this PSN is acknowledged. -1: none. */
   #recoveryEnd = -1;
@@ -75,7 +83,7 @@ export class RackSender extends PacketAccounts {
   #probedNs = -1;
   #probedPsn = 0;
   /** PTO is this many times as long: twice for each probe until a round trip has been measured, since answers to repeated packets measure none. */
-  #patience = 1;
+  #ptoBackoff = 1;
 
   constructor(parameters: ParametersOf<typeof RACK_TABLE>) {
     super();
@@ -93,7 +101,7 @@ export class RackSender extends PacketAccounts {
     this.#srttNs = NEVER;
     this.#sampleNs = -1;
     this.#heard = false;
-    this.#isNeedless = false;
+    this.#isSpurious = false;
     this.#mult = 1;
     this.#persist = 0;
     this.#roundEnd = -1;
@@ -101,7 +109,7 @@ export class RackSender extends PacketAccounts {
     this.#reorderDueNs = NEVER;
     this.#probeDueNs = NEVER;
     this.#probedNs = -1;
-    this.#patience = 1;
+    this.#ptoBackoff = 1;
   }
 
   /** The reordering window now, in nanoseconds; 0 until a round trip is known. */
@@ -117,7 +125,7 @@ export class RackSender extends PacketAccounts {
   override onSent(psn: number, psns: number, next: number, now: number): void {
     for (let k = 0; k < psns; k++) {
       const i = psnAdd(psn, k) & SPAN_MASK;
-      this.#isRepeated[i] = this.state[i] === OUTSTANDING ? 0 : 1;
+      this.#isRepeated[i] = this.state[i] === PACKET_OUTSTANDING ? 0 : 1;
       this.#sentNs[i] = now;
       this.#sentBefore[i] = next;
     }
@@ -130,7 +138,7 @@ export class RackSender extends PacketAccounts {
   /** Infinity: no round trip is known yet, or probes are off. */
   get #probeTimeoutNs(): number {
     const { probeRtts, probeMinimumNs } = this.#p;
-    return probeRtts === 0 ? NEVER : this.#patience * Math.max(probeRtts * this.#srttNs, probeMinimumNs);
+    return probeRtts === 0 ? NEVER : this.#ptoBackoff * Math.max(probeRtts * this.#srttNs, probeMinimumNs);
   }
 
   // ---- what an answer says
@@ -145,9 +153,9 @@ export class RackSender extends PacketAccounts {
     super.markDelivered(psn);
   }
 
-  override markKept(psn: number): void {
+  override markSacked(psn: number): void {
     this.#delivered(psn);
-    super.markKept(psn);
+    super.markSacked(psn);
   }
 
   override advance(psn: number): number {
@@ -159,13 +167,13 @@ export class RackSender extends PacketAccounts {
   #delivered(psn: number): void {
     const i = psn & SPAN_MASK;
     const state = this.state[i];
-    if (state === DELIVERED || state === KEPT) return;
+    if (state === PACKET_DELIVERED || state === PACKET_SACKED) return;
     const sentNs = this.#sentNs[i];
     const rttNs = this.#nowNs - sentNs;
-    const isRepeated = state === RESENT || this.#isRepeated[i] === 1;
+    const isRepeated = state === PACKET_RESENT || this.#isRepeated[i] === 1;
     this.#heard = true;
     if (isRepeated && rttNs < this.#minRttNs) {
-      this.#isNeedless = true;
+      this.#isSpurious = true;
       return;
     }
     if (!isRepeated) {
@@ -198,18 +206,19 @@ export class RackSender extends PacketAccounts {
       for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
         const i = psn & SPAN_MASK;
         const state = this.state[i];
-        if (state === DELIVERED || (state === RESENT && this.#sentNs[i] + this.#shortestNs > this.#nowNs)) continue;
+        if (state === PACKET_DELIVERED || (state === PACKET_RESENT && this.#sentNs[i] + this.#shortestNs > this.#nowNs))
+          continue;
         this.markLost(psn);
       }
       return NO_REWIND;
     }
     // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
-    if (this.state[first & SPAN_MASK] === KEPT) this.markLost(first);
+    if (this.state[first & SPAN_MASK] === PACKET_SACKED) this.markLost(first);
     const newest = psnAdd(end, -1);
     const i = newest & SPAN_MASK;
     const rttNs = this.#nowNs - this.#sentNs[i];
     // A READ that is kept behind the gap, or one that an acknowledgement jumps past: proof of time, though it is not done.
-    const isKnown = newest === first || this.state[i] === KEPT || this.state[i] === DELIVERED;
+    const isKnown = newest === first || this.state[i] === PACKET_SACKED || this.state[i] === PACKET_DELIVERED;
     if (!isKnown && (this.#isRepeated[i] === 0 || rttNs >= this.#shortestNs)) this.#isEvidence(newest, rttNs);
     return NO_REWIND;
   }
@@ -222,21 +231,21 @@ export class RackSender extends PacketAccounts {
   #isMissing(psn: number, ns: number): boolean {
     const i = psn & SPAN_MASK;
     const state = this.state[i];
-    return (state === OUTSTANDING || state === RESENT) && this.#sentNs[i] <= ns;
+    return (state === PACKET_OUTSTANDING || state === PACKET_RESENT) && this.#sentNs[i] <= ns;
   }
 
   // ---- judgement
 
-  override judge(unacked: number, next: number, awaits: boolean, now: number): boolean {
+  override detectLosses(unacked: number, next: number, awaits: boolean, now: number): boolean {
     this.#nowNs = now;
     if (this.#heard) this.#learn(unacked, next, awaits, now);
-    let foundLost = this.#judgeByTime(unacked, next, now);
+    let foundLost = this.#detectLossesByTime(unacked, next, now);
     if (now >= this.#probeDueNs) {
       this.#probeDueNs = NEVER;
       if (unacked !== next && this.nextResend(unacked, next) < 0) {
         this.#probedNs = now;
         this.#probedPsn = unacked;
-        this.#patience *= 2;
+        this.#ptoBackoff *= 2;
         this.markLost(unacked);
         foundLost = true;
       }
@@ -251,37 +260,37 @@ export class RackSender extends PacketAccounts {
       this.#srttNs =
         this.#srttNs === NEVER ? this.#sampleNs : this.#srttNs + SRTT_GAIN * (this.#sampleNs - this.#srttNs);
       this.#sampleNs = -1;
-      this.#patience = 1;
+      this.#ptoBackoff = 1;
     }
     if (this.#roundEnd >= 0 && psnDiff(unacked, this.#roundEnd) >= 0) this.#roundEnd = -1;
     const hasRecovered = this.#recoveryEnd >= 0 && psnDiff(unacked, this.#recoveryEnd) >= 0;
     if (hasRecovered) this.#recoveryEnd = -1;
-    if (this.#isNeedless && this.#roundEnd < 0) {
+    if (this.#isSpurious && this.#roundEnd < 0) {
       this.#roundEnd = next;
       this.#mult++;
       this.#persist = PERSIST;
     } else if (hasRecovered && --this.#persist <= 0) this.#mult = 1;
-    this.#isNeedless = false;
+    this.#isSpurious = false;
     // Answers to what was sent before the probe do not end the wait for its own.
     if (this.#newestNs >= this.#probedNs || psnDiff(unacked, this.#probedPsn) > 0) this.#probedNs = -1;
     this.#probeDueNs = awaits && unacked !== next && this.#probedNs < 0 ? now + this.#probeTimeoutNs : NEVER;
   }
 
   /** RFC 8985 §6.2 step 5. True when a packet is found to be lost. */
-  #judgeByTime(unacked: number, next: number, now: number): boolean {
+  #detectLossesByTime(unacked: number, next: number, now: number): boolean {
     this.#reorderDueNs = NEVER;
     if (this.#newestNs < 0) return false;
     const end = psnDiff(this.#newestBefore, next) < 0 ? this.#newestBefore : next;
     if (psnDiff(end, unacked) <= 0) return false;
-    const patienceNs = this.#rttNs + this.reorderWindowNs;
+    const lossDelayNs = this.#rttNs + this.reorderWindowNs;
     let foundLost = false;
     for (let psn = unacked; psn !== end; psn = psnAdd(psn, 1)) {
       const i = psn & SPAN_MASK;
       const state = this.state[i];
-      if (state !== OUTSTANDING && state !== RESENT) continue;
+      if (state !== PACKET_OUTSTANDING && state !== PACKET_RESENT) continue;
       const sentNs = this.#sentNs[i];
       if (!isSentAfter(this.#newestNs, this.#newestPsn, sentNs, psn)) continue;
-      const dueNs = sentNs + patienceNs;
+      const dueNs = sentNs + lossDelayNs;
       if (dueNs <= now) {
         this.markLost(psn);
         foundLost = true;

@@ -1,6 +1,6 @@
 /**
  * The contract of a loss-recovery scheme. A scheme has two halves, because what a gap means must be agreed by both ends: the sender's
- * half decides what is sent again, the receiver's half what is kept, forgotten and reported. Queue pairs call the same methods
+ * half decides what is sent again, the receiver's half what is buffered, forgotten and reported. Queue pairs call the same methods
  * whatever the scheme; the scheme is chosen when the queue pair is connected.
  *
  * Sender: the requester, for requests and for READ responses it waits for. PSNs in [unacked, next) are outstanding.
@@ -17,7 +17,7 @@ export const NO_REWIND = -1;
 export const LOSS_REPORTED = 0;
 /** `cause` of `onLoss`: nothing was heard for a whole timeout: earlier conclusions are void. */
 export const LOSS_TIMEOUT = 1;
-/** `cause` of `onLoss`: a NAK without a bitmap: the receiver keeps nothing behind the gap. */
+/** `cause` of `onLoss`: a NAK without a bitmap: the receiver buffers nothing behind the gap. */
 export const LOSS_DROPPED = 2;
 
 /** The sender's half. Methods have defaults where those of a scheme that goes back will do. PSNs are 24-bit numbers that wrap. */
@@ -43,7 +43,7 @@ export abstract class SenderRecovery {
   reset(_psn: number): void {}
 
   /**
-   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or kept; `messageStart` is the first PSN of the
+   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or SACKed; `messageStart` is the first PSN of the
    * message that holds `first`; `next` the next new PSN; `cause` LOSS_REPORTED, LOSS_TIMEOUT or LOSS_DROPPED. Returns the PSN at which sending resumes, or
    * NO_REWIND.
    */
@@ -52,8 +52,8 @@ export abstract class SenderRecovery {
   /** The answer with `psn` has been placed although something before it is missing: this PSN is done. */
   markDelivered(_psn: number): void {}
 
-  /** The receiver keeps the request `psn` behind a gap. It is not done: the receiver may still refuse it when its turn comes. */
-  markKept(_psn: number): void {}
+  /** The receiver has buffered the request `psn` behind a gap, as its SACK says. It is not done: the receiver may still refuse it when its turn comes. */
+  markSacked(_psn: number): void {}
 
   /** True when `psn`, not before the oldest that is unacknowledged, was {@link markDelivered}. */
   isDelivered(_psn: number): boolean {
@@ -92,24 +92,24 @@ export abstract class SenderRecovery {
     return ackTimeoutNs;
   }
 
-  // ---- for schemes that spread packets over several ways
+  // ---- for schemes that spread packets over several entropies
 
-  /** Data packets say which way they took, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts). Default false. */
+  /** Data packets say which entropy they took, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts). Default false. */
   readonly wantsEcho: boolean = false;
 
-  /** The way of the data packet that is sent next, from 0 on, below `ways` of the definition. Called where there are several; `onSent` of that packet follows. */
-  nextWay(_now: number): number {
+  /** The entropy of the data packet that is sent next, from 0 on, below `entropies` of the definition. Called where there are several; `onSent` of that packet follows. */
+  nextEntropy(_now: number): number {
     return 0;
   }
 
-  /** An acknowledgement echoes the way of the newest data packet, and whether it was marked CE. Follows `onAnswer`. Untrusted: it may be out of range. */
+  /** An acknowledgement echoes the entropy of the newest data packet, and whether it was marked CE. Follows `onAnswer`. Untrusted: it may be out of range. */
   onEcho(_way: number, _isMarked: boolean): void {}
 
-  // ---- for schemes that judge by time; not called where `usesTime` is false
+  // ---- for schemes that detect losses by time; not called where `usesTime` is false
 
   /** The scheme wants to know when packets are sent and answered. Default false. */
   readonly usesTime: boolean = false;
-  /** When {@link judge} is to be called even if no answer comes; Infinity: never. */
+  /** When {@link detectLosses} is to be called even if no answer comes; Infinity: never. */
   get dueNs(): number {
     return Number.POSITIVE_INFINITY;
   }
@@ -120,14 +120,14 @@ export abstract class SenderRecovery {
   /** From `now` on an answer is due that was asked for. */
   onAwaited(_now: number): void {}
 
-  /** An answer has come. What it says follows: `markDelivered`, `markKept`, `advance`, `onLoss`. */
+  /** An answer has come. What it says follows: `markDelivered`, `markSacked`, `advance`, `onLoss`. */
   onAnswer(_now: number): void {}
 
   /**
    * After each answer, and at {@link dueNs}: decides what is lost in [unacked, next). `awaits`: an answer that was asked for is due. Returns true when there is
    * something to send again.
    */
-  judge(_unacked: number, _next: number, _awaits: boolean, _now: number): boolean {
+  detectLosses(_unacked: number, _next: number, _awaits: boolean, _now: number): boolean {
     return false;
   }
 }
@@ -135,13 +135,13 @@ export abstract class SenderRecovery {
 /** Answer of `onAhead`: drop it; report the gap once. */
 export const AHEAD_NAK = 0;
 /** Answer of `onAhead`: drop it; the message in progress starts over; report its first PSN once. */
-export const AHEAD_FORGET_MESSAGE = 1;
+export const AHEAD_RESTART_MESSAGE = 1;
 /** Answer of `onAhead`: stored; report what is there. */
-export const AHEAD_KEPT = 2;
+export const AHEAD_BUFFERED = 2;
 /** Answer of `onAhead`: beyond what can be stored; report what is there. */
 export const AHEAD_DROPPED = 3;
 
-/** Answer of `onAhead`: it differs from what is stored with this PSN; neither is kept; report what is there. */
+/** Answer of `onAhead`: it differs from what is stored with this PSN; neither is buffered; report what is there. */
 export const AHEAD_CONFLICT = 4;
 
 /** `replay` of a receiver: responses from there on are dropped from the queue: the requester asks for them again. */
@@ -149,7 +149,7 @@ export const REPLAY_REWIND = 0;
 /** `replay` of a receiver: only these PSNs are wanted; what is queued stays. */
 export const REPLAY_APPEND = 1;
 
-/** The receiver's half. Methods have defaults where those of a scheme that keeps nothing behind a gap will do. */
+/** The receiver's half. Methods have defaults where those of a scheme that buffers nothing behind a gap will do. */
 export abstract class ReceiverRecovery {
   /** What becomes of queued responses when one is asked for again. Default REPLAY_REWIND. */
   readonly replay: typeof REPLAY_REWIND | typeof REPLAY_APPEND = REPLAY_REWIND;
@@ -166,14 +166,14 @@ export abstract class ReceiverRecovery {
   readonly reportsGaps: boolean = true;
 
   /**
-   * Forgets what is kept. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:
+   * Forgets what is buffered. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:
    * nobody is connected.
    */
   reset(_windowPackets: number): void {}
 
   /**
-   * A packet `distance` (> 0) ahead of the expected PSN: `length` bytes from `offset`, which are copied if the packet is kept. Returns one of
-   * AHEAD_NAK, AHEAD_FORGET_MESSAGE, AHEAD_KEPT, AHEAD_DROPPED, AHEAD_CONFLICT.
+   * A packet `distance` (> 0) ahead of the expected PSN: `length` bytes from `offset`, which are copied if the packet is buffered. Returns one of
+   * AHEAD_NAK, AHEAD_RESTART_MESSAGE, AHEAD_BUFFERED, AHEAD_DROPPED, AHEAD_CONFLICT.
    */
   abstract onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number;
 
@@ -182,32 +182,32 @@ export abstract class ReceiverRecovery {
     return false;
   }
 
-  /** A packet with this PSN is kept. */
+  /** A packet with this PSN is buffered. */
   holds(_psn: number): boolean {
     return false;
   }
 
-  /** The kept packet with this PSN, removed from the store; valid until the next call. */
-  takeKept(_expected: number): KeptPacket | undefined {
+  /** The buffered packet with this PSN, removed from the store; valid until the next call. */
+  takeBuffered(_expected: number): BufferedPacket | undefined {
     return undefined;
   }
 
-  /** A packet behind the expected PSN differs from the one that was kept, and taken, with its PSN. An honest sender repeats the same bytes. */
-  isOtherThanTaken(_psn: number, _bytes: Uint8Array, _offset: number, _length: number): boolean {
+  /** A packet behind the expected PSN differs from the one that was buffered, and executed, with its PSN. An honest sender repeats the same bytes. */
+  isConflictingDuplicate(_psn: number, _bytes: Uint8Array, _offset: number, _length: number): boolean {
     return false;
   }
 
-  /** Bytes of the bitmap that {@link writeBitmap} would write, at most 128: 0 when nothing is kept, or the scheme has none. */
+  /** Bytes of the bitmap that {@link writeBitmap} would write, at most 128: 0 when nothing is buffered, or the scheme has none. */
   bitmapBytes(_expected: number): number {
     return 0;
   }
 
-  /** Bit i of the little-endian bitmap: PSN expected + 1 + i is kept. */
+  /** Bit i of the little-endian bitmap: PSN expected + 1 + i is buffered. */
   writeBitmap(_expected: number, _bytes: Uint8Array, _offset: number, _length: number): void {}
 }
 
 /** A packet of the receiver's store. */
-export interface KeptPacket {
+export interface BufferedPacket {
   /** The packet from its BTH on, and perhaps more. */
   readonly bytes: Uint8Array;
   /** Bytes of the packet. */
@@ -240,7 +240,7 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
   /** The receiver reports gaps by SACK, a packet with a bitmap, instead of a NAK; others drop that packet. Default false. */
   readonly usesSack?: boolean;
   /** UDP source ports that packets of either end leave with and the other accepts, 1 to 256, by its parameters, which have to be `agreed` ones. Default 1. */
-  ways?(parameters: ParametersOf<T>): number;
+  entropies?(parameters: ParametersOf<T>): number;
   /**
    * Useful packets / packets sent, 0..1, in closed form: for messages of M = `messagePackets` packets, when W = `pipelineDepth` packets, a mean,
    * follow a lost one before the sender hears of it. Undefined, or no such method, where there is no closed form.

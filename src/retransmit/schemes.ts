@@ -112,8 +112,8 @@ export function usesSack(name: string): boolean {
 }
 
 /** UDP source ports of one end of a connection. Throws ERR_ROCE_UNKNOWN_NAME. */
-export function waysOf({ name, ...parameters }: RecoverySettings): number {
-  return recoverySchemes.get(name).ways?.(parameters) ?? 1;
+export function entropiesOf({ name, ...parameters }: RecoverySettings): number {
+  return recoverySchemes.get(name).entropies?.(parameters) ?? 1;
 }
 
 /** The parameters that must be the same at both ends of a connection, with their values. */

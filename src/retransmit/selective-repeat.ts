@@ -1,10 +1,10 @@
 /**
- * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the receiver keeps what
+ * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the receiver buffers what
  * arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only what is missing. An extension between
  * our own endpoints.
  *
- * What is kept is executed when the gap before it is filled, so the store is where a stranger who does not know the PSN would aim. It takes only what
- * the window lets the peer have in flight, and no packet wins over another: of two that differ neither is kept, and the peer sends its own again.
+ * What is buffered is executed when the gap before it is filled, so the store is where a stranger who does not know the PSN would aim. It takes only what
+ * the window lets the peer have in flight, and no packet wins over another: of two that differ neither is buffered, and the peer sends its own again.
  *
  * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when something sent
  * after that second copy was delivered, or at a timeout.
@@ -12,25 +12,32 @@
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { asksForLess, isSameRequest } from '../packet/same-request.js';
-import { KEPT, OUTSTANDING, PacketAccounts, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
 import {
+  PACKET_OUTSTANDING,
+  PACKET_RESENT,
+  PACKET_SACKED,
+  PacketAccounts,
+  SELECTIVE_SPAN,
+  SPAN_MASK,
+} from './packet-accounts.js';
+import {
+  AHEAD_BUFFERED,
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
-  AHEAD_KEPT,
+  type BufferedPacket,
   defineRecovery,
-  type KeptPacket,
   LOSS_TIMEOUT,
   NO_REWIND,
   REPLAY_APPEND,
   ReceiverRecovery,
 } from './recovery.js';
 
-/** The largest path MTU and room for headers: nothing longer is kept, so that a store holds 4 MiB at most. */
-const KEPT_BYTES_MAX = 4096 + 64;
+/** The largest path MTU and room for headers: nothing longer is buffered, so that a store holds 4 MiB at most. */
+const BUFFERED_BYTES_MAX = 4096 + 64;
 
 /** Sends again what the bitmap, or a timeout, says is missing. */
 export class SelectiveRepeatSender extends PacketAccounts {
-  /** For RESENT: the next new PSN at the time of the second copy. */
+  /** For PACKET_RESENT: the next new PSN at the time of the second copy. */
   readonly #resentBefore = new Uint32Array(SELECTIVE_SPAN);
 
   override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
@@ -39,10 +46,10 @@ export class SelectiveRepeatSender extends PacketAccounts {
       const i = psn & SPAN_MASK;
       const state = this.state[i];
       const lostAgain =
-        state === RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
+        state === PACKET_RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
       // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
-      const refused = state === KEPT && psn === first;
-      if (state === OUTSTANDING || lostAgain || refused) this.markLost(psn);
+      const refused = state === PACKET_SACKED && psn === first;
+      if (state === PACKET_OUTSTANDING || lostAgain || refused) this.markLost(psn);
     }
     return NO_REWIND;
   }
@@ -53,11 +60,11 @@ export class SelectiveRepeatSender extends PacketAccounts {
   }
 }
 
-/** Of a slot that has never kept a packet. */
+/** Of a slot that has never had a packet. */
 const NO_BYTES = new Uint8Array(0);
 
-/** One kept packet; its buffer is reused when the packet has been taken and the next one comes. */
-class Kept implements KeptPacket {
+/** One buffered packet; its buffer is reused when the packet has been taken and the next one comes. */
+class BufferSlot implements BufferedPacket {
   bytes = NO_BYTES;
   length = 0;
   present = false;
@@ -77,15 +84,15 @@ class Kept implements KeptPacket {
   }
 }
 
-/** Keeps what comes behind a gap: as many packets as the peer may have in flight, {@link SELECTIVE_SPAN} at most. */
+/** Buffers what comes behind a gap: as many packets as the peer may have in flight, {@link SELECTIVE_SPAN} at most. */
 export class SelectiveRepeatReceiver extends ReceiverRecovery {
   override readonly replay = REPLAY_APPEND;
-  readonly #slots: Kept[] = Array.from({ length: SELECTIVE_SPAN }, () => new Kept());
+  readonly #slots: BufferSlot[] = Array.from({ length: SELECTIVE_SPAN }, () => new BufferSlot());
   #count = 0;
   #span = SELECTIVE_SPAN;
 
-  /** Nothing is kept. */
-  protected get keepsNothing(): boolean {
+  /** Nothing is buffered. */
+  protected get isBufferEmpty(): boolean {
     return this.#count === 0;
   }
 
@@ -99,7 +106,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
   }
 
   override onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
-    if (distance >= this.#span || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
+    if (distance >= this.#span || length > BUFFERED_BYTES_MAX) return AHEAD_DROPPED;
     const slot = this.#slots[psn & SPAN_MASK];
     if (slot.holds(psn)) {
       if (!slot.isCopyOf(bytes, offset, length)) {
@@ -108,7 +115,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
         return AHEAD_CONFLICT;
       }
       // Of two lengths of a READ the smaller: it steps over no PSN of another request, and what is missing will be asked for.
-      if (!asksForLess(bytes, offset, slot.bytes, 0)) return AHEAD_KEPT;
+      if (!asksForLess(bytes, offset, slot.bytes, 0)) return AHEAD_BUFFERED;
     }
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
     slot.bytes.set(bytes.subarray(offset, offset + length));
@@ -117,10 +124,10 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
     if (!slot.present) this.#count++;
     slot.present = true;
     slot.taken = false;
-    return AHEAD_KEPT;
+    return AHEAD_BUFFERED;
   }
 
-  override isOtherThanTaken(psn: number, bytes: Uint8Array, offset: number, length: number): boolean {
+  override isConflictingDuplicate(psn: number, bytes: Uint8Array, offset: number, length: number): boolean {
     const slot = this.#slots[psn & SPAN_MASK];
     return slot.taken && slot.psn === psn && !slot.isCopyOf(bytes, offset, length);
   }
@@ -129,7 +136,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
     return this.#slots[psn & SPAN_MASK].holds(psn);
   }
 
-  override takeKept(expected: number): KeptPacket | undefined {
+  override takeBuffered(expected: number): BufferedPacket | undefined {
     if (this.#count === 0) return undefined;
     const slot = this.#slots[expected & SPAN_MASK];
     if (!slot.present) return undefined;

@@ -29,7 +29,7 @@ import type { ProtectionDomain } from './protection-domain.js';
 import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
 import { Resource } from './resource.js';
-import { checkFields, encodeSend, type SendWorkRequest } from './send-work-request.js';
+import { checkFields, type SendWorkRequest, writeSend } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
 /** `ibv_qp_init_attr`. */
@@ -349,7 +349,7 @@ export class QueuePair extends Resource {
     let flags = request.signaled === false ? 0 : SEND_SIGNALED;
     if ('solicited' in request && request.solicited === true) flags |= SEND_SOLICITED;
     if (request.fence === true) flags |= SEND_FENCE;
-    this.#sq.write(index, encodeSend(request, flags));
+    writeSend(this.#sq, index, request, flags);
     this.#sendWrIds[index & this.#sq.mask] = request.wrId ?? 0;
     this.#recorder.posted(index, nowNs);
     this.#sq.producer = (index + 1) >>> 0;

@@ -2,8 +2,8 @@
 
 import { checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { ACCESS_ALL, SEND_INLINE, WR_OPCODES } from '../memory/ring/enums.js';
-import type { SendWqeFields, Sge } from '../memory/ring/work-queue.js';
+import { ACCESS_ALL, WR_OPCODES } from '../memory/ring/enums.js';
+import type { SendQueue, Sge } from '../memory/ring/work-queue.js';
 import type { AddressHandle } from './address-handle.js';
 import type { WrId } from './completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
@@ -176,7 +176,7 @@ const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for a field that no opcode has. */
 export function checkFields(request: SendWorkRequest): void {
-  checkOptions('postSend', request, FIELDS);
+  checkOptions<Partial<Record<FieldsOf<SendWorkRequest>, unknown>>>('postSend', request, FIELDS);
 }
 
 /** Requests that send data from here. */
@@ -211,76 +211,57 @@ function access(value: number): number {
   return checkWhole('access', value, 0, ACCESS_ALL);
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field, ERR_ROCE_CONFLICT for inline data where there can be none. */
-export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFields {
+/**
+ * Writes the element at `index` of the queue. Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field, ERR_ROCE_CONFLICT for inline data
+ * where there can be none, and what the queue throws.
+ */
+export function writeSend(sq: SendQueue, index: number, request: SendWorkRequest, flags: number): void {
   // An opcode the table does not know still becomes a work request: the NIC completes it in error, as hardware does.
-  const fields: SendWqeFields = {
-    opcode: WR_OPCODES[request.opcode] ?? 0xff,
-    flags,
-    sges: [],
-    inlineBytes: undefined,
-    remoteAddr: 0n,
-    rkey: 0,
-    immediate: 0,
-    compareAdd: 0n,
-    swap: 0n,
-    ah: 0,
-    remoteQpn: 0,
-    qkey: 0,
-    handle: 0,
-    access: 0,
-  };
-  if ('sges' in request && request.sges !== undefined) fields.sges = request.sges;
+  sq.begin(index, WR_OPCODES[request.opcode] ?? 0xff, flags);
+  if ('remoteAddr' in request) sq.putRemote(u64('remoteAddr', request.remoteAddr), u32('rkey', request.rkey));
+  switch (request.opcode) {
+    case 'SEND_WITH_IMM':
+    case 'SEND': {
+      const { ah, remoteQpn = 0, remoteQkey = 0 } = request;
+      sq.putReceiver(ah?.handle ?? 0, u24('remoteQpn', remoteQpn), u32('remoteQkey', remoteQkey));
+      if (request.opcode === 'SEND_WITH_IMM') sq.putImmediate(u32('immediate', request.immediate));
+      break;
+    }
+    case 'RDMA_WRITE_WITH_IMM':
+      sq.putImmediate(u32('immediate', request.immediate));
+      break;
+    case 'SEND_WITH_INV':
+      sq.putImmediate(u32('invalidateRkey', request.invalidateRkey));
+      break;
+    case 'ATOMIC_CMP_AND_SWP':
+      sq.putOperands(u64('compare', request.compare), u64('swap', request.swap));
+      break;
+    case 'ATOMIC_FETCH_AND_ADD':
+      sq.putOperands(u64('add', request.add), 0n);
+      break;
+    case 'LOCAL_INV':
+      sq.putRemote(0n, u32('invalidateRkey', request.invalidateRkey));
+      break;
+    case 'BIND_MW': {
+      const { mw, rkey, mr, offset, length } = request;
+      sq.putRemote(u64('address', mr.addr + BigInt(offset)), u32('rkey', rkey));
+      sq.putBinding(mw.handle, access(request.access));
+      sq.putSges([{ addr: 0n, length, lkey: mr.lkey }]);
+      break;
+    }
+    case 'REG_MR': {
+      const { mr, key, offset, length, iova } = request;
+      sq.putRemote(u64('iova', iova), u32('key', key));
+      sq.putBinding(mr.handle, access(request.access));
+      sq.putSges([{ addr: BigInt(offset), length, lkey: 0 }]);
+      break;
+    }
+  }
   if ('inline' in request && request.inline !== undefined) {
     if (!CARRIES_DATA.has(request.opcode)) {
       const hint = 'only SEND and RDMA_WRITE take their data inline';
       throw new RoceError('ERR_ROCE_CONFLICT', `inline data with ${request.opcode}`, hint);
     }
-    fields.inlineBytes = request.inline;
-    fields.flags |= SEND_INLINE;
-  }
-  if ('remoteAddr' in request) {
-    fields.remoteAddr = u64('remoteAddr', request.remoteAddr);
-    fields.rkey = u32('rkey', request.rkey);
-  }
-  switch (request.opcode) {
-    case 'SEND':
-    case 'SEND_WITH_IMM':
-      fields.ah = request.ah?.handle ?? 0;
-      fields.remoteQpn = u24('remoteQpn', request.remoteQpn === undefined ? 0 : request.remoteQpn);
-      fields.qkey = u32('remoteQkey', request.remoteQkey === undefined ? 0 : request.remoteQkey);
-      if (request.opcode === 'SEND_WITH_IMM') fields.immediate = u32('immediate', request.immediate);
-      break;
-    case 'RDMA_WRITE_WITH_IMM':
-      fields.immediate = u32('immediate', request.immediate);
-      break;
-    case 'SEND_WITH_INV':
-      fields.immediate = u32('invalidateRkey', request.invalidateRkey);
-      break;
-    case 'ATOMIC_CMP_AND_SWP':
-      fields.compareAdd = u64('compare', request.compare);
-      fields.swap = u64('swap', request.swap);
-      break;
-    case 'ATOMIC_FETCH_AND_ADD':
-      fields.compareAdd = u64('add', request.add);
-      break;
-    case 'LOCAL_INV':
-      fields.rkey = u32('invalidateRkey', request.invalidateRkey);
-      break;
-    case 'BIND_MW':
-      fields.handle = request.mw.handle;
-      fields.rkey = u32('rkey', request.rkey);
-      fields.access = access(request.access);
-      fields.remoteAddr = u64('address', request.mr.addr + BigInt(request.offset));
-      fields.sges = [{ addr: 0n, length: request.length, lkey: request.mr.lkey }];
-      break;
-    case 'REG_MR':
-      fields.handle = request.mr.handle;
-      fields.rkey = u32('key', request.key);
-      fields.access = access(request.access);
-      fields.remoteAddr = u64('iova', request.iova);
-      fields.sges = [{ addr: BigInt(request.offset), length: request.length, lkey: 0 }];
-      break;
-  }
-  return fields;
+    sq.putInline(request.inline);
+  } else if ('sges' in request && request.sges !== undefined) sq.putSges(request.sges);
 }

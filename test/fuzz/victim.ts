@@ -12,8 +12,8 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
-import { wayOfPort } from '../../src/qp/path.js';
-import { type RecoveryName, recoveryNames, recoverySettings, waysOf } from '../../src/retransmit/schemes.js';
+import { entropyOfPort } from '../../src/qp/path.js';
+import { entropiesOf, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/schemes.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
@@ -207,7 +207,7 @@ export class Victim {
       rateControl: RATE_CONTROLS[recovery],
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
-    const ways = qp.type === 'RC' ? waysOf(recoverySettings(recovery)) : 1;
+    const ways = qp.type === 'RC' ? entropiesOf(recoverySettings(recovery)) : 1;
     this.#known.set(destQpn, { peer, flows: new Map(), sourcePort, ways });
     if (state === 'RTR') return;
     const reliability = { timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
@@ -318,7 +318,7 @@ export class Victim {
       const [sourcePort] = batch.sourcePorts;
       if (
         batch.destinationPorts[0] !== 4791 ||
-        (sourcePort !== known.sourcePort && wayOfPort(known.sourcePort, sourcePort) >= known.ways)
+        (sourcePort !== known.sourcePort && entropyOfPort(known.sourcePort, sourcePort) >= known.ways)
       )
         this.#fail('wrong UDP ports');
       let flow = known.flows.get(sourcePort);

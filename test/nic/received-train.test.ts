@@ -23,10 +23,8 @@ function taker(psns: number[], flow: IcrcFlow): NicQueuePair {
   return {
     carries: () => true,
     accepts: () => true,
-    matchesAddresses: () => true,
-    matchesSourcePort: () => true,
+    peer: { matchesAddresses: () => true, matchesSourcePort: () => true, receiveFlow: () => flow },
     matchesQkey: () => true,
-    receiveFlow: () => flow,
     receive: ({ psn }: { psn: number }) => psns.push(psn),
   } as unknown as NicQueuePair;
 }

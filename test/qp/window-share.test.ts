@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { windowPackets } from '../../src/qp/peer-budget.js';
+import { windowPackets } from '../../src/qp/peer-in-flight-limit.js';
 
 describe('the window of a queue pair', () => {
   it.each([
@@ -12,12 +12,12 @@ describe('the window of a queue pair', () => {
     [2, 1, 2],
     [2, 3, 1],
   ])('with a limit of %i packets and %i queue pairs is %i', (limitPackets, qps, window) => {
-    expect(windowPackets({ limitPackets, sharers: { count: qps } })).toBe(window);
+    expect(windowPackets({ limitPackets, flows: { count: qps } })).toBe(window);
   });
 
   it('lets all together fill the peer once, twice its limit, until there are more queue pairs than that', () => {
     for (let qps = 1; qps <= 992; qps++) {
-      expect(qps * windowPackets({ limitPackets: 496, sharers: { count: qps } })).toBeLessThanOrEqual(992);
+      expect(qps * windowPackets({ limitPackets: 496, flows: { count: qps } })).toBeLessThanOrEqual(992);
     }
   });
 });

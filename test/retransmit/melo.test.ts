@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
 import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
 import { NicContext } from '../../src/retransmit/nic-context.js';
-import { AHEAD_KEPT, AHEAD_NAK } from '../../src/retransmit/recovery.js';
+import { AHEAD_BUFFERED, AHEAD_NAK } from '../../src/retransmit/recovery.js';
 import { createReceiver, recoverySettings } from '../../src/retransmit/schemes.js';
 
 const PACKET = new Uint8Array(32);
@@ -21,11 +21,11 @@ function receiversOf(nic: NicContext, count: number, poolBitmaps: number) {
 describe('the pool of bitmaps', () => {
   it('serves as many connections with a gap as it has bitmaps; another gets one when a gap is closed', () => {
     const [first, second] = receiversOf(new NicContext(), 2, 1);
-    expect([first.ahead(1), first.ahead(2), second.ahead(1)]).toEqual([AHEAD_KEPT, AHEAD_KEPT, AHEAD_NAK]);
-    first.receiver.takeKept(1);
+    expect([first.ahead(1), first.ahead(2), second.ahead(1)]).toEqual([AHEAD_BUFFERED, AHEAD_BUFFERED, AHEAD_NAK]);
+    first.receiver.takeBuffered(1);
     expect(second.ahead(1)).toBe(AHEAD_NAK);
-    first.receiver.takeKept(2);
-    expect(second.ahead(1)).toBe(AHEAD_KEPT);
+    first.receiver.takeBuffered(2);
+    expect(second.ahead(1)).toBe(AHEAD_BUFFERED);
     expect(first.ahead(4)).toBe(AHEAD_NAK);
   });
 
@@ -34,19 +34,19 @@ describe('the pool of bitmaps', () => {
     first.ahead(1);
     first.receiver.reset(0);
     first.receiver.reset(0); // Once only.
-    expect([second.ahead(1), first.ahead(1)]).toEqual([AHEAD_KEPT, AHEAD_NAK]);
+    expect([second.ahead(1), first.ahead(1)]).toEqual([AHEAD_BUFFERED, AHEAD_NAK]);
   });
 
   it('gets the bitmap of a gap back behind which nothing could be kept', () => {
     const [first, second] = receiversOf(new NicContext(), 2, 1);
     first.receiver.onAhead(100, 100, PACKET, 0, PACKET.length); // Beyond the window.
-    expect(second.ahead(1)).toBe(AHEAD_KEPT);
+    expect(second.ahead(1)).toBe(AHEAD_BUFFERED);
   });
 
   it('is the own one of each NIC', () => {
     const [one] = receiversOf(new NicContext(), 1, 1);
     const [other] = receiversOf(new NicContext(), 1, 1);
-    expect([one.ahead(1), other.ahead(1)]).toEqual([AHEAD_KEPT, AHEAD_KEPT]);
+    expect([one.ahead(1), other.ahead(1)]).toEqual([AHEAD_BUFFERED, AHEAD_BUFFERED]);
   });
 });
 

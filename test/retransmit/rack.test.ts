@@ -40,7 +40,7 @@ class Timeline {
   sack(unacked: number, kept: readonly number[], now: number): number[] {
     this.sender.onAnswer(now);
     this.#advance(unacked);
-    for (const psn of kept) this.sender.markKept(psn);
+    for (const psn of kept) this.sender.markSacked(psn);
     this.sender.onLoss(unacked, Math.max(unacked, ...kept) + 1, 0, this.#next, LOSS_REPORTED);
     return this.judge(now);
   }
@@ -56,7 +56,7 @@ class Timeline {
   }
 
   judge(now: number): number[] {
-    this.sender.judge(this.#unacked, this.#next, true, now);
+    this.sender.detectLosses(this.#unacked, this.#next, true, now);
     return this.missing();
   }
 

@@ -7,11 +7,11 @@ import { GoBack0Receiver, GoBack0Sender } from '../../src/retransmit/go-back-0.j
 import { GoBackNReceiver, GoBackNSender } from '../../src/retransmit/go-back-n.js';
 import { SELECTIVE_SPAN } from '../../src/retransmit/packet-accounts.js';
 import {
+  AHEAD_BUFFERED,
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
-  AHEAD_FORGET_MESSAGE,
-  AHEAD_KEPT,
   AHEAD_NAK,
+  AHEAD_RESTART_MESSAGE,
   LOSS_REPORTED,
   LOSS_TIMEOUT,
   NO_REWIND,
@@ -64,7 +64,7 @@ describe('go-back schemes', () => {
     for (const sender of [new GoBackNSender(), new GoBack0Sender()]) {
       sender.reset(3);
       sender.markDelivered(5);
-      sender.markKept(5);
+      sender.markSacked(5);
       sender.onLoss(3, 9, 3, 9, LOSS_TIMEOUT);
       expect(sender.nextResend(3, 9)).toBe(-1);
       expect(sender.isDelivered(5)).toBe(false);
@@ -74,8 +74,8 @@ describe('go-back schemes', () => {
 
   it('go-back-N drops what comes behind a gap, go-back-0 forgets the message as well', () => {
     expect(new GoBackNReceiver().onAhead(9, 2, NO_BYTES, 0, 0)).toBe(AHEAD_NAK);
-    expect(new GoBack0Receiver().onAhead(9, 2, NO_BYTES, 0, 0)).toBe(AHEAD_FORGET_MESSAGE);
-    expect(new GoBackNReceiver().takeKept(7)).toBeUndefined();
+    expect(new GoBack0Receiver().onAhead(9, 2, NO_BYTES, 0, 0)).toBe(AHEAD_RESTART_MESSAGE);
+    expect(new GoBackNReceiver().takeBuffered(7)).toBeUndefined();
   });
 
   it('only go-back-0 lets a packet start the message in progress over', () => {
@@ -108,7 +108,7 @@ describe('selective repeat, sender', () => {
   it.each([0, 500, 0xfffffc])('sends again what is missing, once and in order, from PSN %i', (base) => {
     const { sender, resends } = senderWith(base);
     const at = (k: number) => psnAdd(base, k);
-    for (const k of [2, 5]) sender.markKept(at(k));
+    for (const k of [2, 5]) sender.markSacked(at(k));
     sender.onLoss(base, at(6), base, at(8), LOSS_REPORTED);
     expect(resends(base, at(8))).toEqual([0, 1, 3, 4].map(at));
     sender.onLoss(base, at(6), base, at(8), LOSS_REPORTED);
@@ -117,13 +117,13 @@ describe('selective repeat, sender', () => {
 
   it('counts a second copy as lost only when something sent after it arrived, or at a timeout', () => {
     const { sender, resends } = senderWith(0);
-    sender.markKept(1);
+    sender.markSacked(1);
     sender.onLoss(0, 2, 0, 4, LOSS_REPORTED);
     expect(resends(0, 4)).toEqual([0]);
-    sender.markKept(3); // Sent before the second copy: proves nothing.
+    sender.markSacked(3); // Sent before the second copy: proves nothing.
     sender.onLoss(0, 4, 0, 5, LOSS_REPORTED);
     expect(resends(0, 5)).toEqual([2]);
-    sender.markKept(4); // Sent after it.
+    sender.markSacked(4); // Sent after it.
     sender.onLoss(0, 5, 0, 5, LOSS_REPORTED);
     expect(resends(0, 5)).toEqual([0]);
     sender.onLoss(0, 5, 0, 5, LOSS_TIMEOUT);
@@ -132,7 +132,7 @@ describe('selective repeat, sender', () => {
 
   it('a kept packet is neither sent again nor done', () => {
     const { sender, resends } = senderWith(10);
-    sender.markKept(11);
+    sender.markSacked(11);
     sender.onLoss(10, 13, 10, 13, LOSS_TIMEOUT);
     expect(resends(10, 13)).toEqual([10, 12]);
     expect(sender.isDelivered(11)).toBe(false);
@@ -141,7 +141,7 @@ describe('selective repeat, sender', () => {
 
   it('a kept packet that the receiver asks for after all is sent again', () => {
     const { sender, resends } = senderWith(10);
-    sender.markKept(11);
+    sender.markSacked(11);
     sender.onLoss(11, 12, 10, 13, LOSS_REPORTED);
     expect(resends(11, 13)).toEqual([11]);
   });
@@ -179,13 +179,13 @@ describe('selective repeat, receiver', () => {
     return receiver.onAhead(psnAdd(EXPECTED, distance), distance, bytes, 2, text.length);
   };
   const textOf = (receiver: SelectiveRepeatReceiver, distance: number) => {
-    const kept = receiver.takeKept(psnAdd(EXPECTED, distance));
+    const kept = receiver.takeBuffered(psnAdd(EXPECTED, distance));
     return kept === undefined ? undefined : Buffer.from(kept.bytes.subarray(0, kept.length)).toString();
   };
 
   it('keeps packets ahead of a gap, across the wrap, and gives each once', () => {
     const receiver = new SelectiveRepeatReceiver();
-    for (const distance of [1, 3, 700]) expect(keep(receiver, distance)).toBe(AHEAD_KEPT);
+    for (const distance of [1, 3, 700]) expect(keep(receiver, distance)).toBe(AHEAD_BUFFERED);
     expect([0, 1, 2, 3, 700, 700].map((distance) => textOf(receiver, distance))).toEqual([
       undefined,
       'packet 1',
@@ -199,7 +199,7 @@ describe('selective repeat, receiver', () => {
   it('keeps one of two copies, which may differ in AckReq and congestion bits', () => {
     const receiver = new SelectiveRepeatReceiver();
     keep(receiver, 1, 'BTH 4567 ... and data and ICRC');
-    expect(keep(receiver, 1, 'BTH !567!... and data and icrc')).toBe(AHEAD_KEPT);
+    expect(keep(receiver, 1, 'BTH !567!... and data and icrc')).toBe(AHEAD_BUFFERED);
     expect(textOf(receiver, 1)).toBe('BTH 4567 ... and data and ICRC');
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
   });
@@ -211,11 +211,11 @@ describe('selective repeat, receiver', () => {
       ['data one ICRC', 'data two ICRC'],
     ]) {
       keep(receiver, 2, 'beside it');
-      expect(keep(receiver, 1, one)).toBe(AHEAD_KEPT);
+      expect(keep(receiver, 1, one)).toBe(AHEAD_BUFFERED);
       expect(keep(receiver, 1, other)).toBe(AHEAD_CONFLICT);
       expect(receiver.bitmapBytes(EXPECTED)).toBe(4); // The one beside it.
       expect(textOf(receiver, 1)).toBeUndefined();
-      expect(keep(receiver, 1, other)).toBe(AHEAD_KEPT);
+      expect(keep(receiver, 1, other)).toBe(AHEAD_BUFFERED);
       expect(textOf(receiver, 1)).toBe(other);
       expect(textOf(receiver, 2)).toBe('beside it');
     }
@@ -223,7 +223,8 @@ describe('selective repeat, receiver', () => {
 
   it('knows a late copy from something else', () => {
     const receiver = new SelectiveRepeatReceiver();
-    const differs = (text: string) => receiver.isOtherThanTaken(psnAdd(EXPECTED, 1), Buffer.from(text), 0, text.length);
+    const differs = (text: string) =>
+      receiver.isConflictingDuplicate(psnAdd(EXPECTED, 1), Buffer.from(text), 0, text.length);
     expect(differs('data one ICRC')).toBe(false); // Nothing to compare with.
     keep(receiver, 1, 'data one ICRC');
     expect(textOf(receiver, 1)).toBe('data one ICRC');
@@ -241,8 +242,8 @@ describe('selective repeat, receiver', () => {
       [8192, 1024],
       [1024, 8192],
     ]) {
-      expect([ask(read(first)), ask(read(second))]).toEqual([AHEAD_KEPT, AHEAD_KEPT]);
-      expect(readU32(receiver.takeKept(psnAdd(EXPECTED, 1))!.bytes, 24)).toBe(1024);
+      expect([ask(read(first)), ask(read(second))]).toEqual([AHEAD_BUFFERED, AHEAD_BUFFERED]);
+      expect(readU32(receiver.takeBuffered(psnAdd(EXPECTED, 1))!.bytes, 24)).toBe(1024);
     }
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
   });
@@ -250,14 +251,14 @@ describe('selective repeat, receiver', () => {
   it('keeps no more than the window lets the peer have in flight', () => {
     const receiver = new SelectiveRepeatReceiver();
     receiver.reset(64);
-    expect([63, 64].map((distance) => keep(receiver, distance))).toEqual([AHEAD_KEPT, AHEAD_DROPPED]);
+    expect([63, 64].map((distance) => keep(receiver, distance))).toEqual([AHEAD_BUFFERED, AHEAD_DROPPED]);
     receiver.reset(1_000_000);
     expect(keep(receiver, SELECTIVE_SPAN)).toBe(AHEAD_DROPPED);
   });
 
   it('is bounded: what lies a span ahead is dropped and changes nothing', () => {
     const receiver = new SelectiveRepeatReceiver();
-    expect(keep(receiver, SELECTIVE_SPAN - 1)).toBe(AHEAD_KEPT);
+    expect(keep(receiver, SELECTIVE_SPAN - 1)).toBe(AHEAD_BUFFERED);
     for (const distance of [SELECTIVE_SPAN, SELECTIVE_SPAN + 1, 0x7fffff]) {
       expect(keep(receiver, distance)).toBe(AHEAD_DROPPED);
     }
@@ -268,10 +269,10 @@ describe('selective repeat, receiver', () => {
   it('keeps whole packets of the largest path MTU, and nothing longer', () => {
     const receiver = new SelectiveRepeatReceiver();
     const bytes = new Uint8Array(65_507);
-    expect(receiver.onAhead(psnAdd(EXPECTED, 1), 1, bytes, 0, 4096 + 36)).toBe(AHEAD_KEPT);
+    expect(receiver.onAhead(psnAdd(EXPECTED, 1), 1, bytes, 0, 4096 + 36)).toBe(AHEAD_BUFFERED);
     expect(receiver.onAhead(psnAdd(EXPECTED, 2), 2, bytes, 0, bytes.length)).toBe(AHEAD_DROPPED);
-    expect(receiver.takeKept(psnAdd(EXPECTED, 1))?.length).toBe(4096 + 36);
-    expect(receiver.takeKept(psnAdd(EXPECTED, 2))).toBeUndefined();
+    expect(receiver.takeBuffered(psnAdd(EXPECTED, 1))?.length).toBe(4096 + 36);
+    expect(receiver.takeBuffered(psnAdd(EXPECTED, 2))).toBeUndefined();
   });
 
   it('reports bit i for PSN expected + 1 + i, in whole words, at most 128 bytes', () => {
@@ -293,11 +294,11 @@ describe('selective repeat, receiver', () => {
     keep(receiver, 3);
     const later = psnAdd(EXPECTED, SELECTIVE_SPAN);
     expect(receiver.bitmapBytes(later)).toBe(0);
-    expect(receiver.takeKept(psnAdd(later, 3))).toBeUndefined();
+    expect(receiver.takeBuffered(psnAdd(later, 3))).toBeUndefined();
     keep(receiver, 3);
-    expect(receiver.onAhead(psnAdd(later, 3), 3, Buffer.from('new'), 0, 3)).toBe(AHEAD_KEPT);
+    expect(receiver.onAhead(psnAdd(later, 3), 3, Buffer.from('new'), 0, 3)).toBe(AHEAD_BUFFERED);
     expect(receiver.bitmapBytes(later)).toBe(4);
-    expect(receiver.takeKept(psnAdd(later, 3))).toMatchObject({ length: 3 });
+    expect(receiver.takeBuffered(psnAdd(later, 3))).toMatchObject({ length: 3 });
     expect(receiver.bitmapBytes(later)).toBe(0);
   });
 

@@ -117,25 +117,16 @@ describe.each(KINDS)('on %s memory', (_, allocate) => {
 
   it('a send work request arrives with every field', () => {
     const app = SendQueue.create(allocate, 4, 3, 0);
-    app.write(NEAR_WRAP, {
-      opcode: 5,
-      flags: 7,
-      sges: [
-        { addr: 0xfedc_ba98_7654_3210n, length: 2 ** 31 - 1, lkey: 0xffffffff },
-        { addr: 1n, length: 1, lkey: 2 },
-      ],
-      inlineBytes: undefined,
-      remoteAddr: 0x8000_0000_0000_0001n,
-      rkey: 0xfffffff1,
-      immediate: 0xfffffff2,
-      compareAdd: 0xfffffff3_fffffff4n,
-      swap: 0xfffffff5_fffffff6n,
-      ah: 9,
-      remoteQpn: 0xffffff,
-      qkey: 0x80000000,
-      handle: 0xabcdef,
-      access: 0x2f,
-    });
+    app.begin(NEAR_WRAP, 5, 7);
+    app.putRemote(0x8000_0000_0000_0001n, 0xfffffff1);
+    app.putImmediate(0xfffffff2);
+    app.putOperands(0xfffffff3_fffffff4n, 0xfffffff5_fffffff6n);
+    app.putReceiver(9, 0xffffff, 0x80000000);
+    app.putBinding(0xabcdef, 0x2f);
+    app.putSges([
+      { addr: 0xfedc_ba98_7654_3210n, length: 2 ** 31 - 1, lkey: 0xffffffff },
+      { addr: 1n, length: 1, lkey: 2 },
+    ]);
     const nic = new SendQueue(app.memory);
     const wqe = new SendWqe();
     nic.read(NEAR_WRAP, wqe);

@@ -7,8 +7,8 @@
  *   8  u64 remote address (bind/reg: the new base)
  *  16  u32 rkey (bind/reg: the new key)               SGE, 16 bytes:
  *  20  u32 immediate | rkey to invalidate               0 u64 address   8 u32 bytes   12 u32 lkey
- *  24  u64 compare, or add (atomics; else anything)
- *  32  u64 swap (atomics; else anything)
+ *  24  u64 compare, or add (atomics)
+ *  32  u64 swap (atomics)
  *  40  u32 address handle   44 u32 remote QPN   48 u32 Q_Key (UD)
  *  52  u32 window or region handle (bind/reg)   56 u32 access (bind/reg)
  *  64  ... SGEs, or the inline bytes
@@ -18,7 +18,7 @@
 
 import { copyBytes, IS_LITTLE_ENDIAN } from '../../core/bytes.js';
 import { RoceError } from '../../core/errors.js';
-import { SEND_INLINE, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD } from './enums.js';
+import { SEND_INLINE } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
 /** Bytes of one scatter/gather element in a WQE. */
@@ -40,38 +40,6 @@ export interface Sge {
   readonly length: number;
   /** Local key of the region. */
   readonly lkey: number;
-}
-
-/** The fields of a send work request, already in numbers; the verbs layer builds it from the public form. */
-export interface SendWqeFields {
-  /** One of the WR_ numbers. */
-  opcode: number;
-  /** SEND_ bits. */
-  flags: number;
-  /** Local buffers, at most the `maxSge` of the queue. */
-  sges: readonly Sge[];
-  /** The data themselves, instead of `sges`. */
-  inlineBytes: Uint8Array | undefined;
-  /** Address at the peer; BIND_MW and REG_MR: the new base. */
-  remoteAddr: bigint;
-  /** Key at the peer; BIND_MW and REG_MR: the new key. */
-  rkey: number;
-  /** Immediate data, or the key that the peer is to invalidate. */
-  immediate: number;
-  /** Operand to compare with, or to add. */
-  compareAdd: bigint;
-  /** Operand to put in its place. */
-  swap: bigint;
-  /** UD: address handle. */
-  ah: number;
-  /** UD: the receiver. */
-  remoteQpn: number;
-  /** UD: Q_Key of the receiver. */
-  qkey: number;
-  /** BIND_MW: the window. REG_MR: the region. */
-  handle: number;
-  /** BIND_MW and REG_MR: rights, bits of `ibv_access_flags`. */
-  access: number;
 }
 
 /** A send WQE as the NIC works with it: read once per message into this reused record. */
@@ -226,6 +194,8 @@ export class SendQueue extends WorkQueue {
   readonly maxSge: number;
   /** Inline data that one work request may have. */
   readonly maxInlineBytes: number;
+  /** Where the element stands that was begun last. */
+  #at = 0;
 
   /**
    * The application's side over new memory, with room for at least so many elements and inline bytes. `depth` is rounded up to a power of
@@ -247,39 +217,68 @@ export class SendQueue extends WorkQueue {
     this.maxSge = Math.min(SGE_COUNT_MAX, Math.floor(this.maxInlineBytes / SGE_BYTES));
   }
 
-  /** Application side: writes the element at `index`. The caller publishes it by advancing `producer`. */
-  write(index: number, fields: SendWqeFields): void {
-    const inline = fields.inlineBytes;
-    if (inline === undefined) checkSges(fields.sges, this.maxSge);
-    else if (inline.length > this.maxInlineBytes) {
+  /**
+   * Application side: begins the element at `index`, which the `put` methods complete; what none of them writes is 0. The caller publishes it by
+   * advancing `producer`.
+   */
+  begin(index: number, opcode: number, flags: number): void {
+    const o = this.offsetOf(index);
+    this.#at = o;
+    this.bytes.fill(0, o, o + SEND_FIXED_BYTES);
+    this.view.setUint8(o, opcode);
+    this.view.setUint8(o + 1, flags);
+  }
+
+  /** Address and key at the peer; BIND_MW and REG_MR: the new base and the new key. */
+  putRemote(address: bigint, key: number): void {
+    this.writeU64(this.#at + 8, address);
+    this.view.setUint32(this.#at + 16, key, true);
+  }
+
+  /** Immediate data, or the key that the peer is to invalidate. */
+  putImmediate(value: number): void {
+    this.view.setUint32(this.#at + 20, value, true);
+  }
+
+  /** Atomics: the operand to compare with or to add, and the one that replaces the value. */
+  putOperands(compareAdd: bigint, swap: bigint): void {
+    this.writeU64(this.#at + 24, compareAdd);
+    this.writeU64(this.#at + 32, swap);
+  }
+
+  /** UD: where the receiver is, its QPN and its Q_Key. */
+  putReceiver(ah: number, remoteQpn: number, qkey: number): void {
+    this.view.setUint32(this.#at + 40, ah, true);
+    this.view.setUint32(this.#at + 44, remoteQpn, true);
+    this.view.setUint32(this.#at + 48, qkey, true);
+  }
+
+  /** BIND_MW and REG_MR: the window or region, and the rights of its new key. */
+  putBinding(handle: number, access: number): void {
+    this.view.setUint32(this.#at + 52, handle, true);
+    this.view.setUint32(this.#at + 56, access, true);
+  }
+
+  /** Local buffers. Throws what {@link checkSges} throws. */
+  putSges(sges: readonly Sge[]): void {
+    checkSges(sges, this.maxSge);
+    this.view.setUint16(this.#at + 2, sges.length, true);
+    this.view.setUint32(this.#at + 4, this.writeSges(this.#at + SEND_FIXED_BYTES, sges), true);
+  }
+
+  /** The data themselves, instead of local buffers. Throws ERR_ROCE_LIMIT when they do not fit. */
+  putInline(data: Uint8Array): void {
+    const o = this.#at;
+    if (data.length > this.maxInlineBytes) {
       throw new RoceError(
         'ERR_ROCE_LIMIT',
-        `${inline.length} bytes of inline data, but the queue takes ${this.maxInlineBytes}`,
+        `${data.length} bytes of inline data, but the queue takes ${this.maxInlineBytes}`,
         'raise maxInlineBytes when creating the QP, or send from a memory region',
       );
     }
-    const { view } = this;
-    const o = this.offsetOf(index);
-    view.setUint8(o, fields.opcode);
-    view.setUint8(o + 1, inline === undefined ? fields.flags & ~SEND_INLINE : fields.flags | SEND_INLINE);
-    view.setUint16(o + 2, fields.sges.length, true);
-    this.writeU64(o + 8, fields.remoteAddr);
-    view.setUint32(o + 16, fields.rkey, true);
-    view.setUint32(o + 20, fields.immediate, true);
-    if (fields.opcode === WR_ATOMIC_CMP_AND_SWP || fields.opcode === WR_ATOMIC_FETCH_AND_ADD) {
-      this.writeU64(o + 24, fields.compareAdd);
-      this.writeU64(o + 32, fields.swap);
-    }
-    view.setUint32(o + 40, fields.ah, true);
-    view.setUint32(o + 44, fields.remoteQpn, true);
-    view.setUint32(o + 48, fields.qkey, true);
-    view.setUint32(o + 52, fields.handle, true);
-    view.setUint32(o + 56, fields.access, true);
-    if (inline === undefined) view.setUint32(o + 4, this.writeSges(o + SEND_FIXED_BYTES, fields.sges), true);
-    else {
-      copyBytes(inline, 0, this.bytes, o + SEND_FIXED_BYTES, inline.length);
-      view.setUint32(o + 4, inline.length, true);
-    }
+    this.bytes[o + 1] |= SEND_INLINE;
+    this.view.setUint32(o + 4, data.length, true);
+    copyBytes(data, 0, this.bytes, o + SEND_FIXED_BYTES, data.length);
   }
 
   /** WR_ number of the element at `index`. */

@@ -1,6 +1,14 @@
 /** One direction to one queue pair: its path (rules 5, 6, 10), the requests in it, and the answers in it. */
 
-import { BTH_WAYS, CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE, WAYS_MAX } from 'rocev2/internal/packet';
+import {
+  BTH_MULTIPATH,
+  CNP,
+  ENTROPIES_MAX,
+  OP_ACK,
+  OP_ATOMIC_ACK,
+  OP_READ_RESPONSE,
+  PLACE_NONE,
+} from 'rocev2/internal/packet';
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
 import type { Judge } from './judge.js';
@@ -73,17 +81,18 @@ export class Flow {
     if (this.#dscp === seen.dscp) judge.pass(5);
     else this.#pathViolation(5, `DSCP ${seen.dscp}; this flow began with ${this.#dscp}`, judge);
     if (this.#sourcePort === NOT_SEEN) this.#sourcePort = seen.sourcePort;
-    if (this.#sourcePort === seen.sourcePort || this.#isWay(seen)) judge.pass(10);
+    if (this.#sourcePort === seen.sourcePort || this.#isEntropy(seen)) judge.pass(10);
     else this.#pathViolation(10, `UDP source port ${seen.sourcePort}; this flow began with ${this.#sourcePort}`, judge);
     if (packet.info.place !== PLACE_NONE) this.#judgeEcn(seen, judge);
   }
 
   /** A connection of ours with several ways says so, and has ports in a row; the first one seen may be any of them. */
-  #isWay({ packet, sourcePort }: Sighting): boolean {
-    if ((packet.resv6 & BTH_WAYS) === 0) return false;
+  #isEntropy({ packet, sourcePort }: Sighting): boolean {
+    if ((packet.resv6 & BTH_MULTIPATH) === 0) return false;
     const distance = (sourcePort - this.#sourcePort) & FLOW_PORTS_MASK;
     return (
-      Math.min(sourcePort, this.#sourcePort) >= 3 * FLOW_PORTS && Math.min(distance, FLOW_PORTS - distance) < WAYS_MAX
+      Math.min(sourcePort, this.#sourcePort) >= 3 * FLOW_PORTS &&
+      Math.min(distance, FLOW_PORTS - distance) < ENTROPIES_MAX
     );
   }
 

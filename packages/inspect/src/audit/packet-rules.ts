@@ -7,8 +7,8 @@ import { readU16 } from 'rocev2/internal/core';
 import {
   addWords,
   BTH_BYTES,
+  BTH_MULTIPATH,
   BTH_TRAILER,
-  BTH_WAYS,
   finishChecksum,
   HDR_AETH,
   HDR_RETH,
@@ -198,7 +198,7 @@ export class PacketRules {
   #judgeFields(seen: Sighting, packet: RocePacket, start: number): void {
     const { info } = packet;
     // The bits of a trailer of ours, and of a connection with several source ports, are among them.
-    const ours = packet.trailerBytes === 0 ? BTH_WAYS : BTH_TRAILER | BTH_WAYS;
+    const ours = packet.trailerBytes === 0 ? BTH_MULTIPATH : BTH_TRAILER | BTH_MULTIPATH;
     const reserved = packet.resv6 & ~ours;
     if (reserved !== 0 || packet.resv7 !== 0) {
       this.#violation(19, seen, `reserved bits are ${reserved} in byte 4 and ${packet.resv7} in byte 8; expected 0`);

@@ -128,7 +128,7 @@ export const MUTANTS: readonly Mutant[] = [
     'bytes, packet.payloadOffset, packet.payloadBytes',
     'bytes, packet.payloadOffset, packet.payloadBytes - 1',
   ]),
-  mutant(36, 'takes an ACK for a request', ['qp/rc-queue-pair.ts', 'return kind === OP_ACK || kind', 'return kind']),
+  mutant(36, 'takes an ACK for a request', ['qp/rc-transport.ts', 'return kind === OP_ACK || kind', 'return kind']),
   mutant(38, 'acknowledges only what it is not asked for', [
     RESPONDER,
     'if (packet.ackReq) this',
@@ -142,7 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(42, 'executes duplicates of WRITEs', [
     RESPONDER,
     'if (distance < 0) {',
-    'if (distance < 0 && packet.info.kind === op.OP_WRITE) {\n      this.#reassembler.endMessage();\n      this.#reassembler.place(packet, bytes);\n      this.#acknowledger.acknowledge();\n      this.#qp.schedule();\n      return;\n    }\n    if (distance < 0) {',
+    'if (distance < 0 && packet.info.kind === op.OP_WRITE) {\n      this.#reassembler.endMessage();\n      this.#reassembler.place(packet, bytes);\n      this.#acknowledger.acknowledge();\n      this.#parts.scheduling.schedule();\n      return;\n    }\n    if (distance < 0) {',
   ]),
   mutant(42, 'takes a receive for a duplicate of a SEND', [
     RESPONDER,
@@ -154,8 +154,8 @@ export const MUTANTS: readonly Mutant[] = [
     'names the PSN of the duplicate',
     [
       RESPONDER,
-      'else this.#acknowledger.acknowledge();\n    this.#qp',
-      'else { this.#acknowledger.acknowledge(); this.#acknowledger.named = packet.psn; }\n    this.#qp',
+      'else this.#acknowledger.acknowledge();\n    this.#parts',
+      'else { this.#acknowledger.acknowledge(); this.#acknowledger.named = packet.psn; }\n    this.#parts',
     ],
     [ACKNOWLEDGER, '#fatalPsn = 0;', '#fatalPsn = 0;\n  named = -1;'],
     [
@@ -176,11 +176,7 @@ export const MUTANTS: readonly Mutant[] = [
     'if (distance > 0) {',
     'if (distance > 0) {\n      if (packet.info.kind === op.OP_WRITE) this.#reassembler.place(packet, bytes);\n      this.#reassembler.endMessage();',
   ]),
-  mutant(57, 'forgets the RNR timer', [
-    ACKNOWLEDGER,
-    'SYNDROME_RNR | (qp.attributes.minRnrTimer & 0x1f)',
-    'SYNDROME_RNR',
-  ]),
+  mutant(57, 'forgets the RNR timer', [ACKNOWLEDGER, 'SYNDROME_RNR | (attributes.minRnrTimer & 0x1f)', 'SYNDROME_RNR']),
   mutant(64, 'answers only whole READs again', [READS, 'return offset >= 0 &&', 'return offset === 0 &&']),
   mutant(65, 'answers no READ again', [
     READS,
@@ -207,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(70, 'executes duplicates of atomics', [
     READS,
     'const job = this.#repeatedAnswer(packet.psn, packet.psn);',
-    'resolveRemote(this.#qp, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    applyAtomic(packet, record, this.#range);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
+    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    applyAtomic(packet, record, this.#range);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
   ]),
   mutant(71, 'executes an atomic again that it has forgotten', [
     READS,
@@ -246,12 +242,12 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(75, 'allows every WRITE', [
     REASSEMBLER,
-    'if ((this.#qp.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {',
+    'if ((this.#parts.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {',
     'if (packet.dmaLength < 0) {',
   ]),
   mutant(75, 'allows every READ and atomic', [
     READS,
-    'const allowed = (this.#qp.attributes.accessFlags & access) !== 0;',
+    'const allowed = (this.#parts.attributes.accessFlags & access) !== 0;',
     'const allowed = access !== 0;',
   ]),
   mutant(76, 'calls a long SEND an error of its own', [
@@ -283,7 +279,7 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(80, 'goes on after a fatal NAK', [
     RESPONDER,
-    'this.#reassembler.receives.fail(receiveStatus);\n    this.#qp.enterError(true);',
+    'this.#reassembler.receives.fail(receiveStatus);\n    this.#parts.lifecycle.enterError(true);',
     'this.#reassembler.receives.fail(receiveStatus);',
   ]),
   mutant(81, 'sends a fatal NAK before the answers that it owes', [
@@ -314,9 +310,9 @@ export const MUTANTS: readonly Mutant[] = [
     'if (fields.transportType !== TRANSPORT_RC || fields.initiatorDepth === 0)',
   ]),
   mutant(96, 'takes nothing before the RTU', [
-    'qp/rc-queue-pair.ts',
-    'return state === QPS_RTR && !isResponse(packet);',
-    'return state < 0;',
+    'qp/rc-transport.ts',
+    '(this.#parts.attributes.state === QPS_RTR && !isResponse(packet))',
+    'this.#parts.attributes.state < 0',
   ]),
   mutant(97, 'takes a queue pair twice', [
     CM,
@@ -336,8 +332,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(107, 'takes packets in the order of arrival', [RESPONDER, 'if (distance > 0) {', 'if (distance > 1) {']),
   mutant(108, 'forgets a message when its FIRST comes twice', [
     RESPONDER,
-    'this.#qp.host.counters[COUNTER.duplicate_request]++;',
-    'this.#qp.host.counters[COUNTER.duplicate_request]++;\n    this.#reassembler.endMessage();',
+    'this.#parts.host.counters[COUNTER.duplicate_request]++;',
+    'this.#parts.host.counters[COUNTER.duplicate_request]++;\n    this.#reassembler.endMessage();',
   ]),
   ...REQUESTER_MUTANTS,
 ];

@@ -3,11 +3,11 @@
 import { type Mutant, mutant } from './mutant.js';
 
 const COMPLETER = 'qp/completer.ts';
-const REQUESTER = 'qp/requester.ts';
+const READS = 'qp/read-requester.ts';
 const RETRANSMITTER = 'qp/retransmitter.ts';
 const TIMERS = 'retransmit/timers.ts';
 
-const TIMEOUT = 'this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight)';
+const TIMEOUT = 'this.recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight)';
 
 export const REQUESTER_MUTANTS: readonly Mutant[] = [
   mutant(34, 'compares PSNs as numbers', [
@@ -47,13 +47,13 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   },
   mutant(54, 'tries once too often', [
     RETRANSMITTER,
-    'if (this.#retriesLeft === 0) return false;',
-    'if (this.#retriesLeft < 0) return false;',
+    'if (this.retriesLeft === 0) return false;',
+    'if (this.retriesLeft < 0) return false;',
   ]),
   mutant(54, 'tries once too seldom', [
     RETRANSMITTER,
-    'if (this.#retriesLeft === 0) return false;',
-    'if (this.#retriesLeft === 1) return false;',
+    'if (this.retriesLeft === 0) return false;',
+    'if (this.retriesLeft === 1) return false;',
   ]),
   mutant(55, 'grants no retries for progress', [
     RETRANSMITTER,
@@ -72,18 +72,18 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(59, 'counts RNR retries that have no end', [
     RETRANSMITTER,
-    'if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
-    'if (this.#qp.attributes.rnrRetry >= 0) {',
+    'if (this.#parts.attributes.rnrRetry !== RNR_RETRY_INFINITE) {',
+    'if (this.#parts.attributes.rnrRetry >= 0) {',
   ]),
   mutant(59, 'has no end of RNR retries', [
     RETRANSMITTER,
-    'if (this.#rnrRetriesLeft === 0) {',
-    'if (this.#rnrRetriesLeft < -9) {',
+    'if (this.rnrRetriesLeft === 0) {',
+    'if (this.rnrRetriesLeft < -9) {',
   ]),
   mutant(63, 'asks for the whole READ again', [
-    REQUESTER,
-    'writeReadRequest(this.#qp, batch, wqe, psn, offset, bytes);',
-    'writeReadRequest(this.#qp, batch, wqe, psn, 0, bytes + offset);',
+    READS,
+    'writeReadRequest(this.#parts, batch, wqe, psn, offset, bytes);',
+    'writeReadRequest(this.#parts, batch, wqe, psn, 0, bytes + offset);',
   ]),
   mutant(64, 'takes no MIDDLE for the begin of an answer', [
     COMPLETER,
@@ -91,8 +91,8 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
     'if (index < 0 || out.kindOf(index) !== kind || (packet.opcode === RC_READ_RESPONSE_MIDDLE && psnOffset(psn, out.firstPsn[index & out.mask]) === 1)) {',
   ]),
   mutant(66, 'has one READ too many outstanding', [
-    REQUESTER,
-    'return this.#out.reads.count < this.#qp.attributes.maxRdAtomic;',
-    'return this.#out.reads.count <= this.#qp.attributes.maxRdAtomic;',
+    READS,
+    'return this.#side.out.reads.count < this.#parts.attributes.maxRdAtomic;',
+    'return this.#side.out.reads.count <= this.#parts.attributes.maxRdAtomic;',
   ]),
 ];

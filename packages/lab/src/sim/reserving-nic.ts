@@ -7,12 +7,12 @@
 import type { QpAttributes } from 'rocev2/internal/memory';
 import { type AddressFields, Nic } from 'rocev2/internal/nic';
 import {
+  ConnectedQueuePair,
   type ConnectedPeer,
   initialAttributes,
   type NicQueuePair,
-  RcQueuePair,
+  type SendArbiter,
   type Timed,
-  type TurnPool,
 } from 'rocev2/internal/qp';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -24,7 +24,7 @@ type ReservedPeer = AddressFields & Pick<QpAttributes, 'inflightPackets'>;
 export class ReservingNic extends Nic {
   readonly #reservedQpns = new Set<number>();
   /** Shares of sockets that are reserved: counted as members of their pools, and used by no queue pair. */
-  readonly #reservedShares = new Map<TurnPool, number>();
+  readonly #reservedShares = new Map<SendArbiter, number>();
   /** The number of the queue pair that is being connected. */
   #connectingQpn: number | undefined;
   #keepsShares = false;
@@ -32,7 +32,7 @@ export class ReservingNic extends Nic {
   /** The number of a queue pair that will be connected to `peer`. From now on it counts as one that sends there. */
   reserve(peer: ReservedPeer): number {
     const connection = super.connect(0, { ...initialAttributes(), ...peer });
-    this.#addShares(connection.budget.pool, 1);
+    this.#addShares(connection.inFlightLimit.arbiter, 1);
     super.disconnect(connection);
     const qpn = this.newQpn();
     this.#reservedQpns.add(qpn);
@@ -64,11 +64,8 @@ export class ReservingNic extends Nic {
   /** The reliable connection `qpn` sends nothing unless it is given work or a packet arrives: all is acknowledged, nothing waits to be sent. */
   isIdle(qpn: number): boolean {
     const qp = this.queuePairs.get(qpn);
-    if (!(qp instanceof RcQueuePair)) return false;
     // A timer may still run; with everything acknowledged it does nothing.
-    const { unackedPsn, newPsn, postedWqes } = qp.progress;
-    const isWaiting = qp.scheduled || qp.isWaiting || qp.cnpsPending > 0;
-    return !isWaiting && unackedPsn === newPsn && postedWqes === 0 && qp.congestion.notification.dueNs === NEVER;
+    return qp instanceof ConnectedQueuePair && qp.isIdle;
   }
 
   override schedule(qp: NicQueuePair): void {
@@ -77,13 +74,13 @@ export class ReservingNic extends Nic {
 
   override connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const connection = super.connect(qpn, attributes);
-    const { pool } = connection.budget;
-    if ((this.#reservedShares.get(pool) ?? 0) > 0) this.#addShares(pool, -1);
+    const { arbiter } = connection.inFlightLimit;
+    if ((this.#reservedShares.get(arbiter) ?? 0) > 0) this.#addShares(arbiter, -1);
     return connection;
   }
 
   override disconnect(connection: ConnectedPeer): void {
-    if (this.#keepsShares && connection.isSharing) this.#addShares(connection.budget.pool, 1);
+    if (this.#keepsShares && connection.isSharing) this.#addShares(connection.inFlightLimit.arbiter, 1);
     super.disconnect(connection);
   }
 
@@ -95,10 +92,10 @@ export class ReservingNic extends Nic {
     }
   }
 
-  #addShares(pool: TurnPool, count: number): void {
-    this.#reservedShares.set(pool, (this.#reservedShares.get(pool) ?? 0) + count);
-    pool.sharers.count += count;
-    pool.members += count;
+  #addShares(arbiter: SendArbiter, count: number): void {
+    this.#reservedShares.set(arbiter, (this.#reservedShares.get(arbiter) ?? 0) + count);
+    arbiter.flows.count += count;
+    arbiter.members += count;
   }
 }
 

@@ -12,8 +12,8 @@ import { RoceError, readU16, writeU16 } from 'rocev2/internal/core';
 import {
   BTH_BYTES,
   BTH_MIGREQ,
+  BTH_MULTIPATH,
   BTH_TRAILER,
-  BTH_WAYS,
   ICRC_BYTES,
   IP_PROTOCOL_UDP,
   IPV4_BYTES,
@@ -93,7 +93,7 @@ function isSpread(bytes: Uint8Array, ip: number, udp: number): boolean {
   if (isV4 && bytes[ip] !== 0x45) return false;
   if (bytes[ip + (isV4 ? 9 : 6)] !== IP_PROTOCOL_UDP || readU16(bytes, udp + 2) !== ROCE_UDP_PORT) return false;
   const bth = udp + UDP_BYTES;
-  return (bytes[bth + 4] & BTH_WAYS) !== 0 && !isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES);
+  return (bytes[bth + 4] & BTH_MULTIPATH) !== 0 && !isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES);
 }
 
 /** What the opcode of a packet becomes where it is cut; NOT_CUT for what is no data. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readEcn } from '../../../../src/packet/ecn.js';
 import { FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
 import { icrcOfIpPacket } from '../../../../src/packet/icrc.js';
-import { BTH_TRAILER, BTH_WAYS } from '../../../../src/packet/int-trailer.js';
+import { BTH_MULTIPATH, BTH_TRAILER } from '../../../../src/packet/int-trailer.js';
 import { isIpv4ChecksumGood } from '../../../../src/packet/ipv4.js';
 import {
   RC_ACK,
@@ -38,7 +38,7 @@ function dataFrame(
   const info = new FrameInfo();
   parseFrame(bytes, 0, bytes.length, info);
   const bth = bytes.subarray(info.payloadOffset);
-  bth[4] |= BTH_WAYS;
+  bth[4] |= BTH_MULTIPATH;
   change(bth);
   return { bytes, info };
 }
@@ -51,7 +51,7 @@ describe.each([4, 6] as const)('a cut packet over IPv%i', (family) => {
   it('is a BTH with its PSN and queue pair, sealed, and says that it was cut', () => {
     const packet = new RocePacket();
     expect(parseRoce(cut, info.payloadOffset, length - info.payloadOffset, packet)).toBe(PARSE_OK);
-    expect(packet).toMatchObject({ opcode: VENDOR_TRIMMED, psn: PSN, payloadBytes: 0, resv6: BTH_WAYS });
+    expect(packet).toMatchObject({ opcode: VENDOR_TRIMMED, psn: PSN, payloadBytes: 0, resv6: BTH_MULTIPATH });
     const { computed, carried } = icrcOfIpPacket(cut.subarray(info.ipOffset));
     expect(carried).toBe(computed);
   });
@@ -93,7 +93,7 @@ describe('a READ response that is cut', () => {
 
 describe('what is not cut, and stays as it was', () => {
   const refused: Record<string, (bth: Uint8Array) => void> = {
-    'a packet of a connection that does not say it has several ways': (bth) => (bth[4] &= ~BTH_WAYS),
+    'a packet of a connection that does not say it has several ways': (bth) => (bth[4] &= ~BTH_MULTIPATH),
     'an acknowledgement': (bth) => (bth[0] = RC_ACK),
     'the answer to an atomic': (bth) => (bth[0] = RC_ATOMIC_ACK),
     'a READ request': (bth) => (bth[0] = RC_READ_REQUEST),

@@ -4,30 +4,28 @@ import { QPS_SQD, STATUS_SUCCESS } from '../memory/ring/enums.js';
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { Outstanding } from './outstanding.js';
 import { SendCompletions } from './send-completions.js';
-import type { QpShared } from './shared.js';
+import type { QueuePairParts } from './transport.js';
 
 const NOTHING_FAILED = -1;
 
-/** The end of the send queue where work requests leave. */
-export class Retirement {
-  readonly #qp: QpShared;
+export class WorkRequestCompletion {
+  readonly #parts: QueuePairParts;
   readonly #sq: SendQueue;
   readonly #out: Outstanding;
   readonly #completions: SendCompletions;
   #failedIndex = NOTHING_FAILED;
   #failedStatus = STATUS_SUCCESS;
 
-  constructor(qp: QpShared, sq: SendQueue, out: Outstanding) {
-    this.#qp = qp;
-    this.#sq = sq;
+  constructor(parts: QueuePairParts, out: Outstanding) {
+    this.#parts = parts;
+    this.#sq = parts.sendQueue;
     this.#out = out;
-    this.#completions = new SendCompletions(qp, sq);
+    this.#completions = new SendCompletions(parts, parts.probe);
   }
 
-  /** RTR to RTS: nothing is in flight. */
   start(): void {
     this.#failedIndex = NOTHING_FAILED;
-    this.#out.reset(this.#qp.attributes.sqPsn, this.#sq.consumer);
+    this.#out.reset(this.#parts.attributes.sqPsn, this.#sq.consumer);
   }
 
   /** True when the work request at `index` failed while it was being sent: nothing is sent for it or after it. */
@@ -39,39 +37,37 @@ export class Retirement {
   fail(index: number, status: number): void {
     this.#failedIndex = index;
     this.#failedStatus = status;
-    this.retire();
+    this.completeDone();
   }
 
   /** Completes what is done at the head of the queue. While draining, says when nothing is left. */
-  retire(): void {
+  completeDone(): void {
     const out = this.#out;
     while (out.head !== out.started && out.head !== this.#failedIndex && out.isDone(out.head)) {
       // The accounts move on before the completion is written: a CQ that overruns stops the QP, which flushes the rest.
       const index = out.head;
-      out.retire();
+      out.removeHead();
       this.#completions.complete(index, STATUS_SUCCESS);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
-    else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) {
+    else if (this.#parts.attributes.state === QPS_SQD && out.isIdle) {
       // Everything that was started has completed, and nothing more is started.
-      this.#qp.sendQueueDrained();
+      this.#parts.lifecycle.sendQueueDrained();
     }
   }
 
   /** The oldest work request fails: its real status, everything after it flushed. */
   completeInError(status: number, vendorError: number): void {
     this.#completions.completeInError(this.#out.head, status, vendorError);
-    this.#qp.enterError();
+    this.#parts.lifecycle.enterError();
   }
 
-  /** Completes everything that is posted with WR_FLUSH_ERR. */
   flush(): void {
     this.#failedIndex = NOTHING_FAILED;
     this.#completions.flush();
     this.#out.reset(this.#out.newPsn, this.#sq.consumer);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#failedIndex = NOTHING_FAILED;
     this.#completions.discard();

@@ -4,24 +4,24 @@ import { describe, expect, it } from 'vitest';
 import { RC_ACK, RC_WRITE_FIRST, RC_WRITE_ONLY } from '../../src/packet/opcode.js';
 import { psnDiff } from '../../src/packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
-import { PeerBudget } from '../../src/qp/peer-budget.js';
-import { TURN_PACKETS_MIN, TurnPool } from '../../src/qp/sending-turns.js';
+import { PeerInFlightLimit } from '../../src/qp/peer-in-flight-limit.js';
+import { BURST_PACKETS_MIN, SendArbiter } from '../../src/qp/send-arbiter.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
 import { connectToPeer, LoneNic, MTU } from '../support/lone-nic.js';
 import { connectQp, createPair, type PairOptions } from '../support/pair.js';
 
 const never = () => {};
 
-/** `count` queue pairs that were told `limit` packets, among `sharers` altogether. */
-function pool(limit: number, count: number, sharers = count) {
-  const all = { count: sharers };
-  const turns = new TurnPool(limit, all);
-  const leave = (budget: PeerBudget) => {
+/** `count` queue pairs that were told `limit` packets, among `total` altogether. */
+function pool(limit: number, count: number, total = count) {
+  const all = { count: total };
+  const turns = new SendArbiter(limit, all);
+  const leave = (flow: PeerInFlightLimit) => {
     all.count--;
-    budget.leave();
+    flow.detach();
     turns.grant();
   };
-  return { turns, leave, budgets: Array.from({ length: count }, () => new PeerBudget(turns)) };
+  return { turns, leave, flows: Array.from({ length: count }, () => new PeerInFlightLimit(turns)) };
 }
 
 describe('a pool of turns', () => {
@@ -32,31 +32,31 @@ describe('a pool of turns', () => {
     [32, 9, true],
     [31, 1000, false],
   ])('of %i packets and %i queue pairs is needed: %s', (limit, count, needed) => {
-    const [budget] = pool(limit, count).budgets;
-    expect(budget.takesTurns).toBe(needed);
-    if (needed) expect(budget.windowPackets).toBe(limit === 496 ? 32 : TURN_PACKETS_MIN);
+    const [flow] = pool(limit, count).flows;
+    expect(flow.isArbitrated).toBe(needed);
+    if (needed) expect(flow.windowPackets).toBe(limit === 496 ? 32 : BURST_PACKETS_MIN);
   });
 
   it('has as many turns at a time as there is room for, and wakes who waits in the order of asking', () => {
-    const { turns, leave, budgets } = pool(2 * TURN_PACKETS_MIN + 7, 20);
+    const { turns, leave, flows } = pool(2 * BURST_PACKETS_MIN + 7, 20);
     const woken: number[] = [];
-    const got = budgets.slice(0, 5).map((budget, i) => budget.turnPackets(() => woken.push(i)));
-    expect(got).toEqual([TURN_PACKETS_MIN, TURN_PACKETS_MIN, 0, 0, 0]);
-    expect(turns.taken).toBe(2 * TURN_PACKETS_MIN);
-    budgets[1].sent(3);
-    budgets[1].settle(3, false);
+    const got = flows.slice(0, 5).map((flow, i) => flow.burstPackets(() => woken.push(i)));
+    expect(got).toEqual([BURST_PACKETS_MIN, BURST_PACKETS_MIN, 0, 0, 0]);
+    expect(turns.taken).toBe(2 * BURST_PACKETS_MIN);
+    flows[1].sent(3);
+    flows[1].settle(3, false);
     expect(woken).toEqual([]);
-    budgets[1].endTurn(); // Nothing more to send: three packets are in flight, and the rest is free.
-    budgets[1].settle(3, false);
+    flows[1].endBurst(); // Nothing more to send: three packets are in flight, and the rest is free.
+    flows[1].settle(3, false);
     expect(woken).toEqual([2]);
-    budgets[0].sent(TURN_PACKETS_MIN);
-    budgets[0].settle(TURN_PACKETS_MIN, false);
+    flows[0].sent(BURST_PACKETS_MIN);
+    flows[0].settle(BURST_PACKETS_MIN, false);
     expect(woken).toEqual([2]);
-    budgets[0].settle(0, false);
+    flows[0].settle(0, false);
     expect(woken).toEqual([2, 3]);
-    expect(budgets[0].turnPackets(() => woken.push(0))).toBe(0); // Behind the one that waits.
-    leave(budgets[2]);
-    leave(budgets[3]);
+    expect(flows[0].burstPackets(() => woken.push(0))).toBe(0); // Behind the one that waits.
+    leave(flows[2]);
+    leave(flows[3]);
     expect(woken).toEqual([2, 3, 4, 0]);
   });
 
@@ -67,46 +67,46 @@ describe('a pool of turns', () => {
     [496, 32],
     [100_000, 32],
   ])('of %i packets has turns of %i', (limit, packets) => {
-    expect(pool(limit, 1000).turns.turnPackets).toBe(packets);
+    expect(pool(limit, 1000).turns.burstPackets).toBe(packets);
   });
 
   /** 20 of them, of which 18 want to send without end: `serve` ends the oldest turn, whose owner asks again. Says who was woken. */
   function busyPool() {
-    const { budgets } = pool(2 * TURN_PACKETS_MIN, 20);
+    const { flows } = pool(2 * BURST_PACKETS_MIN, 20);
     const running: number[] = [];
     const ask = (i: number) => {
-      const packets = budgets[i].turnPackets(() => running.push(i));
+      const packets = flows[i].burstPackets(() => running.push(i));
       if (packets > 0) running.push(i);
       return packets;
     };
     for (let i = 0; i < 18; i++) ask(i);
     const serve = () => {
       const i = running.shift() as number;
-      budgets[i].sent(TURN_PACKETS_MIN);
-      budgets[i].settle(0, false);
+      flows[i].sent(BURST_PACKETS_MIN);
+      flows[i].settle(0, false);
       ask(i);
       return running.at(-1);
     };
-    return { budgets, ask, serve, running };
+    return { flows, ask, serve, running };
   }
 
   it('lets go ahead who has sent nothing for longer than the next one in the line, and who has some of its share left, but not who has had all of it', () => {
-    const { budgets, ask, serve, running } = busyPool();
+    const { flows, ask, serve, running } = busyPool();
     for (let i = 0; i < 18; i++) serve();
     expect(ask(18)).toBe(0); // It has never had a turn, and the others have.
     expect(serve()).toBe(18);
-    budgets[18].sent(4);
-    budgets[18].endTurn();
+    flows[18].sent(4);
+    flows[18].endBurst();
     running.pop();
-    budgets[18].settle(0, false);
+    flows[18].settle(0, false);
     const after = running.at(-1); // Somebody has the room.
     expect(after).not.toBe(18);
     expect(ask(18)).toBe(0);
     expect(serve()).toBe(18);
-    expect(budgets[18].turnPackets(never)).toBe(12); // Of the same share.
-    budgets[18].sent(12);
+    expect(flows[18].burstPackets(never)).toBe(12); // Of the same share.
+    flows[18].sent(12);
     running.pop();
-    budgets[18].settle(0, false);
+    flows[18].settle(0, false);
     expect(ask(18)).toBe(0);
     const others = Array.from({ length: 18 }, () => serve());
     expect(others.indexOf(18)).toBe(16); // The whole line is before it.
@@ -120,16 +120,16 @@ describe('a pool of turns', () => {
   });
 
   it('serves who wants much while others come and go with little', () => {
-    const { budgets, ask, serve, running } = busyPool();
+    const { flows, ask, serve, running } = busyPool();
     const woken: Array<number | undefined> = [];
     for (let k = 0; k < 200; k++) {
       if (!running.includes(19)) ask(19);
       woken.push(serve());
       if (!running.includes(19)) continue;
-      budgets[19].sent(1);
-      budgets[19].endTurn();
+      flows[19].sent(1);
+      flows[19].endBurst();
       running.splice(running.indexOf(19), 1);
-      budgets[19].settle(0, false);
+      flows[19].settle(0, false);
     }
     for (let i = 0; i < 18; i++)
       expect(woken.filter((who) => who === i).length, `turns of ${i}`).toBeGreaterThanOrEqual(5);
@@ -137,55 +137,58 @@ describe('a pool of turns', () => {
   });
 
   it('forgets who leaves while it waits', () => {
-    const { turns, leave, budgets } = pool(TURN_PACKETS_MIN * 2, 20);
-    budgets[0].turnPackets(never);
-    budgets[1].turnPackets(never);
+    const { turns, leave, flows } = pool(BURST_PACKETS_MIN * 2, 20);
+    flows[0].burstPackets(never);
+    flows[1].burstPackets(never);
     const woken: string[] = [];
-    budgets[2].turnPackets(() => woken.push('left'));
-    budgets[3].turnPackets(() => woken.push('stayed'));
-    leave(budgets[2]);
-    budgets[0].endTurn();
-    budgets[0].settle(0, false);
+    flows[2].burstPackets(() => woken.push('left'));
+    flows[3].burstPackets(() => woken.push('stayed'));
+    leave(flows[2]);
+    flows[0].endBurst();
+    flows[0].settle(0, false);
     expect(woken).toEqual(['stayed']);
-    for (const budget of budgets) if (budget !== budgets[2]) leave(budget);
+    for (const flow of flows) if (flow !== flows[2]) leave(flow);
     expect([turns.taken, turns.members]).toEqual([0, 0]);
   });
 
   it('does not count who hears nothing of its peer, and leaves it the window that it had', () => {
-    const { turns, budgets } = pool(TURN_PACKETS_MIN * 2, 20);
-    budgets[0].turnPackets(never);
-    budgets[0].sent(TURN_PACKETS_MIN);
-    budgets[0].settle(TURN_PACKETS_MIN, false);
-    expect(turns.taken).toBe(TURN_PACKETS_MIN);
-    budgets[0].settle(TURN_PACKETS_MIN, true);
-    expect([turns.taken, budgets[0].takesTurns, budgets[0].windowPackets]).toEqual([0, false, 2]);
-    budgets[0].settle(1, false);
-    expect([turns.taken, budgets[0].takesTurns]).toEqual([1, true]);
+    const { turns, flows } = pool(BURST_PACKETS_MIN * 2, 20);
+    flows[0].burstPackets(never);
+    flows[0].sent(BURST_PACKETS_MIN);
+    flows[0].settle(BURST_PACKETS_MIN, false);
+    expect(turns.taken).toBe(BURST_PACKETS_MIN);
+    flows[0].settle(BURST_PACKETS_MIN, true);
+    expect([turns.taken, flows[0].isArbitrated, flows[0].windowPackets]).toEqual([0, false, 2]);
+    flows[0].settle(1, false);
+    expect([turns.taken, flows[0].isArbitrated]).toEqual([1, true]);
   });
 
   it('wakes who waits for a turn and needs none any more: its peer is silent', () => {
-    const { budgets } = pool(TURN_PACKETS_MIN * 2, 20);
-    budgets[0].turnPackets(never);
-    budgets[1].turnPackets(never);
+    const { flows } = pool(BURST_PACKETS_MIN * 2, 20);
+    flows[0].burstPackets(never);
+    flows[1].burstPackets(never);
     const woken: string[] = [];
-    budgets[2].turnPackets(() => woken.push('silent'));
-    budgets[2].settle(0, true);
+    flows[2].burstPackets(() => woken.push('silent'));
+    flows[2].settle(0, true);
     expect(woken).toEqual(['silent']);
-    expect(budgets[2].isCrowded).toBe(true); // Others still have turns.
-    budgets[0].endTurn();
-    budgets[0].settle(0, false);
+    expect(flows[2].isArbitrating).toBe(true); // Others still have turns.
+    flows[0].endBurst();
+    flows[0].settle(0, false);
     expect(woken).toEqual(['silent']);
   });
 
   it('has its part of the socket, whatever others were told', () => {
-    const { turns, budgets } = pool(1024, 512, 1024);
-    const got = budgets.map((budget) => budget.turnPackets(never)).filter((packets) => packets > 0);
-    expect(got).toHaveLength(512 / turns.turnPackets);
+    const { turns, flows } = pool(1024, 512, 1024);
+    const got = flows.map((flow) => flow.burstPackets(never)).filter((packets) => packets > 0);
+    expect(got).toHaveLength(512 / turns.burstPackets);
   });
 });
 
 /** Many queue pairs from a to b that all WRITE, and what is in flight at most. */
-async function crowd(qps: number, options: PairOptions & { budget: number; packets: number; messages: number }) {
+async function manyQueuePairs(
+  qps: number,
+  options: PairOptions & { inflightPackets: number; packets: number; messages: number },
+) {
   const mtu = 1024;
   const [sent, acked] = [new Map<number, number>(), new Map<number, number>()];
   const partner = new Map<number, number>();
@@ -197,7 +200,7 @@ async function crowd(qps: number, options: PairOptions & { budget: number; packe
   const pair = await createPair({
     ...options,
     mtu,
-    attrA: { inflightPackets: options.budget },
+    attrA: { inflightPackets: options.inflightPackets },
     onPacket: (_, bytes) => {
       expect(parseRoce(bytes, 0, bytes.length, packet)).toBe(PARSE_OK);
       const { opcode, psn, destQpn } = packet;
@@ -222,7 +225,7 @@ async function crowd(qps: number, options: PairOptions & { budget: number; packe
     const peer = await b.pd.createQp({ sendCq: b.cq, recvCq: b.recvCq });
     partner.set(own.qpn, peer.qpn);
     const common = { mtu, recovery: options.recovery ?? ('go-back-n' as const), psn: start };
-    const attr = { inflightPackets: options.budget, ...options.attrB };
+    const attr = { inflightPackets: options.inflightPackets, ...options.attrB };
     await connectQp(own, { address: b.device.address, qpn: peer.qpn, psn: start }, { ...common, attr });
     await connectQp(peer, { address: a.device.address, qpn: own.qpn, psn: start }, { ...common, attr });
     senders.push(own);
@@ -248,40 +251,57 @@ async function crowd(qps: number, options: PairOptions & { budget: number; packe
   return { inFlightMax, acks, packets: qps * options.messages * options.packets };
 }
 
-describe('a crowd of queue pairs', () => {
+describe('many queue pairs', () => {
   it.each([
     [50, 48],
     [80, 96],
   ])(
     '%i at a socket of %i packets never have more in flight than it holds, and all are served',
-    async (qps, budget) => {
-      const { inFlightMax } = await crowd(qps, { budget, packets: 9, messages: 4, delayNs: 200_000 });
-      expect(inFlightMax).toBeLessThanOrEqual(budget);
-      expect(inFlightMax).toBeGreaterThan(budget - TURN_PACKETS_MIN);
+    async (qps, inflightPackets) => {
+      const { inFlightMax } = await manyQueuePairs(qps, { inflightPackets, packets: 9, messages: 4, delayNs: 200_000 });
+      expect(inFlightMax).toBeLessThanOrEqual(inflightPackets);
+      expect(inFlightMax).toBeGreaterThan(inflightPackets - BURST_PACKETS_MIN);
     },
   );
 
   it('of single packets fills the socket, too', async () => {
-    const { inFlightMax } = await crowd(120, { budget: 96, packets: 1, messages: 2, delayNs: 200_000 });
+    const { inFlightMax } = await manyQueuePairs(120, {
+      inflightPackets: 96,
+      packets: 1,
+      messages: 2,
+      delayNs: 200_000,
+    });
     expect(inFlightMax).toBeLessThanOrEqual(96);
-    expect(inFlightMax).toBeGreaterThan(96 - TURN_PACKETS_MIN);
+    expect(inFlightMax).toBeGreaterThan(96 - BURST_PACKETS_MIN);
   });
 
   it('is the former one at a socket of fewer packets than two turns: twice as many in flight as it holds', async () => {
-    const { inFlightMax } = await crowd(40, { budget: 20, packets: 9, messages: 4, delayNs: 200_000 });
+    const { inFlightMax } = await manyQueuePairs(40, {
+      inflightPackets: 20,
+      packets: 9,
+      messages: 4,
+      delayNs: 200_000,
+    });
     expect(inFlightMax).toBe(40);
   });
 
   it.each(['go-back-n', 'go-back-0', 'selective-repeat', 'irn', 'rack'] as const)(
     'with %s is served also where packets are lost',
     async (recovery) => {
-      await crowd(40, { budget: 48, packets: 5, messages: 3, recovery, faults: 'random=0.02', seed: 3 });
+      await manyQueuePairs(40, {
+        inflightPackets: 48,
+        packets: 5,
+        messages: 3,
+        recovery,
+        faults: 'random=0.02',
+        seed: 3,
+      });
     },
   );
 
   it('is served where each is paced', async () => {
     const attrB = { rateControl: { name: 'fixed', rateBps: 50e6 } } as PairOptions['attrB'] & object;
-    await crowd(40, { budget: 48, packets: 5, messages: 3, attrB });
+    await manyQueuePairs(40, { inflightPackets: 48, packets: 5, messages: 3, attrB });
   });
 });
 
@@ -296,7 +316,7 @@ describe('queue pairs whose peer is silent', () => {
       others.push(qp);
     }
     for (const qp of others.slice(0, 2)) qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
-    expect(nic.take()).toHaveLength(2 * TURN_PACKETS_MIN);
+    expect(nic.take()).toHaveLength(2 * BURST_PACKETS_MIN);
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });
     expect(nic.take()).toHaveLength(0);
     return { nic, others };
@@ -306,14 +326,14 @@ describe('queue pairs whose peer is silent', () => {
     const { nic } = await silentCrowd();
     const sent = nic.advance(80e6); // One timeout of 67 ms.
     // One packet of each silent one, again, and a turn of the one that waited.
-    expect(sent).toHaveLength(2 + TURN_PACKETS_MIN);
-    nic.ack(TURN_PACKETS_MIN - 1);
+    expect(sent).toHaveLength(2 + BURST_PACKETS_MIN);
+    nic.ack(BURST_PACKETS_MIN - 1);
     expect(nic.take().map(({ at }) => at)).toEqual([16, 17, 18, 19]);
   });
 
   it('free their room when they go to ERR', async () => {
     const { nic, others } = await silentCrowd();
     await others[0].modify({ state: 'ERR' });
-    expect(nic.take().map(({ at }) => at)).toEqual(Array.from({ length: TURN_PACKETS_MIN }, (_, at) => at));
+    expect(nic.take().map(({ at }) => at)).toEqual(Array.from({ length: BURST_PACKETS_MIN }, (_, at) => at));
   });
 });

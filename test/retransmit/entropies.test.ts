@@ -1,18 +1,18 @@
 /** How ways are chosen: each choice against its published rule. */
 
 import { describe, expect, it } from 'vitest';
-import { PenalizedWays } from '../../src/retransmit/penalized-ways.js';
-import { RecycledWays } from '../../src/retransmit/recycled-ways.js';
-import { OneWay, type WayChoice, WaysInTurn } from '../../src/retransmit/way-choice.js';
+import { type EntropyChoice, RoundRobinEntropies, SingleEntropy } from '../../src/retransmit/entropy-choice.js';
+import { PathPenaltyBitmap } from '../../src/retransmit/path-penalty-bitmap.js';
+import { RecycledEntropies } from '../../src/retransmit/recycled-entropies.js';
 
 const FREEZE_NS = 1000;
-const take = (choice: WayChoice, count: number, now = 0) => Array.from({ length: count }, () => choice.next(now));
+const take = (choice: EntropyChoice, count: number, now = 0) => Array.from({ length: count }, () => choice.next(now));
 
 describe('one way, and ways in turn', () => {
   it('do not care what becomes of packets', () => {
     for (const [choice, ways] of [
-      [new OneWay(), [0, 0, 0, 0]],
-      [new WaysInTurn(3), [0, 1, 2, 0]],
+      [new SingleEntropy(), [0, 0, 0, 0]],
+      [new RoundRobinEntropies(3), [0, 1, 2, 0]],
     ] as const) {
       choice.onLost(1);
       choice.onMarked(1);
@@ -29,7 +29,7 @@ describe('penalized ways', () => {
     ['onTrimmed', 4],
     ['onLost', 15],
   ] as const)('%s: the way is passed over %i times, and then used as before', (event, times) => {
-    const choice = new PenalizedWays(4);
+    const choice = new PathPenaltyBitmap(4);
     choice[event](2);
     const ways = take(choice, 3 * times + 8);
     expect(ways.slice(0, 3 * times + 2)).not.toContain(2);
@@ -37,7 +37,7 @@ describe('penalized ways', () => {
   });
 
   it('ends where all ways are as bad as can be', () => {
-    const choice = new PenalizedWays(8);
+    const choice = new PathPenaltyBitmap(8);
     for (let i = 0; i < 1000; i++) choice.onLost(i % 8);
     expect(new Set(take(choice, 8)).size).toBe(8);
   });
@@ -45,11 +45,11 @@ describe('penalized ways', () => {
 
 describe('recycled ways', () => {
   it('explore in turn while nothing has come back', () => {
-    expect(take(new RecycledWays(4, FREEZE_NS), 6)).toEqual([0, 1, 2, 3, 0, 1]);
+    expect(take(new RecycledEntropies(4, FREEZE_NS), 6)).toEqual([0, 1, 2, 3, 0, 1]);
   });
 
   it('use a good way again once, oldest first, and none that was marked or lost', () => {
-    const choice = new RecycledWays(64, FREEZE_NS);
+    const choice = new RecycledEntropies(64, FREEZE_NS);
     take(choice, 10);
     choice.onGood(7, 0);
     choice.onMarked(3);
@@ -59,13 +59,13 @@ describe('recycled ways', () => {
   });
 
   it('remember the last eight', () => {
-    const choice = new RecycledWays(64, FREEZE_NS);
+    const choice = new RecycledEntropies(64, FREEZE_NS);
     for (let way = 20; way < 30; way++) choice.onGood(way, 0);
     expect(take(choice, 9)).toEqual([22, 23, 24, 25, 26, 27, 28, 29, 0]);
   });
 
   it('freeze at a timeout: good ways again and again, nothing explored; afterwards sixteen packets explore', () => {
-    const choice = new RecycledWays(64, FREEZE_NS);
+    const choice = new RecycledEntropies(64, FREEZE_NS);
     for (let way = 20; way < 28; way++) choice.onGood(way, 0);
     choice.onTimeout(100);
     expect(new Set(take(choice, 40, 200))).toEqual(new Set([20, 21, 22, 23, 24, 25, 26, 27]));
@@ -77,7 +77,7 @@ describe('recycled ways', () => {
   });
 
   it('explore after a timeout before which nothing came back', () => {
-    const choice = new RecycledWays(4, FREEZE_NS);
+    const choice = new RecycledEntropies(4, FREEZE_NS);
     choice.onTimeout(0);
     expect(take(choice, 5)).toEqual([0, 1, 2, 3, 0]);
   });

@@ -1,0 +1,58 @@
+/** What reliable and unreliable connections differ in, and the parts that both are built on. */
+
+import type { RateControl } from '../dcqcn/rate-control.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import type { CongestionState } from './congestion-state.js';
+import type { Lifecycle, Stoppable } from './lifecycle.js';
+import type { NextPsns, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
+import type { PeerLink } from './peer-link.js';
+import type { ProbeSlot } from './probe.js';
+import type { Scheduling } from './scheduling.js';
+import type { TransitionTable } from './state.js';
+
+/** The parts of a connected queue pair that are the same for both. */
+export interface QueuePairParts extends QueuePairOptions {
+  readonly link: PeerLink;
+  readonly congestion: CongestionState;
+  readonly scheduling: Scheduling;
+  readonly lifecycle: Lifecycle;
+  readonly probe: ProbeSlot;
+}
+
+/** The protocol between two connected queue pairs. */
+export interface Transport extends Stoppable {
+  readonly transitions: TransitionTable;
+  /** UDP source ports that each end uses, by the attributes. */
+  readonly entropies: number;
+  /** INIT to RTR: from here on packets are received. */
+  startReceiving(): void;
+  /** RTR to RTS: from here on work requests are sent. */
+  startSending(): void;
+  /** RTS to SQD: what was begun is finished, nothing more is begun. */
+  drain(): void;
+  /** Some of what was begun is not finished. */
+  readonly hasBegun: boolean;
+  /** There is something to send, now or later. */
+  readonly hasUnsent: boolean;
+  /** Back to RESET: what is posted disappears without completions. */
+  discard(): void;
+  /** Attributes that may change while the queue pair is connected have changed, as `mask` says. */
+  attributesChanged(mask: number): void;
+  /** Another rate control is in force. */
+  applyRateControl(rate: RateControl): void;
+  /** See {@link NicQueuePair.carries}. */
+  carries(packet: RocePacket): boolean;
+  /** See {@link NicQueuePair.accepts}. */
+  accepts(packet: RocePacket): boolean;
+  /** Takes any packet but a CNP. */
+  receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
+  /** Sends at most one packet. */
+  emit(batch: TxBatch, now: number): boolean;
+  /** A timer may have run out. */
+  onDeadline(now: number): void;
+  /** When the next timer of the transport runs out. */
+  readonly deadlineNs: number;
+  readonly nextPsns: NextPsns;
+  readonly progress: QpProgress;
+}
