@@ -17,7 +17,7 @@ export {
   syndromeKind,
 } from '../packet/aeth.js';
 export { addWords, finishChecksum } from '../packet/checksum.js';
-export { ECN_CE, ECN_NOT_ECT, readEcn, writeCe, writeEcn } from '../packet/ecn.js';
+export { ECN_CE, ECN_NOT_ECT, readEcn, writeCe, writeTrafficClass } from '../packet/ecn.js';
 export {
   ETHERNET_BYTES,
   ETHERNET_WIRE_BYTES,
