@@ -5,6 +5,7 @@ import { type BleachCounters, bleach } from './actions/bleach.js';
 import { type CorruptCounters, corrupt } from './actions/corrupt.js';
 import { type DelayCounters, delay } from './actions/delay.js';
 import { drop } from './actions/drop.js';
+import { type DscpCounters, dscp } from './actions/dscp.js';
 import { type DuplicateCounters, duplicate } from './actions/duplicate.js';
 import { type MarkCounters, mark } from './actions/mark.js';
 import { rate } from './actions/rate.js';
@@ -20,6 +21,7 @@ export interface FaultCounters
     DelayCounters,
     MarkCounters,
     BleachCounters,
+    DscpCounters,
     TrimCounters,
     RewriteCounters {}
 
@@ -34,6 +36,7 @@ export const FAULT_ACTIONS: readonly FaultAction[] = [
   corrupt,
   mark,
   bleach,
+  dscp,
   duplicate,
   reorder,
   rate,
