@@ -185,6 +185,10 @@ const CHECKS: Readonly<Record<string, Check | undefined>> = {
     inOrder(passage);
     expect(struck).toMatchObject({ ecn: 0, dscp: DSCP, isIcrcGood: true });
   },
+  dscp: (passage, [struck]) => {
+    inOrder(passage);
+    expect(struck).toMatchObject({ ecn: ECN, dscp: 46, isIcrcGood: true });
+  },
   trim: (passage, [struck]) => {
     inOrder(passage);
     expect(struck).toMatchObject({ length: 20, ecn: ECN, dscp: DSCP, isIcrcGood: false });

@@ -62,6 +62,7 @@ describe('actions of fault rules', () => {
     ['duplicate=1,mark', 'mark duplicate'],
     ['reorder=1,7,mark', 'mark reorder'],
     ['every=1,bleach', 'bleach'],
+    ['every=1,duplicate,dscp=0x2e', 'dscp duplicate'],
     ['psn=6,mark', ''],
   ])('%s', (rule, names) => {
     expect(actionsOf(strike(rule, packet()))).toBe(names);
@@ -77,6 +78,9 @@ describe('actions of fault rules', () => {
     ['every=1,mark=1', 'needs the form mark'],
     ['every=1,mark,x', 'needs the form mark'],
     ['every=1,trim=11', 'trim[=BYTES]'],
+    ['every=1,dscp', 'needs the form dscp=N'],
+    ['every=1,dscp=64', 'needs the form dscp=N'],
+    ['every=1,dscp=1,2', 'needs the form dscp=N'],
     ['every=1,rate=0bps', 'rate=100Mbps'],
     ['every=1,rate=fast', "'fast' is not a rate"],
     ['every=1,rewrite=psn', 'rewrite=FIELD,VALUE'],
