@@ -11,6 +11,7 @@ export { whyUnreadable, whyUnwritable } from '../core/file-errors.js';
 export { finiteOrNull } from '../core/finite.js';
 export { completeParameters } from '../core/parameters.js';
 export { Permits } from '../core/permits.js';
+export { PromiseMutex } from '../core/promise-mutex.js';
 export { type RandomSource, randomInt, randomUnit, SeededRandom } from '../core/random.js';
 export { bigFromU64, highOfBig, lowOfBig, U32 } from '../core/u64.js';
 export {

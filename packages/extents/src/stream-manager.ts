@@ -4,7 +4,7 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { Clock, RandomSource } from 'rocev2/internal/core';
+import { type Clock, PromiseMutex, type RandomSource } from 'rocev2/internal/core';
 import {
   Catalogue,
   type ExtentRecord,
@@ -106,7 +106,7 @@ export class StreamManager {
   readonly #handlers: Handlers;
   readonly #reports = new NodeReports(this);
   /** The last request of each stream, and of each extent that is sealed: one after another. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #mutexes = new Map<string, PromiseMutex>();
 
   constructor(parts: ManagerParts) {
     this.parts = parts;
@@ -118,16 +118,16 @@ export class StreamManager {
       report: (request) => this.#reports.take(request),
       createStream: ({ stream }) => this.#createStream(stream),
       deleteStream: ({ stream }) => this.#deleteStream(stream),
-      openStream: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#openStream(request)),
+      openStream: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#openStream(request)),
       renew: (request) => this.#renew(request),
-      release: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#release(request)),
-      advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
+      release: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#release(request)),
+      advance: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#advance(request)),
       adopt: (request) => this.#adopt(request),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
       owner: ({ stream }) => this.#ownerPlace(stream),
       locate: ({ stream }) => this.#locate(stream),
-      cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#cut(stream)),
+      cut: ({ stream }) => this.#exclusive(`stream/${stream}`, () => this.#cut(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.catalogue.extent(extent)).value),
       status: () => this.#status(),
     };
@@ -148,14 +148,14 @@ export class StreamManager {
   }
 
   /** Does things of one name one after another. */
-  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work, work);
-    this.#turns.set(name, turn);
-    const done = () => {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    };
-    turn.then(done, done);
-    return turn;
+  #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const mutex = this.#mutexes.get(name) ?? new PromiseMutex();
+    this.#mutexes.set(name, mutex);
+    const done = mutex.run(work);
+    void mutex.settled.then(() => {
+      if (!mutex.isLocked) this.#mutexes.delete(name);
+    });
+    return done;
   }
 
   async #join({ node, cluster, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
@@ -243,7 +243,7 @@ export class StreamManager {
     const isRenewed = owner && (await this.parts.metadata.renew(`owner/${stream}`, owner.version, leaseMs));
     if (isRenewed !== true) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
     if (address !== undefined && servedAt(value) !== address)
-      await this.#inTurn(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
+      await this.#exclusive(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
     return {};
   }
 
@@ -325,7 +325,7 @@ export class StreamManager {
 
   /** Seals an extent, unless it is. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
   seal(extent: number, acked: number): Promise<void> {
-    return this.#inTurn(extentKey(extent), () => sealExtent(this, extent, acked));
+    return this.#exclusive(extentKey(extent), () => sealExtent(this, extent, acked));
   }
 
   /** The rule of sealing. @internal */

@@ -5,6 +5,7 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { RemotePlace } from '../link/remote-place.js';
 import type { Lease } from '../pool/buffer-pool.js';
@@ -43,7 +44,7 @@ export class SuSender {
   readonly #giveUp: (reason: AbortReason, text: string) => void;
   readonly #terms: Promise<SendTerms>;
   /** Writes follow one another. */
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new PromiseMutex();
   #ended = false;
   #sentOff = 0;
   #slotFreed: () => void = noop;
@@ -68,15 +69,13 @@ export class SuSender {
     if (this.#ended) {
       return Promise.reject(new RoceError('ERR_ROCE_INVALID_STATE', 'the stream has been ended on this side'));
     }
-    const written = this.#writing.then(() => this.#writeMessage(data));
-    this.#writing = written.catch(noop);
-    return written;
+    return this.#writing.run(() => this.#writeMessage(data));
   }
 
   /** Resolves when the peer has everything; nothing can be written any more. */
   async end(): Promise<void> {
     this.#ended = true;
-    await this.#writing;
+    await this.#writing.settled;
     const drained = new Promise<void>((resolve) => {
       this.#drained = resolve;
     });
