@@ -9,6 +9,7 @@ export { namesHint, nearestName } from '../core/did-you-mean.js';
 export { ERROR_CODES, invariant, isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
 export { whyUnreadable, whyUnwritable } from '../core/file-errors.js';
 export { finiteOrNull } from '../core/finite.js';
+export { formatHostPort, type HostPort, parseHost, parseHostPort } from '../core/host-port.js';
 export { completeParameters } from '../core/parameters.js';
 export { Permits } from '../core/permits.js';
 export { PromiseMutex } from '../core/promise-mutex.js';

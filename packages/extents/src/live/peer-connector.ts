@@ -2,7 +2,15 @@
 
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
-import { checkKind, NS_PER_S, Patience, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import {
+  checkKind,
+  NS_PER_S,
+  Patience,
+  parseHostPort,
+  type RoceError,
+  WAIT_OPTIONS,
+  waitForEvent,
+} from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { methodsOf, NODE_SERVICE } from './services.js';
 
@@ -83,7 +91,7 @@ export class DeviceConnector implements PeerConnector {
     if (this.#transport === 'tcp' || (this.#failed.get(address) ?? 0) > clock.nowNs()) return overTcp();
     try {
       const patience = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), ...patience });
+      const connection = await connect(this.#device, { ...CONNECTION, ...parseHostPort(address), ...patience });
       const client = connectRpc(connection, service);
       const proofMs = this.#isLossy ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
@@ -108,7 +116,7 @@ export class DeviceConnector implements PeerConnector {
   }
 
   async #dial(address: string, signal: AbortSignal) {
-    const { host, port } = placeOf(address);
+    const { host, port } = parseHostPort(address);
     const socket = await connectSocket(host, tcpPortOf(port), undefined, signal);
     socket.setNoDelay(true);
     const security = channelSecurity(this.#device);
@@ -156,17 +164,4 @@ async function ask(
 /** TCP port of a service whose RDMA exchange is at `port`. */
 export function tcpPortOf(port: number): number {
   return port + 1;
-}
-
-/** `HOST:PORT`, with an IPv6 address in brackets. */
-export function placeText(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** `HOST:PORT`, with an IPv6 address in brackets. Throws ERR_ROCE_MALFORMED. */
-function placeOf(address: string): { readonly host: string; readonly port: number } {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${address}' is no address`, 'write HOST:PORT');
-  return { host, port: Number(port) };
 }
