@@ -148,10 +148,10 @@ describe('fault rules', () => {
     expect(actions('every=1', packets)).toEqual(Array(4).fill('drop'));
   });
 
-  it('a direction that names no place of this network is refused, for it would never strike', () => {
+  it('a direction that names no place of this network is refused, for it would never match', () => {
     const parse = (text: string) => FaultPlan.parse(text, new SeededRandom(1), ['a', 'b']);
     expect(() => parse('a>b:every=2;*>a:psn=7;every=3')).not.toThrow();
-    expect(() => parse('every=2;c>b:psn=7')).toThrow("fault rule 'c>b:psn=7' would never strike: there is no 'c'");
+    expect(() => parse('every=2;c>b:psn=7')).toThrow("fault rule 'c>b:psn=7' would never match: there is no 'c'");
   });
 
   it('the first rule that strikes decides, and each rule counts its own hits', () => {

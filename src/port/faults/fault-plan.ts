@@ -13,7 +13,7 @@ import { type FaultRuleSpec, parseFaultRules } from './grammar.js';
 
 /** What to do with a packet. One record per plan, overwritten by every decision. */
 export interface FaultVerdict extends FaultFate {
-  /** The text of the rule that struck. */
+  /** The text of the rule that matched. */
   rule: string;
   /** Its actions, in the order in which they apply. */
   actions: readonly RunningAction[];
@@ -32,7 +32,7 @@ class FaultRule {
     this.#condition = spec.start(condition);
   }
 
-  strikes(subject: FaultSubject): boolean {
+  matches(subject: FaultSubject): boolean {
     const { ingress, egress, limit } = this.spec;
     if (ingress !== '*' && ingress !== subject.ingress) return false;
     if (egress !== '*' && egress !== subject.egress) return false;
@@ -48,7 +48,7 @@ class FaultRule {
 export interface FaultRuleHits {
   /** Its text. */
   readonly rule: string;
-  /** Packets that it struck. */
+  /** Packets that it matched. */
   readonly hits: number;
 }
 
@@ -76,7 +76,7 @@ export class FaultPlan {
 
   /**
    * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a rule with another name would
-   * never strike. Default: anything.
+   * never match. Default: anything.
    */
   static parse(text: string, random: SeededRandom, places?: readonly string[]): FaultPlan {
     const specs = parseFaultRules(text);
@@ -101,10 +101,10 @@ export class FaultPlan {
     return this.#rules.map(({ spec, hits }) => ({ rule: spec.text, hits }));
   }
 
-  /** Decides on one packet; undefined: no rule strikes. The verdict is valid until the next call. `nowNs` matters to rules with a rate alone. */
+  /** Decides on one packet; undefined: no rule matches. The verdict is valid until the next call. `nowNs` matters to rules with a rate alone. */
   decide(subject: FaultSubject, nowNs: number): FaultVerdict | undefined {
     for (const rule of this.#rules) {
-      if (!rule.strikes(subject)) continue;
+      if (!rule.matches(subject)) continue;
       const verdict = this.#verdict;
       verdict.rule = rule.spec.text;
       verdict.actions = rule.actions;
@@ -121,11 +121,11 @@ export class FaultPlan {
 }
 
 function checkDirection({ text, ingress, egress }: FaultRuleSpec, places: readonly string[]): void {
-  const stranger = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
-  if (stranger === undefined) return;
+  const unknown = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
+  if (unknown === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
-    `fault rule '${text}' would never strike: there is no '${stranger}'`,
+    `fault rule '${text}' would never match: there is no '${unknown}'`,
     `a direction is FROM>TO, of ${places.join(', ')} and *`,
   );
 }

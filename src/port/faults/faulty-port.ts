@@ -115,7 +115,7 @@ export class FaultyPort extends PortWrapper {
     this.#heldTx.passed();
   }
 
-  /** The verdict on a packet that a rule strikes. */
+  /** The verdict on a packet that a rule matches. */
   #decide(
     direction: 'sent' | 'received',
     ipId: number,
@@ -166,29 +166,29 @@ export class FaultyPort extends PortWrapper {
   protected override receive(datagram: RxDatagram): void {
     const verdict = this.#decide('received', this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff, datagram);
     if (verdict === undefined) this.onDatagram(datagram);
-    else if (!this.#receiveStruck(datagram, verdict)) return;
+    else if (!this.#receiveMatched(datagram, verdict)) return;
     this.#heldRx.passed();
   }
 
   /** False for a packet that goes on later, or never. */
-  #receiveStruck(datagram: RxDatagram, verdict: FaultVerdict): boolean {
+  #receiveMatched(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { bytes, offset, length } = datagram;
     if (verdict.drops) {
       this.#onDropped('received', bytes, offset, length);
       return false;
     }
     // The port's own record stays as it is: it sets again only what differs from datagram to datagram.
-    const struck = { ...datagram };
-    changePacket(verdict.actions, struck);
-    if (verdict.duplicates) this.onDatagram(struck);
-    if (verdict.behind > 0 && this.#heldRx.hold(copyDatagram(struck), verdict.behind)) return false;
+    const changed = { ...datagram };
+    changePacket(verdict.actions, changed);
+    if (verdict.duplicates) this.onDatagram(changed);
+    if (verdict.behind > 0 && this.#heldRx.hold(copyDatagram(changed), verdict.behind)) return false;
     if (verdict.delayNs >= 0) {
-      const copy = copyDatagram(struck);
+      const copy = copyDatagram(changed);
       if (!this.#delay(() => this.onDatagram(copy), verdict.delayNs))
         this.#onDropped('received', bytes, offset, length);
       return false;
     }
-    this.onDatagram(struck);
+    this.onDatagram(changed);
     return true;
   }
 }

@@ -71,14 +71,14 @@ class Direction {
     if (faults !== undefined && readBth(subject, datagram.bytes, datagram.offset, datagram.length)) {
       subject.ipId = datagram.ipId;
       const verdict = faults.decide(subject, events.nowNs);
-      if (verdict !== undefined && !this.#strike(datagram, verdict)) return;
+      if (verdict !== undefined && !this.#applyVerdict(datagram, verdict)) return;
     }
     this.#fly(datagram);
     this.#held.passed();
   }
 
   /** False for a packet that goes on later, or never. */
-  #strike(datagram: RxDatagram, verdict: FaultVerdict): boolean {
+  #applyVerdict(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { counters } = this;
     const { delayNs, behind } = verdict;
     if (verdict.drops) {

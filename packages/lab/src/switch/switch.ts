@@ -34,7 +34,7 @@ export interface SwitchOptions extends SwitchConfig {
   readonly ports: readonly string[];
   /** Rules that drop, change, duplicate or hold back frames; none unless given. */
   readonly faults?: FaultPlan;
-  /** Is told of each frame that a rule strikes; both records are valid during the call. */
+  /** Is told of each frame that a rule matches; both records are valid during the call. */
   readonly onFault?: (verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void;
   /** For marking; required where there is any. */
   readonly random?: RandomSource;
@@ -322,7 +322,7 @@ export class Switch {
     const verdict = this.#faults.decide(this.#subject, this.#nowNs);
     if (verdict !== undefined) {
       this.#onFault(verdict, this.#subject);
-      this.#strike(verdict, { ingress, egress, bytes, offset, length });
+      this.#applyVerdict(verdict, { ingress, egress, bytes, offset, length });
       return;
     }
     this.#enqueue(ingress, egress, bytes, offset, length);
@@ -330,7 +330,7 @@ export class Switch {
   }
 
   /** Does to one copy of a frame what a rule says. */
-  #strike(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
+  #applyVerdict(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
     const { counters, held } = this.#ports[egress];
     if (verdict.drops) {
       counters.tx_dropped_fault++;
