@@ -9,7 +9,7 @@ export interface KeyPlace {
 }
 
 /** The place of a key among so many buckets. */
-export function placeOf(key: Uint8Array, buckets: number, seed: number): KeyPlace {
+export function hashKey(key: Uint8Array, buckets: number, seed: number): KeyPlace {
   const hash = murmur3(key, seed);
   const other = murmur3(key, ~seed);
   return { bucket: Math.floor((hash / 2 ** 32) * buckets), fingerprint: (other % 0xffff) + 1 };

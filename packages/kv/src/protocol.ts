@@ -8,7 +8,7 @@ export const WRITES_MAX = 128;
 export const SCAN_MAX = 256;
 
 /** Where the region is. */
-export interface RegionPlace {
+export interface KvTableBuffer {
   /** Address of its first byte, decimal: JSON has no numbers of 64 bits. */
   readonly addr: string;
   /** Key for READs. */
@@ -107,7 +107,7 @@ const CHANGES = ['set', 'delete', 'expire', 'evict', 'lost'];
 export const KV_SERVICE = defineService({
   open: {
     input: shape<object>('question', () => true),
-    output: shape<RegionPlace>(
+    output: shape<KvTableBuffer>(
       'place of a region',
       ({ addr, rkey, length, nowMs }) => isDecimal(addr) && isCount(rkey) && isCount(length) && isCount(nowMs),
     ),

@@ -1,7 +1,7 @@
 /** The region of an owner, read over a connection into lanes. */
 
 import { type Connection, Lanes } from 'rocev2/internal/cm';
-import type { RegionPlace } from './protocol.js';
+import type { KvTableBuffer } from './protocol.js';
 import type { RemoteMemory } from './remote-table.js';
 
 /** Memory of all lanes of a connection, unless one READ needs more. */
@@ -14,14 +14,14 @@ export class ConnectionMemory implements RemoteMemory {
   readonly #lanes: Lanes;
   readonly #remote: { readonly addr: bigint; readonly rkey: number };
 
-  private constructor(connection: Connection, lanes: Lanes, { addr, rkey }: RegionPlace) {
+  private constructor(connection: Connection, lanes: Lanes, { addr, rkey }: KvTableBuffer) {
     this.#connection = connection;
     this.#lanes = lanes;
     this.#remote = { addr: BigInt(addr), rkey };
   }
 
   /** `readBytesMax` is the longest READ. */
-  static async open(connection: Connection, place: RegionPlace, readBytesMax: number): Promise<ConnectionMemory> {
+  static async open(connection: Connection, place: KvTableBuffer, readBytesMax: number): Promise<ConnectionMemory> {
     const count = Math.max(1, Math.min(LANES_MAX, Math.floor(LANES_BYTES / readBytesMax)));
     return new ConnectionMemory(connection, await Lanes.open(connection, readBytesMax, count), place);
   }

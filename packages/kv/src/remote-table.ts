@@ -8,7 +8,7 @@
 
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { BUCKET_SLOTS, bucketBytes, type Geometry, type Places, placesOf, UNIT_BYTES } from './geometry.js';
-import { placeOf } from './key-hash.js';
+import { hashKey } from './key-hash.js';
 import { decodeRecord, type KvRecord } from './record.js';
 import { INLINE, readSlot, SLOT_HEAD_BYTES, type Slot } from './slot.js';
 
@@ -60,7 +60,7 @@ export class RemoteTable {
   /** Looks once. Times of expiry are the owner's, and are not looked at. The value's bytes are the caller's own. */
   async lookUp(key: Buffer): Promise<Lookup> {
     const beginNs = this.#clock.nowNs();
-    const { bucket, fingerprint } = placeOf(key, this.#geometry.buckets, this.#geometry.seed);
+    const { bucket, fingerprint } = hashKey(key, this.#geometry.buckets, this.#geometry.seed);
     this.counters.bucket_reads++;
     const bytesEach = bucketBytes(this.#geometry);
     const seen = await this.#memory.read(this.#places.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>

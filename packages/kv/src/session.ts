@@ -5,7 +5,7 @@ import type { Connection } from 'rocev2/internal/cm';
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { Batch } from './batch.js';
 import { bucketBytes, type Geometry, HEADER_BYTES, readHeader, UNIT_BYTES } from './geometry.js';
-import { KV_SERVICE, type RegionPlace } from './protocol.js';
+import { KV_SERVICE, type KvTableBuffer } from './protocol.js';
 import { recordBytes } from './record.js';
 import { ConnectionMemory } from './remote-memory.js';
 import { type LookupCounters, RemoteTable } from './remote-table.js';
@@ -120,7 +120,7 @@ export class KvSession {
   }
 }
 
-async function geometryAt(connection: Connection, { addr, rkey, length }: RegionPlace): Promise<Geometry> {
+async function geometryAt(connection: Connection, { addr, rkey, length }: KvTableBuffer): Promise<Geometry> {
   const { scratch } = connection.device;
   const bytes = scratch.take(HEADER_BYTES);
   if (length >= HEADER_BYTES) await connection.readClaimed(bytes, BigInt(addr), rkey);

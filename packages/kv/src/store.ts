@@ -13,7 +13,7 @@ import {
   UNIT_BYTES,
   writeHeader,
 } from './geometry.js';
-import { placeOf } from './key-hash.js';
+import { hashKey } from './key-hash.js';
 import { decodeRecord, encodeRecord, type KvRecord } from './record.js';
 import { SegmentLog } from './segment-log.js';
 import { clearSlot, INLINE, readSlot, SLOT_HEAD_BYTES, type Slot, unitsOf, writeSlot } from './slot.js';
@@ -202,7 +202,7 @@ export class KvStore {
     const before = this.#find(key);
     const at = before?.at ?? this.#freeSlot(key, isFirstFit, () => this.#release({ place, units }, nowNs));
     if (isInline) this.region.set(record, at + SLOT_HEAD_BYTES);
-    const { fingerprint } = placeOf(key, this.geometry.buckets, this.geometry.seed);
+    const { fingerprint } = hashKey(key, this.geometry.buckets, this.geometry.seed);
     Atomics.add(this.#fence, 0, 1);
     writeSlot(this.region, at, { fingerprint, units, place, version });
     if (before === undefined) this.#size++;
@@ -285,7 +285,7 @@ export class KvStore {
   }
 
   #find(key: Buffer): Found | undefined {
-    const { bucket, fingerprint } = placeOf(key, this.geometry.buckets, this.geometry.seed);
+    const { bucket, fingerprint } = hashKey(key, this.geometry.buckets, this.geometry.seed);
     for (const at of this.#slotsOf(bucket, 2)) {
       if (this.region.readUInt16LE(at) !== fingerprint) continue;
       const found = this.#at(at);
@@ -328,7 +328,7 @@ export class KvStore {
 
   /** A free slot in one of the key's buckets; evicts if there is none. Calls `giveUp` before it throws. */
   #freeSlot(key: Buffer, isFirstFit: boolean, giveUp: () => void): number {
-    const { bucket } = placeOf(key, this.geometry.buckets, this.geometry.seed);
+    const { bucket } = hashKey(key, this.geometry.buckets, this.geometry.seed);
     const freeIn = (index: number) => [...this.#slotsOf(index, 1)].filter((at) => this.region.readUInt16LE(at) === 0);
     const [first, second] = [freeIn(bucket), freeIn(bucket + 1)];
     const isSecond = isFirstFit ? first.length === 0 : second.length > first.length;

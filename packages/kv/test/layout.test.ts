@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HEADER_BYTES, placesOf, readHeader, writeHeader } from '../src/geometry.js';
 import { geometryFor } from '../src/geometry-for.js';
-import { murmur3, placeOf } from '../src/key-hash.js';
+import { hashKey, murmur3 } from '../src/key-hash.js';
 import { decodeRecord, encodeRecord } from '../src/record.js';
 import { readSlot, writeSlot } from '../src/slot.js';
 import { SMALL } from './small-store.js';
@@ -98,7 +98,7 @@ describe('the hash of keys', () => {
     const counts = new Array<number>(64).fill(0);
     const fingerprints = new Set<number>();
     for (let k = 0; k < 6400; k++) {
-      const { bucket, fingerprint } = placeOf(Buffer.from(`user:${k}`), 64, 12345);
+      const { bucket, fingerprint } = hashKey(Buffer.from(`user:${k}`), 64, 12345);
       counts[bucket]++;
       fingerprints.add(fingerprint);
     }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { placesOf, UNIT_BYTES } from '../src/geometry.js';
-import { placeOf } from '../src/key-hash.js';
+import { hashKey } from '../src/key-hash.js';
 import { decodeRecord, encodeRecord, recordBytes } from '../src/record.js';
 import { type Lookup, type RemoteMemory, RemoteTable } from '../src/remote-table.js';
 import { readSlot, unitsOf } from '../src/slot.js';
@@ -108,7 +108,7 @@ describe('a GET that meets', () => {
 
 /** A reader that takes what the slot holds for the value. */
 function trusting(memory: RemoteMemory): Promise<string> {
-  const { bucket, fingerprint } = placeOf(NAME, geometry.buckets, geometry.seed);
+  const { bucket, fingerprint } = hashKey(NAME, geometry.buckets, geometry.seed);
   const bytesEach = 8 * geometry.slotBytes;
   return memory.read(placesOf(geometry).table + bucket * bytesEach, 2 * bytesEach, (bytes) => {
     for (let k = 0; k < 16; k++) {
@@ -123,7 +123,7 @@ function trusting(memory: RemoteMemory): Promise<string> {
 describe('slots that say anything', () => {
   it('never lead a READ outside the log', async () => {
     const { before } = changeOf(set(LONG, 'a'), () => {});
-    const { bucket, fingerprint } = placeOf(NAME, geometry.buckets, geometry.seed);
+    const { bucket, fingerprint } = hashKey(NAME, geometry.buckets, geometry.seed);
     const { table: start, log, end } = placesOf(geometry);
     const region = Buffer.from(before);
     for (const [place, units] of [

@@ -9,7 +9,7 @@ export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier', 'r
 export type Kind = (typeof KINDS)[number];
 
 /** Where the region is. */
-export interface RegionPlace {
+export interface PrimitivesBuffer {
   /** Address of its first byte, decimal: JSON has no numbers of 64 bits. */
   readonly addr: string;
   /** Key for READs, WRITEs and atomics. */
@@ -51,7 +51,7 @@ const isOptionalCount = (value: unknown) => value === undefined || isCount(value
 export const PRIMITIVES_SERVICE = defineService({
   region: {
     input: shape<object>('question', () => true),
-    output: shape<RegionPlace>(
+    output: shape<PrimitivesBuffer>(
       'place of a region',
       ({ addr, rkey, producer }) => isDecimal(addr) && isCount(rkey) && isCount(producer),
     ),

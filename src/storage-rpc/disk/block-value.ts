@@ -19,7 +19,7 @@ export function blockValue(block: number, bytes: Uint8Array, crc = crc32c(bytes)
 
 /** Value of a block with this CRC-32C that does not hold zeros. */
 export function valueOfCrc(block: number, crc: number): number {
-  return (crc ^ ZERO_CRC ^ placeOf(block)) >>> 0 || NOT_ZERO;
+  return (crc ^ ZERO_CRC ^ mixBlockNumber(block)) >>> 0 || NOT_ZERO;
 }
 
 /** Whether the 4 KiB are zeros. */
@@ -28,7 +28,7 @@ export function isZeros(bytes: Uint8Array): boolean {
 }
 
 /** 32 bits that differ from block to block: the finalizer of MurmurHash3 over both halves of the number. */
-function placeOf(block: number): number {
+function mixBlockNumber(block: number): number {
   let mixed = (block ^ Math.imul(Math.floor(block / 2 ** 32), 0x9e3779b1)) + 0x9e3779b1;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

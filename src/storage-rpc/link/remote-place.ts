@@ -1,5 +1,5 @@
 /** Memory of the other side, as a message describes it: what an RDMA READ or WRITE needs to know. */
-export interface RemotePlace {
+export interface RemoteBuffer {
   /** Virtual address at the other side. */
   readonly addr: bigint;
   /** Its key. */
@@ -9,4 +9,4 @@ export interface RemotePlace {
 }
 
 /** No memory is described. */
-export const NO_PLACE: RemotePlace = { addr: 0n, rkey: 0, length: 0 };
+export const NO_REMOTE_BUFFER: RemoteBuffer = { addr: 0n, rkey: 0, length: 0 };

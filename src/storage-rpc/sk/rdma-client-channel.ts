@@ -17,7 +17,7 @@ import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { serveCompletions } from '../link/completions.js';
-import { NO_PLACE, type RemotePlace } from '../link/remote-place.js';
+import { NO_REMOTE_BUFFER, type RemoteBuffer } from '../link/remote-place.js';
 import { BufferPool, Lease } from '../pool/buffer-pool.js';
 import type { SkCall, SkClientChannel, SkReply } from './channel.js';
 import { MappableSlab } from './mappable-slab.js';
@@ -128,12 +128,12 @@ export class RdmaClientChannel implements SkClientChannel {
 
   send(call: SkCall): void {
     if (this.#ended) return;
-    const place = placeOf(call.request.slot);
+    const place = callIndexOf(call.request.slot);
     const mine: CallInProgress = { call, mapping: undefined, sent: false, answer: undefined, onWithdrawn: undefined };
     this.#calls[place] = mine;
     const { op, length, flags } = call.request;
     const moves = op === 'READ' || (op === 'WRITE' && (flags & SK_INLINE) === 0);
-    if (!moves || length === 0) this.#post(place, mine, NO_PLACE);
+    if (!moves || length === 0) this.#post(place, mine, NO_REMOTE_BUFFER);
     else {
       const atOnce = this.#mapPooled(mine);
       if (atOnce !== undefined) {
@@ -150,9 +150,9 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   async withdraw(slot: number): Promise<void> {
-    const mine = this.#calls[placeOf(slot)];
+    const mine = this.#calls[callIndexOf(slot)];
     if (mine?.mapping?.open !== true || this.#ended) return;
-    await this.#invalidate(placeOf(slot), mine, mine.mapping);
+    await this.#invalidate(callIndexOf(slot), mine, mine.mapping);
   }
 
   close(): Promise<void> {
@@ -173,7 +173,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   /** {@link #map} for what has memory and a region of the pool at hand, and waits for nothing; undefined: it has not. */
-  #mapPooled(mine: CallInProgress): RemotePlace | undefined {
+  #mapPooled(mine: CallInProgress): RemoteBuffer | undefined {
     const { request, data, into } = mine.call;
     const own = data ?? into;
     if (own !== undefined && this.#own.has(own)) return undefined;
@@ -189,7 +189,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   /** Finds memory for the call and registers it; data to be written is copied there, so that no memory is exposed that the program has not allocated for that. */
-  async #map(mine: CallInProgress): Promise<RemotePlace> {
+  async #map(mine: CallInProgress): Promise<RemoteBuffer> {
     const { request, data, into } = mine.call;
     const own = data ?? into;
     const slab = own === undefined ? undefined : await this.#own.slabOf(this.#parts.pd, own);
@@ -202,14 +202,14 @@ export class RdmaClientChannel implements SkClientChannel {
     return this.#open(mine, lease, region);
   }
 
-  #open(mine: CallInProgress, lease: Lease<MappableSlab>, region: FastRegisterMemoryRegion): RemotePlace {
+  #open(mine: CallInProgress, lease: Lease<MappableSlab>, region: FastRegisterMemoryRegion): RemoteBuffer {
     const key = region.nextKey();
     mine.mapping = { lease, region, key, open: true };
     // The offset in the slab serves as the address: the key alone says which slab it is.
     return { addr: BigInt(lease.offset), rkey: key, length: lease.length };
   }
 
-  #post(place: number, mine: CallInProgress, descriptor: RemotePlace): void {
+  #post(place: number, mine: CallInProgress, descriptor: RemoteBuffer): void {
     if (this.#ended) return;
     const { request, data, checks } = mine.call;
     const begin = place * REQUEST_MESSAGE_BYTES_MAX;
@@ -271,7 +271,7 @@ export class RdmaClientChannel implements SkClientChannel {
       this.fail(protocolError(`a response is malformed: ${typeof response === 'string' ? response : 'bad_length'}`));
       return;
     }
-    const place = placeOf(response.slot);
+    const place = callIndexOf(response.slot);
     const mine = this.#calls[place];
     if (mine === undefined || mine.answer !== undefined || mine.call.request.slotSeq !== response.slotSeq) {
       this.counters.unexpected++;
@@ -331,7 +331,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 }
 
-function placeOf(slot: number): number {
+function callIndexOf(slot: number): number {
   return slot === SK_NO_SLOT ? SK_SLOTS_MAX : Math.min(slot, SK_SLOTS_MAX);
 }
 

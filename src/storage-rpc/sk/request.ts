@@ -11,7 +11,7 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBuffer } from '../link/remote-place.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
 
@@ -93,7 +93,7 @@ export interface SkRequest {
   /** Bytes of data; for FLUSH and PING 0. Up to 2^32 - 1 for TRIM, ZERO and STATUS, which move none. */
   readonly length: number;
   /** Memory of the client that the server may read or write for this request. */
-  readonly descriptor: RemotePlace;
+  readonly descriptor: RemoteBuffer;
   /** CRC-32C of the data, or of the list of CRCs; 0 without data. */
   readonly dataCrc: number;
 }
@@ -104,7 +104,7 @@ const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
 export function writeRequest(
   out: Buffer,
   request: Omit<SkRequest, 'descriptor' | 'dataCrc'>,
-  descriptor: RemotePlace,
+  descriptor: RemoteBuffer,
   dataCrc: number,
   flags = request.flags,
 ): void {

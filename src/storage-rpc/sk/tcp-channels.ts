@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { FairClient, FairQueue } from '../fair/fair-queue.js';
-import { NO_PLACE } from '../link/remote-place.js';
+import { NO_REMOTE_BUFFER } from '../link/remote-place.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { type MessageFormat, MessageReader } from '../stream/message-reader.js';
 import type { DataBuffer, SkCall, SkClientChannel, SkIncoming, SkReply, SkServerChannel } from './channel.js';
@@ -77,7 +77,7 @@ export class TcpClientChannel implements SkClientChannel {
     if (this.#ended) return;
     const header = Buffer.allocUnsafe(REQUEST_BYTES);
     const flags = request.op === 'WRITE' && request.length > 0 ? request.flags | SK_INLINE : request.flags;
-    writeRequest(header, request, NO_PLACE, checks.dataCrc, flags);
+    writeRequest(header, request, NO_REMOTE_BUFFER, checks.dataCrc, flags);
     this.#stream.write([header, checks.list, data ?? EMPTY]);
   }
 

@@ -1,6 +1,6 @@
 /** Bodies behind the sU-RDMA header, little-endian. Decoders give undefined for what no peer of this version sends. */
 
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBuffer } from '../link/remote-place.js';
 
 /** HELLO and HELLO_ACK: of each size the smaller of both sides is used. */
 export interface SuLimits {
@@ -41,7 +41,7 @@ export function decodeLimits(body: Buffer): SuLimits | undefined {
 const PLACE_BYTES = 16;
 
 /** Body of SLOTS and READ_REQ. */
-export function encodePlace({ addr, rkey, length }: RemotePlace): Buffer {
+export function encodeRemoteBuffer({ addr, rkey, length }: RemoteBuffer): Buffer {
   const out = Buffer.alloc(PLACE_BYTES);
   out.writeBigUInt64LE(addr, 0);
   out.writeUInt32LE(rkey, 8);
@@ -49,8 +49,8 @@ export function encodePlace({ addr, rkey, length }: RemotePlace): Buffer {
   return out;
 }
 
-/** Reads {@link encodePlace}. */
-export function decodePlace(body: Buffer): RemotePlace | undefined {
+/** Reads {@link encodeRemoteBuffer}. */
+export function decodeRemoteBuffer(body: Buffer): RemoteBuffer | undefined {
   if (body.length !== PLACE_BYTES) return undefined;
   return { addr: body.readBigUInt64LE(0), rkey: body.readUInt32LE(8), length: body.readUInt32LE(12) };
 }

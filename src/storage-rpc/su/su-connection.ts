@@ -18,17 +18,17 @@ import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBuffer } from '../link/remote-place.js';
 import { PIECE_BYTES_MAX } from '../pool/buffer-pool.js';
 import {
   type AbortReason,
   decodeAbort,
   decodeLimits,
-  decodePlace,
   decodeReadStatus,
+  decodeRemoteBuffer,
   encodeAbort,
   encodeLimits,
-  encodePlace,
+  encodeRemoteBuffer,
   type SuLimits,
 } from './bodies.js';
 import { SU_HEADER_BYTES, type SuHeader } from './header.js';
@@ -221,13 +221,13 @@ export class SuConnection {
         this.#onHello(header, decodeLimits(body));
         break;
       case 'SLOTS':
-        this.#onSlots(header, decodePlace(body));
+        this.#onSlots(header, decodeRemoteBuffer(body));
         break;
       case 'WRITE_DONE':
         this.#receiver.onWriteDone(header, this.#agreed ?? this.#limits);
         break;
       case 'READ_REQ':
-        this.#receiver.onReadRequest(header, decodePlace(body), this.#agreed ?? this.#limits);
+        this.#receiver.onReadRequest(header, decodeRemoteBuffer(body), this.#agreed ?? this.#limits);
         break;
       case 'READ_DONE': {
         const status = decodeReadStatus(body);
@@ -264,10 +264,10 @@ export class SuConnection {
     };
     if (!this.#isClient) this.#tell({ type: 'HELLO_ACK', body: encodeLimits(this.#limits) });
     const { addr, rkey, length } = this.#slotMemory;
-    this.#tell({ type: 'SLOTS', body: encodePlace({ addr, rkey, length }) });
+    this.#tell({ type: 'SLOTS', body: encodeRemoteBuffer({ addr, rkey, length }) });
   }
 
-  #onSlots({ slotLimit }: SuHeader, slotPlace: RemotePlace | undefined): void {
+  #onSlots({ slotLimit }: SuHeader, slotPlace: RemoteBuffer | undefined): void {
     const limits = this.#agreed;
     const isExpected = slotPlace !== undefined && limits !== undefined && this.#peerSlots === undefined;
     if (!isExpected || slotPlace.length < limits.slots * limits.slotBytes) {

@@ -5,7 +5,7 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBuffer } from '../link/remote-place.js';
 import type { Lease } from '../pool/buffer-pool.js';
 import { type AbortReason, encodeReadStatus, type SuLimits } from './bodies.js';
 import { SU_MORE, type SuHeader } from './header.js';
@@ -98,7 +98,7 @@ export class SuReceiver {
   }
 
   /** A large chunk lies at the peer. */
-  onReadRequest(header: SuHeader, place: RemotePlace | undefined, { chunkBytes }: SuLimits): void {
+  onReadRequest(header: SuHeader, place: RemoteBuffer | undefined, { chunkBytes }: SuLimits): void {
     const { dataLen } = header;
     if (place?.length !== dataLen || dataLen === 0 || dataLen > chunkBytes || this.#reading) {
       this.#refuse('an impossible chunk');
@@ -115,7 +115,7 @@ export class SuReceiver {
     this.#largeReleased();
   }
 
-  async #readChunk(header: SuHeader, place: RemotePlace): Promise<void> {
+  async #readChunk(header: SuHeader, place: RemoteBuffer): Promise<void> {
     while (this.#largeHeld >= LARGE_HELD_MAX && this.#port.isOpen) {
       await new Promise<void>((resolve) => {
         this.#largeReleased = resolve;
@@ -145,7 +145,7 @@ export class SuReceiver {
     await this.#port.send({ type: 'READ_DONE', body: encodeReadStatus(intact ? 'ok' : 'crc_mismatch') });
   }
 
-  async #read({ addr, rkey, length }: RemotePlace, { slab, offset }: Lease<MemoryRegion>): Promise<void> {
+  async #read({ addr, rkey, length }: RemoteBuffer, { slab, offset }: Lease<MemoryRegion>): Promise<void> {
     const reads: Promise<void>[] = [];
     for (let at = 0; at < length; at += READ_BYTES_MAX) {
       const sges = [slab.sge(offset + at, Math.min(READ_BYTES_MAX, length - at))];

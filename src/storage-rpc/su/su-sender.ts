@@ -7,9 +7,9 @@ import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { RemotePlace } from '../link/remote-place.js';
+import type { RemoteBuffer } from '../link/remote-place.js';
 import type { Lease } from '../pool/buffer-pool.js';
-import { type AbortReason, encodePlace, type ReadStatus, type SuLimits } from './bodies.js';
+import { type AbortReason, encodeRemoteBuffer, type ReadStatus, type SuLimits } from './bodies.js';
 import { SU_HEADER_BYTES, SU_MORE } from './header.js';
 import type { MessagePort } from './message-port.js';
 import type { PeerSlots } from './slot-ring.js';
@@ -22,7 +22,7 @@ export interface SendTerms {
   /** Which slots of the peer may be used. */
   readonly peerSlots: PeerSlots;
   /** Where they are. */
-  readonly slotPlace: RemotePlace;
+  readonly slotPlace: RemoteBuffer;
 }
 
 /** Times that a chunk is sent which the peer does not read as it was written. */
@@ -161,7 +161,7 @@ export class SuSender {
       lease.bytes.set(data);
       const chunk = this.#nextChunk(data);
       const { slab, offset, length } = lease;
-      const body = encodePlace({ addr: slab.addr + BigInt(offset), rkey: slab.rkey, length });
+      const body = encodeRemoteBuffer({ addr: slab.addr + BigInt(offset), rkey: slab.rkey, length });
       this.counters.large++;
       for (let attempt = 1; ; attempt++) {
         const done = new Promise<ReadStatus>((resolve) => {

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import type { RemotePlace } from '../../../src/storage-rpc/link/remote-place.js';
+import type { RemoteBuffer } from '../../../src/storage-rpc/link/remote-place.js';
 import { Access } from '../../../src/verbs/access.js';
 import type { SendWorkRequest } from '../../../src/verbs/send-work-request.js';
 import { settle } from '../../support/virtual-time.js';
@@ -16,8 +16,8 @@ function tamper(rig: Rig, change: (request: SendWorkRequest) => SendWorkRequest)
 }
 
 /** The descriptors the server's newest connection is given. */
-function watchDescriptors(rig: Rig): RemotePlace[] {
-  const seen: RemotePlace[] = [];
+function watchDescriptors(rig: Rig): RemoteBuffer[] {
+  const seen: RemoteBuffer[] = [];
   const { server } = rig.rdma!;
   const handle = server.onRequest;
   server.onRequest = (incoming) => {
@@ -28,7 +28,7 @@ function watchDescriptors(rig: Rig): RemotePlace[] {
 }
 
 /** What becomes of a WRITE by the server to memory it was once told of. */
-async function attack(rig: Rig, { addr, rkey }: RemotePlace): Promise<'let in' | 'refused'> {
+async function attack(rig: Rig, { addr, rkey }: RemoteBuffer): Promise<'let in' | 'refused'> {
   const { qp, pd } = rig.rdma!.serverParts;
   const evil = await pd.regMr(Buffer.alloc(512, 0xee), Access.LOCAL_WRITE);
   const { req_remote_access_errors: before } = rig.pair.b.device.counters();

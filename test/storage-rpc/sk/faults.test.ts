@@ -7,7 +7,7 @@ import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import type { RxDatagram } from '../../../src/port/datagram.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { FairQueue } from '../../../src/storage-rpc/fair/fair-queue.js';
-import { NO_PLACE } from '../../../src/storage-rpc/link/remote-place.js';
+import { NO_REMOTE_BUFFER } from '../../../src/storage-rpc/link/remote-place.js';
 import { writeRequest } from '../../../src/storage-rpc/sk/request.js';
 import { TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
 import type { ByteStream } from '../../../src/storage-rpc/stream/byte-stream.js';
@@ -225,7 +225,7 @@ test('a client over TCP that asks and does not read is not read from: 16 MiB and
     const request = Buffer.alloc(64);
     const [slot, disk, offset] = [0, 0, 0];
     const header = { op: 'READ', flags: 0, sessionLow: 0n, slot, slotSeq, disk, offset, length: bytes.length } as const;
-    writeRequest(request, header, NO_PLACE, 0);
+    writeRequest(request, header, NO_REMOTE_BUFFER, 0);
     stream.onData(request);
   };
   for (let seq = 1; !isPaused && seq < 1000; seq++) ask(seq);

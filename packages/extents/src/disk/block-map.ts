@@ -39,7 +39,7 @@ export interface MapRun extends Place {
 }
 
 /** The place of a block of a record. Throws ERR_ROCE_OUT_OF_RANGE beyond 8 GiB of an extent. */
-export function placeOf({ extent, offset }: Location, index: number): Place {
+export function blockAddressOf({ extent, offset }: Location, index: number): Place {
   const word = (offset / SECTOR_BYTES) * RECORD_BLOCKS_MAX + index;
   if (word < 2 ** 32) return { extent, word };
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `byte ${offset} of an extent`, 'extents of disks have 8 GiB at most');

@@ -10,7 +10,7 @@
 import type { ExtentPlace } from '../messages.js';
 import { dataIn } from '../record.js';
 import type { Location } from '../stream-writer.js';
-import { type BlockMap, DISK_BLOCK_BYTES, type Place, placeOf, RECORD_BLOCKS_MAX } from './block-map.js';
+import { type BlockMap, blockAddressOf, DISK_BLOCK_BYTES, type Place, RECORD_BLOCKS_MAX } from './block-map.js';
 import { type DiskParts, logOf } from './disk-parts.js';
 import { blocksIn, decodeLogRecord } from './log-records.js';
 
@@ -130,7 +130,7 @@ export class Cleaner {
     for await (const { head, bytes } of this.#parts.reader.records(place.extent)) {
       const data = dataIn(bytes, head);
       for (const [index, block] of blocksIn(decodeLogRecord(data, map.blocks)).entries()) {
-        const from = placeOf(head, index);
+        const from = blockAddressOf(head, index);
         if (!this.isLive(block, from)) continue;
         const at = index * DISK_BLOCK_BYTES;
         batch.push({ block, from, data: data.subarray(at, at + DISK_BLOCK_BYTES) });

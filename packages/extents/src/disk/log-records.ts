@@ -18,7 +18,7 @@
 import { RpcError } from '@rocev2/rpc';
 import { blockCrcs } from '../record.js';
 import type { Location } from '../stream-writer.js';
-import { type BlockMap, DISK_BLOCK_BYTES, type Place, placeOf } from './block-map.js';
+import { type BlockMap, blockAddressOf, DISK_BLOCK_BYTES, type Place } from './block-map.js';
 
 /** A record of the log, without the bytes of its blocks. */
 export type LogRecord =
@@ -107,10 +107,11 @@ function foreign(): RpcError {
 /** The map after a record that is at this place. */
 export function applyLogRecord(map: BlockMap, record: LogRecord, at: Location): void {
   if (record.kind === 'clear') map.clear(record.block, record.count);
-  else if (record.kind === 'write') for (let k = 0; k < record.count; k++) map.set(record.block + k, placeOf(at, k));
+  else if (record.kind === 'write')
+    for (let k = 0; k < record.count; k++) map.set(record.block + k, blockAddressOf(at, k));
   else
     for (const [k, { block, from }] of record.moves.entries())
-      if (map.isAt(block, from)) map.set(block, placeOf(at, k));
+      if (map.isAt(block, from)) map.set(block, blockAddressOf(at, k));
 }
 
 /** Blocks of a record and where each of them was before it, in the order in which the record has them. */

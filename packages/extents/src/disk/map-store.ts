@@ -5,7 +5,7 @@
 
 import { codeOf } from '../messages.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
-import { type BlockMap, DISK_BLOCK_BYTES, PAGE_BLOCKS, PAGE_BYTES, placeOf } from './block-map.js';
+import { type BlockMap, blockAddressOf, DISK_BLOCK_BYTES, PAGE_BLOCKS, PAGE_BYTES } from './block-map.js';
 import { type DiskParts, mapOf } from './disk-parts.js';
 import { type DiskMetadata, encodePages, encodeRoot, type MapRoot, STORED_PAGE_BYTES } from './map-records.js';
 
@@ -128,7 +128,7 @@ export class MapStore {
       if (there.length === 0) continue;
       const at = await this.#writer.append(encodePages(there));
       for (const [index, { number }] of there.entries()) {
-        const { extent, word } = placeOf(at, index * PAGE_RECORD_BLOCKS);
+        const { extent, word } = blockAddressOf(at, index * PAGE_RECORD_BLOCKS);
         this.#directory[2 * number] = extent;
         this.#directory[2 * number + 1] = word;
       }
