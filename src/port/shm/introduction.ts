@@ -8,7 +8,7 @@
 const MARK = Uint8Array.of(0xff, 0x72, 0x6f, 0x63, 0x65, 0x76, 0x32);
 const KIND_OFFSET = MARK.length;
 const KIND_DOORBELL = 1;
-const KIND_INTRODUCTION = 2;
+const KIND_RING_OFFER = 2;
 const KIND_REFUSAL = 3;
 /** A doorbell and a refusal say nothing but what they are. */
 export const DOORBELL_BYTES = KIND_OFFSET + 1;
@@ -40,7 +40,7 @@ export function writeRefusal(bytes: Uint8Array, offset: number): void {
 /** Writes a ring offer. */
 export function writeRingOffer(bytes: Uint8Array, offset: number, { pid, fd, nonce }: RingOffer): void {
   bytes.set(MARK, offset);
-  bytes[offset + KIND_OFFSET] = KIND_INTRODUCTION;
+  bytes[offset + KIND_OFFSET] = KIND_RING_OFFER;
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset + DOORBELL_BYTES);
   view.setUint32(0, pid);
   view.setUint32(4, fd);
@@ -58,7 +58,7 @@ export function readControlDatagram(
   const kind = bytes[offset + KIND_OFFSET];
   if (kind === KIND_DOORBELL && length === DOORBELL_BYTES) return 'doorbell';
   if (kind === KIND_REFUSAL && length === DOORBELL_BYTES) return 'refusal';
-  if (kind !== KIND_INTRODUCTION || length !== RING_OFFER_BYTES) return undefined;
+  if (kind !== KIND_RING_OFFER || length !== RING_OFFER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset + DOORBELL_BYTES);
   return { pid: view.getUint32(0), fd: view.getUint32(4), nonce: view.getUint32(8) | 0 };
 }
