@@ -1,6 +1,7 @@
 /** Error hints for a failed bind. */
 
 import { RoceError } from '../core/errors.js';
+import { formatHostPort } from '../core/host-port.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -17,7 +18,6 @@ const ROCE_PORT_IN_USE =
 
 /** ERR_ROCE_IO for errno `code` while binding `host`:`udpPort`. */
 export function bindError(code: string, host: string, udpPort: number, cause?: unknown): RoceError {
-  const where = host.includes(':') ? `[${host}]:${udpPort}` : `${host}:${udpPort}`;
   const hint = code === 'EADDRINUSE' && udpPort === ROCE_UDP_PORT ? ROCE_PORT_IN_USE : HINTS[code];
-  return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${where}: ${code}`, hint, { cause });
+  return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${formatHostPort(host, udpPort)}: ${code}`, hint, { cause });
 }

@@ -1,6 +1,6 @@
 /** The address of a UDP socket as text: `127.0.0.1:5000`, `[::1]:5000`. */
 
-import { RoceError } from '../core/errors.js';
+import { formatHostPort, parseHostPort } from '../core/host-port.js';
 import { IpAddress } from '../packet/address.js';
 
 /** An IP address and a UDP port. */
@@ -11,23 +11,15 @@ export interface UdpEndpoint {
   readonly port: number;
 }
 
-/** Throws ERR_ROCE_MALFORMED. Port 0 is allowed: the system then chooses. */
+/** Throws ERR_ROCE_MALFORMED, ERR_ROCE_OUT_OF_RANGE for a port above 65535. Port 0 is allowed: the system then chooses. */
 export function parseUdpEndpoint(text: string): UdpEndpoint {
-  const parts = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
-  const port = Number(parts?.[3]);
-  if (parts === null || port > 0xffff) {
-    throw new RoceError(
-      'ERR_ROCE_MALFORMED',
-      `'${text}' is not an address with a UDP port`,
-      'write 127.0.0.1:5000 or [::1]:5000',
-    );
-  }
-  return { host: IpAddress.parse(parts[1] ?? parts[2]), port };
+  const { host, port } = parseHostPort(text, 0);
+  return { host: IpAddress.parse(host), port };
 }
 
 /** As {@link parseUdpEndpoint} reads it. */
 export function formatUdpEndpoint({ host, port }: UdpEndpoint): string {
-  return host.family === 6 ? `[${host.text}]:${port}` : `${host.text}:${port}`;
+  return formatHostPort(host.text, port);
 }
 
 /** 127.0.0.0/8 or ::1. */

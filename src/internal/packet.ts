@@ -3,7 +3,7 @@
 export { IpAddress } from '../packet/address.js';
 export { CREDIT_COUNT, NAK_INVALID_REQUEST, NAK_PSN_SEQUENCE, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION, RNR_TIMER_NS, SYNDROME_ACK, SYNDROME_KIND_ACK, SYNDROME_KIND_NAK, SYNDROME_KIND_RESERVED, SYNDROME_KIND_RNR, SYNDROME_RNR, syndromeKind } from '../packet/aeth.js';
 export { addWords, finishChecksum } from '../packet/checksum.js';
-export { ECN_CE, ECN_NOT_ECT, readEcn, writeCe, writeEcn } from '../packet/ecn.js';
+export { ECN_CE, ECN_NOT_ECT, readEcn, writeCe, writeTrafficClass } from '../packet/ecn.js';
 export { ETHERNET_BYTES, ETHERNET_WIRE_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, parseMac, VLAN_TAG_BYTES, writeEthernet } from '../packet/ethernet.js';
 export { ETHERNET_LINK_BYTES, FRAME_OK, FrameInfo, linkOverheadBytes, parseFrame } from '../packet/frame.js';
 export { senderInGrh } from '../packet/grh.js';

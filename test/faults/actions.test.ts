@@ -4,22 +4,11 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { CNP, RC_ACK, RC_FETCH_ADD, RC_SEND_ONLY, RC_WRITE_FIRST } from '../../src/packet/opcode.js';
 import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket } from '../../src/packet/roce.js';
-import {
-  changeBytes,
-  FAULT_BLEACH,
-  FAULT_CORRUPT,
-  FAULT_DELAY,
-  FAULT_DROP,
-  FAULT_DUPLICATE,
-  FAULT_MARK,
-  FAULT_PASS,
-  FAULT_REORDER,
-  FAULT_REWRITE,
-  FAULT_TRIM,
-} from '../../src/port/faults/actions.js';
-import { FaultPlan } from '../../src/port/faults/fault-plan.js';
+import { changePacket } from '../../src/port/faults/actions.js';
+import { FaultPlan, type FaultVerdict } from '../../src/port/faults/fault-plan.js';
 import { newFaultSubject, readBth } from '../../src/port/faults/fault-subject.js';
 import { parseFaultRules } from '../../src/port/faults/grammar.js';
+import { actionsOf } from './verdicts.js';
 
 const FLOW = new IcrcFlow(IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2'), 0xc000, 4791);
 const IP_ID = 77;
@@ -39,11 +28,17 @@ function strike(rule: string, bytes: Uint8Array, nowNs = 0, plan = FaultPlan.par
   return plan.decide(subject, nowNs);
 }
 
+/** Does what a verdict says, and returns the new length. */
+function carried(verdict: FaultVerdict | undefined, bytes: Uint8Array): number {
+  const packet = { bytes, offset: 0, length: bytes.length, ecn: 0, dscp: 0 };
+  if (verdict !== undefined) changePacket(verdict.actions, packet);
+  return packet.length;
+}
+
 /** The packet as the rule leaves it. */
 function changed(rule: string, original: Uint8Array): { bytes: Uint8Array; parsed: RocePacket; icrc: number } {
   const bytes = original.slice();
-  const verdict = strike(rule, bytes);
-  const left = verdict.bits === FAULT_PASS ? bytes.length : changeBytes(verdict, bytes, 0, bytes.length);
+  const left = carried(strike(rule, bytes), bytes);
   const parsed = new RocePacket();
   expect(parseRoce(bytes, 0, left, parsed)).toBe(PARSE_OK);
   return { bytes: bytes.subarray(0, left), parsed, icrc: checkIcrc(FLOW, bytes, 0, left, IP_ID) };
@@ -51,25 +46,26 @@ function changed(rule: string, original: Uint8Array): { bytes: Uint8Array; parse
 
 describe('actions of fault rules', () => {
   it.each([
-    ['psn=5', FAULT_DROP],
-    ['psn=5,drop', FAULT_DROP],
-    ['every=1,corrupt', FAULT_CORRUPT],
-    ['opcode=SEND_ONLY,duplicate', FAULT_DUPLICATE],
-    ['psn=0-9,reorder', FAULT_REORDER],
-    ['rpsn=0,delay=200us:once', FAULT_DELAY],
-    ['burst=1,0,mark', FAULT_MARK],
-    ['burst=1,0,1,mark', FAULT_MARK],
-    ['random=1,trim', FAULT_TRIM],
-    ['every=1,rewrite=psn,+1:x1', FAULT_REWRITE],
-    ['every=1,rate=1Gbps', FAULT_DELAY],
-    ['every=1,mark,delay=1ms,10us,duplicate', FAULT_MARK | FAULT_DELAY | FAULT_DUPLICATE],
-    ['corrupt=1', FAULT_CORRUPT],
-    ['duplicate=1,mark', FAULT_DUPLICATE | FAULT_MARK],
-    ['reorder=1,7,mark', FAULT_REORDER | FAULT_MARK],
-    ['every=1,bleach', FAULT_BLEACH],
-    ['psn=6,mark', FAULT_PASS],
-  ])('%s', (rule, bits) => {
-    expect(strike(rule, packet()).bits).toBe(bits);
+    ['psn=5', 'drop'],
+    ['psn=5,drop', 'drop'],
+    ['every=1,corrupt', 'corrupt'],
+    ['opcode=SEND_ONLY,duplicate', 'duplicate'],
+    ['psn=0-9,reorder', 'reorder'],
+    ['rpsn=0,delay=200us:once', 'delay'],
+    ['burst=1,0,mark', 'mark'],
+    ['burst=1,0,1,mark', 'mark'],
+    ['random=1,trim', 'trim'],
+    ['every=1,rewrite=psn,+1:x1', 'rewrite'],
+    ['every=1,rate=1Gbps', 'rate'],
+    ['every=1,mark,delay=1ms,10us,duplicate', 'mark duplicate delay'],
+    ['corrupt=1', 'corrupt'],
+    ['duplicate=1,mark', 'mark duplicate'],
+    ['reorder=1,7,mark', 'mark reorder'],
+    ['every=1,bleach', 'bleach'],
+    ['every=1,duplicate,dscp=0x2e', 'dscp duplicate'],
+    ['psn=6,mark', ''],
+  ])('%s', (rule, names) => {
+    expect(actionsOf(strike(rule, packet()))).toBe(names);
   });
 
   it.each([
@@ -82,6 +78,9 @@ describe('actions of fault rules', () => {
     ['every=1,mark=1', 'needs the form mark'],
     ['every=1,mark,x', 'needs the form mark'],
     ['every=1,trim=11', 'trim[=BYTES]'],
+    ['every=1,dscp', 'needs the form dscp=N'],
+    ['every=1,dscp=64', 'needs the form dscp=N'],
+    ['every=1,dscp=1,2', 'needs the form dscp=N'],
     ['every=1,rate=0bps', 'rate=100Mbps'],
     ['every=1,rate=fast', "'fast' is not a rate"],
     ['every=1,rewrite=psn', 'rewrite=FIELD,VALUE'],
@@ -99,17 +98,17 @@ describe('actions of fault rules', () => {
 
   it('delay within its jitter, evenly', () => {
     const plan = FaultPlan.parse('every=1,delay=100us,40us', new SeededRandom(1));
-    const delays = Array.from({ length: 4000 }, () => strike('', packet(), 0, plan).delayNs);
+    const delays = Array.from({ length: 4000 }, () => strike('', packet(), 0, plan)!.delayNs);
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(60_000);
     expect(Math.max(...delays)).toBeLessThanOrEqual(140_000);
     expect(delays.filter((ns) => ns < 100_000).length / delays.length).toBeCloseTo(0.5, 1);
-    expect(strike('every=1,delay=100us', packet()).delayNs).toBe(100_000);
+    expect(strike('every=1,delay=100us', packet())!.delayNs).toBe(100_000);
   });
 
   it('a rate lets packets go one after another, and owes nothing after a silence', () => {
     const bytes = packet(); // 32 bytes: 2.56 us at 100 Mb/s
     const plan = FaultPlan.parse('every=1,rate=100Mbps', new SeededRandom(1));
-    const at = (nowNs: number) => nowNs + strike('', bytes, nowNs, plan).delayNs;
+    const at = (nowNs: number) => nowNs + strike('', bytes, nowNs, plan)!.delayNs;
     expect([at(0), at(0), at(1000), at(1e6)]).toEqual([2560, 5120, 7680, 1e6 + 2560]);
   });
 });
@@ -161,8 +160,8 @@ describe('rewrite', () => {
   it('strikes only packets that have the field', () => {
     const plan = FaultPlan.parse('every=2,rewrite=dmalen,0', new SeededRandom(1));
     const write = packet({ opcode: RC_WRITE_FIRST });
-    const bits = [write, packet(), packet(), write].map((bytes) => strike('', bytes, 0, plan).bits);
-    expect(bits).toEqual([FAULT_PASS, FAULT_PASS, FAULT_PASS, FAULT_REWRITE]);
+    const names = [write, packet(), packet(), write].map((bytes) => actionsOf(strike('', bytes, 0, plan)));
+    expect(names).toEqual(['', '', '', 'rewrite']);
   });
 
   it('and corrupt: the bit is flipped behind the rewriting', () => {
@@ -182,6 +181,13 @@ describe('trim', () => {
 
   it('flips a bit of what is left', () => {
     const plan = FaultPlan.parse('every=1,trim=16,corrupt', new SeededRandom(1));
-    for (let n = 0; n < 200; n++) expect(strike('', packet({}, 1024), 0, plan).bit).toBeLessThan(8 * 16);
+    const whole = packet({}, 1024);
+    for (let n = 0; n < 200; n++) {
+      const bytes = whole.slice();
+      expect(carried(strike('', bytes, 0, plan), bytes)).toBe(16);
+      const flipped = bytes.findIndex((byte, i) => byte !== whole[i]);
+      expect(flipped).toBeGreaterThanOrEqual(0);
+      expect(flipped).toBeLessThan(16);
+    }
   });
 });

@@ -1,93 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/core/clock.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
 import { writeBth } from '../../src/packet/roce.js';
-import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
 import { FaultPlan } from '../../src/port/faults/fault-plan.js';
 import { FaultyPort } from '../../src/port/faults/faulty-port.js';
 import { collect, type Received, sendAll } from '../contracts/port-contract.js';
+import { MirrorPort } from './mirror-port.js';
+import { TestClock } from './test-clock.js';
 
 const A = IpAddress.parse('127.0.0.1');
 const B = IpAddress.parse('127.0.0.2');
 const FLOW = new IcrcFlow(A, B, 0xc000, 4791);
-
-/** A clock that stands until it is told to go on. */
-class TestClock implements Clock {
-  #nowNs = 0;
-  readonly #timers = new Set<{ readonly timeNs: number; readonly wake: () => void }>();
-
-  nowNs(): number {
-    return this.#nowNs;
-  }
-
-  wakeAt(timeNs: number, wake: () => void): () => void {
-    const timer = { timeNs, wake };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  goTo(timeNs: number): void {
-    this.#nowNs = timeNs;
-    for (const timer of [...this.#timers]) {
-      if (timer.timeNs > timeNs) continue;
-      this.#timers.delete(timer);
-      timer.wake();
-    }
-  }
-}
-
-/** A port in memory: what it sends arrives at its own `onDatagram`. */
-class MirrorPort implements Port {
-  readonly description = 'mirror';
-  readonly address = A;
-  readonly udpPort = 4791;
-  readonly pathMtuMax = 4096;
-  readonly fixedSourcePort = undefined;
-  readonly receiveBudgetPackets = Number.POSITIVE_INFINITY;
-  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
-  readonly ipIdPolicy: IpIdPolicy;
-  onDatagram: (datagram: RxDatagram) => void = () => {};
-  onPause: (priority: number, durationNs: number) => void = () => {};
-  onError: (error: Error) => void = () => {};
-  /** Batches not handed out; fewer than two leave no room to rebuild. */
-  readonly free: TxBatch[];
-
-  constructor(ipIdPolicy: IpIdPolicy = 'zero', batches = 3) {
-    this.ipIdPolicy = ipIdPolicy;
-    this.free = Array.from({ length: batches }, () => new TxBatch(8, A, ipIdPolicy === 'train' ? 8 : 1));
-  }
-
-  async open(): Promise<void> {}
-  async close(): Promise<void> {}
-
-  beginBatch(): TxBatch | undefined {
-    const batch = this.free.pop();
-    if (batch !== undefined) batch.count = 0;
-    return batch;
-  }
-
-  sendBatch(batch: TxBatch): void {
-    for (let slot = 0; slot < batch.count; slot++) {
-      this.counters.txDatagrams++;
-      this.onDatagram({
-        bytes: batch.slab,
-        offset: batch.payloadOffset(slot),
-        length: batch.lengths[slot],
-        source: batch.sources[slot],
-        sourcePort: batch.sourcePorts[slot],
-        destination: batch.destinations[slot],
-        destinationPort: batch.destinationPorts[slot],
-        ecn: batch.ecns[slot],
-        dscp: batch.dscps[slot],
-        ipId: batch.ipIds[slot],
-      });
-    }
-    this.free.push(batch);
-  }
-}
 
 /** A sealed SEND_ONLY with the PSN as its only mark. */
 function packet(psn: number, ipId = 0): Uint8Array {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ECN_CE, readEcn, writeCe } from '../../src/packet/ecn.js';
+import { ECN_CE, readEcn, writeCe, writeTrafficClass } from '../../src/packet/ecn.js';
 import { isIpv4ChecksumGood, refreshIpv4Checksum, writeIpv4 } from '../../src/packet/ipv4.js';
 import { writeIpv6 } from '../../src/packet/ipv6.js';
 
@@ -51,5 +51,33 @@ describe('marking Congestion Experienced', () => {
     expect(readEcn(six, 0)).toBe(3);
     expect(six[1]).toBe(sixBefore[1] | 0x30);
     expect([...six.keys()].filter((i) => six[i] !== sixBefore[i])).toEqual([1]);
+  });
+});
+
+describe('writing a traffic class', () => {
+  it('leaves the IPv4 checksum what a new computation would make of it', () => {
+    const addresses = fc.uint8Array({ minLength: 8, maxLength: 8 });
+    fc.assert(
+      fc.property(addresses, fc.nat(255), fc.nat(255), fc.nat(65535), (bytes, tos, written, id) => {
+        const header = v4(bytes, tos, id);
+        writeTrafficClass(header, 5, written);
+        expect(header[6]).toBe(written);
+        const again = header.slice();
+        refreshIpv4Checksum(again, 5);
+        expect(isIpv4ChecksumGood(header, 5)).toBe(true);
+        // Ones' complement has two zeros (RFC 1624 section 3).
+        expect(header.with(15, 0).with(16, 0)).toEqual(again.with(15, 0).with(16, 0));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('keeps version and flow label of IPv6', () => {
+    const header = new Uint8Array(40);
+    const expected = new Uint8Array(40);
+    writeIpv6(header, 0, new Uint8Array(16), new Uint8Array(16), 17, 0x6a, 0xabcde, 64, 100);
+    writeIpv6(expected, 0, new Uint8Array(16), new Uint8Array(16), 17, 0xb9, 0xabcde, 64, 100);
+    writeTrafficClass(header, 0, 0xb9);
+    expect(header).toEqual(expected);
   });
 });

@@ -149,7 +149,7 @@ describe('a ring', () => {
     let number = 0;
     for (let round = 0; round < 100; round++) {
       const expected: number[] = [];
-      const batch = writer.lend(60)!;
+      const batch = writer.reserve(60)!;
       expect(batch.capacity).toBeLessThanOrEqual(60);
       const used = random.u32() % (batch.capacity + 1);
       for (let slot = 0; slot < used; slot++) {
@@ -171,15 +171,15 @@ describe('a ring', () => {
   it('lends no more than what is free, and nothing while it is full', () => {
     const { writer, read } = pair();
     for (let left = RING_SLOTS; left > 0; ) {
-      const { capacity } = writer.lend(60)!;
+      const { capacity } = writer.reserve(60)!;
       expect(capacity).toBe(Math.min(60, left));
       for (let i = 0; i < capacity; i++) writer.keep(20, 0, 0);
       left -= capacity;
     }
-    expect(writer.lend(60)).toBeUndefined();
+    expect(writer.reserve(60)).toBeUndefined();
     writer.publish();
     read(7);
-    expect(writer.lend(60)?.capacity).toBe(7);
+    expect(writer.reserve(60)?.capacity).toBe(7);
   });
 
   it('goes on when its counts wrap', () => {

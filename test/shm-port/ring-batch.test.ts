@@ -53,7 +53,7 @@ function sendThrough(streaming: StreamingCopy, packets: number): string[] {
     received++;
   };
   for (let sent = 0; sent < packets; ) {
-    const batch = writer.lend(Math.min(60, packets - sent))!;
+    const batch = writer.reserve(Math.min(60, packets - sent))!;
     for (; batch.count < batch.capacity; batch.count++, sent++) {
       const slot = batch.count;
       const start = batch.payloadOffset(slot);
@@ -82,18 +82,20 @@ describe('a ring that is written past the cache', () => {
   });
 
   it('lends out nothing without a way to copy past the cache', () => {
-    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS).lend(1)!.mayBorrow).toBe(false);
-    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, always(delayedCopy())).lend(1)!.mayBorrow).toBe(true);
+    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS).reserve(1)!.mayBorrow).toBe(false);
+    expect(new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, always(delayedCopy())).reserve(1)!.mayBorrow).toBe(
+      true,
+    );
   });
 
   it('copies as usual behind short batches, and past the cache again behind a long one', () => {
     const writer = new RingWriter(new ArrayBuffer(RING_BYTES), 1, ENDS, always(delayedCopy()));
     const lendsAfter = (packets: number) => {
-      const batch = writer.lend(packets)!;
+      const batch = writer.reserve(packets)!;
       for (; batch.count < packets; batch.count++) writer.keep(64, 0, 0);
       writer.publish();
       writer.publish(); // Nothing was put into it: no batch.
-      return writer.lend(1)!.mayBorrow;
+      return writer.reserve(1)!.mayBorrow;
     };
     expect([1, 7, 1, 1, 1, 8, 1, 1, 1, 9, 1].map(lendsAfter)).toEqual([
       true,

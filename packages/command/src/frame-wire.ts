@@ -1,6 +1,6 @@
 /** `--frame`: an endpoint connected to a software switch instead of bound to a UDP port. */
 
-import { parseRateBps } from 'rocev2/internal/core';
+import { formatHostPort, parseRateBps } from 'rocev2/internal/core';
 import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';
 import type { PortOptions } from 'rocev2/internal/driver';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
@@ -51,14 +51,10 @@ export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOp
   const { remote, rateBps } = frame;
   return {
     frame: {
-      local: endpointText(await hostOfWire(frame), framePort),
-      remote: endpointText(remote.host.text, remote.port),
+      local: formatHostPort(await hostOfWire(frame), framePort),
+      remote: formatHostPort(remote.host.text, remote.port),
       ...(rateBps !== undefined && { rateBps }),
       ...(linkMtu !== undefined && { mtuBytes: linkMtu }),
     },
   };
-}
-
-function endpointText(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

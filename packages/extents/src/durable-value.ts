@@ -3,7 +3,7 @@
  * with the larger number holds. A torn write hits one of them, and so does a bad sector later.
  */
 
-import { crc32c } from 'rocev2/internal/core';
+import { crc32c, PromiseMutex } from 'rocev2/internal/core';
 import type { ExtentFile } from './extent-files.js';
 import { otherMark, otherVersion } from './format-mark.js';
 
@@ -20,7 +20,7 @@ export class DurableValue<T> {
   readonly #file: ExtentFile;
   #number: number;
   #value: T | undefined;
-  #storing: Promise<void> = Promise.resolve();
+  readonly #storing = new PromiseMutex();
 
   private constructor(file: ExtentFile, number: number, value: T | undefined) {
     this.#file = file;
@@ -51,7 +51,7 @@ export class DurableValue<T> {
 
   /** Resolves when `value` is durable. Values become so in the order of the calls. */
   store(value: T): Promise<void> {
-    const store = async () => {
+    return this.#storing.run(async () => {
       const number = this.#number + 1;
       for (const at of SLOT_AT) {
         await this.#file.write(at, slotOf(number, value));
@@ -59,9 +59,7 @@ export class DurableValue<T> {
       }
       this.#number = number;
       this.#value = value;
-    };
-    this.#storing = this.#storing.then(store, store);
-    return this.#storing;
+    });
   }
 }
 

@@ -50,7 +50,7 @@ export {
 export type { EtcdAccess } from './live/etcd-access.js';
 export { ManagerServer, type ServeManagerOptions, serveManager } from './live/manager-server.js';
 export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
-export { EXTENT_TRANSPORTS, type ExtentTransport, placeText } from './live/peer-connector.js';
+export { EXTENT_TRANSPORTS, type ExtentTransport } from './live/peer-connector.js';
 export {
   type ClusterStatus,
   type CodedPlace,

@@ -6,7 +6,7 @@
  * never will.
  */
 
-import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, PromiseMutex, pause } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 
 /** Key of who leads; it has a time to live. */
@@ -37,7 +37,7 @@ export class LeaderMetadata implements Metadata {
   #marks = 0;
   #isOver = false;
   /** The last transaction: one after another. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #commits = new PromiseMutex();
 
   constructor(parts: LeaderMetadataParts) {
     this.#parts = parts;
@@ -65,9 +65,7 @@ export class LeaderMetadata implements Metadata {
   }
 
   commit(transaction: Transaction): Promise<number> {
-    const turn = this.#turn.then(() => this.#commit(transaction));
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.#commits.run(() => this.#commit(transaction));
   }
 
   async renew(key: string, version: number, ttlMs: number): Promise<boolean> {

@@ -12,7 +12,7 @@
  * and not the end of the log: a store that cut it off would forget what it has promised.
  */
 
-import { type Clock, crc32c, RoceError, whyUnwritable } from 'rocev2/internal/core';
+import { type Clock, crc32c, PromiseMutex, RoceError, whyUnwritable } from 'rocev2/internal/core';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { otherMark, otherVersion } from './format-mark.js';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
@@ -52,13 +52,13 @@ export class LogMetadata implements Metadata {
   #end = 0;
   #failure: Error | undefined;
   /** The last change: one after another. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new PromiseMutex();
 
   private constructor(files: ExtentFiles, clock: Clock, compactBytes: number) {
     this.#files = files;
     this.#compactBytes = compactBytes;
     this.#table = new MetadataTable(clock, (key, version) => {
-      this.#inTurn(() => this.#expire(key, version)).catch(() => {}); // The next call hears of it.
+      this.#exclusive(() => this.#expire(key, version)).catch(() => {}); // The next call hears of it.
     });
   }
 
@@ -127,7 +127,7 @@ export class LogMetadata implements Metadata {
   }
 
   commit({ compare, put = [], remove = [] }: Transaction): Promise<number> {
-    return this.#inTurn(async () => {
+    return this.#exclusive(async () => {
       if (!this.#table.holds(compare)) return 0;
       const version = this.#table.version + 1;
       await this.#log({ version, put, remove });
@@ -136,7 +136,7 @@ export class LogMetadata implements Metadata {
   }
 
   renew(key: string, version: number, ttlMs: number): Promise<boolean> {
-    return this.#inTurn(async () => this.#table.renew(key, version, ttlMs));
+    return this.#exclusive(async () => this.#table.renew(key, version, ttlMs));
   }
 
   watch(prefix: string, onChange: (key: string) => void): () => void {
@@ -145,7 +145,7 @@ export class LogMetadata implements Metadata {
 
   async close(): Promise<void> {
     this.#table.close();
-    await this.#turn.catch(() => {});
+    await this.#mutex.settled;
     this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the metadata is closed');
     await this.#file.close();
   }
@@ -154,13 +154,11 @@ export class LogMetadata implements Metadata {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(async () => {
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(() => {
       this.#check();
       return work();
     });
-    this.#turn = turn.catch(() => {});
-    return turn;
   }
 
   async #expire(key: string, version: number): Promise<void> {

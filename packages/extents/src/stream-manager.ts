@@ -9,6 +9,7 @@ import { codedPlace } from './coding/coded-place.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts } from './manager-state.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
+import { PromiseMutex } from 'rocev2/internal/core';
 import {
   type ExtentRecord,
   extentKey,
@@ -58,7 +59,7 @@ export class StreamManager implements SealingManager {
   readonly #handlers: Handlers;
   readonly #reports = new NodeReports(this);
   /** The last request of each stream, and of each extent that is sealed: one after another. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #mutexes = new Map<string, PromiseMutex>();
 
   constructor(parts: ManagerParts) {
     this.parts = parts;
@@ -70,16 +71,16 @@ export class StreamManager implements SealingManager {
       report: (request) => this.#reports.take(request),
       createStream: ({ stream }) => this.#createStream(stream),
       deleteStream: ({ stream }) => this.#deleteStream(stream),
-      openStream: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#openStream(request)),
+      openStream: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#openStream(request)),
       renew: (request) => this.#renew(request),
-      release: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#release(request)),
-      advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
+      release: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#release(request)),
+      advance: (request) => this.#exclusive(`stream/${request.stream}`, () => this.#advance(request)),
       adopt: (request) => this.#linkExtents(request),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
       owner: ({ stream }) => this.#ownerPlace(stream),
       locate: ({ stream }) => this.#locate(stream),
-      cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#sealTail(stream)),
+      cut: ({ stream }) => this.#exclusive(`stream/${stream}`, () => this.#sealTail(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.schema.extent(extent)).value),
       status: () => this.#status(),
     };
@@ -100,14 +101,14 @@ export class StreamManager implements SealingManager {
   }
 
   /** Does things of one name one after another. */
-  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work, work);
-    this.#turns.set(name, turn);
-    const done = () => {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    };
-    turn.then(done, done);
-    return turn;
+  #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const mutex = this.#mutexes.get(name) ?? new PromiseMutex();
+    this.#mutexes.set(name, mutex);
+    const done = mutex.run(work);
+    void mutex.settled.then(() => {
+      if (!mutex.isLocked) this.#mutexes.delete(name);
+    });
+    return done;
   }
 
   async #join({ node, cluster, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
@@ -195,7 +196,7 @@ export class StreamManager implements SealingManager {
     const isRenewed = owner && (await this.parts.metadata.renew(`owner/${stream}`, owner.version, leaseMs));
     if (isRenewed !== true) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
     if (address !== undefined && servedAt(value) !== address)
-      await this.#inTurn(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
+      await this.#exclusive(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
     return {};
   }
 
@@ -277,7 +278,7 @@ export class StreamManager implements SealingManager {
 
   /** Seals an extent, unless it is. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
   seal(extent: number, acked: number): Promise<void> {
-    return this.#inTurn(extentKey(extent), () => sealExtent(this, extent, acked));
+    return this.#exclusive(extentKey(extent), () => sealExtent(this, extent, acked));
   }
 
   /** The rule of sealing. @internal */

@@ -1,7 +1,7 @@
 /** When an owner writes its snapshot: at fixed times if something has changed, when it is told to, and at its end. */
 
 import process from 'node:process';
-import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, PromiseMutex } from 'rocev2/internal/core';
 import { encodeSnapshot, type Snapshot } from './snapshot.js';
 import type { SnapshotFile } from './snapshot-file.js';
 import type { KvStore } from './store.js';
@@ -28,7 +28,7 @@ export class SnapshotKeeper {
   readonly #parts: SnapshotKeeperParts;
   #stopTimer: () => void = () => {};
   /** Snapshots follow one another. */
-  #saving: Promise<void> = Promise.resolve();
+  readonly #saving = new PromiseMutex();
   #savedChanges: number;
   #hasWarned = false;
   #isClosed = false;
@@ -65,7 +65,7 @@ export class SnapshotKeeper {
 
   /** Writes what the store has now. Durable when it resolves. Rejects with ERR_ROCE_IO; the snapshot before is still there then. */
   save(): Promise<void> {
-    const saved = this.#saving.then(async () => {
+    return this.#saving.run(async () => {
       const { changes } = this.#store;
       const { place, clock, wallMs } = this.#parts;
       const time = { nowMs: clock.nowNs() / NS_PER_MS, wallMs: wallMs() };
@@ -73,15 +73,13 @@ export class SnapshotKeeper {
       this.#savedChanges = changes;
       this.#hasWarned = false;
     });
-    this.#saving = saved.catch(() => {}); // Whoever asked for it hears of it.
-    return saved;
   }
 
   /** Writes a last snapshot if something has changed. Rejects as {@link save} does. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopTimer();
-    await this.#saving;
+    await this.#saving.settled;
     await this.#saveIfChanged();
   }
 }

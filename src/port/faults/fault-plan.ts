@@ -4,66 +4,43 @@
  */
 
 import { RoceError } from '../../core/errors.js';
-import { type RandomSource, randomInt, randomUnit, type SeededRandom } from '../../core/random.js';
-import { FAULT_CORRUPT, FAULT_DELAY, FAULT_PASS, FAULT_TRIM } from './actions.js';
+import type { RandomSource, SeededRandom } from '../../core/random.js';
+import type { RunningAction } from './actions.js';
 import type { Condition } from './conditions.js';
+import type { FaultFate } from './fault-action.js';
 import type { FaultSubject } from './fault-subject.js';
 import { type FaultRuleSpec, parseFaultRules } from './grammar.js';
-import { type FieldChange, hasField } from './rewrite.js';
 
 /** What to do with a packet. One record per plan, overwritten by every decision. */
-export interface FaultVerdict {
-  /** FAULT_ bits; FAULT_PASS: nothing. */
-  bits: number;
-  /** For FAULT_CORRUPT: the bit to flip, counted from the first bit of the BTH. */
-  bit: number;
-  /** For FAULT_REORDER: how many packets of the same direction overtake this one. */
-  behind: number;
-  /** For FAULT_DELAY: how long the packet is held back. */
-  delayNs: number;
-  /** For FAULT_TRIM: bytes that are left, from the BTH on. */
-  trimBytes: number;
-  /** For FAULT_REWRITE. @internal */
-  changes: readonly FieldChange[];
-  /** The text of the rule that struck; empty when none did. */
+export interface FaultVerdict extends FaultFate {
+  /** The text of the rule that matched. */
   rule: string;
+  /** Its actions, in the order in which they apply. */
+  actions: readonly RunningAction[];
 }
-
-/** The ICRC does not cover BTH byte 4, so that flipping a bit there would be no fault. */
-const UNCOVERED_BYTE = 4;
 
 class FaultRule {
   readonly spec: FaultRuleSpec;
+  readonly actions: readonly RunningAction[];
   /** How often the rule has applied. */
   hits = 0;
   readonly #condition: Condition;
-  readonly #jitter: RandomSource;
-  /** When what the rule has let go at its rate has left. */
-  #freeNs = 0;
 
-  constructor(spec: FaultRuleSpec, random: RandomSource, jitter: RandomSource) {
+  constructor(spec: FaultRuleSpec, condition: RandomSource, actions: { plan: RandomSource; rule: RandomSource }) {
     this.spec = spec;
-    this.#condition = spec.start(random);
-    this.#jitter = jitter;
+    this.actions = spec.actions.map(({ action, start }) => ({ action, effect: start(actions) }));
+    this.#condition = spec.start(condition);
   }
 
-  strikes(subject: FaultSubject): boolean {
-    const { ingress, egress, limit, actions } = this.spec;
+  matches(subject: FaultSubject): boolean {
+    const { ingress, egress, limit } = this.spec;
     if (ingress !== '*' && ingress !== subject.ingress) return false;
     if (egress !== '*' && egress !== subject.egress) return false;
     if (this.hits >= limit) return false;
-    for (const { field } of actions.changes) if (!hasField(subject.opcode, field)) return false;
+    for (const { effect } of this.actions) if (effect.appliesTo?.(subject) === false) return false;
     if (!this.#condition.matches(subject)) return false;
     this.hits++;
     return true;
-  }
-
-  /** How long a packet that arrives now is held back. */
-  delayNs(bytes: number, nowNs: number): number {
-    const { delayNs, jitterNs, rateBps } = this.spec.actions;
-    this.#freeNs = Math.max(this.#freeNs, nowNs) + (bytes * 8e9) / rateBps;
-    const jitter = jitterNs === 0 ? 0 : (2 * randomUnit(this.#jitter) - 1) * jitterNs;
-    return this.#freeNs - nowNs + delayNs + jitter;
   }
 }
 
@@ -71,7 +48,7 @@ class FaultRule {
 export interface FaultRuleHits {
   /** Its text. */
   readonly rule: string;
-  /** Packets that it struck. */
+  /** Packets that it matched. */
   readonly hits: number;
 }
 
@@ -81,13 +58,13 @@ export class FaultPlan {
   readonly #bits: RandomSource;
   #rules: FaultRule[] = [];
   readonly #verdict: FaultVerdict = {
-    bits: FAULT_PASS,
-    bit: 0,
-    behind: 0,
-    delayNs: 0,
-    trimBytes: 0,
-    changes: [],
     rule: '',
+    actions: [],
+    drops: false,
+    duplicates: false,
+    behind: 0,
+    delayNs: -1,
+    bytes: 0,
   };
 
   /** @internal */
@@ -99,7 +76,7 @@ export class FaultPlan {
 
   /**
    * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a rule with another name would
-   * never strike. Default: anything.
+   * never match. Default: anything.
    */
   static parse(text: string, random: SeededRandom, places?: readonly string[]): FaultPlan {
     const specs = parseFaultRules(text);
@@ -113,8 +90,9 @@ export class FaultPlan {
     for (const spec of specs) {
       // Named by its text, so that another rule in the list does not change this one's numbers.
       const name = `${spec.text} #${this.#rules.filter((rule) => rule.spec.text === spec.text).length}`;
-      const jitter = this.#random.stream(`fault jitter ${name}`);
-      this.#rules.push(new FaultRule(spec, this.#random.stream(`fault ${name}`), jitter));
+      const condition = this.#random.stream(`fault ${name}`);
+      const actions = { plan: this.#bits, rule: this.#random.stream(`fault jitter ${name}`) };
+      this.#rules.push(new FaultRule(spec, condition, actions));
     }
   }
 
@@ -123,40 +101,31 @@ export class FaultPlan {
     return this.#rules.map(({ spec, hits }) => ({ rule: spec.text, hits }));
   }
 
-  /** Judges one packet. The verdict is valid until the next call. `nowNs` matters to rules with a rate alone. */
-  decide(subject: FaultSubject, nowNs: number): FaultVerdict {
-    const verdict = this.#verdict;
-    verdict.bits = FAULT_PASS;
-    verdict.rule = '';
+  /** Decides on one packet; undefined: no rule matches. The verdict is valid until the next call. `nowNs` matters to rules with a rate alone. */
+  decide(subject: FaultSubject, nowNs: number): FaultVerdict | undefined {
     for (const rule of this.#rules) {
-      if (!rule.strikes(subject)) continue;
-      const { text, actions } = rule.spec;
-      const { bits } = actions;
-      verdict.bits = bits;
-      verdict.behind = actions.behind;
-      verdict.trimBytes = actions.trimBytes;
-      verdict.changes = actions.changes;
-      verdict.rule = text;
-      const bytes = (bits & FAULT_TRIM) !== 0 ? Math.min(subject.bytes, actions.trimBytes) : subject.bytes;
-      if ((bits & FAULT_CORRUPT) !== 0) verdict.bit = this.#coveredBit(bytes);
-      if ((bits & FAULT_DELAY) !== 0) verdict.delayNs = rule.delayNs(bytes, nowNs);
-      break;
+      if (!rule.matches(subject)) continue;
+      const verdict = this.#verdict;
+      verdict.rule = rule.spec.text;
+      verdict.actions = rule.actions;
+      verdict.drops = false;
+      verdict.duplicates = false;
+      verdict.behind = 0;
+      verdict.delayNs = -1;
+      verdict.bytes = subject.bytes;
+      for (const { effect } of rule.actions) effect.decide?.(verdict, nowNs);
+      return verdict;
     }
-    return verdict;
-  }
-
-  #coveredBit(bytes: number): number {
-    const bit = randomInt(this.#bits, 0, 8 * (bytes - 1) - 1);
-    return bit < 8 * UNCOVERED_BYTE ? bit : bit + 8;
+    return undefined;
   }
 }
 
 function checkDirection({ text, ingress, egress }: FaultRuleSpec, places: readonly string[]): void {
-  const stranger = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
-  if (stranger === undefined) return;
+  const unknown = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
+  if (unknown === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
-    `fault rule '${text}' would never strike: there is no '${stranger}'`,
+    `fault rule '${text}' would never match: there is no '${unknown}'`,
     `a direction is FROM>TO, of ${places.join(', ')} and *`,
   );
 }

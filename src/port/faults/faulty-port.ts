@@ -9,21 +9,10 @@
  */
 
 import type { Clock } from '../../core/clock.js';
-import { ECN_NOT_ECT } from '../../packet/ecn.js';
 import { appendSlot, copySlot } from '../append-slot.js';
-import { ECN_CE, type Port, type PortCounters, type RxDatagram, TxBatch } from '../datagram.js';
+import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../datagram.js';
 import { PortWrapper } from '../port-wrapper.js';
-import {
-  changeBytes,
-  FAULT_BLEACH,
-  FAULT_CHANGES,
-  FAULT_DELAY,
-  FAULT_DROP,
-  FAULT_DUPLICATE,
-  FAULT_MARK,
-  FAULT_PASS,
-  FAULT_REORDER,
-} from './actions.js';
+import { changePacket } from './actions.js';
 import { Delayed } from './delayed.js';
 import type { FaultPlan, FaultVerdict } from './fault-plan.js';
 import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js';
@@ -102,23 +91,20 @@ export class FaultyPort extends PortWrapper {
   #send(batch: TxBatch, slot: number): void {
     const { slab, lengths, ipIds } = batch;
     const offset = batch.payloadOffset(slot);
-    const verdict = this.#judge('sent', this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff, {
+    const verdict = this.#decide('sent', this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff, {
       bytes: slab,
       offset,
       length: lengths[slot],
     });
     if (verdict !== undefined) {
-      const { bits } = verdict;
-      if ((bits & FAULT_DROP) !== 0) {
+      if (verdict.drops) {
         this.#onDropped('sent', slab, offset, lengths[slot]);
         return;
       }
-      if ((bits & FAULT_CHANGES) !== 0) lengths[slot] = changeBytes(verdict, slab, offset, lengths[slot]);
-      if ((bits & FAULT_MARK) !== 0) batch.ecns[slot] = ECN_CE;
-      if ((bits & FAULT_BLEACH) !== 0) batch.ecns[slot] = ECN_NOT_ECT;
-      if ((bits & FAULT_DUPLICATE) !== 0) this.#emit(batch, slot);
-      if ((bits & FAULT_REORDER) !== 0 && this.#heldTx.hold(takeSlot(batch, slot), verdict.behind)) return;
-      if ((bits & FAULT_DELAY) !== 0) {
+      changeSlot(verdict, batch, slot);
+      if (verdict.duplicates) this.#emit(batch, slot);
+      if (verdict.behind > 0 && this.#heldTx.hold(takeSlot(batch, slot), verdict.behind)) return;
+      if (verdict.delayNs >= 0) {
         const taken = takeSlot(batch, slot);
         const letGo = () => this.#emit(taken, 0);
         if (!this.#delay(letGo, verdict.delayNs)) this.#onDropped('sent', slab, offset, lengths[slot]);
@@ -129,8 +115,8 @@ export class FaultyPort extends PortWrapper {
     this.#heldTx.passed();
   }
 
-  /** The verdict on a packet that a rule strikes. */
-  #judge(
+  /** The verdict on a packet that a rule matches. */
+  #decide(
     direction: 'sent' | 'received',
     ipId: number,
     { bytes, offset, length }: Pick<RxDatagram, 'bytes' | 'offset' | 'length'>,
@@ -139,9 +125,7 @@ export class FaultyPort extends PortWrapper {
     subject.ingress = direction === 'sent' ? 'host' : 'wire';
     subject.egress = direction === 'sent' ? 'wire' : 'host';
     subject.ipId = ipId;
-    if (!readBth(subject, bytes, offset, length)) return undefined;
-    const verdict = this.#plan.decide(subject, this.#clock.nowNs());
-    return verdict.bits === FAULT_PASS ? undefined : verdict;
+    return readBth(subject, bytes, offset, length) ? this.#plan.decide(subject, this.#clock.nowNs()) : undefined;
   }
 
   /** False when there is no room. */
@@ -180,36 +164,48 @@ export class FaultyPort extends PortWrapper {
   }
 
   protected override receive(datagram: RxDatagram): void {
-    const verdict = this.#judge('received', this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff, datagram);
+    const verdict = this.#decide('received', this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff, datagram);
     if (verdict === undefined) this.onDatagram(datagram);
-    else if (!this.#receiveStruck(datagram, verdict)) return;
+    else if (!this.#receiveMatched(datagram, verdict)) return;
     this.#heldRx.passed();
   }
 
   /** False for a packet that goes on later, or never. */
-  #receiveStruck(datagram: RxDatagram, verdict: FaultVerdict): boolean {
-    const { bits } = verdict;
+  #receiveMatched(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { bytes, offset, length } = datagram;
-    if ((bits & FAULT_DROP) !== 0) {
+    if (verdict.drops) {
       this.#onDropped('received', bytes, offset, length);
       return false;
     }
     // The port's own record stays as it is: it sets again only what differs from datagram to datagram.
-    const struck = { ...datagram };
-    if ((bits & FAULT_CHANGES) !== 0) struck.length = changeBytes(verdict, bytes, offset, length);
-    if ((bits & FAULT_MARK) !== 0) struck.ecn = ECN_CE;
-    if ((bits & FAULT_BLEACH) !== 0) struck.ecn = ECN_NOT_ECT;
-    if ((bits & FAULT_DUPLICATE) !== 0) this.onDatagram(struck);
-    if ((bits & FAULT_REORDER) !== 0 && this.#heldRx.hold(copyDatagram(struck), verdict.behind)) return false;
-    if ((bits & FAULT_DELAY) !== 0) {
-      const copy = copyDatagram(struck);
+    const changed = { ...datagram };
+    changePacket(verdict.actions, changed);
+    if (verdict.duplicates) this.onDatagram(changed);
+    if (verdict.behind > 0 && this.#heldRx.hold(copyDatagram(changed), verdict.behind)) return false;
+    if (verdict.delayNs >= 0) {
+      const copy = copyDatagram(changed);
       if (!this.#delay(() => this.onDatagram(copy), verdict.delayNs))
         this.#onDropped('received', bytes, offset, length);
       return false;
     }
-    this.onDatagram(struck);
+    this.onDatagram(changed);
     return true;
   }
+}
+
+function changeSlot({ actions }: FaultVerdict, batch: TxBatch, slot: number): void {
+  const { slab, lengths, ecns, dscps } = batch;
+  const packet = {
+    bytes: slab,
+    offset: batch.payloadOffset(slot),
+    length: lengths[slot],
+    ecn: ecns[slot],
+    dscp: dscps[slot],
+  };
+  changePacket(actions, packet);
+  lengths[slot] = packet.length;
+  ecns[slot] = packet.ecn;
+  dscps[slot] = packet.dscp;
 }
 
 function takeSlot(batch: TxBatch, slot: number): TxBatch {

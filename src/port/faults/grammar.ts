@@ -13,7 +13,8 @@
  */
 
 import { RoceError } from '../../core/errors.js';
-import { ACTION_FORMS, type FaultActions, isAction, parseActions } from './actions.js';
+import { ACTION_FORMS, type FaultActionSpec, isAction, parseActions } from './action-grammar.js';
+import { FAULT_ACTIONS } from './actions.js';
 import { CONDITION_FORMS, type ConditionStart, conditionForm, parseCondition } from './condition-grammar.js';
 import { integer } from './numbers.js';
 
@@ -26,7 +27,7 @@ export interface FaultRuleSpec {
   /** `*` matches any port. */
   readonly egress: string;
   /** What happens to a packet to which the rule applies. */
-  readonly actions: FaultActions;
+  readonly actions: readonly FaultActionSpec[];
   /** How often the rule may apply; Infinity without a limit. */
   readonly limit: number;
   /** The condition in its initial state. */
@@ -34,11 +35,9 @@ export interface FaultRuleSpec {
 }
 
 /** Conditions that name an action, too: at random, with this probability. */
-const AT_RANDOM: ReadonlyMap<string, string> = new Map([
-  ['corrupt', 'corrupt=0.001'],
-  ['duplicate', 'duplicate=0.001'],
-  ['reorder', 'reorder=0.001[,BEHIND]'],
-]);
+const AT_RANDOM: ReadonlyMap<string, string> = new Map(
+  FAULT_ACTIONS.flatMap(({ name, randomForm }) => (randomForm === undefined ? [] : [[name, randomForm]])),
+);
 
 const RULE = /^(?:([^>:=]+)>([^>:=]+):)?([^=:>]+)=([^:]*)(?::([^:]+))?$/;
 

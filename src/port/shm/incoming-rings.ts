@@ -4,7 +4,7 @@ import process from 'node:process';
 import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { RxDatagram } from '../datagram.js';
-import type { Introduction } from './introduction.js';
+import type { RingOffer } from './introduction.js';
 import { PEERS_MAX } from './outgoing-rings.js';
 import { RING_BYTES, type RingEnds, RingReader } from './packet-ring.js';
 import { isAlive } from './ring-link.js';
@@ -51,7 +51,7 @@ export class IncomingRings {
   }
 
   /** Opens a ring between these ends. False: it cannot be opened, and the peer goes on by the socket. */
-  open({ pid, fd, nonce }: Introduction, ends: RingEnds): boolean {
+  open({ pid, fd, nonce }: RingOffer, ends: RingEnds): boolean {
     const segment = Segment.open(this.#lib, pid, fd, RING_BYTES);
     if (segment === undefined) return false;
     const reader = RingReader.open(segment.memory, nonce, process.pid, ends);

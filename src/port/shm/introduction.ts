@@ -1,22 +1,22 @@
 /**
- * Datagrams between ports of one host that are no packets: an introduction names the memory that the sender writes its packets to from now on, a
+ * Datagrams between ports of one host that are no packets: a ring offer names the memory that the sender writes its packets to from now on, a
  * doorbell wakes a port that sleeps, a refusal says that there is no room for a further ring. Their first byte is no opcode of any transport, so that a peer that does not know them drops them.
  *
- *     bytes 0..7: ff "rocev2" and the kind; an introduction goes on with PID, descriptor and nonce, 32 bits each, big-endian
+ *     bytes 0..7: ff "rocev2" and the kind; a ring offer goes on with PID, descriptor and nonce, 32 bits each, big-endian
  */
 
 const MARK = Uint8Array.of(0xff, 0x72, 0x6f, 0x63, 0x65, 0x76, 0x32);
 const KIND_OFFSET = MARK.length;
 const KIND_DOORBELL = 1;
-const KIND_INTRODUCTION = 2;
+const KIND_RING_OFFER = 2;
 const KIND_REFUSAL = 3;
 /** A doorbell and a refusal say nothing but what they are. */
 export const DOORBELL_BYTES = KIND_OFFSET + 1;
-/** An introduction names the memory, too: three numbers of 32 bits. */
-export const INTRODUCTION_BYTES = DOORBELL_BYTES + 12;
+/** A ring offer names the memory, too: three numbers of 32 bits. */
+export const RING_OFFER_BYTES = DOORBELL_BYTES + 12;
 
 /** Where the writer of a ring has it. */
-export interface Introduction {
+export interface RingOffer {
   /** Process ID of the writer. */
   readonly pid: number;
   /** Its file descriptor of the ring's memory. */
@@ -37,28 +37,28 @@ export function writeRefusal(bytes: Uint8Array, offset: number): void {
   bytes[offset + KIND_OFFSET] = KIND_REFUSAL;
 }
 
-/** Writes an introduction. */
-export function writeIntroduction(bytes: Uint8Array, offset: number, { pid, fd, nonce }: Introduction): void {
+/** Writes a ring offer. */
+export function writeRingOffer(bytes: Uint8Array, offset: number, { pid, fd, nonce }: RingOffer): void {
   bytes.set(MARK, offset);
-  bytes[offset + KIND_OFFSET] = KIND_INTRODUCTION;
+  bytes[offset + KIND_OFFSET] = KIND_RING_OFFER;
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset + DOORBELL_BYTES);
   view.setUint32(0, pid);
   view.setUint32(4, fd);
   view.setUint32(8, nonce >>> 0);
 }
 
-/** What a datagram says: an introduction, `doorbell`, `refusal`, or undefined: it is a packet. */
-export function readGreeting(
+/** What a datagram says: a ring offer, `doorbell`, `refusal`, or undefined: it is a packet. */
+export function readControlDatagram(
   bytes: Uint8Array,
   offset: number,
   length: number,
-): Introduction | 'doorbell' | 'refusal' | undefined {
+): RingOffer | 'doorbell' | 'refusal' | undefined {
   if (bytes[offset] !== MARK[0] || length < DOORBELL_BYTES) return undefined;
   for (let i = 1; i < MARK.length; i++) if (bytes[offset + i] !== MARK[i]) return undefined;
   const kind = bytes[offset + KIND_OFFSET];
   if (kind === KIND_DOORBELL && length === DOORBELL_BYTES) return 'doorbell';
   if (kind === KIND_REFUSAL && length === DOORBELL_BYTES) return 'refusal';
-  if (kind !== KIND_INTRODUCTION || length !== INTRODUCTION_BYTES) return undefined;
+  if (kind !== KIND_RING_OFFER || length !== RING_OFFER_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset + DOORBELL_BYTES);
   return { pid: view.getUint32(0), fd: view.getUint32(4), nonce: view.getUint32(8) | 0 };
 }

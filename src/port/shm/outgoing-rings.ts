@@ -4,7 +4,7 @@ import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { TxBatch } from '../datagram.js';
-import { DOORBELL_BYTES, INTRODUCTION_BYTES, writeDoorbell, writeIntroduction } from './introduction.js';
+import { DOORBELL_BYTES, RING_OFFER_BYTES, writeDoorbell, writeRingOffer } from './introduction.js';
 import { isLocalAddress } from './local-addresses.js';
 import { type OwnEnd, RingLink } from './ring-link.js';
 
@@ -14,7 +14,7 @@ export const PEERS_MAX = 32;
 const ADDRESSES_MAX = 4096;
 
 /** Sends a datagram that is no packet, of which `write` makes the bytes. False: there is no batch for it now. */
-export type Greet = (
+export type SendControl = (
   peer: IpAddress,
   peerPort: number,
   length: number,
@@ -26,7 +26,7 @@ export interface RingSurroundings extends OwnEnd {
   /** Makes the numbers that introduce a ring. */
   readonly random: RandomSource;
   /** Tells a peer of a ring, or of what is in it. */
-  readonly greet: Greet;
+  readonly sendControl: SendControl;
   /** Which peers are offered rings: all that have an address of this host, or those that {@link OutgoingRings.offer} names. */
   readonly offers: 'all' | 'named';
 }
@@ -42,8 +42,8 @@ export class OutgoingRings {
   #lastPort = 0;
   #lastLink: RingLink | undefined;
   /** Whose slots are being filled: its memory has to stay. */
-  #lender: RingLink | undefined;
-  #lent: TxBatch | undefined;
+  #reservedFrom: RingLink | undefined;
+  #reserved: TxBatch | undefined;
   #owesDoorbell = false;
 
   constructor(surroundings: RingSurroundings) {
@@ -51,36 +51,36 @@ export class OutgoingRings {
   }
 
   /** A batch in the ring that was used last; undefined where there is none, or while it is full. */
-  lend(slots: number, nowNs: number): TxBatch | undefined {
+  reserve(slots: number, nowNs: number): TxBatch | undefined {
     const link = this.#lastLink;
     if (link === undefined || !link.isOpen || link.isOver(nowNs)) return undefined;
-    this.#lent = link.lend(slots);
-    if (this.#lent !== undefined) this.#lender = link;
-    return this.#lent;
+    this.#reserved = link.reserve(slots);
+    if (this.#reserved !== undefined) this.#reservedFrom = link;
+    return this.#reserved;
   }
 
-  /** The batch that has been lent and not come back. */
-  get lent(): TxBatch | undefined {
-    return this.#lent;
+  /** The reserved batch that has not been committed. */
+  get reserved(): TxBatch | undefined {
+    return this.#reserved;
   }
 
-  /** Takes back the lent batch: packets for the ring stay where they are, the others are handed to `other`. Returns how many stay. */
-  takeBack(batch: TxBatch, nowNs: number, other: (batch: TxBatch, slot: number) => void): number {
-    const lender = this.#lender as RingLink;
+  /** Commits the reserved batch: packets for the ring stay where they are, the others are handed to `other`. Returns how many stay. */
+  commit(batch: TxBatch, nowNs: number, other: (batch: TxBatch, slot: number) => void): number {
+    const link = this.#reservedFrom as RingLink;
     const { count, lengths, destinations, destinationPorts, ecns, dscps, ipIds } = batch;
     let kept = 0;
     for (let slot = 0; slot < count; slot++) {
-      if (this.linkTo(destinations[slot], destinationPorts[slot], nowNs) === lender) {
-        lender.keep(lengths[slot], (dscps[slot] << 2) | ecns[slot], ipIds[slot]);
+      if (this.linkTo(destinations[slot], destinationPorts[slot], nowNs) === link) {
+        link.keep(lengths[slot], (dscps[slot] << 2) | ecns[slot], ipIds[slot]);
         kept++;
       } else {
-        lender.skip();
+        link.skip();
         other(batch, slot);
       }
     }
-    this.#lender = undefined;
-    this.#lent = undefined;
-    if (!this.#links.includes(lender)) lender.close();
+    this.#reservedFrom = undefined;
+    this.#reserved = undefined;
+    if (!this.#links.includes(link)) link.close();
     return kept;
   }
 
@@ -88,7 +88,7 @@ export class OutgoingRings {
    * From here on, packets for peers that have begun to read their rings go through these. Only between batches, and when the socket has taken everything before: peers read a
    * ring once their sockets are empty, and what leaves through the socket later would come behind what was sent after it.
    */
-  openThoseRead(nowNs: number): void {
+  activateAccepted(nowNs: number): void {
     for (const link of this.#links) link.openIfRead(nowNs);
   }
 
@@ -108,8 +108,8 @@ export class OutgoingRings {
     if (link.isOpen) return link;
     const offer = link.offer(nowNs);
     if (offer !== undefined) {
-      const { greet } = this.#surroundings;
-      greet(link.peer, link.peerPort, INTRODUCTION_BYTES, (bytes, at) => writeIntroduction(bytes, at, offer));
+      const { sendControl } = this.#surroundings;
+      sendControl(link.peer, link.peerPort, RING_OFFER_BYTES, (bytes, at) => writeRingOffer(bytes, at, offer));
     }
     return undefined;
   }
@@ -205,7 +205,7 @@ export class OutgoingRings {
     this.#owesDoorbell = false;
     for (const link of this.#links) {
       if (!link.publish()) continue;
-      if (this.#surroundings.greet(link.peer, link.peerPort, DOORBELL_BYTES, writeDoorbell)) link.hasRung();
+      if (this.#surroundings.sendControl(link.peer, link.peerPort, DOORBELL_BYTES, writeDoorbell)) link.hasRung();
       else this.#owesDoorbell = true;
     }
   }
@@ -219,10 +219,10 @@ export class OutgoingRings {
   #drop(link: RingLink): void {
     this.#links.splice(this.#links.indexOf(link), 1);
     this.#forgetLast();
-    if (link !== this.#lender) link.close();
+    if (link !== this.#reservedFrom) link.close();
   }
 
-  /** Closes all rings; not while a batch is {@link lent}. */
+  /** Closes all rings; not while a batch is {@link reserved}. */
   close(): void {
     for (const link of this.#links.splice(0)) link.close();
     this.#forgetLast();

@@ -126,7 +126,7 @@ export class RingWriter {
    * A batch of `slots` at most that stands in the ring: {@link keep} or {@link skip} its packets in order, before anything else is pushed. Undefined
    * while the ring is full.
    */
-  lend(slots: number): TxBatch | undefined {
+  reserve(slots: number): TxBatch | undefined {
     const room = this.#room(slots);
     if (room === 0) return undefined;
     const batch = this.#inPlace;
@@ -137,7 +137,7 @@ export class RingWriter {
     return batch;
   }
 
-  /** The next packet of the lent batch is what stands in its slot. */
+  /** The next packet of the reserved batch is what stands in its slot. */
   keep(length: number, trafficClass: number, ipId: number): void {
     const word = wordOf(this.#tail);
     this.#words[word] = length;
@@ -146,7 +146,7 @@ export class RingWriter {
     this.#tail = (this.#tail + 1) | 0;
   }
 
-  /** Nothing stands in the next slot of the lent batch. */
+  /** Nothing stands in the next slot of the reserved batch. */
   skip(): void {
     this.keep(0, 0, 0);
   }

@@ -7,7 +7,7 @@ import process from 'node:process';
 import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { TxBatch } from '../datagram.js';
-import type { Introduction } from './introduction.js';
+import type { RingOffer } from './introduction.js';
 import { RING_BYTES, RingWriter } from './packet-ring.js';
 import type { Copying } from './ring-batch.js';
 import { Segment } from './segment.js';
@@ -68,7 +68,7 @@ export class RingLink {
   }
 
   /** What to tell the peer now; undefined: nothing, at the moment or ever. */
-  offer(nowNs: number): Introduction | undefined {
+  offer(nowNs: number): RingOffer | undefined {
     if (this.#isOpen || this.#hasGivenUp || nowNs < this.#nextOfferNs) return undefined;
     if (this.#offers === OFFERS_MAX) {
       this.giveUp();
@@ -113,9 +113,9 @@ export class RingLink {
     return this.#hasDied;
   }
 
-  /** As {@link RingWriter.lend}. */
-  lend(slots: number): TxBatch | undefined {
-    return this.#writer.lend(slots);
+  /** As {@link RingWriter.reserve}. */
+  reserve(slots: number): TxBatch | undefined {
+    return this.#writer.reserve(slots);
   }
 
   /** As {@link RingWriter.keep}. */
@@ -140,7 +140,7 @@ export class RingLink {
   }
 
   /** A push has found the ring full. True when that has been so for too long. */
-  standsStill(nowNs: number): boolean {
+  isStalled(nowNs: number): boolean {
     if (this.#fullSinceNs === Number.POSITIVE_INFINITY) this.#fullSinceNs = nowNs;
     return nowNs - this.#fullSinceNs > FULL_MAX_NS;
   }

@@ -1,6 +1,6 @@
 /**
  * A UDP port that writes packets for peers on its own host into memory that it shares with them, and everything else into its socket. The wire is a
- * ring in memory; packets, ICRC, recovery and rate control are the same. The socket stays: introductions and doorbells come through it, and so does
+ * ring in memory; packets, ICRC, recovery and rate control are the same. The socket stays: ring offers and doorbells come through it, and so does
  * everything of peers that do not share memory.
  *
  * Invariants: what a peer is sent arrives in order, also where it goes on from the socket to a ring; a ring's memory is not touched after its link or reader is closed.
@@ -21,14 +21,14 @@ import { appendSlot } from '../append-slot.js';
 import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../datagram.js';
 import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
-import { DOORBELL_BYTES, type Introduction, readGreeting, writeRefusal } from './introduction.js';
-import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
+import { DOORBELL_BYTES, type RingOffer, readControlDatagram, writeRefusal } from './introduction.js';
+import { OutgoingRings, PEERS_MAX, type SendControl } from './outgoing-rings.js';
 import { RING_SLOTS } from './packet-ring.js';
 import type { Copying } from './ring-batch.js';
 import { loadStreamingCopy } from './streaming-copy.js';
 
-/** Introductions that a port looks at: each costs system calls, and anybody can send them. */
-const INTRODUCTION_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
+/** Ring offers that a port looks at: each costs system calls, and anybody can send them. */
+const OFFER_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
 /** Packets that are written to a ring before its reader is told. */
 const BATCH_SLOTS = 60;
 /**
@@ -36,7 +36,7 @@ const BATCH_SLOTS = 60;
  * every n-th packet would strike the same one each time that a window of a multiple of n is sent again.
  */
 const BUDGET_PACKETS = RING_SLOTS - 129;
-/** Looks at the rings for one at the socket, a system call, where nothing but greetings is expected. */
+/** Looks at the rings for one at the socket, a system call, where nothing but control datagrams is expected. */
 const RING_LOOKS = 16;
 /** How long a peer that says that it shares memory has to take a ring before the first packets go through the socket. */
 const SHARE_PATIENCE_NS = 1e9;
@@ -87,10 +87,10 @@ class ShmPort implements SharedMemoryPort {
   /** How data are copied into rings, once somebody has asked. */
   #copying: Copying | 'as usual' | undefined;
   readonly #incoming: IncomingRings;
-  readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
+  readonly #offerPace = new TokenBucket(OFFER_PACE);
   /** When the last batch was asked for: it is sent at once. */
   #batchNs = 0;
-  /** What of a lent batch goes through the socket, or another ring. */
+  /** What of a reserved batch goes through the socket, or another ring. */
   #elsewhere: TxBatch | undefined;
   /** Batches that a full ring has stopped, oldest first, and how far the first has come. */
   readonly #waiting: TxBatch[] = [];
@@ -105,7 +105,7 @@ class ShmPort implements SharedMemoryPort {
   #ringLooks = 0;
   /** The socket is being read, and cannot be read again meanwhile. */
   #isReadingSocket = false;
-  /** Of rings, plus what the socket counts, less greetings. */
+  /** Of rings, plus what the socket counts, less control datagrams. */
   readonly #own: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
 
   constructor(lib: LibC, base: BatchedUdpPort, options: ShmPortOptions) {
@@ -127,7 +127,7 @@ class ShmPort implements SharedMemoryPort {
         return base.udpPort;
       },
       random,
-      greet: this.#greet,
+      sendControl: this.#sendControl,
       offers,
     });
     if (!this.#isNamed) copying(); // It says so.
@@ -239,7 +239,7 @@ class ShmPort implements SharedMemoryPort {
     while (!this.#isClosed && nowNs() < endNs && !this.#outgoing.hasGivenUpOn(address, udpPort)) {
       if (!this.#isReading) this.#forgetOver(nowNs());
       if (!this.#outgoing.offer(address, udpPort, nowNs())) return false;
-      if (this.#waiting.length === 0) this.#openThoseRead(nowNs());
+      if (this.#waiting.length === 0) this.#activateAccepted(nowNs());
       if (this.#outgoing.linkTo(address, udpPort, nowNs()) !== undefined) return true;
       await setTimeout(SHARE_POLL_MS); // The peer takes it from its own thread, and tells nobody.
     }
@@ -258,11 +258,11 @@ class ShmPort implements SharedMemoryPort {
     if (this.#isClosed) return undefined;
     if (this.#isPlain) return this.#socketBatch(nowNs);
     if (this.#waiting.length > 0) this.#flush();
-    if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#socketBatch();
+    if (this.#waiting.length > 0 || this.#outgoing.reserved !== undefined) return this.#socketBatch();
     this.#batchNs = nowNs ?? this.#options.nowNs();
-    this.#openThoseRead(this.#batchNs);
+    this.#activateAccepted(this.#batchNs);
     this.#spin.onSent(this.#batchNs);
-    return this.#outgoing.lend(BATCH_SLOTS, this.#batchNs) ?? this.#socketBatch();
+    return this.#outgoing.reserve(BATCH_SLOTS, this.#batchNs) ?? this.#socketBatch();
   }
 
   /** What is written to a ring by copy has to stand in the slots. */
@@ -277,7 +277,7 @@ class ShmPort implements SharedMemoryPort {
       this.#base.sendBatch(batch);
       return;
     }
-    if (batch === this.#outgoing.lent) this.#takeBack(batch);
+    if (batch === this.#outgoing.reserved) this.#commit(batch);
     else if (!this.#isClosed) this.#waiting.push(batch);
     if (this.#isClosed) return;
     this.#flush();
@@ -285,8 +285,8 @@ class ShmPort implements SharedMemoryPort {
   }
 
   /** Between batches. What the socket has not taken yet may not be overtaken by a ring that is new. */
-  #openThoseRead(nowNs: number): void {
-    if (!this.#base.hasUnsent) this.#outgoing.openThoseRead(nowNs);
+  #activateAccepted(nowNs: number): void {
+    if (!this.#base.hasUnsent) this.#outgoing.activateAccepted(nowNs);
   }
 
   /** A ring is full, or a peer sleeps that could not be woken. Nobody tells when that is over. */
@@ -298,9 +298,9 @@ class ShmPort implements SharedMemoryPort {
     return this.#hasUnsent || this.#base.hasUnsent;
   }
 
-  #takeBack(batch: TxBatch): void {
+  #commit(batch: TxBatch): void {
     if (this.#isClosed) batch.count = 0;
-    this.#own.txDatagrams += this.#outgoing.takeBack(batch, this.#batchNs, this.#sendElsewhere);
+    this.#own.txDatagrams += this.#outgoing.commit(batch, this.#batchNs, this.#sendElsewhere);
     if (this.#isClosed) {
       this.#release();
       return;
@@ -316,9 +316,9 @@ class ShmPort implements SharedMemoryPort {
     else appendSlot(batch, slot, this.#elsewhere, this.address.family === 4);
   };
 
-  /** Until a ring is full. While a batch is lent, nothing may be put into its ring. */
+  /** Until a ring is full. While a batch is reserved, nothing may be put into its ring. */
   #flush(): void {
-    if (this.#outgoing.lent !== undefined) return;
+    if (this.#outgoing.reserved !== undefined) return;
     for (let batch = this.#waiting.at(0); batch !== undefined; batch = this.#waiting.at(0)) {
       if (!this.#deliver(batch)) return;
       this.#waiting.shift();
@@ -331,7 +331,7 @@ class ShmPort implements SharedMemoryPort {
   /** Puts into rings what goes there, and takes it out of the batch (length 0). */
   #deliver(batch: TxBatch): boolean {
     const nowNs = this.#options.nowNs();
-    if (this.#waitingSlot === 0) this.#openThoseRead(nowNs);
+    if (this.#waitingSlot === 0) this.#activateAccepted(nowNs);
     const { count, lengths, destinations, destinationPorts } = batch;
     for (let slot = this.#waitingSlot; slot < count; slot++) {
       const link = this.#outgoing.linkTo(destinations[slot], destinationPorts[slot], nowNs);
@@ -342,7 +342,7 @@ class ShmPort implements SharedMemoryPort {
         this.#own.txDatagrams++;
         continue;
       }
-      if (!link.standsStill(nowNs)) {
+      if (!link.isStalled(nowNs)) {
         this.#waitingSlot = slot;
         this.#outgoing.publish();
         return false;
@@ -355,7 +355,7 @@ class ShmPort implements SharedMemoryPort {
   }
 
   /** Lost when the peer's socket is full: then the peer is awake anyhow. */
-  readonly #greet: Greet = (peer, peerPort, length, write) => {
+  readonly #sendControl: SendControl = (peer, peerPort, length, write) => {
     const batch = this.#socketBatch();
     if (batch === undefined) return false;
     write(batch.slab, batch.payloadOffset(0));
@@ -373,14 +373,14 @@ class ShmPort implements SharedMemoryPort {
   // ---- receiving
 
   #fromSocket(datagram: RxDatagram): void {
-    const greeting = readGreeting(datagram.bytes, datagram.offset, datagram.length);
-    if (greeting === undefined) {
+    const control = readControlDatagram(datagram.bytes, datagram.offset, datagram.length);
+    if (control === undefined) {
       this.onDatagram(datagram);
       return;
     }
     this.#own.rxDatagrams--;
-    if (greeting === 'refusal') this.#outgoing.refusedBy(datagram.source, datagram.sourcePort);
-    else if (greeting !== 'doorbell') this.#onIntroduction(greeting, datagram);
+    if (control === 'refusal') this.#outgoing.refusedBy(datagram.source, datagram.sourcePort);
+    else if (control !== 'doorbell') this.#onRingOffer(control, datagram);
     if (this.#options.polled === true) return;
     this.#isReadingSocket = true;
     this.#turn(); // The socket is read in a turn of the loop, too.
@@ -388,17 +388,17 @@ class ShmPort implements SharedMemoryPort {
   }
 
   /** A peer offers a ring. What cannot be opened is passed over: the peer goes on by the socket. */
-  #onIntroduction(introduction: Introduction, { source, sourcePort }: RxDatagram): void {
+  #onRingOffer(offer: RingOffer, { source, sourcePort }: RxDatagram): void {
     if (!this.#outgoing.isLocal(source)) return;
     const isWelcome = !this.#isNamed || this.#outgoing.hasLinkTo(source, sourcePort);
     if (!isWelcome && !this.#outgoing.isFull) return; // It may be named yet.
-    if (!this.#introductionPace.take(this.#options.nowNs())) return;
+    if (!this.#offerPace.take(this.#options.nowNs())) return;
     if (!isWelcome || this.#incoming.isFull) {
-      this.#greet(source, sourcePort, DOORBELL_BYTES, writeRefusal); // It need not wait.
+      this.#sendControl(source, sourcePort, DOORBELL_BYTES, writeRefusal); // It need not wait.
       return;
     }
     const { address: reader, udpPort: readerPort } = this.#base;
-    if (this.#incoming.open(introduction, { writer: source, writerPort: sourcePort, reader, readerPort }))
+    if (this.#incoming.open(offer, { writer: source, writerPort: sourcePort, reader, readerPort }))
       this.#outgoing.heardFrom(source, sourcePort);
   }
 
@@ -480,7 +480,7 @@ class ShmPort implements SharedMemoryPort {
   }
 
   #release(): void {
-    if (this.#isReading || this.#outgoing.lent !== undefined) return; // Whoever uses the memory releases it.
+    if (this.#isReading || this.#outgoing.reserved !== undefined) return; // Whoever uses the memory releases it.
     this.#outgoing.close();
     this.#incoming.close();
   }

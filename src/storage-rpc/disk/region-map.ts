@@ -5,6 +5,7 @@
  */
 
 import type { FileHandle } from 'node:fs/promises';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import { MAP_OFFSET, REGION_BLOCKS } from './checksum-format.js';
 import { readFully, writeFully } from './file-io.js';
 
@@ -35,7 +36,7 @@ export class RegionMap {
   readonly #unsettled = new Map<number, number>();
   #doubts = 0;
   #syncs = 0;
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #writing = new PromiseMutex();
 
   private constructor(file: FileHandle, states: Uint8Array, sync: () => Promise<void>) {
     this.#file = file;
@@ -163,9 +164,6 @@ export class RegionMap {
   /** Writes of the map follow one another: two of one byte must not overtake each other. */
   #store(region: number, state: number, atOnce = true): Promise<void> {
     if (atOnce) this.#states[region] = state;
-    const write = () => writeFully(this.#file, Uint8Array.of(state), MAP_OFFSET + region);
-    const written = this.#lastWrite.then(write, write);
-    this.#lastWrite = written.catch(() => {});
-    return written;
+    return this.#writing.run(() => writeFully(this.#file, Uint8Array.of(state), MAP_OFFSET + region));
   }
 }

@@ -7,6 +7,7 @@
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { type Clock, pause } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import { NotOwnerRedirect } from '../sk/not-owner-redirect.js';
 
 /** What a session needs a connection to be. */
@@ -85,7 +86,7 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
   readonly pausesNs: number[] = [];
   readonly #options: ReconnectorOptions<C, S>;
   /** Connecting or moving: one thing at a time. */
-  #work: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new PromiseMutex();
   #closed = false;
   /** From here on requests without a connection fail, whatever `giveUpNs` says. */
   #deadlineNs = Number.POSITIVE_INFINITY;
@@ -94,7 +95,7 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
     this.#options = options;
     this.session = options.session;
     this.session.onLost = (channel, error) => {
-      void this.#exclusive(() => this.#recover(channel, error)).catch(() => {}); // The session has told its users.
+      void this.#mutex.run(() => this.#recover(channel, error)).catch(() => {}); // The session has told its users.
     };
   }
 
@@ -105,7 +106,7 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
 
   /** Makes the first connection. Rejects when neither transport works. */
   connect(): Promise<void> {
-    return this.#exclusive(async () => {
+    return this.#mutex.run(async () => {
       const error = await this.#connectOnce();
       if (error !== undefined) throw error;
     });
@@ -113,7 +114,7 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
 
   /** Make before break. False when it did not work: the session is where it was, or wherever it could be connected. */
   moveTo(transport: HostTransport): Promise<boolean> {
-    return this.#exclusive(async () => {
+    return this.#mutex.run(async () => {
       const dial = this.#options.dial[transport];
       if (this.#closed || dial === undefined) return false;
       if (this.transport === transport) return true;
@@ -146,13 +147,7 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
     this.#closed = true;
     await this.session.closeGracefully(GRACEFUL_CLOSE_NS);
     await this.session.end(new RoceError('ERR_ROCE_CLOSED', 'the session is closed'));
-    await this.#work.catch(() => {});
-  }
-
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#work.then(work, work);
-    this.#work = mine.catch(() => {});
-    return mine;
+    await this.#mutex.settled;
   }
 
   async #recover(lost: C, error: Error): Promise<void> {

@@ -1,6 +1,7 @@
 /** A disk of a server: under a name, with its limit and its leases, and closed to new requests while it is exchanged. */
 
 import { RoceError } from '../../core/errors.js';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { checkDiskName } from '../disk/disk-identity.js';
 import { isSameLease, type LeaseRecord } from '../disk/lease-store.js';
@@ -51,7 +52,7 @@ export class ServedDisk {
   /** What the disk keeps of the lease. */
   #storedLease: LeaseRecord | undefined;
   /** One write of it at a time. */
-  #storing: Promise<void> = Promise.resolve();
+  readonly #storing = new PromiseMutex();
 
   /** `rate`: a limit that goes on. Default: one of `limit` begins. */
   constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms, rate?: RateLimit) {
@@ -146,14 +147,12 @@ export class ServedDisk {
   }
 
   #storeLease(): Promise<void> {
-    const stored = this.#storing.then(async () => {
+    return this.#storing.run(async () => {
       const { record } = this.lease;
       if (record === undefined || isSameLease(record, this.#storedLease)) return;
       await this.use(async ({ leaseStore }) => leaseStore?.save(record));
       this.#storedLease = record;
     });
-    this.#storing = stored.catch(() => {});
-    return stored;
   }
 
   #unused(): Promise<void> {

@@ -10,6 +10,7 @@ import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { checkWhole } from '../../core/arguments.js';
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import { LatencyWindow } from '../sk/latency-window.js';
 import type { SuChunk } from '../su/su-receiver.js';
@@ -81,7 +82,7 @@ export class SuStream {
   #highestSentOff = 0;
   #framesUnderWay = 0;
   /** Writes follow one another. */
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new PromiseMutex();
   #wakeWriter: () => void = noop;
   #isEnding = false;
   /** Everything that will be written has been. */
@@ -150,15 +151,13 @@ export class SuStream {
         new RoceError('ERR_ROCE_INVALID_STATE', 'the stream was ended: nothing more can be written'),
       );
     }
-    const written = this.#writing.then(() => this.#write(data));
-    this.#writing = written.catch(() => {}); // Who wrote hears of it.
-    return written;
+    return this.#writing.run(() => this.#write(data));
   }
 
   /** Ends the stream in this direction. Resolves when the peer's program has consumed all data. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    await this.#writing;
+    await this.#writing.settled;
     if (this.#ended !== undefined && !this.#isOwnEndConsumed) throw this.#ended;
     if (this.#isOwnEndConsumed) return;
     await new Promise<void>((resolve, reject) => {

@@ -41,7 +41,7 @@ export function decodeLimits(body: Buffer): SuLimits | undefined {
 const PLACE_BYTES = 16;
 
 /** Body of SLOTS and READ_REQ. */
-export function encodePlace({ addr, rkey, length }: RemoteBufferDescriptor): Buffer {
+export function encodeRemoteBuffer({ addr, rkey, length }: RemoteBufferDescriptor): Buffer {
   const out = Buffer.alloc(PLACE_BYTES);
   out.writeBigUInt64LE(addr, 0);
   out.writeUInt32LE(rkey, 8);
@@ -49,8 +49,8 @@ export function encodePlace({ addr, rkey, length }: RemoteBufferDescriptor): Buf
   return out;
 }
 
-/** Reads {@link encodePlace}. */
-export function decodePlace(body: Buffer): RemoteBufferDescriptor | undefined {
+/** Reads {@link encodeRemoteBuffer}. */
+export function decodeRemoteBuffer(body: Buffer): RemoteBufferDescriptor | undefined {
   if (body.length !== PLACE_BYTES) return undefined;
   return { addr: body.readBigUInt64LE(0), rkey: body.readUInt32LE(8), length: body.readUInt32LE(12) };
 }

@@ -24,11 +24,11 @@ import {
   type AbortReason,
   decodeAbort,
   decodeLimits,
-  decodePlace,
   decodeReadStatus,
+  decodeRemoteBuffer,
   encodeAbort,
   encodeLimits,
-  encodePlace,
+  encodeRemoteBuffer,
   type SuLimits,
 } from './bodies.js';
 import { SU_HEADER_BYTES, type SuHeader } from './header.js';
@@ -221,13 +221,13 @@ export class SuConnection {
         this.#onHello(header, decodeLimits(body));
         break;
       case 'SLOTS':
-        this.#onSlots(header, decodePlace(body));
+        this.#onSlots(header, decodeRemoteBuffer(body));
         break;
       case 'WRITE_DONE':
         this.#receiver.onWriteDone(header, this.#agreed ?? this.#limits);
         break;
       case 'READ_REQ':
-        this.#receiver.onReadRequest(header, decodePlace(body), this.#agreed ?? this.#limits);
+        this.#receiver.onReadRequest(header, decodeRemoteBuffer(body), this.#agreed ?? this.#limits);
         break;
       case 'READ_DONE': {
         const status = decodeReadStatus(body);
@@ -264,7 +264,7 @@ export class SuConnection {
     };
     if (!this.#isClient) this.#tell({ type: 'HELLO_ACK', body: encodeLimits(this.#limits) });
     const { addr, rkey, length } = this.#slotMemory;
-    this.#tell({ type: 'SLOTS', body: encodePlace({ addr, rkey, length }) });
+    this.#tell({ type: 'SLOTS', body: encodeRemoteBuffer({ addr, rkey, length }) });
   }
 
   #onSlots({ slotLimit }: SuHeader, slotPlace: RemoteBufferDescriptor | undefined): void {

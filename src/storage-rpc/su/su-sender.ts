@@ -5,10 +5,11 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import type { Lease } from '../pool/buffer-pool.js';
-import { type AbortReason, encodePlace, type ReadStatus, type SuLimits } from './bodies.js';
+import { type AbortReason, encodeRemoteBuffer, type ReadStatus, type SuLimits } from './bodies.js';
 import { SU_HEADER_BYTES, SU_MORE } from './header.js';
 import type { MessagePort } from './message-port.js';
 import type { PeerSlots } from './slot-ring.js';
@@ -43,7 +44,7 @@ export class SuSender {
   readonly #giveUp: (reason: AbortReason, text: string) => void;
   readonly #terms: Promise<SendTerms>;
   /** Writes follow one another. */
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new PromiseMutex();
   #ended = false;
   #sentOff = 0;
   #slotFreed: () => void = noop;
@@ -68,15 +69,13 @@ export class SuSender {
     if (this.#ended) {
       return Promise.reject(new RoceError('ERR_ROCE_INVALID_STATE', 'the stream has been ended on this side'));
     }
-    const written = this.#writing.then(() => this.#writeMessage(data));
-    this.#writing = written.catch(noop);
-    return written;
+    return this.#writing.run(() => this.#writeMessage(data));
   }
 
   /** Resolves when the peer has everything; nothing can be written any more. */
   async end(): Promise<void> {
     this.#ended = true;
-    await this.#writing;
+    await this.#writing.settled;
     const drained = new Promise<void>((resolve) => {
       this.#drained = resolve;
     });
@@ -162,7 +161,7 @@ export class SuSender {
       lease.bytes.set(data);
       const chunk = this.#nextChunk(data);
       const { slab, offset, length } = lease;
-      const body = encodePlace({ addr: slab.addr + BigInt(offset), rkey: slab.rkey, length });
+      const body = encodeRemoteBuffer({ addr: slab.addr + BigInt(offset), rkey: slab.rkey, length });
       this.counters.large++;
       for (let attempt = 1; ; attempt++) {
         const done = new Promise<ReadStatus>((resolve) => {

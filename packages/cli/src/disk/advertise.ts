@@ -1,7 +1,7 @@
 /** Where a server of a disk in a cluster tells the manager that it is. */
 
-import { isStreamBackend, placeText } from '@rocev2/extents';
-import { parseCount, RoceError } from 'rocev2/internal/core';
+import { isStreamBackend } from '@rocev2/extents';
+import { formatHostPort, parseHost, RoceError } from 'rocev2/internal/core';
 import type { IpAddress } from 'rocev2/internal/packet';
 
 /** `HOST` or `HOST:PORT` as others reach this server. */
@@ -18,13 +18,10 @@ const ANY = ['0.0.0.0', '::'];
 
 /** Reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`. Throws ERR_ROCE_MALFORMED, also for an address that nobody can connect to. */
 export function parseAdvertised(text: string): Advertised {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]/]+))(?::(\d+))?$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined)
-    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no address`, 'write HOST or HOST:PORT');
+  const { host, port } = parseHost(text);
   if (ANY.includes(host))
     throw new RoceError('ERR_ROCE_MALFORMED', `nobody can connect to ${host}`, 'name an address of this host');
-  return { host, ...(port !== undefined && { port: parseCount(port, 1, 65_535) }) };
+  return { host, ...(port !== undefined && { port }) };
 }
 
 /** Options of a server that say where it is. */
@@ -49,5 +46,5 @@ export function checkPlace({ bind, advertise }: PlaceFlags, backends: readonly s
 
 /** What the manager is told of a server that listens on this port, `HOST:PORT`. */
 export function advertisedAddress({ bind, advertise }: PlaceFlags, port: number): string {
-  return placeText(advertise?.host ?? bind?.text ?? LOOPBACK, advertise?.port ?? port);
+  return formatHostPort(advertise?.host ?? bind?.text ?? LOOPBACK, advertise?.port ?? port);
 }

@@ -3,7 +3,7 @@
 import { open, rename } from 'node:fs/promises';
 import type { Output, SecureFlags } from '@rocev2/command';
 import { type OwnDisk, openOwnDisk } from '@rocev2/nvme';
-import { RoceError, whyUnwritable } from 'rocev2/internal/core';
+import { PromiseMutex, RoceError, whyUnwritable } from 'rocev2/internal/core';
 import type { NamedDisk, StorageServer } from 'rocev2/internal/storage-rpc';
 import { advertisedAddress, checkPlace, type PlaceFlags } from './advertise.js';
 import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
@@ -54,7 +54,7 @@ export class DiskStore implements AsyncDisposable {
   readonly #output: Output;
   readonly #options: DiskStoreOptions;
   /** One change at a time. */
-  #changes: Promise<unknown> = Promise.resolve();
+  readonly #changes = new PromiseMutex();
 
   private constructor(output: Output, options: DiskStoreOptions) {
     this.#output = output;
@@ -107,7 +107,7 @@ export class DiskStore implements AsyncDisposable {
 
   /** Opens or makes a disk and serves it. Rejects as `openOwnDisk`, and with ERR_ROCE_CONFLICT for a name that is taken. */
   create(server: StorageServer, entry: DiskEntry): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       checkNames([entry, ...[...this.#disks.values()].map((disk) => disk.entry)]);
       const disk = await this.#open(entry);
       try {
@@ -125,7 +125,7 @@ export class DiskStore implements AsyncDisposable {
 
   /** Makes a disk in a file larger, under its clients. Rejects with ERR_ROCE_NOT_FOUND, ERR_ROCE_UNSUPPORTED, ERR_ROCE_OUT_OF_RANGE and as `FileDevice.open`. */
   resize(server: StorageServer, name: string, sizeBytes: number): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const disk = this.#get(name);
       const { entry } = disk;
       if (!entry.backend.startsWith('file:')) {
@@ -157,7 +157,7 @@ export class DiskStore implements AsyncDisposable {
 
   /** Takes a disk out of service; its data stays, but for that of a disk in memory. Rejects as `StorageServer.removeDisk`. */
   remove(server: StorageServer, name: string, force: boolean): Promise<void> {
-    return this.#change(async () => {
+    return this.#changes.run(async () => {
       const disk = this.#get(name);
       const { entry } = disk;
       await server.removeDisk(name, { force });
@@ -171,7 +171,7 @@ export class DiskStore implements AsyncDisposable {
 
   /** Closes all disks. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#changes;
+    await this.#changes.settled;
     for (const disk of this.#disks.values()) await close(disk);
     this.#disks.clear();
   }
@@ -222,12 +222,6 @@ export class DiskStore implements AsyncDisposable {
       this.#output,
       { stands: true },
     );
-  }
-
-  #change(work: () => Promise<void>): Promise<void> {
-    const mine = this.#changes.then(work);
-    this.#changes = mine.catch(() => {});
-    return mine;
   }
 
   /** The next start has the same disks. */

@@ -3,8 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
 import { type DiskOwner, openClusterOf, parseStreamBackend } from '@rocev2/extents';
-import { RoceError } from 'rocev2/internal/core';
-import { parseSocketAddress } from 'rocev2/internal/nbd';
+import { parseHostPort, RoceError } from 'rocev2/internal/core';
 import type { FindServer, ServerAddress } from 'rocev2/internal/storage-rpc';
 import type { Transport } from './remote-disk.js';
 
@@ -50,14 +49,14 @@ export async function openFollowed(
       name,
       find: async () => {
         const { address } = await client.diskOwner(name);
-        return address === undefined ? undefined : placeOf(address);
+        return address === undefined ? undefined : resolveServer(address);
       },
       ...(uuid !== undefined && { uuid }),
       firstPlace: async () => {
         let told = '';
         for (let last = ''; ; ) {
           const owner = await client.diskOwner(name);
-          if (owner.address !== undefined) return placeOf(owner.address);
+          if (owner.address !== undefined) return resolveServer(owner.address);
           const notice = whyNobody(name, text, owner);
           // An owner that has just begun says where it is a little later.
           if (notice !== told && (notice === last || owner.owner === undefined)) {
@@ -82,9 +81,7 @@ function whyNobody(name: string, text: string, { owner }: DiskOwner): string {
   return `waiting for somebody to serve '${name}': ${owner} owns it, and does not say where it serves it (${hint})`;
 }
 
-async function placeOf(address: string): Promise<ServerAddress> {
-  const place = parseSocketAddress(address);
-  if ('path' in place)
-    throw new RoceError('ERR_ROCE_MALFORMED', `the manager says '${address}', which is no HOST:PORT`);
-  return { host: await resolveHost(place.host), port: place.port };
+async function resolveServer(address: string): Promise<ServerAddress> {
+  const { host, port } = parseHostPort(address);
+  return { host: await resolveHost(host), port };
 }

@@ -10,8 +10,8 @@ import {
   secureFlagsOf,
   secureOf,
 } from '@rocev2/command';
-import { isStreamBackend, placeText } from '@rocev2/extents';
-import { RoceError } from 'rocev2/internal/core';
+import { isStreamBackend } from '@rocev2/extents';
+import { formatHostPort, RoceError } from 'rocev2/internal/core';
 import { type DiskAccess, type FindServer, StorageClient } from 'rocev2/internal/storage-rpc';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { clientPort } from '../transfer/endpoint.js';
@@ -82,7 +82,7 @@ export class ConnectedDisk implements AsyncDisposable {
           return new ConnectedDisk(client, device, followed);
         } catch (error) {
           if (!(error instanceof RoceError) || error.code !== 'ERR_ROCE_CONNECT') throw error;
-          const notice = `'${followed.name}' is said to be served at ${placeText(host, port)}, and cannot be reached there: ${error.message}`;
+          const notice = `'${followed.name}' is said to be served at ${formatHostPort(host, port)}, and cannot be reached there: ${error.message}`;
           if (notice !== told) output.note(`${notice}; trying on (its server has --advertise for another address)`);
           told = notice;
           await delay(RETRY_MS, undefined, { signal: output.io.interrupted });

@@ -6,6 +6,7 @@
 
 import { ChildService, whileAlive } from '@rocev2/command';
 import { SWITCH_PROGRAM, type SwitchService } from '@rocev2/lab';
+import { PromiseMutex } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { RecoveryName } from 'rocev2/internal/retransmit';
 import type { LabMessages, LabPackets, LabSettings, LabState } from '../messages/lab.js';
@@ -51,7 +52,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
   #settings: LabSettings = FIRST_SETTINGS;
   /** Whatever asks or changes the processes happens one after the other: this is the last of it. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #mutex = new PromiseMutex();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
   #lookedNs = nowNs();
@@ -64,7 +65,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
     },
     packets: (): Promise<LabPackets> => {
       this.#looked();
-      return this.#inTurn(() => this.#packets());
+      return this.#mutex.run(() => this.#packets());
     },
   };
 
@@ -102,10 +103,12 @@ export class Lab implements DashboardSource, AsyncDisposable {
   readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = parseSettings(change);
     this.#looked();
-    await this.#inTurn(() => this.#change({ ...this.#settings, ...wanted })).catch((error: Error) => {
-      this.#fail(error); // Half of it is changed.
-      throw error;
-    });
+    await this.#mutex
+      .run(() => this.#change({ ...this.#settings, ...wanted }))
+      .catch((error: Error) => {
+        this.#fail(error); // Half of it is changed.
+        throw error;
+      });
     return this.#settings;
   };
 
@@ -145,12 +148,6 @@ export class Lab implements DashboardSource, AsyncDisposable {
     await this.#build(settings);
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => {});
-    return turn;
-  }
-
   async #change(wanted: LabSettings): Promise<void> {
     const before = this.#settings;
     const changed = Object.entries(wanted).filter(([name, value]) => before[name as keyof LabSettings] !== value);
@@ -188,7 +185,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
     if (this.#isSampling || this.#isResting) return;
     this.#isSampling = true;
     // When a process is gone, `died` says which.
-    await this.#inTurn(() => (this.#isWatched ? this.#read() : this.#rest())).catch(() => {});
+    await this.#mutex.run(() => (this.#isWatched ? this.#read() : this.#rest())).catch(() => {});
     this.#isSampling = false;
   }
 
@@ -212,7 +209,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
       await this.#connect(this.#settings);
       this.#send('event', this.#history.note('settings', 'traffic goes on: it had ended while nobody looked'));
     };
-    void this.#inTurn(goOn).catch(() => {}); // As with samples.
+    void this.#mutex.run(goOn).catch(() => {}); // As with samples.
   }
 
   async #read(): Promise<void> {

@@ -10,7 +10,7 @@ import {
   secureOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { formatBytes, type HostPort, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -23,7 +23,7 @@ import {
   serveManager,
   serveNode,
 } from '../index.js';
-import { type ManagerPlace, managerAddress } from './cluster.js';
+import { managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { serveClusterDocument } from './telemetry.js';
@@ -60,7 +60,7 @@ export interface NodeOptions extends NicOptions, SecureFlags {
   /** Bytes of a journal that is made. */
   readonly journalSize: number;
   /** Where the manager is, or several of which one leads. */
-  readonly join: readonly ManagerPlace[];
+  readonly join: readonly HostPort[];
   /** Its fault domain; default: one of its own. */
   readonly domain?: string;
   /** TCP port; 0: the system chooses. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backendParameters, localAddressTowards, type Output, type SecureFlags, secureOf } from '@rocev2/command';
 import type { OpenedDisk } from '@rocev2/nvme';
 import { RpcError } from '@rocev2/rpc';
-import { checkOptions, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { checkOptions, type HostPort, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -13,7 +13,7 @@ import { openDevice } from 'rocev2/internal/verbs';
 import { StandbyDisk } from '../disk/standby-disk.js';
 import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../index.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
-import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManagers } from './cluster.js';
+import { MANAGER_PORT, managerAddress, parseManagers } from './cluster.js';
 import { readFailureTeller } from './read-failures.js';
 
 /** A lease ends after 30 seconds without its owner. */
@@ -25,7 +25,7 @@ export interface StreamPlace {
   /** Its name. */
   readonly disk: string;
   /** Who knows where it is. */
-  readonly manager: readonly ManagerPlace[];
+  readonly manager: readonly HostPort[];
   /** Fences an owner whose lease has not ended. */
   readonly takeOver: boolean;
   /** Credentials for this cluster alone. */

@@ -1,7 +1,7 @@
 /** A stream manager on sockets, with its metadata in a folder; or one of several, with their metadata in etcd. */
 
 import { randomUUID } from 'node:crypto';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { checkKind, checkOptions, checkWhole, formatHostPort, type OptionNames } from 'rocev2/internal/core';
 import { systemRandom, wallMs } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { Candidate } from '../candidate.js';
@@ -19,7 +19,7 @@ import type { EtcdAccess } from './etcd-access.js';
 import { isEtcdEndpoint } from './etcd-gateway.js';
 import { EtcdMetadata } from './etcd-metadata.js';
 import { FolderFiles } from './folder-files.js';
-import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
+import { checkTransport, type ExtentTransport } from './peer-connector.js';
 import { Peers } from './peers.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
 import { CANDIDATE_TIMING, MANAGER_TIMING } from './timing.js';
@@ -144,7 +144,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
     const peers = closing.use(Peers.of(device, transport));
     const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
-    const address = placeText(host, listener.port);
+    const address = formatHostPort(host, listener.port);
     const begin = files === undefined ? campaign : leadAlone;
     const manager = await begin({ store, address, common, closing });
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);

@@ -1,7 +1,7 @@
 /** An extent node on sockets, with its extents in a folder. */
 
 import { RpcError } from '@rocev2/rpc';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { checkKind, checkOptions, checkWhole, formatHostPort, type OptionNames } from 'rocev2/internal/core';
 import { offerCrc32c } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
@@ -12,7 +12,7 @@ import { openCoder } from './coder.js';
 import { DualListener } from './dual-listener.js';
 import { FolderFiles } from './folder-files.js';
 import { JOURNAL_BYTES, JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN, JournalFile } from './journal-file.js';
-import { checkTransport, type ExtentTransport, placeText } from './peer-connector.js';
+import { checkTransport, type ExtentTransport } from './peer-connector.js';
 import { askManager, Peers } from './peers.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
@@ -142,7 +142,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const store = await files.named(ExtentStore.open(files, registerNode, journalDevice));
     closing.defer(() => store.close());
     const listener = closing.use(await DualListener.open(device, { host, port }));
-    const address = placeText(host, listener.port);
+    const address = formatHostPort(host, listener.port);
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();
     closing.defer(() => combiner.close());

@@ -3,7 +3,7 @@
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
 import { systemRandom } from 'rocev2/internal/driver';
-import { checkKind, WaitDeadline, RoceError, WAIT_OPTIONS, waitForEvent } from 'rocev2/internal/core';
+import { checkKind, parseHostPort, type RoceError, WAIT_OPTIONS, WaitDeadline, waitForEvent } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { PeerFallbacks } from '../peer-fallbacks.js';
 import { methodsOf, NODE_SERVICE } from './services.js';
@@ -80,7 +80,7 @@ export class DeviceConnector implements PeerConnector {
     if (this.#transport === 'tcp' || !this.#fallbacks.mayUseRdma(address, clock.nowNs())) return overTcp();
     try {
       const limits = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
-      const connection = await connect(this.#device, { ...CONNECTION, ...hostAndPortOf(address), ...limits });
+      const connection = await connect(this.#device, { ...CONNECTION, ...parseHostPort(address), ...limits });
       const client = connectRpc(connection, service);
       const proofMs = this.#fallbacks.isDoubtful(address, clock.nowNs()) ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
@@ -106,7 +106,7 @@ export class DeviceConnector implements PeerConnector {
   }
 
   async #dial(address: string, signal: AbortSignal) {
-    const { host, port } = hostAndPortOf(address);
+    const { host, port } = parseHostPort(address);
     const socket = await connectSocket(host, tcpPortOf(port), undefined, signal);
     socket.setNoDelay(true);
     const security = channelSecurity(this.#device);
@@ -151,17 +151,4 @@ async function ask(
 /** TCP port of a service whose RDMA exchange is at `port`. */
 export function tcpPortOf(port: number): number {
   return port + 1;
-}
-
-/** `HOST:PORT`, with an IPv6 address in brackets. */
-export function placeText(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** `HOST:PORT`, with an IPv6 address in brackets. Throws ERR_ROCE_MALFORMED. */
-function hostAndPortOf(address: string): { readonly host: string; readonly port: number } {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${address}' is no address`, 'write HOST:PORT');
-  return { host, port: Number(port) };
 }

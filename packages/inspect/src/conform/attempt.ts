@@ -199,7 +199,7 @@ export class Attempt {
       const { packet, payload } = received;
       const isRight =
         packet.info.kind === OP_READ_RESPONSE &&
-        (packet.info.place === placeOf(index, packets) ||
+        (packet.info.place === segmentPositionOf(index, packets) ||
           (isRest && packet.info.place === restPlaceOf(index, packets))) &&
         this.#at(packet) === at + index &&
         ((packet.info.headers & HDR_AETH) === 0 || syndromeKind(packet.syndrome) === SYNDROME_KIND_ACK) &&
@@ -282,7 +282,7 @@ export class Attempt {
   }
 }
 
-function placeOf(index: number, packets: number): number {
+function segmentPositionOf(index: number, packets: number): number {
   if (packets === 1) return PLACE_ONLY;
   if (index === 0) return PLACE_FIRST;
   return index === packets - 1 ? PLACE_LAST : PLACE_MIDDLE;

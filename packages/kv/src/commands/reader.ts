@@ -1,7 +1,7 @@
 /** A reader of a store, for commands that need one. */
 
 import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
-import { parseCount } from 'rocev2/internal/core';
+import { parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type KvClient, type KvShards, openKv, openKvShards } from '../index.js';
@@ -43,7 +43,6 @@ export async function withReader<T>(
 
 /** `HOST`, `HOST:PORT` or `[IPV6]:PORT`. An IPv6 address without a port needs no brackets. */
 async function ownerOf(text: string, defaultPort: number): Promise<{ readonly host: string; readonly port: number }> {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
-  const host = await resolveHost(bracketed ?? plain ?? text);
-  return { host, port: port === undefined ? defaultPort : parseCount(port, 1, 65_535) };
+  const { host, port = defaultPort } = parseHost(text);
+  return { host: await resolveHost(host), port };
 }

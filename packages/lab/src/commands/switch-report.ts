@@ -66,7 +66,7 @@ interface SwitchFigures {
   readonly rules: FaultPlan['hits'];
 }
 
-/** Prints what was counted at the ports, and how often each rule struck. */
+/** Prints what was counted at the ports, and how often each rule matched. */
 export function printSwitchReport(output: Output, { names, counters, snapshot, rules }: SwitchFigures): void {
   // What never happened at any port would only hide what did; frames and bytes are always of interest.
   const always = new Set(['rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes']);

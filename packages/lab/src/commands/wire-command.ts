@@ -75,7 +75,7 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Interfaces need root (or CAP_NET_RAW) and should have no address of their own.
-Fault rules strike RoCEv2 packets alone. docs/wire.md shows the three ways.
+Fault rules match RoCEv2 packets only. docs/wire.md shows the three ways.
 
 Examples:
   rocev2 wire veth-a veth-b --faults 'every=256' --audit
@@ -83,7 +83,7 @@ Examples:
   rocev2 wire --relay 127.0.0.2 --to 127.0.0.3 --faults 'rpsn=16,delay=2ms:once'`,
     )
     .action((a: WireEnd | undefined, b: WireEnd | undefined, options: WireCommandOptions) =>
-      runWire(placeOf(a, b, options), options, new Output(io, options.json === true)),
+      runWire(attachmentOf(a, b, options), options, new Output(io, options.json === true)),
     );
 }
 
@@ -93,7 +93,7 @@ function parseLinkRate(text: string): number {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate must be above 0');
 }
 
-function placeOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: WireCommandOptions): WirePlace {
+function attachmentOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: WireCommandOptions): WirePlace {
   if (a !== undefined && b !== undefined && relay === undefined && to === undefined) return { ends: [a, b] };
   if (a === undefined && relay !== undefined && to !== undefined) return { relay, to };
   throw new CommandFailure(

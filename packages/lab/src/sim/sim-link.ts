@@ -4,25 +4,17 @@
  */
 
 import {
-  changeBytes,
-  FAULT_BLEACH,
-  FAULT_CHANGES,
-  FAULT_CORRUPT,
-  FAULT_DELAY,
-  FAULT_DROP,
-  FAULT_DUPLICATE,
-  FAULT_MARK,
-  FAULT_REORDER,
-  FAULT_REWRITE,
-  FAULT_TRIM,
+  changePacket,
+  type FaultCounters,
   type FaultPlan,
   type FaultVerdict,
   HeldBack,
+  newFaultCounters,
   newFaultSubject,
   readBth,
 } from 'rocev2/internal/faults';
-import { ECN_NOT_ECT, linkOverheadBytes } from 'rocev2/internal/packet';
-import { datagramOf, ECN_CE, type RxDatagram, type TxBatch } from 'rocev2/internal/port';
+import { linkOverheadBytes } from 'rocev2/internal/packet';
+import { datagramOf, type RxDatagram, type TxBatch } from 'rocev2/internal/port';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
 
@@ -39,33 +31,14 @@ interface SimLinkOptions {
 }
 
 /** What a direction has carried. */
-interface SimLinkCounters {
+interface SimLinkCounters extends FaultCounters {
   packets: number;
   bytes: number;
   dropped: number;
-  corrupted: number;
-  duplicated: number;
-  /** Held back, for packets or for time. */
-  delayed: number;
-  marked: number;
-  bleached: number;
-  trimmed: number;
-  rewritten: number;
 }
 
 class Direction {
-  readonly counters: SimLinkCounters = {
-    packets: 0,
-    bytes: 0,
-    dropped: 0,
-    corrupted: 0,
-    duplicated: 0,
-    delayed: 0,
-    marked: 0,
-    bleached: 0,
-    trimmed: 0,
-    rewritten: 0,
-  };
+  readonly counters: SimLinkCounters = { packets: 0, bytes: 0, dropped: 0, ...newFaultCounters() };
   readonly #name: 'a>b' | 'b>a';
   readonly #to: SimHost;
   readonly #options: SimLinkOptions;
@@ -97,44 +70,32 @@ class Direction {
     const subject = this.#subject;
     if (faults !== undefined && readBth(subject, datagram.bytes, datagram.offset, datagram.length)) {
       subject.ipId = datagram.ipId;
-      if (!this.#strike(datagram, faults.decide(subject, events.nowNs))) return;
+      const verdict = faults.decide(subject, events.nowNs);
+      if (verdict !== undefined && !this.#applyVerdict(datagram, verdict)) return;
     }
     this.#fly(datagram);
     this.#held.passed();
   }
 
   /** False for a packet that goes on later, or never. */
-  #strike(datagram: RxDatagram, verdict: FaultVerdict): boolean {
+  #applyVerdict(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { counters } = this;
-    const { bits, delayNs, behind } = verdict;
-    if ((bits & FAULT_DROP) !== 0) {
+    const { delayNs, behind } = verdict;
+    if (verdict.drops) {
       counters.dropped++;
       return false;
     }
-    if ((bits & FAULT_CHANGES) !== 0) {
-      datagram.length = changeBytes(verdict, datagram.bytes, datagram.offset, datagram.length);
-      if ((bits & FAULT_REWRITE) !== 0) counters.rewritten++;
-      if ((bits & FAULT_TRIM) !== 0) counters.trimmed++;
-      if ((bits & FAULT_CORRUPT) !== 0) counters.corrupted++;
-    }
-    if ((bits & FAULT_MARK) !== 0) {
-      counters.marked++;
-      datagram.ecn = ECN_CE;
-    }
-    if ((bits & FAULT_BLEACH) !== 0) {
-      counters.bleached++;
-      datagram.ecn = ECN_NOT_ECT;
-    }
-    if ((bits & FAULT_DUPLICATE) !== 0) {
-      counters.duplicated++;
+    changePacket(verdict.actions, datagram, counters);
+    if (verdict.duplicates) {
+      counters.faults_duplicated++;
       this.#fly({ ...datagram, bytes: datagram.bytes.slice() });
     }
-    if ((bits & FAULT_REORDER) !== 0 && this.#held.hold(datagram, behind)) {
-      counters.delayed++;
+    if (behind > 0 && this.#held.hold(datagram, behind)) {
+      counters.faults_delayed++;
       return false;
     }
-    if ((bits & FAULT_DELAY) === 0) return true;
-    counters.delayed++;
+    if (delayNs < 0) return true;
+    counters.faults_delayed++;
     this.#options.events.after(delayNs, () => this.#fly(datagram));
     return false;
   }

@@ -1,54 +1,34 @@
-/** What fault rules change in a frame: the marks of its IP header and the bytes of its RoCE packet, with the lengths and checksums around them. */
+/** What fault rules change in a frame: its IP header and its RoCE packet, with the lengths and checksums around them. */
 
-import {
-  changeBytes,
-  FAULT_BLEACH,
-  FAULT_CHANGES,
-  FAULT_CORRUPT,
-  FAULT_MARK,
-  FAULT_REWRITE,
-  type FaultVerdict,
-} from 'rocev2/internal/faults';
-import {
-  ECN_NOT_ECT,
-  FrameInfo,
-  parseFrame,
-  refreshUdpChecksum,
-  writeCe,
-  writeEcn,
-  writeUdpLength,
-} from 'rocev2/internal/packet';
+import { changePacket, type FaultVerdict } from 'rocev2/internal/faults';
+import { FrameInfo, parseFrame, refreshUdpChecksum, writeTrafficClass, writeUdpLength } from 'rocev2/internal/packet';
 import type { SwitchPortCounters } from './switch-counters.js';
 
 const frame = new FrameInfo();
+const packet = { bytes: new Uint8Array(0) as Uint8Array, offset: 0, length: 0, ecn: 0, dscp: 0 };
 
 /** Changes the RoCE frame `bytes[0, length)`, counts what it did, and returns the new length. */
 export function changeFrame(
-  verdict: FaultVerdict,
+  { actions }: FaultVerdict,
   bytes: Uint8Array,
   length: number,
   counters: SwitchPortCounters,
 ): number {
   parseFrame(bytes, 0, length, frame);
-  const { bits } = verdict;
-  if ((bits & FAULT_MARK) !== 0) {
-    writeCe(bytes, frame.ipOffset);
-    counters.faults_marked++;
+  const { ipOffset, udpOffset, payloadOffset, payloadBytes, ecn, dscp } = frame;
+  packet.bytes = bytes;
+  packet.offset = payloadOffset;
+  packet.length = payloadBytes;
+  packet.ecn = ecn;
+  packet.dscp = dscp;
+  changePacket(actions, packet, counters);
+  if (packet.ecn !== ecn || packet.dscp !== dscp) {
+    writeTrafficClass(bytes, ipOffset, (packet.dscp << 2) | packet.ecn);
   }
-  if ((bits & FAULT_BLEACH) !== 0) {
-    writeEcn(bytes, frame.ipOffset, ECN_NOT_ECT);
-    counters.faults_bleached++;
+  if (packet.length !== payloadBytes) {
+    writeUdpLength(bytes, ipOffset, udpOffset, packet.length);
+    return payloadOffset + packet.length;
   }
-  if ((bits & FAULT_CHANGES) === 0) return length;
-  const { ipOffset, udpOffset, payloadOffset, payloadBytes } = frame;
-  const left = changeBytes(verdict, bytes, payloadOffset, payloadBytes);
-  if ((bits & FAULT_REWRITE) !== 0) counters.faults_rewritten++;
-  if ((bits & FAULT_CORRUPT) !== 0) counters.faults_corrupted++;
-  if (left === payloadBytes) {
-    refreshUdpChecksum(bytes, ipOffset, udpOffset);
-    return length;
-  }
-  counters.faults_trimmed++;
-  writeUdpLength(bytes, ipOffset, udpOffset, left);
-  return payloadOffset + left;
+  if (actions.some(({ action }) => action.changesBytes)) refreshUdpChecksum(bytes, ipOffset, udpOffset);
+  return length;
 }

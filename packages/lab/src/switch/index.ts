@@ -6,7 +6,14 @@
  */
 
 export { type RandomSource, SeededRandom } from 'rocev2/internal/core';
-export type { FaultSubject } from 'rocev2/internal/faults';
+export type {
+  FaultAction,
+  FaultActionKind,
+  FaultCounters,
+  FaultFate,
+  FaultSubject,
+  RunningAction,
+} from 'rocev2/internal/faults';
 export { FaultPlan, type FaultRuleHits, type FaultVerdict } from 'rocev2/internal/faults';
 export type { BufferPools, IngressGroupUse, PoolUse } from './buffer-policy.js';
 export { type HeadroomModel, headroomBytes } from './headroom.js';

@@ -24,19 +24,19 @@ class Recent {
 
   /** The address was learnt on this port, not before `sinceNs`. */
   has(mac: number, port: number, sinceNs: number): boolean {
-    const place = placeOf(mac);
+    const place = recentSlotOf(mac);
     return this.#macs[place] === mac && this.#ports[place] === port && this.#seenNs[place] > sinceNs;
   }
 
   set(mac: number, port: number, seenNs: number): void {
-    const place = placeOf(mac);
+    const place = recentSlotOf(mac);
     this.#macs[place] = mac;
     this.#ports[place] = port;
     this.#seenNs[place] = seenNs;
   }
 }
 
-function placeOf(mac: number): number {
+function recentSlotOf(mac: number): number {
   return mac & (RECENT_PLACES - 1); // Of the last 32 bits, which is quicker than a division.
 }
 

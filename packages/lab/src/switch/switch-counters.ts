@@ -6,6 +6,7 @@
  *     = tx_packets - tx_pfc_packets + all tx_dropped_* + frames queued or held back
  */
 
+import { type FaultCounters, newFaultCounters } from 'rocev2/internal/faults';
 import { PRIORITIES } from 'rocev2/internal/packet';
 
 type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
@@ -56,7 +57,7 @@ export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, directio
 }
 
 /** Counters of one port: frames unless the name says bytes, totals since the switch was made. */
-export interface SwitchPortCounters extends PauseCounters {
+export interface SwitchPortCounters extends PauseCounters, FaultCounters {
   /** Frames that came in. */
   rx_packets: number;
   /** Without check sequence. */
@@ -113,20 +114,6 @@ export interface SwitchPortCounters extends PauseCounters {
   pfcwd_storms: number;
   /** Pause storms that ended. */
   pfcwd_restored: number;
-  /** Frames a fault rule flipped bits in. */
-  faults_corrupted: number;
-  /** Copies a fault rule made. */
-  faults_duplicated: number;
-  /** Frames a fault rule held back, for other frames or for a time. */
-  faults_delayed: number;
-  /** Frames a fault rule marked as having met congestion; not part of `tx_ecn_marked`. */
-  faults_marked: number;
-  /** Frames whose ECN codepoint a fault rule cleared. */
-  faults_bleached: number;
-  /** Frames a fault rule cut. */
-  faults_trimmed: number;
-  /** Frames in which a fault rule rewrote a field. */
-  faults_rewritten: number;
 }
 
 /** All at 0. */
@@ -160,13 +147,7 @@ export function newSwitchPortCounters(): SwitchPortCounters {
     tx_dropped_watchdog: 0,
     pfcwd_storms: 0,
     pfcwd_restored: 0,
-    faults_corrupted: 0,
-    faults_duplicated: 0,
-    faults_delayed: 0,
-    faults_marked: 0,
-    faults_bleached: 0,
-    faults_trimmed: 0,
-    faults_rewritten: 0,
+    ...newFaultCounters(),
     rx_prio0_pause: 0,
     rx_prio1_pause: 0,
     rx_prio2_pause: 0,

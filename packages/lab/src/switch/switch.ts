@@ -9,11 +9,6 @@
 import { type RandomSource, RoceError } from 'rocev2/internal/core';
 import {
   Delayed,
-  FAULT_DELAY,
-  FAULT_DROP,
-  FAULT_DUPLICATE,
-  FAULT_PASS,
-  FAULT_REORDER,
   type FaultPlan,
   type FaultSubject,
   type FaultVerdict,
@@ -39,7 +34,7 @@ export interface SwitchOptions extends SwitchConfig {
   readonly ports: readonly string[];
   /** Rules that drop, change, duplicate or hold back frames; none unless given. */
   readonly faults?: FaultPlan;
-  /** Is told of each frame that a rule strikes; both records are valid during the call. */
+  /** Is told of each frame that a rule matches; both records are valid during the call. */
   readonly onFault?: (verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void;
   /** For marking; required where there is any. */
   readonly random?: RandomSource;
@@ -325,9 +320,9 @@ export class Switch {
     this.#subject.ingress = this.#ports[ingress].name;
     this.#subject.egress = port.name;
     const verdict = this.#faults.decide(this.#subject, this.#nowNs);
-    if (verdict.bits !== FAULT_PASS) {
+    if (verdict !== undefined) {
       this.#onFault(verdict, this.#subject);
-      this.#strike(verdict, { ingress, egress, bytes, offset, length });
+      this.#applyVerdict(verdict, { ingress, egress, bytes, offset, length });
       return;
     }
     this.#enqueue(ingress, egress, bytes, offset, length);
@@ -335,10 +330,9 @@ export class Switch {
   }
 
   /** Does to one copy of a frame what a rule says. */
-  #strike(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
+  #applyVerdict(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
     const { counters, held } = this.#ports[egress];
-    const { bits } = verdict;
-    if ((bits & FAULT_DROP) !== 0) {
+    if (verdict.drops) {
       counters.tx_dropped_fault++;
       return;
     }
@@ -346,15 +340,15 @@ export class Switch {
     if (slot < 0) return;
     const { pool } = this.#traffic;
     pool.lengths[slot] = changeFrame(verdict, pool.bytes(slot), length, counters);
-    if ((bits & FAULT_DUPLICATE) !== 0) {
+    if (verdict.duplicates) {
       counters.faults_duplicated++;
       this.#enqueue(ingress, egress, pool.bytes(slot), 0, pool.lengths[slot]);
     }
-    if ((bits & FAULT_REORDER) !== 0 && held.hold(slot, verdict.behind)) {
+    if (verdict.behind > 0 && held.hold(slot, verdict.behind)) {
       counters.faults_delayed++;
       return;
     }
-    if ((bits & FAULT_DELAY) !== 0) {
+    if (verdict.delayNs >= 0) {
       if (this.#delayed.hold({ egress, slot }, this.#nowNs + verdict.delayNs)) counters.faults_delayed++;
       else {
         counters.tx_dropped_fault++;

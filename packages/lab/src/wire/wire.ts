@@ -1,6 +1,6 @@
 /**
  * A wire between two peers that do not know of it: a switch with two ports, on two network interfaces, two links of datagrams or a relay. Fault rules
- * strike RoCEv2 packets alone; everything else passes.
+ * match RoCEv2 packets only; everything else passes.
  */
 
 import { RoceError } from 'rocev2/internal/core';

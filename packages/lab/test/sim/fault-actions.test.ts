@@ -29,20 +29,20 @@ describe('actions of fault rules on a simulated link', () => {
     const late = await write('b>a:every=1,delay=200us');
     expect(late.completion.statusName).toBe('SUCCESS');
     expect(late.tookNs - plain.tookNs).toBe(200_000);
-    expect(late.link['b>a'].delayed).toBe(1);
+    expect(late.link['b>a'].faults_delayed).toBe(1);
   });
 
   it('a packet that comes late is asked for again, without a loss', async () => {
     const { link, completion, a } = await write('a>b:rpsn=2,delay=20us:once');
     expect(completion.statusName).toBe('SUCCESS');
-    expect(link['a>b']).toMatchObject({ delayed: 1, dropped: 0 });
+    expect(link['a>b']).toMatchObject({ faults_delayed: 1, dropped: 0 });
     expect(a.tx_retransmitted).toBeGreaterThan(0);
     expect((await write('a>b:rpsn=2,delay=1ns:once')).a.tx_retransmitted).toBe(0);
   });
 
   it('a mark is answered by a CNP, and nothing else is', async () => {
     const marked = await write('a>b:rpsn=3,mark');
-    expect(marked.link['a>b'].marked).toBe(1);
+    expect(marked.link['a>b'].faults_marked).toBe(1);
     expect(marked.b.np_cnp_sent).toBe(1);
     const unmarked = await write('a>b:rpsn=9,mark');
     expect(unmarked.b.np_cnp_sent).toBe(0);
@@ -50,7 +50,7 @@ describe('actions of fault rules on a simulated link', () => {
 
   it('what a receiver does with a field that is rewritten: the ICRC is right, so it believes it', async () => {
     const { link, completion } = await write('a>b:rpsn=0,rewrite=rkey,+1');
-    expect(link['a>b'].rewritten).toBe(1);
+    expect(link['a>b'].faults_rewritten).toBe(1);
     expect(completion.statusName).toBe('REM_ACCESS_ERR');
     // As it was, only damaged: dropped, and sent again.
     expect((await write('a>b:rpsn=0,corrupt:once')).completion.statusName).toBe('SUCCESS');
@@ -58,7 +58,7 @@ describe('actions of fault rules on a simulated link', () => {
 
   it('trimmed packets are lost, and a rate slows a transfer down', async () => {
     const { link, completion, b } = await write('a>b:rpsn=4,trim=64:once');
-    expect([completion.statusName, link['a>b'].trimmed]).toEqual(['SUCCESS', 1]);
+    expect([completion.statusName, link['a>b'].faults_trimmed]).toEqual(['SUCCESS', 1]);
     expect(b.rx_icrc_errors + b.rx_drop_parse).toBe(1);
     // Eight packets of 1,040 bytes, a RETH, and one ACK the other way, which is not slowed down.
     const slow = await write('a>b:every=1,rate=10Mbps');

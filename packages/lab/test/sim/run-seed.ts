@@ -260,15 +260,15 @@ class SeedRun {
       const isProtected = this.#pair.ports !== undefined;
       this.#equal(`${side}: tx_packets`, isProtected ? c.secure_tx_sealed : c.tx_packets, out.packets);
       // Every damaged packet is refused, and no other.
-      if (isProtected) this.#equal(`${side}: secure_drop_forged`, c.secure_drop_forged, into.corrupted);
-      const accepted = c.rx_packets - (isProtected ? 0 : into.corrupted);
-      this.#damageRefused(`${side}: rx_accepted`, c.rx_accepted, accepted, into.corrupted);
+      if (isProtected) this.#equal(`${side}: secure_drop_forged`, c.secure_drop_forged, into.faults_corrupted);
+      const accepted = c.rx_packets - (isProtected ? 0 : into.faults_corrupted);
+      this.#damageRefused(`${side}: rx_accepted`, c.rx_accepted, accepted, into.faults_corrupted);
       // Those that came twice, that were damaged, or that told of a key and carried nothing, have not reached the NIC.
       const kept = isProtected
         ? c.secure_drop_replayed + c.secure_drop_forged + (c.secure_rx_opened - c.rx_packets)
         : 0;
-      const arrivedAtMost = into.packets - into.dropped + into.duplicated - kept;
-      if (c.rx_packets > arrivedAtMost || c.rx_packets < arrivedAtMost - into.delayed) {
+      const arrivedAtMost = into.packets - into.dropped + into.faults_duplicated - kept;
+      if (c.rx_packets > arrivedAtMost || c.rx_packets < arrivedAtMost - into.faults_delayed) {
         this.#fail(
           `${side}: rx_packets is ${c.rx_packets}, the link delivered ${arrivedAtMost} less those it still holds`,
         );
@@ -303,7 +303,7 @@ class SeedRun {
         this.#fail(`audit: rule ${rule}, packets ${packets}: ${text}`);
     }
     if (packets.roce === 0) this.#fail('audit: no packets');
-    const { corrupted } = this.#pair.link.counters['b>a'];
+    const { faults_corrupted: corrupted } = this.#pair.link.counters['b>a'];
     this.#damageRefused('audit: packets that are dropped', packets.unsound, corrupted, -corrupted);
   }
 

@@ -1,7 +1,7 @@
 /** `--backend nvme+...`: a namespace of an NVMe over Fabrics target. */
 
 import { backendParameters, resolveHost } from '@rocev2/command';
-import { checkOptions, parseCount, RoceError } from 'rocev2/internal/core';
+import { checkOptions, parseCount, parseHost, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openNvme } from '../live/open-nvme.js';
@@ -43,16 +43,17 @@ const PARAMETERS = { nsid: true, bind: true, 'host-nqn': true, 'dhchap-keys': tr
  * ERR_ROCE_UNKNOWN_NAME for other parameters.
  */
 export function parseNvmeUri(text: string): NvmeUri {
-  const match = /^nvme\+(rdma|tcp):\/\/(\[[^\]]+\]|[^:/?]+)(?::(\d+))?\/([^?]+)(?:\?(.*))?$/.exec(text);
+  const match = /^nvme\+(rdma|tcp):\/\/([^/?]+)\/([^?]+)(?:\?(.*))?$/.exec(text);
   if (match === null) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a namespace`, FORM);
-  const [, transport, host, port = `${NVME_PORT}`, nqn, query] = match;
+  const [, transport, authority, nqn, query] = match;
+  const { host, port = NVME_PORT } = parseHost(authority);
   const given: Partial<Record<Parameter, string>> = backendParameters(query);
   checkOptions('a namespace', given, PARAMETERS);
   const { nsid = '1', bind, 'host-nqn': hostNqn, 'dhchap-keys': dhchapKeys, 'tls-keys': tlsKeys } = given;
   return {
     transport: transport as NvmeTransport,
-    host: host.replace(/^\[(.*)\]$/, '$1'),
-    port: parseCount(port, 1, 65_535),
+    host,
+    port,
     nqn: decodeURIComponent(nqn),
     nsid: parseCount(nsid, 1),
     ...(bind !== undefined && { bind: IpAddress.parse(bind) }),

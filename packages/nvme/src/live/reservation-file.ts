@@ -2,8 +2,8 @@
 
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ReservationState, ReservationStore } from '@rocev2/nvme';
-import { RoceError, whyUnreadable } from 'rocev2/internal/core';
+import { PromiseMutex, RoceError, whyUnreadable } from 'rocev2/internal/core';
+import type { ReservationState, ReservationStore } from '../reservations.js';
 
 const VERSION = 1;
 
@@ -19,7 +19,7 @@ export class ReservationFile {
   readonly #path: string;
   readonly #states: Map<string, StoredState>;
   /** Writes follow one another. */
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new PromiseMutex();
 
   private constructor(path: string, states: Map<string, StoredState>) {
     this.#path = path;
@@ -49,9 +49,7 @@ export class ReservationFile {
         if (state === undefined) {
           if (!this.#states.delete(name)) return Promise.resolve();
         } else this.#states.set(name, storedOf(state));
-        const written = this.#writing.then(() => this.#write());
-        this.#writing = written.catch(() => {}); // Whoever asked for it hears of it.
-        return written;
+        return this.#writing.run(() => this.#write());
       },
     };
   }

@@ -1,6 +1,6 @@
 /** The loss model of a fault rule. */
 
-import { FAULT_DROP, parseFaultRules } from 'rocev2/internal/faults';
+import { drop, parseFaultRules } from 'rocev2/internal/faults';
 import type { LossModel } from '../../fluid/recovery-efficiency.js';
 
 /** The model of a rule as written, or undefined for rules that none of the closed forms describes. */
@@ -8,7 +8,7 @@ export function lossModelOf(lossRule: string | undefined): LossModel | undefined
   if (lossRule === undefined) return { kind: 'none' };
   const rules = parseFaultRules(lossRule);
   const [{ text, ingress, limit, actions }] = rules;
-  if (rules.length !== 1 || actions.bits !== FAULT_DROP) return undefined;
+  if (rules.length !== 1 || actions[0].action !== drop) return undefined;
   if (limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a')) return undefined;
   const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split(/[=,]/);
   if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };

@@ -1,4 +1,4 @@
-/** What `rocev2 wire` prints while it runs: which rules strike, and what the audit sees. Bounded in lines a second. */
+/** What `rocev2 wire` prints while it runs: which rules match, and what the audit sees. Bounded in lines a second. */
 
 import type { Output } from '@rocev2/command';
 import { formatNs, NS_PER_S } from 'rocev2/internal/core';
@@ -23,7 +23,7 @@ export class LiveLines {
     this.#output = output;
   }
 
-  /** A rule struck. */
+  /** A rule matched. */
   readonly fault = ({ rule }: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>): void => {
     const { ingress, egress, opcode, psn, destQpn } = subject;
     const packet = `${opcodeName(opcode)} PSN ${psn} to QP ${hex(destQpn)}`;

@@ -39,7 +39,7 @@ export class FlowEnds {
 
   /** Tells of one end of a flow, which is simulated here and the other one is not. */
   tell({ plan, packetsUnderWay, lastPacketNs, completedNs }: Flow, isSource: boolean, isIdle: boolean): void {
-    const at = placeOf(plan.id, isSource);
+    const at = firstWordOf(plan.id, isSource);
     const words = this.#words;
     words[at] = packetsUnderWay;
     words[at + 1] = lastPacketNs;
@@ -48,7 +48,7 @@ export class FlowEnds {
 
   /** What was told last of one end of the flow of this number. */
   read(flow: number, isSource: boolean): FlowEnd {
-    const at = placeOf(flow, isSource);
+    const at = firstWordOf(flow, isSource);
     const words = this.#words;
     return {
       packetsUnderWay: words[at],
@@ -59,6 +59,6 @@ export class FlowEnds {
   }
 }
 
-function placeOf(flow: number, isSource: boolean): number {
+function firstWordOf(flow: number, isSource: boolean): number {
   return WORDS * (2 * flow + Number(isSource));
 }

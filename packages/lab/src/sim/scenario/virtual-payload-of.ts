@@ -2,7 +2,7 @@
 
 import { RoceError } from 'rocev2/internal/core';
 import { needsEcho } from 'rocev2/internal/dcqcn';
-import { FAULT_CHANGES, parseFaultRules } from 'rocev2/internal/faults';
+import { parseFaultRules } from 'rocev2/internal/faults';
 import { createSender, recoverySettings } from 'rocev2/internal/retransmit';
 import type { Scenario, Workload } from './schema.js';
 
@@ -28,7 +28,7 @@ export function virtualPayloadOf(scenario: Scenario, watchers: Watchers): { hasT
     );
   }
   const rules = scenario.faults === undefined ? [] : parseFaultRules(scenario.faults);
-  if (rules.some(({ actions }) => (actions.bits & FAULT_CHANGES) !== 0)) {
+  if (rules.some(({ actions }) => actions.some(({ action }) => action.changesBytes))) {
     throw new RoceError(
       'ERR_ROCE_CONFLICT',
       'payload virtual: a fault rule changes bytes of packets, and they have none',

@@ -1,0 +1,21 @@
+import { ECN_CE } from '../../../packet/ecn.js';
+import { type FaultActionKind, withoutValues } from '../fault-action.js';
+
+export interface MarkCounters {
+  /** Frames a fault rule marked as having met congestion; not part of `tx_ecn_marked`. */
+  faults_marked: number;
+}
+
+export const mark: FaultActionKind<keyof MarkCounters> = {
+  name: 'mark',
+  form: 'mark',
+  example: 'mark',
+  does: 'marks it as having met congestion (ECN CE), whatever it was before',
+  counter: 'faults_marked',
+  parse: withoutValues({
+    change(packet) {
+      packet.ecn = ECN_CE;
+      return true;
+    },
+  }),
+};
