@@ -1,6 +1,3 @@
 /** The entry of @rocev2/cli. */
 
-export type { DiskServer } from './disk/disk-control.js';
-export type { TransferResult } from './transfer/result.js';
 export { type LatencyNs, LatencySamples } from './transfer/samples.js';
-export type { WindowResult } from './window/experiment.js';

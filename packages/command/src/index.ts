@@ -11,14 +11,7 @@ export {
   openStorageDevice,
   type RdmaOptions,
 } from './disk/rdma-options.js';
-export type {
-  CmtimeStep,
-  EndpointDiagnosis,
-  EndpointDumps,
-  EndpointHistogram,
-  PingpongResult,
-  TransferDocument,
-} from './documents.js';
+export { type DocumentKind, defineDocument, defineLines } from './document.js';
 export {
   CommandFailure,
   describeFailure,
@@ -73,7 +66,14 @@ export { method } from './processes/calls.js';
 export { ChildService, whileAlive } from './processes/child-service.js';
 export { serveParent } from './processes/serve-parent.js';
 export type { ClusterDocument } from './programs/cluster-document.js';
-export { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './programs/endpoints.js';
+export {
+  type AttachedEndpoint,
+  attach,
+  type EndpointName,
+  type EndpointOptions,
+  type Endpoints,
+  endpointName,
+} from './programs/endpoints.js';
 export {
   askDocument,
   askProgram,

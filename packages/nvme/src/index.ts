@@ -9,6 +9,3 @@ export {
   openOwnDisk,
 } from './commands/backend-options.js';
 export type { OpenedDisk } from './commands/nvme-backend.js';
-export type { DiscoveredSubsystem } from './discovery.js';
-export type { ControllerIdentity, NamespaceIdentity } from './host/nvme-host.js';
-export type { NamespaceCounters } from './live/nvme-target-server.js';

@@ -8,6 +8,7 @@ import {
   type CliIo,
   CommandFailure,
   countOption,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
@@ -35,6 +36,9 @@ import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
+import type { PingResult } from '../pingpong-parts.js';
+
+const RPING_DOCUMENT = defineDocument<PingResult>('rping');
 
 const DEFAULT_PORT = 7174;
 const DEFAULT_SIZE_BYTES = 64;
@@ -106,7 +110,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const { interrupted } = output.io;
   const tally = await (server === true ? serve : ping)(cm, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
-  output.document('rping', {
+  output.document(RPING_DOCUMENT, {
     role: server === true ? 'server' : 'client',
     peer: tally.peer.text,
     iterations: tally.pings,

@@ -214,7 +214,7 @@ async function runClient(
     const results = await measureSizes({ tool, options, output }, endpoint);
     tool.print(output, results, options);
     const result = results.at(-1)!;
-    output.document(tool.name, documentOf('client', results, endpoint.plan.allSizes));
+    output.document(tool.document, documentOf('client', results, endpoint.plan.allSizes));
     const moved = results.some(({ iterations }) => iterations > 0);
     if (!moved && result.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
@@ -260,7 +260,7 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' data WRONG, says the client');
-    output.document(tool.name, documentOf('server', served, endpoint.plan.allSizes));
+    output.document(tool.document, documentOf('server', served, endpoint.plan.allSizes));
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();

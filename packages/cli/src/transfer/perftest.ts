@@ -10,7 +10,6 @@ import {
   endingInTime,
   endingWithFigures,
   type Output,
-  type TransferDocument,
 } from '@rocev2/command';
 import { TRANSPORTS } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
@@ -26,7 +25,7 @@ import { measuredOf } from './figures.js';
 import { connectLanes } from './perftest-lanes.js';
 import { meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
-import { documentOf, expectLimits, resultOf, type TransferResult } from './result.js';
+import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
 
@@ -83,7 +82,7 @@ export async function runPerftest(
     tool.print(output, results, options);
     output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
-    output.document(tool.name, documentOf(role, results, options.all === true, unknownFields(role, result)));
+    output.document(tool.document, documentOf(role, results, options.all === true, unknownFields(role, result)));
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
     expectLimits(result, options);

@@ -7,6 +7,7 @@ import {
   CommandFailure,
   checkWritableBeside,
   counted,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_USAGE,
@@ -22,7 +23,7 @@ import {
   writeOutputFile,
 } from '@rocev2/command';
 import type { Command } from 'commander';
-import { CaptureCopy, type CapturedPacket, CaptureStream } from 'rocev2/internal/capture';
+import { CaptureCopy, type CaptureDamage, type CapturedPacket, CaptureStream } from 'rocev2/internal/capture';
 import { chooseCrc32 } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../audit/audit.js';
@@ -33,7 +34,19 @@ import { sarifReport } from '../audit/sarif.js';
 import { printReport, printRule } from './audit/audit-lines.js';
 import { ruleListOption } from './audit/rule-list.js';
 import { printStories } from './audit/story.js';
-import { openedWords, ProtectedCapture } from './protected-capture.js';
+import { type OpenedPackets, openedWords, ProtectedCapture } from './protected-capture.js';
+
+/** The fields of `audit --json`. */
+interface AuditResult extends AuditReport {
+  /** The capture, as named on the command line. */
+  readonly file: string;
+  /** With --keys: what the keys made of protected packets. */
+  readonly protected?: OpenedPackets;
+  /** Where and why reading ended before the end of the file. */
+  readonly damage?: CaptureDamage;
+}
+
+const AUDIT_DOCUMENT = defineDocument<AuditResult>('audit');
 
 /** Packets between two looks at Ctrl-C. */
 const PACKETS_PER_TURN = 4096;
@@ -128,7 +141,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   if (explain === undefined) printReport(output, report);
   else await printStories(output, path, report.findings, await openKeys(options));
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
-  output.document('audit', {
+  output.document(AUDIT_DOCUMENT, {
     file: path,
     ...report,
     ...(keys && { protected: keys.packets }),

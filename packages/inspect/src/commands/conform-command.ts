@@ -6,6 +6,7 @@ import {
   addressOption,
   type CliIo,
   countOption,
+  defineDocument,
   frameOption,
   mtuOption,
   Output,
@@ -16,12 +17,33 @@ import {
 import { type Command, Option } from 'commander';
 import { ruleOf } from '../audit/catalogue.js';
 import { CASES } from '../conform/cases.js';
+import type { Need } from '../conform/step.js';
 import { printAgent } from './conform/agent.js';
 import { caseListOption } from './conform/case-list.js';
 import { runMatrix } from './conform/matrix.js';
 import { type ConformRunOptions, runConform } from './conform/run.js';
 import { type ConformServeOptions, runConformServe } from './conform/serve.js';
 import { CONFORM_PORT, VIAS } from './conform/via.js';
+
+/** A case of `conform list --json`. */
+interface ListedCase {
+  /** Its name: subject and variant. */
+  readonly name: string;
+  /** The rules that it judges. */
+  readonly rules: readonly number[];
+  /** What it is about. */
+  readonly about: string;
+  /** What it needs beyond a connection. */
+  readonly needs: readonly Need[];
+}
+
+/** The fields of `conform list --json`. */
+interface ConformListResult {
+  /** All cases, in the order in which they are run. */
+  readonly cases: readonly ListedCase[];
+}
+
+const CONFORM_LIST_DOCUMENT = defineDocument<ConformListResult>('conform-list');
 
 /** Adds `rocev2 conform` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -177,7 +199,7 @@ function listCases(output: Output): void {
       about,
     ]),
   );
-  output.document('conform-list', {
+  output.document(CONFORM_LIST_DOCUMENT, {
     cases: CASES.map(({ name, rules, about, needs = [] }) => ({ name, rules, about, needs })),
   });
 }

@@ -6,6 +6,7 @@ import {
   CommandFailure,
   checkWritable,
   countOption,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_NO_CONNECTION,
@@ -28,6 +29,14 @@ import type { Command } from 'commander';
 import { IpAddress } from 'rocev2/internal/packet';
 import type { Check, CheckVerdict } from './doctor/check.js';
 import { type Examination, examine } from './doctor/examine.js';
+
+/** The fields of `doctor --json`. */
+interface DoctorResult extends Examination {
+  /** The host that was examined, as named on the command line. */
+  readonly target: string;
+}
+
+const DOCTOR_DOCUMENT = defineDocument<DoctorResult>('doctor');
 
 interface DoctorOptions {
   readonly port?: number;
@@ -121,7 +130,7 @@ async function doctor(host: string, options: DoctorOptions, output: Output): Pro
   );
   const examination = await output.during(`examining ${remote} from ${local}`, work);
   print(examination, output);
-  output.document('doctor', { target: host, ...examination });
+  output.document(DOCTOR_DOCUMENT, { target: host, ...examination });
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   failIfIll(examination);
 }

@@ -3,13 +3,20 @@
 import {
   askProgram,
   attach,
-  type EndpointHistogram,
+  defineDocument,
+  type EndpointName,
   type EndpointOptions,
+  type Endpoints,
   endpointName,
   type Output,
 } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
 import { type HistogramDocument, type StageName, stageText } from 'rocev2/internal/estats';
+
+/** What `estats hist --json` prints for one process. */
+interface EndpointHistogram extends EndpointName, HistogramDocument {}
+
+const ESTATS_HIST_DOCUMENT = defineDocument<Endpoints<EndpointHistogram>>('estats-hist');
 
 /** Options of the command; op, conn and status select samples. */
 export interface HistOptions extends EndpointOptions {
@@ -48,7 +55,7 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
     draw(document, output);
     output.line();
   }
-  output.document('estats-hist', { endpoints: documents });
+  output.document(ESTATS_HIST_DOCUMENT, { endpoints: documents });
 }
 
 function draw({ summary, buckets }: HistogramDocument, output: Output): void {

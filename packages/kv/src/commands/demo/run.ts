@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   CommandFailure,
   checkWritable,
+  defineDocument,
   EXIT_INTERRUPTED,
   type Output,
   orInterrupted,
@@ -15,6 +16,8 @@ import { demoPage } from './page.js';
 import { type KvDemoReader, readerOf } from './result.js';
 import { DemoRig } from './rig.js';
 import { blockOf, LiveLines } from './strip-chart.js';
+
+const KV_DEMO_DOCUMENT = defineDocument<KvDemoResult>('kv-demo');
 
 const IDLE_NS = 2 * NS_PER_S;
 const BUSY_NS = 2 * NS_PER_S;
@@ -75,7 +78,7 @@ export async function runKvDemo({ duration, html }: KvDemoOptions, output: Outpu
     output.note(`wrote ${html}`);
   }
   const [idleSeconds, busySeconds] = [turns.idleNs / NS_PER_S, turns.busyNs / NS_PER_S];
-  output.document('kv-demo', { seconds, idleSeconds, busySeconds, getsPerSecond: PER_SECOND, readers });
+  output.document(KV_DEMO_DOCUMENT, { seconds, idleSeconds, busySeconds, getsPerSecond: PER_SECOND, readers });
   if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the demo did not run to its end');
 }
 
