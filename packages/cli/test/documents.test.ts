@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { documentOf, problemsOf, SCHEMA_NAMES } from '../../../test/support/documents.js';
 import { freePort } from '../../../test/support/free-port.js';
 import { documentHead } from '../../command/src/document-head.js';
+import { COMMANDS } from '../src/commands.js';
 import { wholeProgram } from '../src/run.js';
 import { bothSides } from './both-sides.js';
 import { run, silentIo } from './run-in-process.js';
@@ -44,7 +45,13 @@ async function commandsWithJson(): Promise<string[]> {
       : command.options.some(({ long }) => long === '--json')
         ? [path.join('-')]
         : [];
-  return leaves(await wholeProgram(silentIo(() => {})), []);
+  return leaves(
+    await wholeProgram(
+      COMMANDS,
+      silentIo(() => {}),
+    ),
+    [],
+  );
 }
 
 it('each command with --json has a schema', async () => {

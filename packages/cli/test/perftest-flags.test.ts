@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../test/support/free-port.js';
 import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../src/transfer/flags.js';
-import { PeakFinder } from '../src/transfer/samples.js';
+import { PeakFinder } from '../src/transfer/peak-finder.js';
 import { bothSides } from './both-sides.js';
 import { run } from './run-in-process.js';
 

@@ -1,5 +1,6 @@
 /** The entry of @rocev2/command. */
 
+export { COMMAND_GROUPS, type CommandEntry } from './command-entry.js';
 export { counted } from './counted.js';
 export { backendParameters } from './disk/backend-parameters.js';
 export type { BenchRow, Contender } from './disk/bench-run.js';
@@ -7,6 +8,7 @@ export { addPlanOptions, type BenchPlan, measureInTurns, printRows } from './dis
 export {
   addRdmaOptions,
   addTelemetryOption,
+  DISK_CLOSING_MS,
   flowOf,
   openStorageDevice,
   type RdmaOptions,
@@ -28,6 +30,7 @@ export { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption, hostO
 export { type HostReport, hostReport } from './host-report.js';
 export { readInputFile, readJsonFile } from './input-file.js';
 export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
+export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';
 export { localAddressTowards } from './local-address.js';
 export { addNicOptions, type NicOptions, nicOptionsShape } from './nic-options.js';
@@ -66,6 +69,7 @@ export { method } from './processes/calls.js';
 export { ChildService, whileAlive } from './processes/child-service.js';
 export { serveParent } from './processes/serve-parent.js';
 export type { ClusterDocument } from './programs/cluster-document.js';
+export type { EndpointDocument } from './programs/document-schemas.js';
 export {
   type AttachedEndpoint,
   attach,

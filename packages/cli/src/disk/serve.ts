@@ -1,6 +1,7 @@
 /** `rocev2 disk serve`: one disk, or several with names, for clients over RDMA and TCP until Ctrl-C. */
 
 import {
+  DISK_CLOSING_MS,
   defineDocument,
   flowOf,
   type Output,
@@ -9,7 +10,7 @@ import {
   secureFlagsOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import {

@@ -1,12 +1,11 @@
 /** The traffic of latency tests, once connected: messages to and fro, one at a time. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { CliIo, Progress } from '@rocev2/command';
+import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
 import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
-import { LatencySamples } from './samples.js';
 import { turnWhileLooking } from './spinning.js';
 import { WaitedTime } from './waited-time.js';
 

@@ -6,7 +6,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { SILENT_PROGRESS } from '@rocev2/command';
+import { LatencySamples, SILENT_PROGRESS } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from 'rocev2/internal/stock-exchanges';
@@ -30,7 +30,6 @@ import {
   type Tally,
   type TrafficEndpoint,
 } from './run.js';
-import { LatencySamples } from './samples.js';
 import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
 import type { Returned } from './verify.js';
 

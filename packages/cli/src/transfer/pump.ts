@@ -1,13 +1,13 @@
 /** The sending side of a bandwidth test: keeps work requests in flight on every lane until the plan is done or Ctrl-C. */
 
-import type { Progress } from '@rocev2/command';
+import { LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { SendWorkRequest } from 'rocev2/internal/verbs';
 import type { Lane } from './endpoint.js';
 import { type Interval, IntervalLog } from './intervals.js';
+import { PeakFinder } from './peak-finder.js';
 import { check, operation, type Tally, type TrafficEndpoint } from './run.js';
-import { LatencySamples, PeakFinder } from './samples.js';
 
 /** How messages are posted, and what is told meanwhile. */
 export interface PumpOptions {

@@ -1,6 +1,6 @@
 /** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
 
-import { type Column, CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
+import { type Column, CommandFailure, EXIT_FAILED, type LatencyNs, type Output } from '@rocev2/command';
 import type { Agreement, TransportName } from 'rocev2/internal/cm';
 import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
@@ -10,7 +10,6 @@ import type { TransferOptions } from './command.js';
 import type { Endpoint, Lane, TransferOp } from './endpoint.js';
 import { type Direction, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
-import type { LatencyNs } from './samples.js';
 
 /** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the figures from it. */
 export interface TransferDocument extends TransferResult {

@@ -1,14 +1,13 @@
 /** The traffic of bandwidth tests after connection set-up, and the parts that latency tests share. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { fillPattern } from '@rocev2/command';
+import { fillPattern, type LatencySamples } from '@rocev2/command';
 import { NS_PER_MS, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { STATUS_RETRY_EXC_ERR } from 'rocev2/internal/memory';
 import { completionError, type SendWorkRequest, type WorkCompletion } from 'rocev2/internal/verbs';
 import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
-import type { LatencySamples } from './samples.js';
 
 /** The parts of an endpoint that traffic needs, whichever exchange connected it. */
 export type TrafficEndpoint = Pick<

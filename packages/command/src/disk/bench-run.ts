@@ -1,9 +1,9 @@
 /** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
 
-import { type LatencyNs, LatencySamples } from '@rocev2/cli';
 import { NS_PER_S, type RandomSource, randomInt } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs } from 'rocev2/internal/driver';
+import { type LatencyNs, LatencySamples } from '../latency-samples.js';
 import { fillPattern } from '../pattern.js';
 
 /** Kinds of requests. */

@@ -2,6 +2,7 @@
 
 import {
   counted,
+  DISK_CLOSING_MS,
   defineDocument,
   type NicOptions,
   type Output,
@@ -15,7 +16,6 @@ import type { IpAddress } from 'rocev2/internal/packet';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { type NamespaceCounters, NvmeTargetServer } from '../live/nvme-target-server.js';
 import type { NvmeTransport } from '../target-connection.js';
-import { DISK_CLOSING_MS } from './backend-options.js';
 import { parseChange } from './changes.js';
 import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';

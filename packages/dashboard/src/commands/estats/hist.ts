@@ -44,12 +44,13 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
   }
   const documents: EndpointHistogram[] = [];
   for (const { target, snapshot } of endpoints) {
+    const document = JSON.parse(await askProgram(target, `/histogram.json?${query}`)) as HistogramDocument;
     if (options.hgrm === true && !output.json) {
+      const { toHgrm } = await import('./hgrm.js');
       output.line(`#[endpoint ${endpointName(snapshot)}, ${options.stage}, microseconds]`);
-      output.line((await askProgram(target, `/histogram.hgrm?${query}`)).trimEnd());
+      output.line(toHgrm(document).trimEnd());
       continue;
     }
-    const document = JSON.parse(await askProgram(target, `/histogram.json?${query}`)) as HistogramDocument;
     documents.push({ pid: snapshot.pid, address: snapshot.address, ...document });
     output.line(`${output.colors.bold(endpointName(snapshot))}  ${options.stage}: ${stageText(options.stage)}`);
     draw(document, output);

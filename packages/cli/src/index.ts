@@ -1,3 +1,0 @@
-/** The entry of @rocev2/cli. */
-
-export { type LatencyNs, LatencySamples } from './transfer/samples.js';
