@@ -6,8 +6,7 @@ import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { Access } from 'rocev2/internal/verbs';
 import { Arrivals } from './arrivals.js';
 import { checkDatagramSize, grhBytes, RECEIVE_SGES, receiveDepth, type TransferPlan } from './endpoint.js';
-import type { Conversation } from './perftest.js';
-import type { PerftestLane } from './perftest-meeting.js';
+import type { Conversation, PerftestLane } from './perftest-meeting.js';
 import { planOf } from './plan.js';
 import type { TrafficEndpoint } from './run.js';
 

@@ -29,7 +29,8 @@ import {
   tcpWire,
 } from 'rocev2/internal/stock-exchanges';
 import type { MemoryRegion, QueuePair, RdmaDevice } from 'rocev2/internal/verbs';
-import type { TransferOptions } from './command.js';
+import type { TransferOp } from './endpoint.js';
+import type { TransferOptions } from './transfer-options.js';
 
 const MIN_RNR_TIMER = 12;
 /** Timers as perftest has them: 67 ms, seven retries. */
@@ -66,6 +67,26 @@ export interface PerftestMeeting {
   connect(lanes: readonly PerftestLane[], outstandingReads: number): Promise<PerftestPeerLane[]>;
   /** Ends the exchange. */
   close(): Promise<void>;
+}
+
+/** One side of a perftest run, after the exchange with its peer. */
+export interface Conversation {
+  /** The command. */
+  readonly tool: 'bw' | 'lat';
+  /** Operation of the test. */
+  readonly op: TransferOp;
+  /** Of this side. */
+  readonly role: 'client' | 'server';
+  /** The NIC. */
+  readonly device: RdmaDevice;
+  /** How the queue pairs are connected. */
+  readonly meeting: PerftestMeeting;
+  /** The exchange between the two sides. */
+  readonly exchange: PerftestExchange;
+  /** Of this side. */
+  readonly options: TransferOptions;
+  /** Output of the command. */
+  readonly output: Output;
 }
 
 type Meet = (

@@ -15,39 +15,19 @@ import { TRANSPORTS } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import { ATOMIC_BYTES } from 'rocev2/internal/packet';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
-import { PERFTEST_TOOLS, type PerftestExchange } from 'rocev2/internal/stock-exchanges';
-import type { MemoryRegion, RdmaDevice } from 'rocev2/internal/verbs';
+import { PERFTEST_TOOLS } from 'rocev2/internal/stock-exchanges';
+import type { MemoryRegion } from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
-import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';
 import { clientPort, openEndpointDevice, type TransferOp } from './endpoint.js';
 import { measuredOf } from './figures.js';
 import { connectLanes } from './perftest-lanes.js';
-import { meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
+import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
 import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
-
-/** One side of a perftest run, after the exchange with its peer. */
-export interface Conversation {
-  /** The command. */
-  readonly tool: 'bw' | 'lat';
-  /** Operation of the test. */
-  readonly op: TransferOp;
-  /** Of this side. */
-  readonly role: 'client' | 'server';
-  /** The NIC. */
-  readonly device: RdmaDevice;
-  /** How the queue pairs are connected. */
-  readonly meeting: PerftestMeeting;
-  /** The exchange between the two sides. */
-  readonly exchange: PerftestExchange;
-  /** Of this side. */
-  readonly options: TransferOptions;
-  /** Output of the command. */
-  readonly output: Output;
-}
+import type { TransferOptions } from './transfer-options.js';
 
 /** Runs the client against `host`, or the server without a host. Rejects with ERR_ROCE_UNSUPPORTED for options that perftest does not support. */
 export async function runPerftest(

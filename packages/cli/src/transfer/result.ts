@@ -6,10 +6,10 @@ import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';
 import type { EngineName } from 'rocev2/internal/verbs';
-import type { TransferOptions } from './command.js';
 import type { Endpoint, Lane, TransferOp } from './endpoint.js';
 import { type Direction, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the figures from it. */
 export interface TransferDocument extends TransferResult {

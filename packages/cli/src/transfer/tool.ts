@@ -8,13 +8,13 @@ import {
   type Progress,
   SILENT_PROGRESS,
 } from '@rocev2/command';
-import type { TransferOptions } from './command.js';
 import type { Endpoint } from './endpoint.js';
 import type { Interval } from './intervals.js';
 import { answerLatency, type LossRule, measureLatency, NOTHING_IS_LOST, type Waiting } from './latency.js';
 import { type PumpOptions, pump } from './pump.js';
 import { intervalLine, printBandwidth, printLatency, type TransferDocument, type TransferResult } from './result.js';
 import { drainReceives, type Tally, type TrafficEndpoint } from './run.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** How one measurement is made. */
 export interface Measurement {

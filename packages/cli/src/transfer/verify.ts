@@ -6,7 +6,7 @@
 import { crc32, RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { Endpoint, Lane } from './endpoint.js';
-import { measuredSchema } from './figures.js';
+import { measuredSchema, type Returned } from './figures.js';
 import { ownOffset, settledArrivals } from './run.js';
 
 const countsSchema = z.array(z.number().int().min(0));
@@ -44,16 +44,6 @@ function digestOf(endpoint: Endpoint, offsetOf: (lane: Lane) => number): string[
 const shared = (lane: Lane) => lane.offset;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
-
-/** What a server has sent back, where both sides send. */
-export interface Returned {
-  /** Operations completed on each lane. */
-  readonly counts: readonly number[];
-  /** From its first message to its last completion. */
-  readonly seconds: number;
-  /** Of the server's messages those that were taken here, where nothing acknowledges them; undefined: all of them. */
-  readonly arrived: number | undefined;
-}
 
 /** What the client knows at the end. */
 export interface Verification {

@@ -13,7 +13,8 @@ import {
 import type { Command } from 'commander';
 import { whyUnreadable } from 'rocev2/internal/core';
 import { wallMs } from 'rocev2/internal/driver';
-import { type ReportEntry, readReport, reportPage } from './report/report.js';
+import { readReport, reportPage } from './report/report.js';
+import type { ReportEntry } from './report/section.js';
 
 /** The fields of `report --json`. */
 interface ReportResult {
