@@ -63,7 +63,7 @@ export async function openHttp(handler: RequestListener, place: HttpPlace): Prom
     send(response, 421, 'text/plain', 'ask for this by its address, or by a name it was told to answer to\n');
   };
   const server = await listen(guarded, { host, port });
-  return { at: placeOf(server), close: () => close(server) };
+  return { at: addressOf(server), close: () => close(server) };
 }
 
 /** The control socket of a program that answers `GET /estats.json` with this document, and nothing else. It is made when it is asked for; where that fails, the answer is 500. */
@@ -118,7 +118,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-function placeOf(server: Server): string {
+function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -49,14 +49,14 @@ export async function openFollowed(
       name,
       find: async () => {
         const { address } = await client.diskOwner(name);
-        return address === undefined ? undefined : placeOf(address);
+        return address === undefined ? undefined : addressOf(address);
       },
       ...(uuid !== undefined && { uuid }),
       firstPlace: async () => {
         let told = '';
         for (let last = ''; ; ) {
           const owner = await client.diskOwner(name);
-          if (owner.address !== undefined) return placeOf(owner.address);
+          if (owner.address !== undefined) return addressOf(owner.address);
           const notice = whyNobody(name, text, owner);
           // An owner that has just begun says where it is a little later.
           if (notice !== told && (notice === last || owner.owner === undefined)) {
@@ -81,7 +81,7 @@ function whyNobody(name: string, text: string, { owner }: DiskOwner): string {
   return `waiting for somebody to serve '${name}': ${owner} owns it, and does not say where it serves it (${hint})`;
 }
 
-async function placeOf(address: string): Promise<ServerPlace> {
+async function addressOf(address: string): Promise<ServerPlace> {
   const place = parseSocketAddress(address);
   if ('path' in place)
     throw new RoceError('ERR_ROCE_MALFORMED', `the manager says '${address}', which is no HOST:PORT`);

@@ -198,14 +198,14 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
   const endpoint = await serveOneClient({ tool: tool.name, op, transport }, options, output.io, {
     onListening: (description, host) =>
       output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}${suffix}' on port ${options.port}, ${description}`),
-    onStranger: (peer, why) => output.note(`${peer} was not the client: ${why}`),
+    onUnknownPeer: (peer, why) => output.note(`${peer} was not the client: ${why}`),
   });
   try {
     printHead(output, endpoint, tool.title);
     prepare(endpoint, 'server');
     const serve = tool.answer(endpoint, options);
     const rounds = roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
-    const served = await output.during(`serving ${endpoint.lanes[0].agreement.peer}`, rounds);
+    const served = await output.during(`serving ${endpoint.flows[0].agreement.peer}`, rounds);
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' data WRONG, says the client');

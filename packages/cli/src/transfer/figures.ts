@@ -45,7 +45,7 @@ export type Measured = z.infer<typeof measuredSchema>;
 
 /** What a server has sent back, where both sides send. */
 export interface Returned {
-  /** Operations completed on each lane. */
+  /** Operations completed on each flow. */
   readonly counts: readonly number[];
   /** From its first message to its last completion. */
   readonly seconds: number;

@@ -21,7 +21,7 @@ import { expectTransport } from '../peer-transport.js';
 import { cpuLoad } from './cpu-load.js';
 import { clientPort, openEndpointDevice, type TransferOp } from './endpoint.js';
 import { measuredOf } from './figures.js';
-import { connectLanes } from './perftest-lanes.js';
+import { connectFlows } from './perftest-flows.js';
 import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
 import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
@@ -77,7 +77,7 @@ type PerftestResult = TransferResult & { readonly unfinished?: string };
 
 async function converse(conversation: Conversation): Promise<PerftestResult[]> {
   const { role, op, tool, device, exchange, options } = conversation;
-  const traffic = await connectLanes(conversation);
+  const traffic = await connectFlows(conversation);
   if (role === 'server' || traffic.plan.bidirectional) postReceives(traffic);
   const { barriers, barrierEachSize } = PERFTEST_TOOLS[`${op}_${tool}`];
   return expectTransport(
@@ -85,7 +85,7 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
     options.transport,
     async () => {
       const load = cpuLoad();
-      const before = traffic.lanes.length + barriers - (barrierEachSize ? 1 : 0);
+      const before = traffic.flows.length + barriers - (barrierEachSize ? 1 : 0);
       for (let i = 0; i < before; i++) await exchange.barrier();
       const outcomes = await runSizes(conversation, traffic);
       const cpuPercent = load();
@@ -96,7 +96,7 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
   );
 }
 
-/** Every atomic of the peer adds 1, somewhere in a lane's area. */
+/** Every atomic of the peer adds 1, somewhere in a flow's area. */
 function sumOf(region: MemoryRegion): bigint {
   let sum = 0n;
   for (let offset = 0; offset < region.length; offset += ATOMIC_BYTES) sum += region.bytes.readBigUInt64LE(offset);

@@ -41,9 +41,9 @@ export interface ClusterOptions extends NicOptions, SecureFlags {
 }
 
 /** `HOST:PORT` with the addresses of the hosts, and commas between them; `host` is the first. Rejects with ERR_ROCE_CONNECT if a name has none. */
-export async function managerAddress(places: readonly ManagerPlace[]): Promise<{ host: IpAddress; text: string }> {
-  const hosts = await Promise.all(places.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
-  const texts = hosts.map((host, k) => `${host.family === 6 ? `[${host}]` : host}:${places[k].port}`);
+export async function managerAddress(managers: readonly ManagerPlace[]): Promise<{ host: IpAddress; text: string }> {
+  const hosts = await Promise.all(managers.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
+  const texts = hosts.map((host, k) => `${host.family === 6 ? `[${host}]` : host}:${managers[k].port}`);
   return { host: hosts[0], text: texts.join() };
 }
 

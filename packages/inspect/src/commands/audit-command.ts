@@ -72,7 +72,7 @@ export function register(program: Command, io: CliIo): void {
     .command('audit')
     .description('Judge the RoCEv2 packets of a pcapng or pcap file by the rules of the specification.')
     .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump')
-    .option('--rules <list>', 'judge only these rules, such as 1-11,36', ruleListOption)
+    .option('--rules <list>', 'check only these rules, such as 1-11,36', ruleListOption)
     .option(
       '--explain <rule>',
       'what the rule says; with a file, the packets around what was found',
@@ -86,7 +86,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--sarif <file>', 'write what was found as SARIF 2.1.0')
     .option('--junit <file>', 'write the results as JUnit XML, one case a rule')
     .option('--annotate <file>', 'write the capture with what was found as comments of packets')
-    .option('--fix-icrc <file>', 'write the capture with all ICRCs right; nothing is judged')
+    .option('--fix-icrc <file>', 'write the capture with all ICRCs corrected; nothing is checked')
     .option('--keys <file>', 'open protected packets with the secrets of --keylog')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -123,7 +123,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   chooseCrc32();
   const { sarif, junit, annotate: annotated, fixIcrc: fixed } = options;
   if (fixed !== undefined && (sarif ?? junit ?? annotated ?? options.explain) !== undefined) {
-    throw new CommandFailure(EXIT_USAGE, '--fix-icrc judges nothing: audit the file that it writes');
+    throw new CommandFailure(EXIT_USAGE, '--fix-icrc checks nothing: audit the file that it writes');
   }
   for (const file of [sarif, junit, annotated, fixed]) await checkWritableBeside(path, file);
   if (fixed !== undefined) return fixIcrc(path, fixed, options, output);
@@ -161,7 +161,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   failIfBroken(report, options.strict === true);
 }
 
-/** Why a capture has nothing to judge: it would pass every audit. */
+/** Why a capture contains nothing to check: it would pass every audit. */
 function whyNothing({ packets }: AuditReport): string {
   const { total, unknownLink, protected: sealed, tunnelled, cut } = packets;
   if (total === 0) return 'it has no packets';

@@ -1,4 +1,4 @@
-/** `rocev2 conform`: plays a peer against a target, and judges what it answers by the rules of the specification. */
+/** `rocev2 conform`: sends requests to a peer and checks its responses against the specification. */
 
 import {
   addNicOptions,
@@ -49,7 +49,7 @@ const CONFORM_LIST_DOCUMENT = defineDocument<ConformListResult>('conform-list');
 export function register(program: Command, io: CliIo): void {
   const conform = program
     .command('conform')
-    .description('Play a peer against a target, and judge what it answers by the rules of the specification.')
+    .description('Test a peer: send it requests and check its responses against the rules of the specification.')
     .addHelpText(
       'after',
       `

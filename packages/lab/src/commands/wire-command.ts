@@ -96,7 +96,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--rate <rate>', 'emulated link rate of both sides, such as 1Gbps', textOption(parseLinkRate))
     .option('--pcap <file>', 'write all frames of both sides to a pcapng file')
-    .option('--audit', 'judge the packets while they pass; print at once which rules are broken')
+    .option('--audit', 'check the packets while they pass; print broken rules at once')
     .option('--duration <time>', 'stop after this time', durationOption)
     .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (docs/dashboard.md)")
     .option('--json', 'print one JSON document at the end')
@@ -112,7 +112,7 @@ Examples:
   rocev2 wire --relay 127.0.0.2 --to 127.0.0.3 --faults 'rpsn=16,delay=2ms:once'`,
     )
     .action((a: WireEnd | undefined, b: WireEnd | undefined, options: WireCommandOptions) =>
-      runWire(placeOf(a, b, options), options, new Output(io, options.json === true)),
+      runWire(linksOf(a, b, options), options, new Output(io, options.json === true)),
     );
 }
 
@@ -122,7 +122,7 @@ function parseLinkRate(text: string): number {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate must be above 0');
 }
 
-function placeOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: WireCommandOptions): WirePlace {
+function linksOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: WireCommandOptions): WirePlace {
   if (a !== undefined && b !== undefined && relay === undefined && to === undefined) return { ends: [a, b] };
   if (a === undefined && relay !== undefined && to !== undefined) return { relay, to };
   throw new CommandFailure(

@@ -100,7 +100,7 @@ async function runPart({
   };
   const meeting = new Meeting(memory, me, nowNs, receive);
   const onFull = (): void => {
-    meeting.checkGivenUp();
+    meeting.throwIfAborted();
     receive();
   };
   const endedFlows = new Uint8Array(ended);
