@@ -26,7 +26,15 @@ export {
   exitCodeOf,
 } from './exit.js';
 export { extensionFilesOf, extensionOption } from './extensions.js';
-export { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption, hostOfWire } from './frame-wire.js';
+export {
+  type FrameFlags,
+  type FrameWire,
+  frameDeviceOptions,
+  frameOption,
+  framePortOption,
+  hostOfWire,
+  linkMtuOption,
+} from './frame-wire.js';
 export { type HostReport, hostReport } from './host-report.js';
 export { readInputFile, readJsonFile } from './input-file.js';
 export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';

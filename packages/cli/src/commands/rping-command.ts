@@ -17,7 +17,9 @@ import {
   type FrameWire,
   frameDeviceOptions,
   frameOption,
+  framePortOption,
   linger,
+  linkMtuOption,
   localAddressTowards,
   Output,
   type PingOptions,
@@ -78,9 +80,9 @@ export function register(program: Command, io: CliIo): void {
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
     .option('--bind <address>', 'client: RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -53,10 +53,10 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
       'IP address of this endpoint (default: 127.0.0.1; client: from the routing table)',
       addressOption,
     )
-    .option(
-      '--frame <host:port[,rate]>',
-      'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
-      frameOption,
+    .addOption(
+      frameOption(
+        'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
+      ),
     )
     .option(
       '--udp-port <port>',

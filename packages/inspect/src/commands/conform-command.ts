@@ -5,9 +5,10 @@ import {
   addRecoveryOptions,
   addressOption,
   type CliIo,
-  countOption,
   defineDocument,
   frameOption,
+  framePortOption,
+  linkMtuOption,
   mtuOption,
   Output,
   optionWithDefault,
@@ -88,9 +89,9 @@ function addServe(conform: Command, io: CliIo): void {
     .description('Be a target: offer memory and receives to a tester until Ctrl-C.')
     .requiredOption('--bind <address>', 'RoCE address of this side', addressOption)
     .option('--port <port>', 'rdma_cm port', portOption, CONFORM_PORT)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
@@ -128,9 +129,9 @@ function addRun(conform: Command, io: CliIo): void {
     )
     .option('--strict', 'broken rules of level should end with exit code 4, too')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--name <name>', 'what reports call the target (default: as it is named here)')
     .option('--report <file>', 'write one HTML page: each rule, each case, its packets')
     .option('--pcap <file>', 'write all packets of the test to this pcapng file')

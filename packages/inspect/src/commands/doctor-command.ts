@@ -5,7 +5,6 @@ import {
   type CliIo,
   CommandFailure,
   checkWritable,
-  countOption,
   defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
@@ -15,6 +14,8 @@ import {
   type FrameWire,
   frameDeviceOptions,
   frameOption,
+  framePortOption,
+  linkMtuOption,
   localAddressTowards,
   Output,
   optionWithDefault,
@@ -74,9 +75,9 @@ export function register(program: Command, io: CliIo): void {
     .addOption(optionWithDefault('--retry <n>', 'retries of your queue pairs', rangeOption(0, 7), '7'))
     .option('--endpoint <which>', 'a running endpoint here, by process number or address: why its work failed')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--pcap <file>', 'keep the capture of the examination')
     .option('--json', 'print one JSON document')
     .addHelpText(
