@@ -5,7 +5,7 @@
 
 declare const FIELDS: unique symbol;
 
-/** A kind of document; `T` is what the command adds to the head. */
+/** A kind of document, or of JSON lines; `T` is what the command writes, without the head of a document. */
 export interface DocumentKind<T extends object> {
   /** Name of the schema: `schemas/NAME.json`. */
   readonly name: string;
@@ -18,15 +18,7 @@ export function defineDocument<T extends object>(name: string): DocumentKind<T> 
   return { name };
 }
 
-/** A kind of JSON line, printed without a head before the document. */
-export interface LineKind<T extends object> {
-  /** Name of the schema: `schemas/NAME.json`. */
-  readonly name: string;
-  /** Only the compiler reads this. */
-  readonly [FIELDS]?: (fields: T) => void;
-}
-
-/** Declares the lines that a command prints before its document. */
-export function defineLines<T extends object>(name: string): LineKind<T> {
+/** Declares the JSON lines, without heads, that a command prints before its document. */
+export function defineLines<T extends object>(name: string): DocumentKind<T> {
   return { name };
 }

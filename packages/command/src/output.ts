@@ -9,7 +9,7 @@ import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import picocolors from 'picocolors';
 import { wallMs } from 'rocev2/internal/driver';
-import type { DocumentKind, LineKind } from './document.js';
+import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
 
 /** The environment variables in use. */
@@ -110,7 +110,7 @@ export class Output {
   }
 
   /** Prints one of the JSON lines that precede the document. */
-  jsonLine<T extends object>(_: LineKind<T>, line: T): void {
+  jsonLine<T extends object>(_: DocumentKind<T>, line: T): void {
     if (this.json) this.io.stdout.write(jsonLine(line));
   }
 
