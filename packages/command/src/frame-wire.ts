@@ -34,17 +34,17 @@ const parseFrame = textOption((text): FrameWire => {
   return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
 });
 
-/** `--frame`. */
+/** The option `--frame`: connects the endpoint to a switch. */
 export function frameOption(description = 'connect to this port of a rocev2 switch or a QEMU guest'): Option {
   return new Option('--frame <host:port[,rate]>', description).argParser(parseFrame);
 }
 
-/** `--frame-port`. */
+/** The option `--frame-port`: the UDP port of this end of the wire. */
 export function framePortOption(): Option {
   return new Option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)').argParser(portOption);
 }
 
-/** `--link-mtu`. */
+/** The option `--link-mtu`: the largest IP packet of the link, in bytes. */
 export function linkMtuOption(): Option {
   const description = 'with --frame: largest IP packet of the link (default: 9000)';
   return new Option('--link-mtu <bytes>', description).argParser(countOption);

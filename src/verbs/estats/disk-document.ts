@@ -39,17 +39,23 @@ interface PathFacts {
 
 /** What such a program answers. */
 export interface DiskDocument {
+  /** Tells the kinds of documents apart. */
   readonly kind: 'disk';
+  /** Version of this kind. */
   readonly version: 1;
+  /** Process number. */
   readonly pid: number;
   /** IP address of a server; of a gateway the address clients of NBD come to. */
   readonly address: string;
   /** ISO 8601. */
   readonly time: string;
+  /** Seconds since the program was started. */
   readonly uptimeSeconds: number;
+  /** A storage server, or an NBD gateway. */
   readonly role: 'server' | 'gateway';
   /** For people: where the data is. */
   readonly store: string;
+  /** Size of the disk. */
   readonly sizeBytes: number;
   /** What tells the disk from others; null where nothing does. */
   readonly identity: { readonly uuid: string; readonly name: string; readonly generation: number } | null;
@@ -70,6 +76,8 @@ export interface DiskDocument {
   readonly crcMismatches: number;
   /** Of a server: clients refused because they are for another disk. Of a gateway: 1 while it refuses its server for that. */
   readonly wrongDisks: number;
+  /** Null: the data is not in a file. */
   readonly file: FileFacts | null;
+  /** Null: the program is not a gateway to a storage server. */
   readonly path: PathFacts | null;
 }

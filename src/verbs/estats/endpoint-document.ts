@@ -57,8 +57,11 @@ interface DumpRow {
 
 /** What an endpoint answers. */
 export interface EstatsSnapshot {
+  /** Tells the kinds of documents apart. */
   readonly kind: 'endpoint';
+  /** Version of this kind. */
   readonly version: 1;
+  /** Process number. */
   readonly pid: number;
   /** The endpoint's IP address. */
   readonly address: string;
@@ -66,23 +69,29 @@ export interface EstatsSnapshot {
   readonly port: string;
   /** Where the NIC runs: on the program's event loop, or in a thread of its own. */
   readonly engine: 'inline' | 'worker';
-  /** ISO 8601, of this document and of the first window in it. */
+  /** ISO 8601, of this document. */
   readonly time: string;
+  /** ISO 8601, of the first window in the document. */
   readonly windowStart: string;
-  /** Seconds of one window, and that this document covers. */
+  /** Seconds of one window. */
   readonly windowSeconds: number;
+  /** Seconds that this document covers. */
   readonly coveredSeconds: number;
+  /** Seconds since the endpoint was opened. */
   readonly uptimeSeconds: number;
   /** One row a group and stage. */
   readonly groups: readonly GroupRow[];
   /** Posted to polled of all successful work by operation, all connections together. */
   readonly latency: readonly OpLatency[];
+  /** The queue pairs that are open. */
   readonly qps: readonly QpRow[];
   /** Lateness of the program's event loop; `stalledShare` is the part of the time covered in which it was blocked. */
   readonly loopDelay: LatencySummary & { readonly stalledShare: number; readonly typicalStallNs: number };
+  /** Counters of the NIC by name. */
   readonly device: { readonly counters: Readonly<Record<string, number>> };
   /** The dumps that are kept, oldest first. */
   readonly dumps: readonly DumpRow[];
+  /** How full the bounded tables are, and what they have left out. */
   readonly bounds: {
     readonly groups: number;
     readonly overflowedSamples: number;
