@@ -55,7 +55,7 @@ export interface DiskDocument {
   readonly role: 'server' | 'gateway';
   /** For people: where the data is. */
   readonly store: string;
-  /** Size of the disk in bytes. */
+  /** Capacity that clients see, in bytes. */
   readonly sizeBytes: number;
   /** What tells the disk from others; null where nothing does. */
   readonly identity: { readonly uuid: string; readonly name: string; readonly generation: number } | null;
