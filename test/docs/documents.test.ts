@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../packages/cli/src/commands.js';
 import { completableCommands } from '../../packages/cli/src/completion/model.js';
 import { wholeProgram } from '../../packages/cli/src/run.js';
 import { run, silentIo } from '../../packages/cli/test/run-in-process.js';
@@ -41,6 +42,7 @@ function commandOf(program: Command, words: readonly string[]): { command: Comma
 async function refusal(words: readonly string[], mentioned = false): Promise<string | undefined> {
   let complaint = '';
   const program = await wholeProgram(
+    COMMANDS,
     silentIo((text) => {
       complaint += text;
     }),
@@ -96,7 +98,12 @@ describe.each(files)('%s', (file) => {
   });
 });
 
-const helpPages = completableCommands(await wholeProgram(silentIo(() => {})))
+const helpPages = completableCommands(
+  await wholeProgram(
+    COMMANDS,
+    silentIo(() => {}),
+  ),
+)
   .map(({ path }) => path.join(' '))
   .filter((path) => path !== '');
 
@@ -160,9 +167,12 @@ describe('numbers that --help shows as defaults', () => {
     parseArg!(shown, undefined) === defaultValue;
 
   it('are those that the commands take, in the unit of the option', async () => {
-    const options = optionsOf(await wholeProgram(silentIo(() => {}))).filter(
-      ({ parseArg, defaultValue }) => parseArg !== undefined && typeof defaultValue === 'number',
-    );
+    const options = optionsOf(
+      await wholeProgram(
+        COMMANDS,
+        silentIo(() => {}),
+      ),
+    ).filter(({ parseArg, defaultValue }) => parseArg !== undefined && typeof defaultValue === 'number');
     expect(options.length).toBeGreaterThan(50);
     expect(options.filter((option) => !isAsShown(option)).map(({ flags }) => flags)).toEqual([]);
   });

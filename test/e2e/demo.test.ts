@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DemoResult } from '../../packages/command/src/documents.js';
+import type { DemoResult } from '../../packages/lab/src/commands/demo-command.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 

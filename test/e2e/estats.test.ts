@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Results } from '../../packages/command/src/documents.js';
 import type { Diagnosis, Owner } from '../../src/verbs/estats/diagnosis.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
@@ -23,7 +22,7 @@ afterAll(async () => {
 async function ask<T>(...args: string[]): Promise<T | undefined> {
   const command = Program.rocev2('estats', ...args, '--json');
   return (await command.ended()) === 0
-    ? (documentOf(`estats-${args[0]}` as keyof Results, command.stdout)['endpoints'] as T)
+    ? (documentOf(`estats-${args[0]}`, command.stdout)['endpoints'] as T)
     : undefined;
 }
 

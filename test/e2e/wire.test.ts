@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
-import type { WireResult } from '../../packages/command/src/documents.js';
 import { auditOf, expectClean } from '../../packages/inspect/test/audit/capture-file.js';
+import type { WireResult } from '../../packages/lab/src/commands/wire-command.js';
 import { isBuilt, rocev2Starter } from './executable.js';
 import { documentOf } from './watched.js';
 

@@ -3,7 +3,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
-import type { Results } from '../../packages/command/src/documents.js';
 import { parseWatched } from '../../packages/command/src/programs/watched.js';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
@@ -45,7 +44,7 @@ afterAll(async () => {
 async function json<T>(...args: string[]): Promise<T> {
   const { exitCode, stdout, stderr } = await run(['estats', ...args, '--json']);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  return documentOf(`estats-${args[0]}` as keyof Results, stdout)['endpoints'] as T;
+  return documentOf(`estats-${args[0]}`, stdout)['endpoints'] as T;
 }
 
 async function text(...args: string[]): Promise<string> {

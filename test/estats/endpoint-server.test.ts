@@ -11,6 +11,7 @@ import {
   findEndpoints,
   findPrograms,
 } from '../../packages/command/src/programs/program-client.js';
+import { toHgrm } from '../../packages/dashboard/src/commands/estats/hgrm.js';
 import { switchDocument } from '../../packages/dashboard/test/watched-documents.js';
 import { COUNTER_NAMES } from '../../src/memory/ring/counters.js';
 import { serveDocument } from '../../src/verbs/estats/control-socket.js';
@@ -201,15 +202,15 @@ describe('an endpoint answers', () => {
     expect((await ask('conn=nobody')).summary.count).toBe(0);
   });
 
-  it('/histogram.hgrm as HdrHistogram prints it, in microseconds', async () => {
+  it('a histogram document becomes what HdrHistogram prints, in microseconds', async () => {
     const { server } = await endpoint();
-    const text = await askProgram(server, '/histogram.hgrm?op=RDMA_WRITE');
+    const document = JSON.parse(await askProgram(server, '/histogram.json?op=RDMA_WRITE')) as HistogramDocument;
+    const text = toHgrm(document);
     const lines = text.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^ +Value +Percentile TotalCount 1\/\(1-Percentile\)$/);
     const rows = lines.filter((line) => /^ *[\d.]+ /.test(line)).map((line) => line.trim().split(/ +/).map(Number));
     expect(rows.at(-1)?.slice(1, 3)).toEqual([1, 10]);
-    const { summary } = JSON.parse(await askProgram(server, '/histogram.json?op=RDMA_WRITE')) as HistogramDocument;
-    expect(rows.at(-1)?.[0]).toBeCloseTo(summary.maxNs / 1000, 0);
+    expect(rows.at(-1)?.[0]).toBeCloseTo(document.summary.maxNs / 1000, 0);
     expect(text).toMatch(/#\[Max += +[\d.]+, Total count += +10\]/);
   });
 

@@ -3,7 +3,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
 import { expect } from 'vitest';
-import type { Results } from '../../packages/command/src/documents.js';
 
 const SCHEMAS = new URL('../../schemas/', import.meta.url);
 
@@ -31,13 +30,13 @@ function validator(name: string): ValidateFunction {
 export const SCHEMA_NAMES = readdirSync(SCHEMAS).map((file) => file.replace(/\.json$/, ''));
 
 /** What is wrong with a document. */
-export function problemsOf(name: keyof Results | 'decode-line', document: unknown): unknown[] {
+export function problemsOf(name: string, document: unknown): unknown[] {
   const validate = validator(name);
   return validate(document) ? [] : validate.errors!;
 }
 
 /** The document in the text, which must follow the schema. */
-export function documentOf(name: keyof Results | 'decode-line', text: string): Record<string, unknown> {
+export function documentOf(name: string, text: string): Record<string, unknown> {
   const document = JSON.parse(text);
   expect(problemsOf(name, document), name).toEqual([]);
   return document;

@@ -1,6 +1,7 @@
 /** The process around {@link runCli}: signals, streams, exit code. */
 
 import { EXIT_INTERRUPTED, EXIT_OK } from '@rocev2/command';
+import { COMMANDS } from './commands.js';
 import { runCli } from './run.js';
 
 /** Limit from Ctrl-C to the end of the command. By then every wait, for a peer or a disk, has been told to stop. */
@@ -22,7 +23,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(EXIT_OK);
 });
 
-process.exitCode = await runCli(process.argv.slice(2), {
+process.exitCode = await runCli(COMMANDS, process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,

@@ -4,6 +4,22 @@ import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
 import { type FixedChannel, FixedListener } from 'rocev2/internal/cm';
 import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from 'rocev2/internal/stock-exchanges';
 
+/** The fields of `rping --json`, and with `transport` those of `pingpong --json`. */
+export interface PingResult {
+  /** Role of this side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the peer. */
+  readonly peer: string;
+  /** Number of pings, or of messages each way. */
+  readonly iterations: number;
+  /** Size of a ping or message in bytes. */
+  readonly sizeBytes: number;
+  /** Time from the first to the last. */
+  readonly seconds: number;
+  /** Whether the contents were checked and correct. False if nothing was checked. */
+  readonly verified: boolean;
+}
+
 /** The byte with which ibv_rc_pingpong fills its buffer, ... */
 const FILL = 0x7b;
 /** ... except for the first byte of every page when contents are checked. */

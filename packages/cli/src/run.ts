@@ -2,6 +2,8 @@
 
 import {
   type CliIo,
+  COMMAND_GROUPS,
+  type CommandEntry,
   CommandFailure,
   describeFailure,
   EXIT_INTERRUPTED,
@@ -13,14 +15,17 @@ import {
 } from '@rocev2/command';
 import { Command, CommanderError } from 'commander';
 import { loadExtensions } from 'rocev2/internal/driver';
-import { COMMANDS, type CommandEntry } from './commands.js';
 
 /** `args` without node and script. Resolves to the exit code; never rejects. */
-export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args'>): Promise<number> {
+export async function runCli(
+  commands: readonly CommandEntry[],
+  args: readonly string[],
+  streams: Omit<CliIo, 'args'>,
+): Promise<number> {
   const io: CliIo = { ...streams, args };
   try {
     await loadExtensions(extensionFilesOf(args));
-    const program = await buildProgram(args, io);
+    const program = await buildProgram(commands, args, io);
     if (args.length === 0) {
       program.outputHelp({ error: true });
       return EXIT_USAGE;
@@ -53,29 +58,39 @@ function helpArguments(program: Command, words: readonly string[]): readonly str
 }
 
 /** The program with the command that `args` asks for; the other commands have only their names. */
-async function buildProgram(args: readonly string[], io: CliIo): Promise<Command> {
+async function buildProgram(commands: readonly CommandEntry[], args: readonly string[], io: CliIo): Promise<Command> {
   // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
   const asked = first === 'help' ? second : first;
   const program = emptyProgram(io);
-  for (const entry of COMMANDS) {
-    if (entry.name === asked) await addCommand(program, entry, io);
-    else program.command(entry.name).description(entry.summary);
+  for (const entry of byGroup(commands)) {
+    if (entry.name === asked) await addCommand(program, entry, commands, io);
+    else program.command(entry.name).description(entry.summary).helpGroup(`${entry.group}:`);
   }
   return program;
 }
 
 /** The program with all its commands loaded. */
-export async function wholeProgram(io: CliIo): Promise<Command> {
+export async function wholeProgram(commands: readonly CommandEntry[], io: CliIo): Promise<Command> {
   const program = emptyProgram(io);
-  for (const entry of COMMANDS) await addCommand(program, entry, io);
+  for (const entry of byGroup(commands)) await addCommand(program, entry, commands, io);
   return program;
 }
 
-async function addCommand(program: Command, { name, summary, load }: CommandEntry, io: CliIo): Promise<void> {
-  (await load()).register(program, io, () => wholeProgram(io));
+/** The help shows groups in the order of their first commands. */
+function byGroup(commands: readonly CommandEntry[]): CommandEntry[] {
+  return COMMAND_GROUPS.flatMap((name) => commands.filter(({ group }) => group === name));
+}
+
+async function addCommand(
+  program: Command,
+  { name, group, summary, load }: CommandEntry,
+  commands: readonly CommandEntry[],
+  io: CliIo,
+): Promise<void> {
+  (await load()).register(program, io, () => wholeProgram(commands, io));
   const command = program.commands.at(-1)!;
-  command.summary(summary);
+  command.summary(summary).helpGroup(`${group}:`);
   nameHelpAfterErrors(command, `rocev2 ${name}`);
 }
 
@@ -90,6 +105,7 @@ function emptyProgram(io: CliIo): Command {
     .description('RDMA for Node.js without an RDMA NIC: a software RoCEv2 stack.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
+    .commandsGroup(`${COMMAND_GROUPS.at(-1)}:`)
     .helpCommand('help [command]', 'print the help of a command')
     .exitOverride()
     .showSuggestionAfterError()

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FrameRing, newRingMemory } from '../../lab/src/commands/sim/cores/frame-ring.js';
-import { giveUp, Meeting, newMeetingMemory } from '../../lab/src/commands/sim/cores/meeting.js';
+import { abort, Meeting, newMeetingMemory } from '../../lab/src/commands/sim/cores/meeting.js';
 import type { runOnCores as runOnCoresOf } from '../../lab/src/commands/sim/cores/run-on-cores.js';
 import type { ScenarioResult } from '../../lab/src/sim/scenario/result.js';
 import { runScenario } from '../../lab/src/sim/scenario/run.js';
@@ -74,7 +74,7 @@ describe('a meeting', () => {
       memory,
       0,
       () => 0,
-      () => giveUp(memory),
+      () => abort(memory),
     );
     expect(() => meeting.meet(1)).toThrow('another part of the run has failed');
   });

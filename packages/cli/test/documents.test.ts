@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { documentOf, problemsOf, SCHEMA_NAMES } from '../../../test/support/documents.js';
 import { freePort } from '../../../test/support/free-port.js';
 import { documentHead } from '../../command/src/document-head.js';
-import type { Results } from '../../command/src/documents.js';
+import { COMMANDS } from '../src/commands.js';
 import { wholeProgram } from '../src/run.js';
 import { bothSides } from './both-sides.js';
 import { run, silentIo } from './run-in-process.js';
@@ -22,14 +22,14 @@ const OF_THE_TEST = [
 ];
 
 /** Runs a command that ends by itself. */
-async function ran(name: keyof Results, ...args: string[]): Promise<Record<string, unknown>> {
+async function ran(name: string, ...args: string[]): Promise<Record<string, unknown>> {
   const { stdout, stderr, exitCode } = await run([...args, '--json']);
   expect(exitCode, stderr).toBe(0);
   return documentOf(name, stdout);
 }
 
 /** Runs a command that ends by Ctrl-C, once it says that it has begun. */
-async function interrupted(name: keyof Results, ...args: string[]): Promise<Record<string, unknown>> {
+async function interrupted(name: string, ...args: string[]): Promise<Record<string, unknown>> {
   const interrupt = new AbortController();
   const onStderr = (soFar: string) => void (soFar.includes('Ctrl-C') && interrupt.abort());
   const { exitCode, stdout, stderr } = await run([...args, '--json'], { interrupted: interrupt.signal, onStderr });
@@ -45,7 +45,13 @@ async function commandsWithJson(): Promise<string[]> {
       : command.options.some(({ long }) => long === '--json')
         ? [path.join('-')]
         : [];
-  return leaves(await wholeProgram(silentIo(() => {})), []);
+  return leaves(
+    await wholeProgram(
+      COMMANDS,
+      silentIo(() => {}),
+    ),
+    [],
+  );
 }
 
 it('each command with --json has a schema', async () => {

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { defineDocument } from '../../command/src/document.js';
 import { type CliEnvironment, Output, visibleWidth } from '../../command/src/output.js';
 
 function outputTo(isTTY: boolean, json: boolean, env: CliEnvironment = {}) {
@@ -58,7 +59,7 @@ describe('output', () => {
     output.line('for people');
     output.table(COLUMNS, [['write', 1]]);
     output.note('a diagnostic');
-    output.document('dashboard', { url: 'http://127.0.0.1/' });
+    output.document(defineDocument<{ url: string }>('dashboard'), { url: 'http://127.0.0.1/' });
     expect(JSON.parse(texts.stdout)).toMatchObject({ schema: 'dashboard', url: 'http://127.0.0.1/' });
     expect(texts.stderr).toBe('a diagnostic\n');
   });

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import type { CliEnvironment, CliIo } from '../../command/src/output.js';
+import { COMMANDS } from '../src/commands.js';
 import { runCli } from '../src/run.js';
 
 export interface CliResult {
@@ -47,7 +48,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     env: options.env ?? {},
     interrupted: options.interrupted ?? new AbortController().signal,
   };
-  const exitCode = await runCli(args, io);
+  const exitCode = await runCli(COMMANDS, args, io);
   return { exitCode, stdout: stdout.text, stderr: stderr.text };
 }
 

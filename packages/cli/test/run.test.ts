@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../src/core/errors.js';
+import { COMMAND_GROUPS } from '../../command/src/command-entry.js';
 import { CommandFailure, describeFailure, exitCodeOf } from '../../command/src/exit.js';
 import { COMMANDS } from '../src/commands.js';
 import { run } from './run-in-process.js';
@@ -15,6 +16,24 @@ describe('rocev2', () => {
     expect(exitCode).toBe(0);
     expect(stderr).toBe('');
     for (const { name } of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+    expect(stdout.split('\n').filter((line) => /^\S.*:$/.test(line))).toEqual([
+      'Options:',
+      ...COMMAND_GROUPS.map((group) => `${group}:`),
+    ]);
+  });
+
+  it('--help lists each command in its group, one line each, and the monitors by this word', async () => {
+    const { stdout } = await run(['--help']);
+    for (const { name, group, summary } of COMMANDS) {
+      const section = stdout
+        .split(`${group}:\n`)[1]
+        .split('\n\n')[0]
+        .replaceAll(/\n {4,}/g, ' ');
+      expect(section).toMatch(new RegExp(`^ {2}${name}( \\[.*| <.*)? +`, 'm'));
+      expect(section).toContain(summary);
+    }
+    const monitors = COMMANDS.filter(({ summary }) => summary.startsWith('monitor running servers'));
+    expect(monitors.map(({ name }) => name)).toEqual(['dashboard', 'estats']);
   });
 
   it('--version prints the version of the package', async () => {

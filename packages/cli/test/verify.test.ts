@@ -5,12 +5,12 @@ import { verifyAsClient, verifyAsServer } from '../src/transfer/verify.js';
 
 const OWN = Buffer.from('what was sent, twice 0123456789');
 
-/** A client with two lanes, and a server that says it holds `digests`. */
+/** A client with two flows, and a server that says it holds `digests`. */
 function clientOf(digests: readonly string[]): { endpoint: Endpoint; told: unknown[] } {
   const told: unknown[] = [];
   const endpoint = {
     plan: { op: 'write', sizeBytes: 10 },
-    lanes: [{ offset: 0 }, { offset: 10 }],
+    flows: [{ offset: 0 }, { offset: 10 }],
     region: { bytes: OWN },
     channel: { send: (message: unknown) => told.push(message), receive: async () => ({ digest: digests }) },
   };
@@ -22,8 +22,8 @@ const RIGHT = [0, 10].map((offset) => crc32(OWN.subarray(offset, offset + 10)).t
 describe('the client judges what the server holds', () => {
   it.each([
     ['all that was sent', RIGHT, [1, 1], true],
-    ['a lane with other bytes', [RIGHT[0], 'abcd'], [1, 1], false],
-    ['a lane fewer', [RIGHT[0]], [1, 1], false],
+    ['a flow with other bytes', [RIGHT[0], 'abcd'], [1, 1], false],
+    ['a flow fewer', [RIGHT[0]], [1, 1], false],
     // Interrupted before the first message: there is nothing to be wrong.
     ['other bytes where nothing was sent', [RIGHT[0], 'abcd'], [1, 0], true],
     ['other bytes where something was sent', ['abcd', RIGHT[1]], [1, 0], false],

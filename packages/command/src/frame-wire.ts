@@ -1,11 +1,12 @@
 /** `--frame`: an endpoint connected to a software switch instead of bound to a UDP port. */
 
+import { Option } from 'commander';
 import { formatHostPort, parseRateBps } from 'rocev2/internal/core';
 import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';
 import type { PortOptions } from 'rocev2/internal/driver';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
-import { textOption } from './options.js';
+import { countOption, portOption, textOption } from './options.js';
 
 /** The value of `--frame`. */
 export interface FrameWire {
@@ -27,11 +28,27 @@ export interface FrameFlags {
   readonly linkMtu?: number;
 }
 
-/** `HOST:PORT[,RATE]`, for commander. */
-export const frameOption = textOption((text): FrameWire => {
+/** Reads `HOST:PORT[,RATE]`. */
+const parseFrame = textOption((text): FrameWire => {
   const [, remote, rate] = /^([^,]*)(?:,(.*))?$/.exec(text)!;
   return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
 });
+
+/** The option `--frame`: connects the endpoint to a switch. */
+export function frameOption(description = 'connect to this port of a rocev2 switch or a QEMU guest'): Option {
+  return new Option('--frame <host:port[,rate]>', description).argParser(parseFrame);
+}
+
+/** The option `--frame-port`: the UDP port of this end of the wire. */
+export function framePortOption(): Option {
+  return new Option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)').argParser(portOption);
+}
+
+/** The option `--link-mtu`: the largest IP packet of the link, in bytes. */
+export function linkMtuOption(): Option {
+  const description = 'with --frame: largest IP packet of the link (default: 9000)';
+  return new Option('--link-mtu <bytes>', description).argParser(countOption);
+}
 
 /** The address of this host from which frames leave for the switch. The endpoints use it for TCP. */
 export async function hostOfWire({ remote }: FrameWire): Promise<string> {

@@ -1,5 +1,6 @@
 /** The entry of @rocev2/command. */
 
+export { COMMAND_GROUPS, type CommandEntry } from './command-entry.js';
 export { counted } from './counted.js';
 export { backendParameters } from './disk/backend-parameters.js';
 export type { BenchRow, Contender } from './disk/bench-run.js';
@@ -7,18 +8,12 @@ export { addPlanOptions, type BenchPlan, measureInTurns, printRows } from './dis
 export {
   addRdmaOptions,
   addTelemetryOption,
+  DISK_CLOSING_MS,
   flowOf,
   openStorageDevice,
   type RdmaOptions,
 } from './disk/rdma-options.js';
-export type {
-  CmtimeStep,
-  EndpointDiagnosis,
-  EndpointDumps,
-  EndpointHistogram,
-  PingpongResult,
-  TransferDocument,
-} from './documents.js';
+export { type DocumentKind, defineDocument, defineLines } from './document.js';
 export {
   CommandFailure,
   describeFailure,
@@ -31,10 +26,19 @@ export {
   exitCodeOf,
 } from './exit.js';
 export { extensionFilesOf, extensionOption } from './extensions.js';
-export { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption, hostOfWire } from './frame-wire.js';
+export {
+  type FrameFlags,
+  type FrameWire,
+  frameDeviceOptions,
+  frameOption,
+  framePortOption,
+  hostOfWire,
+  linkMtuOption,
+} from './frame-wire.js';
 export { type HostReport, hostReport } from './host-report.js';
 export { readInputFile, readJsonFile } from './input-file.js';
 export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
+export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';
 export { localAddressTowards } from './local-address.js';
 export { addNicOptions, type NicOptions, nicOptionsShape } from './nic-options.js';
@@ -73,7 +77,15 @@ export { method } from './processes/calls.js';
 export { ChildService, whileAlive } from './processes/child-service.js';
 export { serveParent } from './processes/serve-parent.js';
 export type { ClusterDocument } from './programs/cluster-document.js';
-export { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './programs/endpoints.js';
+export type { EndpointDocument } from './programs/document-schemas.js';
+export {
+  type AttachedEndpoint,
+  attach,
+  type EndpointName,
+  type EndpointOptions,
+  type Endpoints,
+  endpointName,
+} from './programs/endpoints.js';
 export {
   askDocument,
   askProgram,

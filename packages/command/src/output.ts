@@ -9,8 +9,8 @@ import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import picocolors from 'picocolors';
 import { wallMs } from 'rocev2/internal/driver';
+import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
-import type { EventLine, PacketLine, Results } from './documents.js';
 
 /** The environment variables in use. */
 export interface CliEnvironment {
@@ -99,18 +99,18 @@ export class Output {
     this.io.stderr.write(`${text}\n`);
   }
 
-  /** Prints the document of --json, by the name of its schema; nothing without --json. */
-  document<Name extends keyof Results>(name: Name, result: Results[Name]): void {
-    if (this.json) this.io.stdout.write(this.documentText(name, result));
+  /** Prints the document of --json; nothing without --json. */
+  document<T extends object>(kind: DocumentKind<T>, result: T): void {
+    if (this.json) this.io.stdout.write(this.documentText(kind, result));
   }
 
   /** The document of --json as text, for a file. */
-  documentText<Name extends keyof Results>(name: Name, result: Results[Name]): string {
+  documentText<T extends object>({ name }: DocumentKind<T>, result: T): string {
     return jsonLine({ ...documentHead(name, this.io.args, this.#startMs), ...result });
   }
 
-  /** Prints a line of `decode --json`. */
-  jsonLine(line: PacketLine | EventLine): void {
+  /** Prints one of the JSON lines that precede the document. */
+  jsonLine<T extends object>(_: DocumentKind<T>, line: T): void {
     if (this.json) this.io.stdout.write(jsonLine(line));
   }
 

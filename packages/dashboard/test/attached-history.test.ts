@@ -282,8 +282,8 @@ it('tells of protected connections and of what was dropped because it was not', 
   const protection = { peer: 'alice', cipher: 'aes-128-gcm', sendSpi: 1, receiveSpi: 2, ...counts };
   const secured = (facts: Parameters<typeof endpointDocument>[0]) => {
     const document = endpointDocument({ ...facts, qps: { c: {}, plain: {} } });
-    document.qps[0].protection = protection;
-    return document;
+    const [first, ...others] = document.qps;
+    return { ...document, qps: [{ ...first, protection }, ...others] };
   };
   const { program, texts } = readEach(
     secured({ counters: { secure_rekeys: 1 } }),

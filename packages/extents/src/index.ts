@@ -7,14 +7,6 @@
 
 export { CODE_NAMES, type CodeName } from './coding/erasure-code.js';
 export type { FragmentId, FragmentShape } from './coding/layout.js';
-export type {
-  ExtentsDiskCopyResult,
-  ExtentsDiskCreateResult,
-  ExtentsDiskListResult,
-  ExtentsDiskRemoveResult,
-} from './commands/disks.js';
-export type { ExtentsManagerResult, ExtentsNodeResult } from './commands/serve.js';
-export type { ExtentsStatusResult } from './commands/status.js';
 export {
   isStreamBackend,
   openClusterOf,
@@ -22,13 +14,6 @@ export {
   openStreamBackend,
   parseStreamBackend,
 } from './commands/stream-backend.js';
-export type {
-  ExtentsAppendResult,
-  ExtentsListResult,
-  ExtentsReadResult,
-  ExtentsRemoveResult,
-} from './commands/streams.js';
-export type { ExtentsUpResult } from './commands/up.js';
 export { type DiskPart, diskOf } from './disk/disk-parts.js';
 export type { DiskOwner, ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';

@@ -7,10 +7,6 @@
 
 export { KvClient } from './client.js';
 export type { Codec, CodecName } from './codec.js';
-export type { KvBenchResult } from './commands/bench.js';
-export type { KvEntryResult, KvListResult, KvSetResult } from './commands/entries.js';
-export type { KvServeResult } from './commands/serve.js';
-export type { KvWatchResult } from './commands/watch.js';
 export type { StoreSizes } from './geometry-for.js';
 export type { Key, Kv, KvEntry, KvEvent, ScanOptions, SetOptions } from './kv.js';
 export { KvServer, type OpenKvOptions, openKv, type ServeKvOptions, type SnapshotOptions, serveKv } from './live.js';

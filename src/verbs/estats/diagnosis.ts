@@ -84,7 +84,7 @@ function diagnoseGroup(snapshot: EstatsSnapshot, whole: GroupRow, qp: QpRow, pee
       conn === whole.conn && op === whole.op && status === whole.status && CONSECUTIVE_STAGES.includes(stage),
   );
   const longest = stages.reduce((a, b) => (b.sumNs > a.sumNs ? b : a));
-  const [owner, because] = judge(longest, snapshot, qp, peer);
+  const [owner, because] = verdictOn(longest, snapshot, qp, peer);
   return {
     conn: whole.conn,
     op: whole.op,
@@ -98,7 +98,7 @@ function diagnoseGroup(snapshot: EstatsSnapshot, whole: GroupRow, qp: QpRow, pee
   };
 }
 
-function judge(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
+function verdictOn(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
   const meanNs = longest.sumNs / longest.count;
   switch (longest.stage) {
     case 't6_t5':
@@ -106,13 +106,13 @@ function judge(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: Pe
     case 't5_t4':
       return ['network', 'answers to older work requests were late or lost'];
     case 't4_t3':
-      return judgeAnswers(longest, snapshot, qp, peer);
+      return responseVerdict(longest, snapshot, qp, peer);
     default:
-      return judgeSending(longest.stage, meanNs, snapshot, qp);
+      return sendVerdict(longest.stage, meanNs, snapshot, qp);
   }
 }
 
-function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow): Verdict {
+function sendVerdict(stage: StageName, meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow): Verdict {
   const waits = Object.entries(covered.waitsNs) as Array<[WaitCause, number]>;
   const busyNs = Math.max(covered.activeNs, covered.stalledUnsentNs, sum(waits.map(([, ns]) => ns)));
   const certain = worst([
@@ -130,7 +130,7 @@ function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot
     : ['sender', 'sending the packets of a message takes most of the time'];
 }
 
-function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
+function responseVerdict(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
   const meanNs = longest.sumNs / longest.count;
   const { covered } = qp;
   // The windows of the two ends are not the same time.

@@ -1,109 +1,102 @@
 /** What an endpoint answers to `GET /estats.json`. Times are nanoseconds unless their name says otherwise. */
 
-import { z } from 'zod';
-import { QP_COUNTER_NAMES, WAIT_CAUSES } from '../../memory/ring/telemetry-page.js';
-import { opLatencySchema, summarySchema } from './op-latency-document.js';
-import { STAGES } from './stages.js';
+import type { AllowedRate } from './allowed-rate.js';
+import type { LatencySummary } from './histogram.js';
+import type { OpLatency } from './op-latency.js';
+import type { StageName } from './stages.js';
+import type { ConnectionTotals } from './totals.js';
 
-const number = z.number();
+/** Latency of one group and stage. */
+export interface GroupRow extends LatencySummary {
+  readonly conn: string;
+  readonly op: string;
+  readonly status: string;
+  readonly stage: StageName;
+}
 
-/** An enum of names that are kept as a list. */
-const nameOf = <T extends string>(names: readonly T[]) => z.enum(names as readonly [T, ...T[]]);
+/**
+ * Who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets sealed and opened, dropped as
+ * replayed and as forged, and changes of keys. Queue pairs that share a connection of the exchange share the keys.
+ */
+interface ProtectionRow {
+  readonly peer: string;
+  readonly cipher: string;
+  readonly sendSpi: number;
+  readonly receiveSpi: number;
+  readonly sealed: number;
+  readonly opened: number;
+  readonly replayed: number;
+  readonly forged: number;
+  readonly rekeys: number;
+}
 
-const totalsSchema = z.object({
-  waitsNs: z.record(nameOf(WAIT_CAUSES), number),
-  activeNs: number,
-  timeoutsNs: number,
-  stalledUnsentNs: number,
-  stalledUnheardNs: number,
-  counters: z.record(nameOf(QP_COUNTER_NAMES), number),
-});
+/** One queue pair that is open, and what rate control allows it now. */
+export interface QpRow extends AllowedRate {
+  readonly conn: string;
+  readonly qpn: number;
+  readonly remote: { readonly address: string; readonly qpn: number } | null;
+  /** Missing while packets are plain. */
+  readonly protection?: ProtectionRow | undefined;
+  /** Seconds of the time covered in which the connection existed. */
+  readonly observedSeconds: number;
+  /** What it added up in the time covered, and in all. */
+  readonly covered: ConnectionTotals;
+  readonly total: ConnectionTotals;
+}
 
-/** Parses the document of an endpoint. */
-export const endpointSchema = z.object({
-  kind: z.literal('endpoint'),
-  version: z.literal(1),
-  pid: number,
-  /** The endpoint's IP address. */
-  address: z.string(),
-  /** For people: what carries the packets. */
-  port: z.string(),
-  /** Where the NIC runs: on the program's event loop, or in a thread of its own. */
-  engine: z.enum(['inline', 'worker']),
-  /** ISO 8601, of this document and of the first window in it. */
-  time: z.string(),
-  windowStart: z.string(),
-  /** Seconds of one window, and that this document covers. */
-  windowSeconds: number,
-  coveredSeconds: number,
-  uptimeSeconds: number,
-  /** One row a group and stage. */
-  groups: z.array(
-    summarySchema.extend({ conn: z.string(), op: z.string(), status: z.string(), stage: nameOf(STAGES) }),
-  ),
-  /** Posted to polled of all successful work by operation, all connections together. */
-  latency: z.array(opLatencySchema),
-  /** Connections that are open: what they added up in the time covered, and in all. */
-  qps: z.array(
-    z.object({
-      conn: z.string(),
-      qpn: number,
-      remote: z.object({ address: z.string(), qpn: number }).nullable(),
-      /**
-       * Missing while packets are plain: who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets sealed and
-       * opened, dropped as replayed and as forged, and changes of keys. Queue pairs that share a connection of the exchange share the keys.
-       */
-      protection: z
-        .object({
-          peer: z.string(),
-          cipher: z.string(),
-          sendSpi: number,
-          receiveSpi: number,
-          sealed: number,
-          opened: number,
-          replayed: number,
-          forged: number,
-          rekeys: number,
-        })
-        .optional(),
-      /** Seconds of the time covered in which the connection existed. */
-      observedSeconds: number,
-      /** What rate control allows now, in bits/s of the link, and what recovery heads for; null: not limited. */
-      rateBps: number.nullable(),
-      targetRateBps: number.nullable(),
-      /** DCQCN's estimate of congestion, 0..1; null for other schemes. */
-      alpha: number.nullable(),
-      covered: totalsSchema,
-      total: totalsSchema,
-    }),
-  ),
-  /** Lateness of the program's event loop; `stalledShare` is the part of the time covered that it stood still. */
-  loopDelay: summarySchema.extend({ stalledShare: number, typicalStallNs: number }),
-  device: z.object({ counters: z.record(z.string(), number) }),
-  /** The dumps that are kept, oldest first, without what is in them: `GET /dumps.json` has that. */
-  dumps: z.array(
-    z.object({
-      time: z.string(),
-      reason: z.enum(['slow', 'error', 'asked']),
-      conn: z.string(),
-      op: z.string().optional(),
-      status: z.string().optional(),
-      /** Posted to polled. */
-      wholeNs: number.optional(),
-    }),
-  ),
-  bounds: z.object({
-    groups: number,
-    overflowedSamples: number,
-    windowsDroppedEarly: number,
-    dumps: number,
-    dumpsSuppressed: number,
-  }),
-});
+/** A dump without what is in it: `GET /dumps.json` has that. */
+interface DumpRow {
+  readonly time: string;
+  readonly reason: 'slow' | 'error' | 'asked';
+  readonly conn: string;
+  readonly op?: string | undefined;
+  readonly status?: string | undefined;
+  /** Posted to polled. */
+  readonly wholeNs?: number | undefined;
+}
 
 /** What an endpoint answers. */
-export type EstatsSnapshot = z.infer<typeof endpointSchema>;
-/** Latency of one group and stage. */
-export type GroupRow = EstatsSnapshot['groups'][number];
-/** One queue pair. */
-export type QpRow = EstatsSnapshot['qps'][number];
+export interface EstatsSnapshot {
+  /** Tells the kinds of documents apart. */
+  readonly kind: 'endpoint';
+  /** Version of this kind. */
+  readonly version: 1;
+  /** Process number. */
+  readonly pid: number;
+  /** The endpoint's IP address. */
+  readonly address: string;
+  /** For people: what carries the packets. */
+  readonly port: string;
+  /** Where the NIC runs: on the program's event loop, or in a thread of its own. */
+  readonly engine: 'inline' | 'worker';
+  /** ISO 8601, of this document. */
+  readonly time: string;
+  /** ISO 8601, of the first window in the document. */
+  readonly windowStart: string;
+  /** Seconds of one window. */
+  readonly windowSeconds: number;
+  /** Seconds that this document covers. */
+  readonly coveredSeconds: number;
+  /** Seconds since the endpoint was opened. */
+  readonly uptimeSeconds: number;
+  /** One row a group and stage. */
+  readonly groups: readonly GroupRow[];
+  /** Posted to polled of all successful work by operation, all connections together. */
+  readonly latency: readonly OpLatency[];
+  /** The queue pairs that are open. */
+  readonly qps: readonly QpRow[];
+  /** Lateness of the program's event loop; `stalledShare` is the part of the time covered in which it was blocked. */
+  readonly loopDelay: LatencySummary & { readonly stalledShare: number; readonly typicalStallNs: number };
+  /** Counters of the NIC by name. */
+  readonly device: { readonly counters: Readonly<Record<string, number>> };
+  /** The dumps that are kept, oldest first. */
+  readonly dumps: readonly DumpRow[];
+  /** How full the bounded tables are, and what they have left out. */
+  readonly bounds: {
+    readonly groups: number;
+    readonly overflowedSamples: number;
+    readonly windowsDroppedEarly: number;
+    readonly dumps: number;
+    readonly dumpsSuppressed: number;
+  };
+}

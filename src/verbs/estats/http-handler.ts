@@ -3,7 +3,6 @@
  *
  *     GET  /estats.json?minutes=1        the snapshot
  *     GET  /histogram.json?stage=...     one histogram, bucket by bucket; conn, op, status, minutes select
- *     GET  /histogram.hgrm?stage=...     the same as .hgrm text, in microseconds
  *     GET  /dumps.json                   the dumps so far
  *     GET  /metrics                      Prometheus text
  *     POST /dumps                        dumps every connection now and answers as /dumps.json; control socket only
@@ -12,10 +11,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { send, sendJson } from './control-socket.js';
 import type { Estats } from './estats.js';
-import { toHgrm } from './hgrm.js';
 import { BUCKETS, bucketStartNs, Histogram, type LatencySummary } from './histogram.js';
 import { urlOf } from './http-server.js';
-import { prometheusMetrics } from './prometheus.js';
+import { PROMETHEUS_TYPE, prometheusMetrics } from './prometheus.js';
 import { type EndpointIdentity, recentWindows, snapshotOf } from './snapshot.js';
 import { STAGES, type StageName } from './stages.js';
 import { mergeWindows } from './window-merge.js';
@@ -71,12 +69,8 @@ export function estatsHandlers(estats: Estats, identity: EndpointIdentity): Esta
     '/estats.json': async ({ minutes }, response) =>
       sendJson(response, snapshotOf(estats, identity, minutes, await estats.askNic())),
     '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
-    '/histogram.hgrm': (query, response) => send(response, 200, 'text/plain', toHgrm(select(estats, query))),
     '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),
-    '/metrics': async (_, response) => {
-      const { contentType, text } = await metrics();
-      send(response, 200, contentType, text);
-    },
+    '/metrics': (_, response) => send(response, 200, PROMETHEUS_TYPE, metrics()),
   };
   const writes: Readonly<Record<string, Answer>> = {
     '/dumps': async (_, response) => {

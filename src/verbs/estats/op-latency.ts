@@ -1,10 +1,16 @@
-/** Latency of one operation as a document carries it. */
+/** How a document carries the latency of one operation: quantiles, and bars for a picture. */
 
-import type { Histogram } from './histogram.js';
-import type { OpLatency } from './op-latency-document.js';
+import type { Histogram, HistogramBar, LatencySummary } from './histogram.js';
 
 /** A bar is so many of the histogram's 32 buckets an octave. */
 const BUCKETS_PER_BAR = 8;
+
+/** Latency of one operation. */
+export interface OpLatency extends LatencySummary {
+  readonly op: string;
+  /** Those that hold something, in ascending order: a quarter of an octave each. */
+  readonly bars: readonly HistogramBar[];
+}
 
 /** The document of one operation's histogram. */
 export function opLatency(op: string, histogram: Histogram): OpLatency {

@@ -2,9 +2,10 @@
 
 import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
-import { addTransferOptions, type TransferOptions, transferAction } from '../transfer/command.js';
+import { addTransferOptions, transferAction } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
 import { bandwidth } from '../transfer/tool.js';
+import type { TransferOptions } from '../transfer/transfer-options.js';
 
 /** Adds `rocev2 bw` to `program`. */
 export function register(program: Command, io: CliIo): void {

@@ -3,7 +3,7 @@
  * makes all of them at once and ends them; the server accepts them and waits for their end.
  */
 
-import { type CliIo, type CmtimeStep, counted, Output } from '@rocev2/command';
+import { type CliIo, counted, defineDocument, Output } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
 import { NS_PER_MS, NS_PER_US } from 'rocev2/internal/core';
@@ -16,6 +16,32 @@ import {
   withManager,
 } from '../rdma-cm/many-connections.js';
 import { MessageEnd } from '../rdma-cm/message-end.js';
+
+/** The fields of `cmtime --json`. */
+interface CmtimeResult {
+  /** Role of this side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the peer. */
+  readonly peer: string;
+  /** Number of simultaneous connections. */
+  readonly connections: number;
+  /** The steps in order; empty on the server, which does not measure. */
+  readonly steps: readonly CmtimeStep[];
+}
+
+/** One step, which all connections take at the same time. */
+interface CmtimeStep {
+  /** Name of the step: `create qp`, `connect`, `disconnect`, `destroy`. */
+  readonly name: string;
+  /** Time from the start of the step until the last connection has done it, in nanoseconds. */
+  readonly totalNs: number;
+  /** Time of the fastest connection. */
+  readonly minNs: number;
+  /** Time of the slowest connection. */
+  readonly maxNs: number;
+}
+
+const CMTIME_DOCUMENT = defineDocument<CmtimeResult>('cmtime');
 
 const NO_MESSAGES = { count: 0, sizeBytes: 0 };
 
@@ -47,7 +73,7 @@ async function cmtime(options: ManyConnectionsOptions, output: Output): Promise<
   const { connections } = options;
   if (isServer) output.line(`${counted(connections, 'connection')} from ${peer}`);
   else print(steps, connections, output);
-  output.document('cmtime', { role: isServer ? 'server' : 'client', peer, connections, steps });
+  output.document(CMTIME_DOCUMENT, { role: isServer ? 'server' : 'client', peer, connections, steps });
 }
 
 interface Outcome {

@@ -1,7 +1,9 @@
 /** `rocev2 info`: what this machine has for RDMA, before anything is tried. */
 
-import { type CliIo, type HostReport, hostReport, Output, packageVersion } from '@rocev2/command';
+import { type CliIo, defineDocument, type HostReport, hostReport, Output, packageVersion } from '@rocev2/command';
 import type { Command } from 'commander';
+
+const INFO_DOCUMENT = defineDocument<HostReport>('info');
 
 interface InfoOptions {
   readonly json?: true;
@@ -29,7 +31,7 @@ Examples:
 async function info(output: Output): Promise<void> {
   const report = await hostReport();
   printReport(output, report);
-  output.document('info', report);
+  output.document(INFO_DOCUMENT, report);
 }
 
 function printReport(output: Output, report: HostReport): void {

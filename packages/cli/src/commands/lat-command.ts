@@ -2,9 +2,10 @@
 
 import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
-import { addTransferOptions, type TransferOptions, transferAction } from '../transfer/command.js';
+import { addTransferOptions, transferAction } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
 import { latency } from '../transfer/tool.js';
+import type { TransferOptions } from '../transfer/transfer-options.js';
 
 /** One message is in flight; its completion may be polled a few rounds late. */
 const LATENCY_OPTIONS = { qp: 1, txDepth: 16, postList: 1, cqMod: 1 } as const;

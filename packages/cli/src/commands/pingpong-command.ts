@@ -6,13 +6,13 @@ import {
   type CliIo,
   CommandFailure,
   countOption,
+  defineDocument,
   EXIT_FAILED,
   EXIT_VERIFICATION_FAILED,
   endingInTime,
   linger,
   mtuOption,
   Output,
-  type PingpongResult,
   portOption,
   resolveHost,
   type Silence,
@@ -49,9 +49,23 @@ import {
   type RdmaDevice,
 } from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
-import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
+import {
+  acceptPingpongClient,
+  describeDestination,
+  fillMessage,
+  type PingResult,
+  printPace,
+} from '../pingpong-parts.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 import { addTransportOption } from '../transfer/transport.js';
+
+/** The fields of `pingpong --json`. */
+interface PingpongResult extends PingResult {
+  /** Transport of the queue pair. */
+  readonly transport: 'rc' | 'uc' | 'ud';
+}
+
+const PINGPONG_DOCUMENT = defineDocument<PingpongResult>('pingpong');
 
 const RECEIVES = 500;
 const SIZE_DEFAULT_BYTES = 4096;
@@ -285,7 +299,7 @@ function report(
     seconds,
     verified: options.chk === true && faults === 0,
   };
-  output.document('pingpong', result);
+  output.document(PINGPONG_DOCUMENT, result);
   if (faults > 0)
     throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} of ${options.iters} messages`);
 }

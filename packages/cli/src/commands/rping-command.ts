@@ -8,6 +8,7 @@ import {
   type CliIo,
   CommandFailure,
   countOption,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
@@ -16,7 +17,9 @@ import {
   type FrameWire,
   frameDeviceOptions,
   frameOption,
+  framePortOption,
   linger,
+  linkMtuOption,
   localAddressTowards,
   Output,
   type PingOptions,
@@ -35,6 +38,9 @@ import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
+import type { PingResult } from '../pingpong-parts.js';
+
+const RPING_DOCUMENT = defineDocument<PingResult>('rping');
 
 const DEFAULT_PORT = 7174;
 const DEFAULT_SIZE_BYTES = 64;
@@ -74,9 +80,9 @@ export function register(program: Command, io: CliIo): void {
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
     .option('--bind <address>', 'client: RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -106,7 +112,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const { interrupted } = output.io;
   const tally = await (server === true ? serve : ping)(cm, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
-  output.document('rping', {
+  output.document(RPING_DOCUMENT, {
     role: server === true ? 'server' : 'client',
     peer: tally.peer.text,
     iterations: tally.pings,

@@ -9,6 +9,7 @@ import {
   type CliIo,
   CommandFailure,
   countOption,
+  defineDocument,
   EXIT_VERIFICATION_FAILED,
   endingInTime,
   linger,
@@ -42,7 +43,21 @@ import {
   type RdmaDevice,
   type SharedReceiveQueue,
 } from 'rocev2/internal/verbs';
-import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
+import {
+  acceptPingpongClient,
+  describeDestination,
+  fillMessage,
+  type PingResult,
+  printPace,
+} from '../pingpong-parts.js';
+
+/** The fields of `srq-pingpong --json`. */
+interface SrqPingpongResult extends PingResult {
+  /** Number of queue pairs that share the receive queue. */
+  readonly queuePairs: number;
+}
+
+const SRQ_PINGPONG_DOCUMENT = defineDocument<SrqPingpongResult>('srq-pingpong');
 
 const QUEUE_PAIRS_DEFAULT = 16;
 const QUEUE_PAIRS_MAX = 127;
@@ -117,7 +132,15 @@ async function srqPingpong(host: string | undefined, options: SrqPingpongOptions
   printPace(output, { sizeBytes, iterations, seconds });
   const role = host === undefined ? ('server' as const) : ('client' as const);
   const verified = chk === true && players.faults === 0;
-  output.document('srq-pingpong', { role, peer: peer.text, iterations, sizeBytes, seconds, verified, queuePairs });
+  output.document(SRQ_PINGPONG_DOCUMENT, {
+    role,
+    peer: peer.text,
+    iterations,
+    sizeBytes,
+    seconds,
+    verified,
+    queuePairs,
+  });
   if (players.faults > 0)
     throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${players.faults} messages`);
 }

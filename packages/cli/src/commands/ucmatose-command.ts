@@ -3,7 +3,7 @@
  * its messages on each, the client has all of them and answers with as many, and the server ends the connections.
  */
 
-import { type CliIo, linger, Output, watched } from '@rocev2/command';
+import { type CliIo, defineDocument, linger, Output, watched } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
 import { NS_PER_S, type RoceError } from 'rocev2/internal/core';
@@ -11,6 +11,24 @@ import { nowNs } from 'rocev2/internal/driver';
 import { addBothWaysOptions, type BothWaysOptions, reportBothWays } from '../rdma-cm/both-ways.js';
 import { acceptAll, addManyConnectionsOptions, connectTo, withManager } from '../rdma-cm/many-connections.js';
 import { MessageEnd } from '../rdma-cm/message-end.js';
+
+/** The fields of `ucmatose --json`. */
+interface UcmatoseResult {
+  /** Role of this side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the peer. */
+  readonly peer: string;
+  /** Number of simultaneous connections. */
+  readonly connections: number;
+  /** Messages each way on each connection. */
+  readonly iterations: number;
+  /** Size of a message in bytes. */
+  readonly sizeBytes: number;
+  /** Time from the first message to the end of the last connection. */
+  readonly seconds: number;
+}
+
+const UCMATOSE_DOCUMENT = defineDocument<UcmatoseResult>('ucmatose');
 
 /** Adds `rocev2 ucmatose` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -42,7 +60,7 @@ async function ucmatose(options: BothWaysOptions, output: Output): Promise<void>
     await watched(cm.device, output.io.interrupted, (alive) => exchange(ends, isServer, alive));
     return { peer: ends[0].connection.remote, seconds: (nowNs() - startNs) / NS_PER_S };
   });
-  reportBothWays('ucmatose', 'messages', options, outcome, output);
+  output.document(UCMATOSE_DOCUMENT, reportBothWays('messages', options, outcome, output));
 }
 
 interface Connected {

@@ -3,7 +3,15 @@
  * sends its datagrams. The server receives all of them and answers each client with as many. Nothing is acknowledged or retransmitted.
  */
 
-import { type CliIo, CommandFailure, EXIT_FAILED, Output, watched, whileListening } from '@rocev2/command';
+import {
+  type CliIo,
+  CommandFailure,
+  defineDocument,
+  EXIT_FAILED,
+  Output,
+  watched,
+  whileListening,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 import {
   type CmListener,
@@ -19,6 +27,24 @@ import { DatagramEnd } from '../rdma-cm/datagram-end.js';
 import { DatagramPeers } from '../rdma-cm/datagram-peers.js';
 import { addManyConnectionsOptions, withManager } from '../rdma-cm/many-connections.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
+
+/** The fields of `udaddy --json`. */
+interface UdaddyResult {
+  /** This side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the other side; of several, the one that came first. */
+  readonly peer: string;
+  /** Clients of the server, or queue pairs of the client. */
+  readonly connections: number;
+  /** Datagrams each way on each connection. */
+  readonly iterations: number;
+  /** Bytes of a datagram. */
+  readonly sizeBytes: number;
+  /** From the first datagram to the last. */
+  readonly seconds: number;
+}
+
+const UDADDY_DOCUMENT = defineDocument<UdaddyResult>('udaddy');
 
 const DEFAULT_PORT = 7174;
 /** Most receives of a server. All datagrams of all clients may arrive at once, and a datagram without a posted receive is lost. */
@@ -66,7 +92,7 @@ async function udaddy(options: BothWaysOptions, output: Output): Promise<void> {
     checkDatagramSize(size, cm.device.attributes.pathMtuMax, '-S');
     return (isServer ? serve : ask)(cm, options, output);
   });
-  reportBothWays('udaddy', 'datagrams', options, outcome, output);
+  output.document(UDADDY_DOCUMENT, reportBothWays('datagrams', options, outcome, output));
 }
 
 /** The silence that ends a run, and its error. */

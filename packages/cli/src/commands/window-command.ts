@@ -6,6 +6,7 @@ import {
   CommandFailure,
   choiceOption,
   countOption,
+  defineDocument,
   durationOption,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
@@ -17,8 +18,10 @@ import {
 import { type Command, InvalidArgumentError } from 'commander';
 import { formatBytes, formatRate, RoceError } from 'rocev2/internal/core';
 import { checkNagle, checkPool } from 'rocev2/internal/window';
-import { runWindow } from '../window/experiment.js';
+import { runWindow, type WindowResult } from '../window/experiment.js';
 import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
+
+const WINDOW_DOCUMENT = defineDocument<WindowResult>('window');
 
 interface WindowOptions extends NicOptions {
   readonly blocks: number;
@@ -128,7 +131,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       ? 'Every block arrived intact and in order.'
       : 'The received data is WRONG: it differs from the data sent.',
   );
-  output.document('window', result);
+  output.document(WINDOW_DOCUMENT, result);
   if (!result.verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
 }

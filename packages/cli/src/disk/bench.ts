@@ -8,6 +8,7 @@ import {
   ChildService,
   CommandFailure,
   type Contender,
+  defineDocument,
   EXIT_INTERRUPTED,
   flowOf,
   measureInTurns,
@@ -21,6 +22,14 @@ import { NS_PER_US } from 'rocev2/internal/core';
 import { openBackend } from 'rocev2/internal/disk';
 import type { BenchServerService } from './bench-server-process.js';
 import { ConnectedDisk } from './remote-disk.js';
+
+/** The fields of `disk bench --json`. */
+interface DiskBenchResult {
+  /** One row for each combination of disk, operation, block size and queue depth. */
+  readonly rows: readonly BenchRow[];
+}
+
+const DISK_BENCH_DOCUMENT = defineDocument<DiskBenchResult>('disk-bench');
 
 /** Transports to a storage server. */
 export const BENCH_TRANSPORTS = ['rdma', 'tcp'] as const;
@@ -49,7 +58,7 @@ export async function runBench(host: string | undefined, options: BenchOptions, 
     const work = benchmark(host, server, options, output, opened);
     const rows = server === undefined ? await work : await whileAlive([server], work);
     printRows(rows, output);
-    output.document('disk-bench', { rows });
+    output.document(DISK_BENCH_DOCUMENT, { rows });
   } finally {
     for (const close of opened.reverse()) await close();
   }

@@ -2,10 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
-import { type DiskOwner, openClusterOf, parseStreamBackend } from '@rocev2/extents';
+import { type DiskOwner, type ExtentTransport, openClusterOf, parseStreamBackend } from '@rocev2/extents';
 import { parseHostPort, RoceError } from 'rocev2/internal/core';
 import type { FindServer, ServerAddress } from 'rocev2/internal/storage-rpc';
-import type { Transport } from './remote-disk.js';
 
 /** Between two questions while nobody serves the disk. */
 const RETRY_MS = 500;
@@ -28,7 +27,7 @@ export interface FollowedDisk extends AsyncDisposable {
  */
 export async function openFollowed(
   text: string,
-  { transport, ...keys }: SecureFlags & { readonly transport: Transport },
+  { transport, ...keys }: SecureFlags & { readonly transport: ExtentTransport },
   output: Output,
 ): Promise<FollowedDisk> {
   const place = parseStreamBackend(text);

@@ -1,9 +1,20 @@
 /** `rocev2 disk create`, `resize`, `rm` and `ls`: the named disks of running storage servers of this user. */
 
-import type { Output } from '@rocev2/command';
+import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import { changeDisks, chooseDiskServer, type DiskServer, findDiskServers } from './disk-control.js';
 import type { DiskEntry } from './disk-entries.js';
+
+/** The fields of `disk ls`, `create`, `resize` and `rm --json`. */
+interface DiskListResult {
+  /** Storage servers, each with all of its disks with names. */
+  readonly servers: readonly DiskServer[];
+}
+
+const DISK_LS_DOCUMENT = defineDocument<DiskListResult>('disk-ls');
+const DISK_CREATE_DOCUMENT = defineDocument<DiskListResult>('disk-create');
+const DISK_RESIZE_DOCUMENT = defineDocument<DiskListResult>('disk-resize');
+const DISK_RM_DOCUMENT = defineDocument<DiskListResult>('disk-rm');
 
 /** Options of commands that change disks. */
 export interface ManageOptions {
@@ -21,7 +32,7 @@ export async function runCreate(
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'create', { disk: text });
   output.line(`made '${name}' at ${at}`);
-  output.document('disk-create', { servers: [{ at, disks }] });
+  output.document(DISK_CREATE_DOCUMENT, { servers: [{ at, disks }] });
 }
 
 /** Has a server make a disk larger. */
@@ -29,7 +40,7 @@ export async function runResize(name: string, bytes: number, options: ManageOpti
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'resize', { name, bytes: `${bytes}` });
   output.line(`'${name}' at ${at} has ${formatBytes(bytes)}; gateways see it when they are started anew`);
-  output.document('disk-resize', { servers: [{ at, disks }] });
+  output.document(DISK_RESIZE_DOCUMENT, { servers: [{ at, disks }] });
 }
 
 /** Has a server stop serving a disk. */
@@ -41,7 +52,7 @@ export async function runRemove(
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'remove', { name, force: `${options.force === true}` });
   output.line(`'${name}' is no longer served at ${at}; what a file or an NBD server holds of it stays`);
-  output.document('disk-rm', { servers: [{ at, disks }] });
+  output.document(DISK_RM_DOCUMENT, { servers: [{ at, disks }] });
 }
 
 /** Lists the disks of all servers of this user, or of one. */
@@ -49,7 +60,7 @@ export async function runList({ server }: ManageOptions, output: Output): Promis
   const servers = (await findDiskServers()).filter(({ at }) => server === undefined || at === server);
   if (servers.length === 0) output.line('no storage server with named disks runs here');
   else printServers(servers, output);
-  output.document('disk-ls', { servers });
+  output.document(DISK_LS_DOCUMENT, { servers });
 }
 
 function printServers(servers: readonly DiskServer[], output: Output): void {

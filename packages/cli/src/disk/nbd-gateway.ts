@@ -1,17 +1,31 @@
 /** `rocev2 disk nbd`: serves one disk, ours or a storage server's, to NBD clients until Ctrl-C. */
 
-import { type Output, untilInterrupted } from '@rocev2/command';
+import { DISK_CLOSING_MS, defineDocument, type Output, untilInterrupted } from '@rocev2/command';
 import { isStreamBackend } from '@rocev2/extents';
-import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs } from 'rocev2/internal/driver';
-import { NbdServer, type SocketAddress } from 'rocev2/internal/nbd';
-import type { StorageClient } from 'rocev2/internal/storage-rpc';
+import { type NbdCounters, NbdServer, type SocketAddress } from 'rocev2/internal/nbd';
+import type { StorageClient, StorageClientReport } from 'rocev2/internal/storage-rpc';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 import { type TlsFlags, tlsOf } from './tls-options.js';
+
+/** The fields of `disk nbd --json`. */
+interface DiskNbdResult extends NbdCounters {
+  /** NBD URI of the disk. */
+  readonly uri: string;
+  /** Size of the disk. */
+  readonly sizeBytes: number;
+  /** How long the server ran. */
+  readonly seconds: number;
+  /** The connection to the storage server; missing if the gateway has its own disk. */
+  readonly storage?: StorageClientReport;
+}
+
+const DISK_NBD_DOCUMENT = defineDocument<DiskNbdResult>('disk-nbd');
 
 /** Options of `rocev2 disk nbd`. */
 export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, BackendFlags, LimitFlags, TlsFlags {
@@ -131,7 +145,7 @@ async function serveNbd(
   output.line(
     `${connections} connections, ${requests} requests, ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`,
   );
-  output.document('disk-nbd', {
+  output.document(DISK_NBD_DOCUMENT, {
     uri,
     sizeBytes: device.sizeBytes,
     seconds,

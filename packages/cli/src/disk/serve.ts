@@ -1,6 +1,8 @@
 /** `rocev2 disk serve`: one disk, or several with names, for clients over RDMA and TCP until Ctrl-C. */
 
 import {
+  DISK_CLOSING_MS,
+  defineDocument,
   flowOf,
   type Output,
   openStorageDevice,
@@ -8,16 +10,33 @@ import {
   secureFlagsOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
-import { describeDisk, StorageServer, type StorageServerOptions } from 'rocev2/internal/storage-rpc';
+import {
+  describeDisk,
+  type SkServerCounters,
+  StorageServer,
+  type StorageServerOptions,
+} from 'rocev2/internal/storage-rpc';
 import { type Advertised, advertisedAddress, checkPlace } from './advertise.js';
 import { serveDiskControl } from './disk-control.js';
 import { type DiskEntry, readDiskFile } from './disk-entries.js';
 import { DiskStore } from './disk-store.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { diskTelemetry } from './telemetry.js';
+
+/** The fields of `disk serve --json`. */
+interface DiskServeResult extends SkServerCounters {
+  /** TCP port of the server. */
+  readonly port: number;
+  /** Size of the disk. */
+  readonly sizeBytes: number;
+  /** How long the server ran. */
+  readonly seconds: number;
+}
+
+const DISK_SERVE_DOCUMENT = defineDocument<DiskServeResult>('disk-serve');
 
 /** Options of `rocev2 disk serve`. */
 export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
@@ -145,5 +164,5 @@ async function run(server: StorageServer, sizeBytes: number, output: Output): Pr
   const { executed, cachedReplies, crcMismatches } = server.counters;
   if (server.untrusted > 0) output.note(`${server.untrusted} connections of peers that are not let in were refused`);
   output.line(`${executed} requests, ${cachedReplies} repeated replies, ${crcMismatches} CRC errors`);
-  output.document('disk-serve', { port: server.port, sizeBytes, seconds, ...server.counters });
+  output.document(DISK_SERVE_DOCUMENT, { port: server.port, sizeBytes, seconds, ...server.counters });
 }

@@ -33,22 +33,15 @@ export interface Outcome {
   readonly seconds: number;
 }
 
-/** Prints the line and the document of a command. `messages`: what it calls them, in the plural. */
+/** Prints the result and returns the fields of its document. `messages`: what the command calls them, in the plural. */
 export function reportBothWays(
-  command: 'ucmatose' | 'udaddy',
   messages: string,
   { server, connections, count, size }: BothWaysOptions,
   { peer, seconds }: Outcome,
   output: Output,
-): void {
+) {
   const each = `${count} ${messages} of ${size} bytes each way`;
   output.line(`${counted(connections, 'connection')}, ${each}, in ${seconds.toFixed(2)} seconds`);
-  output.document(command, {
-    role: server === undefined ? 'server' : 'client',
-    peer: peer.text,
-    connections,
-    iterations: count,
-    sizeBytes: size,
-    seconds,
-  });
+  const role: 'client' | 'server' = server === undefined ? 'server' : 'client';
+  return { role, peer: peer.text, connections, iterations: count, sizeBytes: size, seconds };
 }

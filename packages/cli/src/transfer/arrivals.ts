@@ -2,7 +2,7 @@
 
 /** Counts messages, and says what the next ones are to be. */
 export class Arrivals {
-  /** Of all lanes. */
+  /** Of all flows. */
   messages = 0;
   /** The length that every message must have now. */
   expectedBytes: number;

@@ -18,7 +18,6 @@ import {
   frameOption,
   Output,
   portOrAnyOption,
-  type RateControlFlags,
   rangeOption,
   rateControlOf,
   recoveryOf,
@@ -31,14 +30,7 @@ import { WARM_UP_MS_MAX } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import { chooseIo } from 'rocev2/internal/driver';
 import { consistentOptions } from './consistent-options.js';
-import {
-  connectToServer,
-  type Endpoint,
-  type EndpointOptions,
-  serveOneClient,
-  TRANSFER_OPS,
-  type TransferOp,
-} from './endpoint.js';
+import { connectToServer, type Endpoint, serveOneClient, TRANSFER_OPS, type TransferOp } from './endpoint.js';
 import { acceptedFlagsText, addPerftestFlags, perftestFlagNotes } from './flag-options.js';
 import type { ToolName } from './flags.js';
 import { runPerftest } from './perftest.js';
@@ -47,51 +39,8 @@ import { documentOf, expectLimits, printHead, resultOf, type TransferResult } fr
 import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
 import { beginRound, prepare, sizesOf } from './run.js';
 import type { TransferTool } from './tool.js';
+import type { TransferOptions } from './transfer-options.js';
 import { optionsForTransport, type WrittenTransferOptions } from './transport.js';
-
-/** Options of both commands, in the program's units. */
-export interface TransferOptions extends EndpointOptions, RateControlFlags {
-  /** Size of a message in bytes. */
-  readonly size: number;
-  /** UD: the size was not given, so it is the path MTU. */
-  readonly mayShrink?: true;
-  /** Messages on each queue pair. */
-  readonly iters: number;
-  /** Nanoseconds to run for, instead of `iters`. */
-  readonly duration?: number;
-  /** Queue pairs. */
-  readonly qp: number;
-  /** Every power of two from 2 bytes to `size`. */
-  readonly all?: true;
-  /** Run until Ctrl-C; `duration` is then the time between two lines. */
-  readonly runInfinitely?: true;
-  /** Both sides send. */
-  readonly bidirectional?: true;
-  /** Messages posted with one doorbell. */
-  readonly postList: number;
-  /** Every nth message has a completion. */
-  readonly cqMod: number;
-  /** Do not compute the peak. */
-  readonly noPeak?: true;
-  /** Gb/s instead of MiB/s. */
-  readonly reportGbits?: true;
-  /** Report the processor load. */
-  readonly cpuUtil?: true;
-  /** Lowest acceptable average, in the unit of the report. */
-  readonly limitBw?: number;
-  /** Lowest acceptable message rate, in millions per second. */
-  readonly limitMsgrate?: number;
-  /** Nanoseconds between two lines of progress. */
-  readonly interval?: number;
-  /** Sleep on completion events. */
-  readonly events?: true;
-  /** The other side is perftest. */
-  readonly perftest?: true;
-  /** With perftest: connect through RDMA CM. */
-  readonly rdmaCm?: true;
-  /** Print one JSON document. */
-  readonly json?: true;
-}
 
 /** Adds the operation, HOST and all options: first those of perftest. */
 export function addTransferOptions(command: Command, tool: ToolName): Command {
@@ -104,10 +53,10 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
       'IP address of this endpoint (default: 127.0.0.1; client: from the routing table)',
       addressOption,
     )
-    .option(
-      '--frame <host:port[,rate]>',
-      'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
-      frameOption,
+    .addOption(
+      frameOption(
+        'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
+      ),
     )
     .option(
       '--udp-port <port>',
@@ -214,7 +163,7 @@ async function runClient(
     const results = await measureSizes({ tool, options, output }, endpoint);
     tool.print(output, results, options);
     const result = results.at(-1)!;
-    output.document(tool.name, documentOf('client', results, endpoint.plan.allSizes));
+    output.document(tool.document, documentOf('client', results, endpoint.plan.allSizes));
     const moved = results.some(({ iterations }) => iterations > 0);
     if (!moved && result.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
@@ -256,11 +205,11 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     prepare(endpoint, 'server');
     const serve = tool.answer(endpoint, options);
     const rounds = roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
-    const served = await output.during(`serving ${endpoint.lanes[0].agreement.peer}`, rounds);
+    const served = await output.during(`serving ${endpoint.flows[0].agreement.peer}`, rounds);
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' data WRONG, says the client');
-    output.document(tool.name, documentOf('server', served, endpoint.plan.allSizes));
+    output.document(tool.document, documentOf('server', served, endpoint.plan.allSizes));
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();

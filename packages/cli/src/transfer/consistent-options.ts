@@ -3,8 +3,8 @@
 import { isSecured } from '@rocev2/command';
 import type { Command } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
-import type { TransferOptions } from './command.js';
 import type { TransferOp } from './endpoint.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** The largest size of `-a`, as in perftest. */
 const LARGEST_SIZE_BYTES = 2 ** 23;

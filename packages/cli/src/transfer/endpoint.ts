@@ -111,7 +111,7 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags 
   readonly retryCnt?: number;
   /** How long the peer may be silent, as a code; see {@link ExchangeOptions}. */
   readonly totalTimeout?: number;
-  /** Receives a lane keeps posted in SEND tests; default: see {@link receiveDepth}. */
+  /** Receives a flow keeps posted in SEND tests; default: see {@link receiveDepth}. */
   readonly rxDepth?: number;
   /** READs and atomics in flight on each queue pair. */
   readonly outs: number;
@@ -122,12 +122,12 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags 
 }
 
 /** One connected queue pair of the test. */
-export interface Lane {
+export interface Flow {
   /** In RTS. */
   readonly qp: QueuePair;
   /** What both ends agreed on. */
   readonly agreement: Agreement;
-  /** Where this lane's data lies in the region: what the peer reads and writes. */
+  /** Where this flow's data lies in the region: what the peer reads and writes. */
   readonly offset: number;
   /** Where own messages leave from, or READs go to, in a test whose sides both have the word. */
   readonly secondOffset: number;
@@ -137,16 +137,16 @@ export interface Lane {
 export interface Endpoint {
   /** The NIC. */
   readonly device: RdmaDevice;
-  /** Of all lanes. */
+  /** Of all flows. */
   readonly pd: ProtectionDomain;
-  /** Of all lanes. */
+  /** Of all flows. */
   readonly sendCq: CompletionQueue;
-  /** Of all lanes. */
+  /** Of all flows. */
   readonly recvCq: CompletionQueue;
-  /** The data, lane after lane. */
+  /** The data, flow after flow. */
   readonly region: MemoryRegion;
   /** One a queue pair. */
-  readonly lanes: readonly Lane[];
+  readonly flows: readonly Flow[];
   /** The TCP connection to the peer. */
   readonly channel: ControlChannel;
   /** What is to be done. */
@@ -155,7 +155,7 @@ export interface Endpoint {
   readonly arrivals: Arrivals;
   /** The largest message of all rounds. */
   readonly largestBytes: number;
-  /** Receives a lane keeps posted, where the command line says so. */
+  /** Receives a flow keeps posted, where the command line says so. */
   readonly rxDepth: number | undefined;
   /** Messages of up to so many bytes are copied into their work requests. */
   readonly inlineBytes: number;
@@ -170,12 +170,12 @@ function areaBytes(plan: TransferPlan): number {
   return Math.ceil(Math.max(plan.sizeBytes, 1) / 4096) * 4096;
 }
 
-/** A lane's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
+/** A flow's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
 function laneBytes(plan: TransferPlan): number {
   return areaBytes(plan) * (plan.tool === 'lat' || plan.bidirectional ? 2 : 1);
 }
 
-/** Receive work requests a lane keeps posted in SEND tests: a sender that finds none waits, ... */
+/** Receive work requests a flow keeps posted in SEND tests: a sender that finds none waits, ... */
 const RECEIVE_DEPTH = 512;
 /** ... but one that nobody acknowledges does not: its message is lost. perftest has 16000 then. */
 const UNRELIABLE_RECEIVE_DEPTH = 16_384;
@@ -183,7 +183,7 @@ const UNRELIABLE_RECEIVE_DEPTH = 16_384;
 /** A datagram's receive: one element for its GRH, one for its data. */
 export const RECEIVE_SGES = 2;
 
-/** Receives a lane keeps posted: as many as somebody `asked` for, else what the plan needs. */
+/** Receives a flow keeps posted: as many as somebody `asked` for, else what the plan needs. */
 export function receiveDepth({ tool, op, transport, iterations }: TransferPlan, asked: number | undefined): number {
   if (asked !== undefined) return asked;
   if (transport === 'rc' || tool === 'lat' || op !== 'send') return RECEIVE_DEPTH;
@@ -191,7 +191,7 @@ export function receiveDepth({ tool, op, transport, iterations }: TransferPlan, 
   return Math.max(RECEIVE_DEPTH, Math.min(UNRELIABLE_RECEIVE_DEPTH, iterations));
 }
 
-/** Memory behind the lanes' parts: where the GRHs of all datagrams go, which nobody reads. */
+/** Memory behind the flows' parts: where the GRHs of all datagrams go, which nobody reads. */
 export function grhBytes({ transport }: Pick<TransferPlan, 'transport'>): number {
   return transport === 'ud' ? GRH_BYTES : 0;
 }
@@ -253,7 +253,7 @@ export function checkDatagramSize(sizeBytes: number, mtuBytes: number, flag = '-
   );
 }
 
-/** Makes the queues and connects every lane with `exchange`. Closes them, and the channel, when it fails; the device stays. */
+/** Makes the queues and connects every flow with `exchange`. Closes them, and the channel, when it fails; the device stays. */
 async function establish(
   device: RdmaDevice,
   channel: ControlChannel,
@@ -273,9 +273,9 @@ async function establish(
     const recvCq = note(await device.createCq(maxRecvWr * plan.qps * 2));
     const pd = note(await device.createPd());
     const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
-    const lanes: Lane[] = [];
-    for (let lane = 0; lane < plan.qps; lane++) {
-      const offset = lane * laneBytes(plan);
+    const flows: Flow[] = [];
+    for (let flow = 0; flow < plan.qps; flow++) {
+      const offset = flow * laneBytes(plan);
       const qp = await pd.createQp({
         type: qpTypeOf(plan.transport),
         sendCq,
@@ -300,7 +300,7 @@ async function establish(
         allowForeignGid: isTcpElsewhere(options),
       });
       if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);
-      lanes.push({ qp, agreement, offset, secondOffset: offset + areaBytes(plan) });
+      flows.push({ qp, agreement, offset, secondOffset: offset + areaBytes(plan) });
     }
     const close = async () => {
       channel.close();
@@ -309,7 +309,7 @@ async function establish(
     const arrivals = new Arrivals(plan.sizeBytes);
     const { rxDepth, inlineSize: inlineBytes } = options;
     const sizes = { largestBytes: plan.sizeBytes, inlineBytes, arrivedBefore: 0 };
-    return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals, ...sizes, rxDepth, close };
+    return { device, pd, sendCq, recvCq, region, flows, channel, plan, arrivals, ...sizes, rxDepth, close };
   } catch (error) {
     channel.close();
     for (const resource of made) await resource.close();

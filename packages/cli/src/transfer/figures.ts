@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
 import type { Tally } from './run.js';
-import type { Returned } from './verify.js';
 
 const count = z.number().int().min(0);
 const seconds = z.number().min(0);
@@ -43,6 +42,16 @@ export const measuredSchema = z.object({
 });
 /** What only the side that measures knows. */
 export type Measured = z.infer<typeof measuredSchema>;
+
+/** What a server has sent back, where both sides send. */
+export interface Returned {
+  /** Operations completed on each flow. */
+  readonly counts: readonly number[];
+  /** From its first message to its last completion. */
+  readonly seconds: number;
+  /** Of the server's messages those that were taken here, where nothing acknowledges them; undefined: all of them. */
+  readonly arrived: number | undefined;
+}
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
 

@@ -72,18 +72,18 @@ class WritePingPong {
 
   constructor(endpoint: TrafficEndpoint) {
     this.#endpoint = endpoint;
-    this.#sourceOffset = endpoint.lanes[0].secondOffset;
+    this.#sourceOffset = endpoint.flows[0].secondOffset;
   }
 
   get #mark(): number {
-    const { region, plan, lanes } = this.#endpoint;
-    return region.bytes[lanes[0].offset + plan.sizeBytes - 1];
+    const { region, plan, flows } = this.#endpoint;
+    return region.bytes[flows[0].offset + plan.sizeBytes - 1];
   }
 
   /** Writes message `round` into the peer's memory; its last byte is the mark the peer waits for. */
   post(round: number): void {
-    const { region, plan, lanes } = this.#endpoint;
-    const [{ qp, agreement }] = lanes;
+    const { region, plan, flows } = this.#endpoint;
+    const [{ qp, agreement }] = flows;
     region.bytes[this.#sourceOffset + plan.sizeBytes - 1] = round;
     const data = messageData(this.#endpoint, this.#sourceOffset);
     const { addr, rkey } = agreement.region!;
@@ -167,8 +167,8 @@ export function measureLatency(
   loss: LossRule,
   progress: Progress,
 ): Promise<Tally> {
-  const { plan, lanes, sendCq } = endpoint;
-  const [lane] = lanes;
+  const { plan, flows, sendCq } = endpoint;
+  const [flow] = flows;
   if (plan.op === 'send') return echoSends(endpoint, io, waiting, loss, progress);
   if (plan.op === 'write') {
     const pingPong = new WritePingPong(endpoint);
@@ -178,10 +178,10 @@ export function measureLatency(
       return (await pingPong.arrived(round, loss.waitMs)) ? (nowNs() - startNs) / 2 : LOST;
     });
   }
-  const request = operation(plan.op, endpoint, lane);
+  const request = operation(plan.op, endpoint, flow);
   return rounds(endpoint, io, loss, progress, async () => {
     const startNs = nowNs();
-    lane.qp.postSend(request);
+    flow.qp.postSend(request);
     await nextCompletion(sendCq, waiting, endpoint);
     return nowNs() - startNs;
   });
@@ -195,16 +195,16 @@ function echoSends(
   loss: LossRule,
   progress: Progress,
 ): Promise<Tally> {
-  const { plan, lanes, sendCq, recvCq } = endpoint;
-  const [lane] = lanes;
-  const request = operation(plan.op, endpoint, lane);
+  const { plan, flows, sendCq, recvCq } = endpoint;
+  const [flow] = flows;
+  const request = operation(plan.op, endpoint, flow);
   let isPosted = false;
   return rounds(endpoint, io, loss, progress, async () => {
     for (let late = recvCq.pollOne(); late !== undefined; late = recvCq.pollOne()) isPosted = false;
     if (!isPosted) postReceive(endpoint, 0);
     isPosted = true;
     const startNs = nowNs();
-    lane.qp.postSend(request);
+    flow.qp.postSend(request);
     const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
     const halfNs = (nowNs() - startNs) / 2;
     await nextCompletion(sendCq, waiting, endpoint);
@@ -225,8 +225,8 @@ export async function answerLatency(
   loss: LossRule,
   rounds = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  const { plan, lanes, recvCq } = endpoint;
-  const [{ qp, offset, agreement }] = lanes;
+  const { plan, flows, recvCq } = endpoint;
+  const [{ qp, offset, agreement }] = flows;
   let answered = 0;
   try {
     if (plan.op === 'write') {

@@ -29,7 +29,8 @@ import {
   tcpWire,
 } from 'rocev2/internal/stock-exchanges';
 import type { MemoryRegion, QueuePair, RdmaDevice } from 'rocev2/internal/verbs';
-import type { TransferOptions } from './command.js';
+import type { TransferOp } from './endpoint.js';
+import type { TransferOptions } from './transfer-options.js';
 
 const MIN_RNR_TIMER = 12;
 /** Timers as perftest has them: 67 ms, seven retries. */
@@ -41,18 +42,18 @@ const CONNECT_INTERVAL_MS = 100;
 /** How long the peer has to end the connection of the exchange. */
 const GOODBYE_MS = 2_000;
 
-/** A lane of the test: how it gets its queue pair, and its part of the memory. */
-export interface PerftestLane {
-  /** A queue pair in RESET. Any of them may serve any lane. */
+/** A flow of the test: how it gets its queue pair, and its part of the memory. */
+export interface PerftestFlow {
+  /** A queue pair in RESET. Any of them may serve any flow. */
   readonly makeQp: () => Promise<QueuePair>;
-  /** Memory of all lanes. */
+  /** Memory of all flows. */
   readonly region: MemoryRegion;
-  /** Where this lane's data lies in it. */
+  /** Where this flow's data lies in it. */
   readonly offset: number;
 }
 
-/** A connected lane: its queue pair, and what is known of the peer's end. */
-export type PerftestPeerLane = PerftestKeys & {
+/** A connected flow: its queue pair, and what is known of the peer's end. */
+export type PerftestPeerFlow = PerftestKeys & {
   readonly qp: QueuePair;
   readonly pathMtu: number;
   readonly destination: Destination;
@@ -62,10 +63,30 @@ export type PerftestPeerLane = PerftestKeys & {
 export interface PerftestMeeting {
   /** The exchange that perftest makes with its peer. */
   readonly exchange: PerftestExchange;
-  /** Takes every lane to RTS and learns of the other ends. */
-  connect(lanes: readonly PerftestLane[], outstandingReads: number): Promise<PerftestPeerLane[]>;
+  /** Takes every flow to RTS and learns of the other ends. */
+  connect(flows: readonly PerftestFlow[], outstandingReads: number): Promise<PerftestPeerFlow[]>;
   /** Ends the exchange. */
   close(): Promise<void>;
+}
+
+/** One side of a perftest run, after the exchange with its peer. */
+export interface Conversation {
+  /** The command. */
+  readonly tool: 'bw' | 'lat';
+  /** Operation of the test. */
+  readonly op: TransferOp;
+  /** Of this side. */
+  readonly role: 'client' | 'server';
+  /** The NIC. */
+  readonly device: RdmaDevice;
+  /** How the queue pairs are connected. */
+  readonly meeting: PerftestMeeting;
+  /** The exchange between the two sides. */
+  readonly exchange: PerftestExchange;
+  /** Of this side. */
+  readonly options: TransferOptions;
+  /** Output of the command. */
+  readonly output: Output;
 }
 
 type Meet = (
@@ -85,16 +106,16 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
   });
   return {
     exchange,
-    connect: async (lanes, outstandingReads) => {
+    connect: async (flows, outstandingReads) => {
       const { pathMtu } = exchange;
       const qps: QueuePair[] = [];
-      for (const { makeQp } of lanes) qps.push(await makeQp());
-      const own = lanes.map((lane, i) => ({ ...keysOf(qps[i], lane, outstandingReads), psn: randomInt(PSN_COUNT) }));
+      for (const { makeQp } of flows) qps.push(await makeQp());
+      const own = flows.map((flow, i) => ({ ...keysOf(qps[i], flow, outstandingReads), psn: randomInt(PSN_COUNT) }));
       const peers: PerftestKeys[] = [];
       for (const keys of own) peers.push(await exchange.exchangeKeys(keys));
-      const connected: PerftestPeerLane[] = [];
+      const connected: PerftestPeerFlow[] = [];
       for (const [i, qp] of qps.entries()) {
-        const destination = await connectLane(qp, own[i], peers[i], pathMtu, options);
+        const destination = await connectFlow(qp, own[i], peers[i], pathMtu, options);
         connected.push({ ...peers[i], qp, pathMtu, destination });
       }
       return connected;
@@ -116,13 +137,13 @@ async function acceptTcp(tool: string, options: TransferOptions, output: Output)
   }
 }
 
-function keysOf(qp: QueuePair, { region, offset }: PerftestLane, outstandingReads: number) {
+function keysOf(qp: QueuePair, { region, offset }: PerftestFlow, outstandingReads: number) {
   const { rkey } = region;
   const { address } = qp.device;
   return { outstandingReads, qpn: qp.qpn, rkey, remoteAddr: region.addr + BigInt(offset), address };
 }
 
-async function connectLane(
+async function connectFlow(
   qp: QueuePair,
   own: PerftestKeys,
   peer: PerftestKeys,
@@ -156,20 +177,20 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
     });
     return {
       exchange,
-      connect: async (lanes, outstandingReads) => {
+      connect: async (flows, outstandingReads) => {
         await exchange.barrier();
-        const { makeQp } = lanes[0];
+        const { makeQp } = flows[0];
         const makeEnd = async () => bareEnd(await makeQp());
-        for (const { connection } of await connectAll(lanes.length, makeEnd, outstandingReads, control.remote)) {
+        for (const { connection } of await connectAll(flows.length, makeEnd, outstandingReads, control.remote)) {
           connections.push(connection);
           if (options.totalTimeout !== undefined) await connection.qp.modify({ totalTimeout: options.totalTimeout });
         }
         await exchange.barrier();
-        const peers: PerftestPeerLane[] = [];
-        for (const [i, lane] of lanes.entries()) {
+        const peers: PerftestPeerFlow[] = [];
+        for (const [i, flow] of flows.entries()) {
           // The manager chose the PSNs; nobody reads those of the keys.
           const { qp, pathMtu } = connections[i];
-          const keys = await exchange.exchangeKeys({ ...keysOf(qp, lane, outstandingReads), psn: 0 });
+          const keys = await exchange.exchangeKeys({ ...keysOf(qp, flow, outstandingReads), psn: 0 });
           peers.push({ ...keys, qp, pathMtu, destination: {} });
         }
         return peers;

@@ -10,8 +10,8 @@ import { LatencySamples, SILENT_PROGRESS } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from 'rocev2/internal/stock-exchanges';
-import type { TransferOptions } from './command.js';
 import type { TransferPlan } from './endpoint.js';
+import type { Returned } from './figures.js';
 import {
   answerLatency,
   followWrites,
@@ -20,7 +20,7 @@ import {
   measureLatency,
   NOTHING_IS_LOST,
 } from './latency.js';
-import type { Conversation } from './perftest.js';
+import type { Conversation } from './perftest-meeting.js';
 import {
   arrivedMessages,
   beginRound,
@@ -31,7 +31,7 @@ import {
   type TrafficEndpoint,
 } from './run.js';
 import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
-import type { Returned } from './verify.js';
+import type { TransferOptions } from './transfer-options.js';
 
 const MEBIBYTE = 2 ** 20;
 /** A server waits for its client as long as the traffic takes, a day. When the client dies its connection ends. */

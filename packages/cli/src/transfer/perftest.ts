@@ -10,45 +10,24 @@ import {
   endingInTime,
   endingWithFigures,
   type Output,
-  type TransferDocument,
 } from '@rocev2/command';
 import { TRANSPORTS } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import { ATOMIC_BYTES } from 'rocev2/internal/packet';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
-import { PERFTEST_TOOLS, type PerftestExchange } from 'rocev2/internal/stock-exchanges';
-import type { MemoryRegion, RdmaDevice } from 'rocev2/internal/verbs';
+import { PERFTEST_TOOLS } from 'rocev2/internal/stock-exchanges';
+import type { MemoryRegion } from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
-import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';
 import { clientPort, openEndpointDevice, type TransferOp } from './endpoint.js';
 import { measuredOf } from './figures.js';
-import { connectLanes } from './perftest-lanes.js';
-import { meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
+import { connectFlows } from './perftest-flows.js';
+import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
-import { documentOf, expectLimits, resultOf, type TransferResult } from './result.js';
+import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
-
-/** One side of a perftest run, after the exchange with its peer. */
-export interface Conversation {
-  /** The command. */
-  readonly tool: 'bw' | 'lat';
-  /** Operation of the test. */
-  readonly op: TransferOp;
-  /** Of this side. */
-  readonly role: 'client' | 'server';
-  /** The NIC. */
-  readonly device: RdmaDevice;
-  /** How the queue pairs are connected. */
-  readonly meeting: PerftestMeeting;
-  /** The exchange between the two sides. */
-  readonly exchange: PerftestExchange;
-  /** Of this side. */
-  readonly options: TransferOptions;
-  /** Output of the command. */
-  readonly output: Output;
-}
+import type { TransferOptions } from './transfer-options.js';
 
 /** Runs the client against `host`, or the server without a host. Rejects with ERR_ROCE_UNSUPPORTED for options that perftest does not support. */
 export async function runPerftest(
@@ -83,7 +62,7 @@ export async function runPerftest(
     tool.print(output, results, options);
     output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
-    output.document(tool.name, documentOf(role, results, options.all === true, unknownFields(role, result)));
+    output.document(tool.document, documentOf(role, results, options.all === true, unknownFields(role, result)));
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
     expectLimits(result, options);
@@ -98,7 +77,7 @@ type PerftestResult = TransferResult & { readonly unfinished?: string };
 
 async function converse(conversation: Conversation): Promise<PerftestResult[]> {
   const { role, op, tool, device, exchange, options } = conversation;
-  const traffic = await connectLanes(conversation);
+  const traffic = await connectFlows(conversation);
   if (role === 'server' || traffic.plan.bidirectional) postReceives(traffic);
   const { barriers, barrierEachSize } = PERFTEST_TOOLS[`${op}_${tool}`];
   return expectTransport(
@@ -106,7 +85,7 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
     options.transport,
     async () => {
       const load = cpuLoad();
-      const before = traffic.lanes.length + barriers - (barrierEachSize ? 1 : 0);
+      const before = traffic.flows.length + barriers - (barrierEachSize ? 1 : 0);
       for (let i = 0; i < before; i++) await exchange.barrier();
       const outcomes = await runSizes(conversation, traffic);
       const cpuPercent = load();
@@ -117,7 +96,7 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
   );
 }
 
-/** Every atomic of the peer adds 1, somewhere in a lane's area. */
+/** Every atomic of the peer adds 1, somewhere in a flow's area. */
 function sumOf(region: MemoryRegion): bigint {
   let sum = 0n;
   for (let offset = 0; offset < region.length; offset += ATOMIC_BYTES) sum += region.bytes.readBigUInt64LE(offset);

@@ -2,9 +2,9 @@
 
 import { rateControlOf } from '@rocev2/command';
 import { ATOMIC_BYTES } from 'rocev2/internal/packet';
-import type { TransferOptions } from './command.js';
 import type { TransferOp, TransferPlan } from './endpoint.js';
 import type { ToolName } from './flags.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** A run without end has one that nobody will see: 104 days. */
 const ENDLESS_NS = Number.MAX_SAFE_INTEGER;

@@ -1,16 +1,17 @@
-/** The sending side of a bandwidth test: keeps work requests in flight on every lane until the plan is done or Ctrl-C. */
+/** The sending side of a bandwidth test: keeps work requests in flight on every flow until the plan is done or Ctrl-C. */
 
-import { LatencySamples, PeakFinder, type Progress } from '@rocev2/command';
+import { LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { SendWorkRequest } from 'rocev2/internal/verbs';
-import type { Lane } from './endpoint.js';
+import type { Flow } from './endpoint.js';
 import { type Interval, IntervalLog } from './intervals.js';
+import { PeakFinder } from './peak-finder.js';
 import { check, operation, type Tally, type TrafficEndpoint } from './run.js';
 
 /** How messages are posted, and what is told meanwhile. */
 export interface PumpOptions {
-  /** Messages in flight on each lane. */
+  /** Messages in flight on each flow. */
   readonly depth: number;
   /** Messages posted with one doorbell; not more than `depth`. */
   readonly postList: number;
@@ -24,9 +25,9 @@ export interface PumpOptions {
   onInterval(interval: Interval): void;
 }
 
-/** One lane of the client: how far it is, and when each operation in flight was posted. */
+/** One flow of the client: how far it is, and when each operation in flight was posted. */
 class Stream {
-  readonly #lane: Lane;
+  readonly #flow: Flow;
   readonly #request: SendWorkRequest;
   readonly #postedNs: Float64Array;
   readonly #options: PumpOptions;
@@ -35,8 +36,8 @@ class Stream {
   /** The newest message has no completion of its own: nothing tells when it is done. */
   hasSilentTail = false;
 
-  constructor(lane: Lane, request: SendWorkRequest, options: PumpOptions) {
-    this.#lane = lane;
+  constructor(flow: Flow, request: SendWorkRequest, options: PumpOptions) {
+    this.#flow = flow;
     this.#request = request;
     this.#options = options;
     this.#postedNs = new Float64Array(options.depth);
@@ -60,7 +61,7 @@ class Stream {
       requests.push({ ...this.#request, wrId, signaled });
       this.hasSilentTail = !signaled;
     }
-    this.#lane.qp.postSend(...requests);
+    this.#flow.qp.postSend(...requests);
   }
 
   /** Message `wrId` is done, and with it all before it; tells of each how long it took. */
@@ -78,12 +79,12 @@ export async function pump(
   options: PumpOptions,
   progress: Progress,
 ): Promise<Tally> {
-  const { plan, lanes, sendCq } = endpoint;
+  const { plan, flows, sendCq } = endpoint;
   const { durationNs, iterations } = plan;
   const latency = new LatencySamples();
   const peak = PeakFinder.forPlan(plan, options.wantsPeak);
-  const request = (lane: Lane) => operation(plan.op, endpoint, lane);
-  const streams = new Map(lanes.map((lane) => [lane.qp.qpn, new Stream(lane, request(lane), options)]));
+  const request = (flow: Flow) => operation(plan.op, endpoint, flow);
+  const streams = new Map(flows.map((flow) => [flow.qp.qpn, new Stream(flow, request(flow), options)]));
   const startNs = nowNs();
   const log = new IntervalLog(startNs, options, plan.sizeBytes);
   let polledNs = startNs;

@@ -1,22 +1,27 @@
 /** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
 
-import {
-  type Column,
-  CommandFailure,
-  EXIT_FAILED,
-  type LatencyNs,
-  type Output,
-  type TransferDocument,
-} from '@rocev2/command';
+import { type Column, CommandFailure, EXIT_FAILED, type LatencyNs, type Output } from '@rocev2/command';
 import type { Agreement, TransportName } from 'rocev2/internal/cm';
 import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';
 import type { EngineName } from 'rocev2/internal/verbs';
-import type { TransferOptions } from './command.js';
-import type { Endpoint, Lane, TransferOp } from './endpoint.js';
+import type { Endpoint, Flow, TransferOp } from './endpoint.js';
 import { type Direction, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
+import type { TransferOptions } from './transfer-options.js';
+
+/** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the figures from it. */
+export interface TransferDocument extends TransferResult {
+  /** Role of this side. */
+  readonly role: 'client' | 'server';
+  /** Names of fields that this side cannot know, because perftest does not send them: they are null or false. Empty between two rocev2 programs. */
+  readonly unknown: ReadonlyArray<keyof TransferResult>;
+  /** With --all: the result of each size. The other fields are those of the last size. */
+  readonly sizes?: readonly TransferResult[];
+  /** With --perftest: why the test did not finish; missing if it did. */
+  readonly unfinished?: string;
+}
 
 /** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
@@ -71,7 +76,7 @@ export interface TransferResult {
 /** What one message size came to. */
 export interface Outcome {
   /** The endpoint, with the plan of this size. */
-  readonly round: Pick<Endpoint, 'device' | 'plan'> & { readonly lanes: ReadonlyArray<Pick<Lane, 'agreement'>> };
+  readonly round: Pick<Endpoint, 'device' | 'plan'> & { readonly flows: ReadonlyArray<Pick<Flow, 'agreement'>> };
   /** By this side, or by a client that has told it. */
   readonly measured: Measured;
   /** What this side moved in each interval. */
@@ -85,16 +90,16 @@ export interface Outcome {
 /** The result of one message size at this side. */
 export function resultOf(options: TransferOptions, outcome: Outcome): TransferResult {
   const { round, measured, intervals, verified, cpuPercent } = outcome;
-  const { plan, lanes } = round;
+  const { plan, flows } = round;
   return {
     op: plan.op,
     ...figuresOf(plan, measured, intervals),
     cpuPercent: options.cpuUtil === true ? cpuPercent : null,
     verified: verified && measured.iterations > 0,
     recovery: plan.transport === 'rc' ? options.recovery : 'none',
-    io: ioOf(options, lanes[0].agreement),
+    io: ioOf(options, flows[0].agreement),
     engine: options.engine,
-    mtu: lanes[0].agreement.mtu,
+    mtu: flows[0].agreement.mtu,
     counters: movedCounters(round),
   };
 }
@@ -133,20 +138,20 @@ const hex = (value: number | bigint, digits: number) => `0x${value.toString(16).
 
 /** The head of a perftest run: what runs over what, and the numbers both sides exchanged. */
 export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Latency'): void {
-  const { plan, lanes, device, region } = endpoint;
+  const { plan, flows, device, region } = endpoint;
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
-  if (lanes[0].agreement.sharesMemory)
+  if (flows[0].agreement.sharesMemory)
     output.line(' Wire           : memory that both processes share; UDP with --io mmsg');
   output.line(
     `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );
-  const { mtu, recovery } = lanes[0].agreement;
+  const { mtu, recovery } = flows[0].agreement;
   const repair = plan.transport === 'rc' ? recovery : 'none, what is lost stays lost';
   output.line(`${` Mtu            : ${mtu}[B]`.padEnd(33)}Recovery       : ${repair}`);
   output.line(RULE);
-  for (const { qp, agreement, offset } of lanes) {
+  for (const { qp, agreement, offset } of flows) {
     output.line(
       ` local address:  QPN ${hex(qp.qpn, 6)} RKey ${hex(region.rkey, 8)} VAddr ${hex(region.addr + BigInt(offset), 12)} on ${device.address}`,
     );

@@ -4,7 +4,6 @@
  */
 
 import { type Output, orInterrupted, SILENT_PROGRESS } from '@rocev2/command';
-import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';
 import type { Endpoint } from './endpoint.js';
 import { measuredOf, mirrored } from './figures.js';
@@ -12,6 +11,7 @@ import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
 import { type Outcome, resultOf, type TransferResult } from './result.js';
 import { beginRound, type Tally } from './run.js';
 import { aloud, type TransferTool } from './tool.js';
+import type { TransferOptions } from './transfer-options.js';
 import { tellVerdict, verifyAsClient, verifyAsServer } from './verify.js';
 
 /** What both sides need beside the endpoint. */

@@ -6,7 +6,7 @@ import { NS_PER_MS, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { STATUS_RETRY_EXC_ERR } from 'rocev2/internal/memory';
 import { completionError, type SendWorkRequest, type WorkCompletion } from 'rocev2/internal/verbs';
-import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
+import { type Endpoint, type Flow, grhBytes, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
 
 /** The parts of an endpoint that traffic needs, whichever exchange connected it. */
@@ -14,7 +14,7 @@ export type TrafficEndpoint = Pick<
   Endpoint,
   | 'device'
   | 'plan'
-  | 'lanes'
+  | 'flows'
   | 'region'
   | 'sendCq'
   | 'recvCq'
@@ -44,7 +44,7 @@ export function beginRound<E extends TrafficEndpoint>(endpoint: E, sizeBytes: nu
 
 /** The figures that a client measured. */
 export interface Tally {
-  /** Operations completed on each lane; in a latency test, round trips. */
+  /** Operations completed on each flow; in a latency test, round trips. */
   readonly counts: readonly number[];
   /** Messages that did not arrive or were not answered. Null: only the receiver knows. */
   readonly lost: number | null;
@@ -61,12 +61,12 @@ export interface Tally {
 /** Throws an error that says what failed, and whether the peer is gone. */
 export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
-  const lane = wc.status === STATUS_RETRY_EXC_ERR ? endpoint.lanes.find(({ qp }) => qp.qpn === wc.qpn) : undefined;
-  throw completionError(wc, !endpoint.channel.isOpen, lane && silenceOf(wc, lane, endpoint));
+  const flow = wc.status === STATUS_RETRY_EXC_ERR ? endpoint.flows.find(({ qp }) => qp.qpn === wc.qpn) : undefined;
+  throw completionError(wc, !endpoint.channel.isOpen, flow && silenceOf(wc, flow, endpoint));
 }
 
 /** Who has not acknowledged what, and what was heard. */
-function silenceOf({ vendorError }: WorkCompletion, { agreement }: Lane, { device }: TrafficEndpoint): string {
+function silenceOf({ vendorError }: WorkCompletion, { agreement }: Flow, { device }: TrafficEndpoint): string {
   const { peer, remoteQpn } = agreement;
   const { rx_accepted: heard, tx_retransmitted: again } = device.counters();
   const hex = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
@@ -75,14 +75,14 @@ function silenceOf({ vendorError }: WorkCompletion, { agreement }: Lane, { devic
 }
 
 /**
- * The work request of one operation on a lane: a message of the plan's size between the lane's own buffer and the peer's. A message of up to
+ * The work request of one operation on a flow: a message of the plan's size between the flow's own buffer and the peer's. A message of up to
  * `inlineBytes` is copied into the work request, where the operation sends one.
  */
-export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
+export function operation(op: TransferOp, endpoint: TrafficEndpoint, flow: Flow): SendWorkRequest {
   const { plan } = endpoint;
-  const remote = lane.agreement.region!;
+  const remote = flow.agreement.region!;
   const target = { remoteAddr: remote.addr, rkey: remote.rkey };
-  const from = ownOffset(plan, lane);
+  const from = ownOffset(plan, flow);
   const sges = [endpoint.region.sge(from, plan.sizeBytes)];
   const data = messageData(endpoint, from);
   switch (op) {
@@ -91,7 +91,7 @@ export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane)
     case 'read':
       return { opcode: 'RDMA_READ', sges, ...target };
     case 'send':
-      return { opcode: 'SEND', ...data, ...lane.agreement.destination };
+      return { opcode: 'SEND', ...data, ...flow.agreement.destination };
     default:
       return { opcode: 'ATOMIC_FETCH_AND_ADD', add: 1n, sges, ...target };
   }
@@ -105,28 +105,28 @@ export function messageData({ region, plan, inlineBytes }: TrafficEndpoint, from
 }
 
 /** Offset of the buffer for a side's own operations. If both sides send, it is not the buffer that the peer's operations use. */
-export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Lane): number {
+export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Flow): number {
   return bidirectional ? secondOffset : offset;
 }
 
 /** Fills the buffer on the side that holds the original: the client for WRITE and SEND, the server for READ, both if both send. */
 function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
-  const { plan, region, lanes } = endpoint;
+  const { plan, region, flows } = endpoint;
   if (plan.op === 'atomic') return;
   if (!plan.bidirectional && (plan.op === 'read') !== (role === 'server')) return;
-  lanes.forEach((lane, i) => {
-    const at = plan.op === 'read' ? lane.offset : ownOffset(plan, lane);
+  flows.forEach((flow, i) => {
+    const at = plan.op === 'read' ? flow.offset : ownOffset(plan, flow);
     const seed = plan.bidirectional && role === 'server' ? plan.qps + i : i;
     fillPattern(region.bytes.subarray(at, at + plan.sizeBytes), seed);
   });
 }
 
-/** Posts a receive into the lane's area; wr_id is the index of the lane. */
-export function postReceive(endpoint: TrafficEndpoint, lane: number): void {
-  const { lanes, region, plan, largestBytes } = endpoint;
+/** Posts a receive into the flow's area; wr_id is the index of the flow. */
+export function postReceive(endpoint: TrafficEndpoint, flow: number): void {
+  const { flows, region, plan, largestBytes } = endpoint;
   const grh = grhBytes(plan);
-  const data = region.sge(lanes[lane].offset, largestBytes);
-  lanes[lane].qp.postRecv({ wrId: lane, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
+  const data = region.sge(flows[flow].offset, largestBytes);
+  flows[flow].qp.postRecv({ wrId: flow, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
 }
 
 /** Throws ERR_ROCE_MISMATCH for a message of an unexpected length: the peer has another `-s`, or only one side has `-a`. */
@@ -145,8 +145,8 @@ export function checkLength(wc: WorkCompletion, { plan, arrivals }: TrafficEndpo
 export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
   const depth = receiveDepth(endpoint.plan, endpoint.rxDepth);
-  endpoint.lanes.forEach((_, lane) => {
-    for (let i = 0; i < depth; i++) postReceive(endpoint, lane);
+  endpoint.flows.forEach((_, flow) => {
+    for (let i = 0; i < depth; i++) postReceive(endpoint, flow);
   });
 }
 

@@ -1,13 +1,20 @@
 /** How `bw` and `lat` do their parts of a test, whichever exchange connected it. */
 
-import { type CliIo, type Output, type Progress, SILENT_PROGRESS } from '@rocev2/command';
-import type { TransferOptions } from './command.js';
+import {
+  type CliIo,
+  type DocumentKind,
+  defineDocument,
+  type Output,
+  type Progress,
+  SILENT_PROGRESS,
+} from '@rocev2/command';
 import type { Endpoint } from './endpoint.js';
 import type { Interval } from './intervals.js';
 import { answerLatency, type LossRule, measureLatency, NOTHING_IS_LOST, type Waiting } from './latency.js';
 import { type PumpOptions, pump } from './pump.js';
-import { intervalLine, printBandwidth, printLatency, type TransferResult } from './result.js';
+import { intervalLine, printBandwidth, printLatency, type TransferDocument, type TransferResult } from './result.js';
 import { drainReceives, type Tally, type TrafficEndpoint } from './run.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** How one measurement is made. */
 export interface Measurement {
@@ -27,6 +34,8 @@ export interface Measurement {
 export interface TransferTool {
   /** The command. */
   readonly name: 'bw' | 'lat';
+  /** What it prints with --json. */
+  readonly document: DocumentKind<TransferDocument>;
   /** As perftest heads its output. */
   readonly title: 'BW' | 'Latency';
   /** The side that has the word: the client, and with `-b` the server, too. */
@@ -74,6 +83,7 @@ export function pumpOptionsOf(options: TransferOptions, onInterval: (interval: I
 /** `bw`. */
 export const bandwidth: TransferTool = {
   name: 'bw',
+  document: defineDocument<TransferDocument>('bw'),
   title: 'BW',
   measure: async (endpoint, { options, io, progress, onInterval }) => {
     try {
@@ -98,6 +108,7 @@ export function waitingOf({ events }: TransferOptions): Waiting {
 /** `lat`. */
 export const latency: TransferTool = {
   name: 'lat',
+  document: defineDocument<TransferDocument>('lat'),
   title: 'Latency',
   measure: async (endpoint, { options, io, loss, progress }) => {
     try {

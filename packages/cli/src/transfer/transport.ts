@@ -4,8 +4,8 @@ import { choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
-import type { TransferOptions } from './command.js';
 import { checkDatagramSize, type TransferOp } from './endpoint.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /** A reliable connection over many paths: RC with the recovery scheme of this name. */
 const MULTIPATH = 'multipath';

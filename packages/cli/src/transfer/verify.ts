@@ -1,12 +1,12 @@
 /**
- * Is the data right? Whoever holds the copy and whoever holds the original compute the CRC-32 of each lane's area; atomics must add up
+ * Is the data right? Whoever holds the copy and whoever holds the original compute the CRC-32 of each flow's area; atomics must add up
  * exactly.
  */
 
 import { crc32, RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
-import type { Endpoint, Lane } from './endpoint.js';
-import { measuredSchema } from './figures.js';
+import type { Endpoint, Flow } from './endpoint.js';
+import { measuredSchema, type Returned } from './figures.js';
 import { ownOffset, settledArrivals } from './run.js';
 
 const countsSchema = z.array(z.number().int().min(0));
@@ -27,33 +27,23 @@ const verdictSchema = z.object({ verified: z.boolean(), measured: measuredSchema
 /** The client's last word on one message size. */
 export type Verdict = z.infer<typeof verdictSchema>;
 
-/** One text a lane: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
-function digestOf(endpoint: Endpoint, offsetOf: (lane: Lane) => number): string[] {
-  const { region, plan, lanes } = endpoint;
+/** One text a flow: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
+function digestOf(endpoint: Endpoint, offsetOf: (flow: Flow) => number): string[] {
+  const { region, plan, flows } = endpoint;
   const isCounter = plan.op === 'atomic';
   // A WRITE ping-pong numbers its messages in their last byte; where the last one was lost the two sides differ there, and nowhere else.
   const marked = plan.transport !== 'rc' && plan.tool === 'lat' && plan.op === 'write' ? 1 : 0;
   const length = plan.sizeBytes - marked;
-  return lanes.map((lane) => {
-    const bytes = region.bytes.subarray(offsetOf(lane), offsetOf(lane) + length);
+  return flows.map((flow) => {
+    const bytes = region.bytes.subarray(offsetOf(flow), offsetOf(flow) + length);
     return isCounter ? bytes.readBigUInt64LE(0).toString() : crc32(bytes).toString(16);
   });
 }
 
 /** What the peer reads and writes. */
-const shared = (lane: Lane) => lane.offset;
+const shared = (flow: Flow) => flow.offset;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
-
-/** What a server has sent back, where both sides send. */
-export interface Returned {
-  /** Operations completed on each lane. */
-  readonly counts: readonly number[];
-  /** From its first message to its last completion. */
-  readonly seconds: number;
-  /** Of the server's messages those that were taken here, where nothing acknowledges them; undefined: all of them. */
-  readonly arrived: number | undefined;
-}
 
 /** What the client knows at the end. */
 export interface Verification {
@@ -67,7 +57,7 @@ export interface Verification {
 
 /** How the client came to its end. */
 export interface ClientEnd {
-  /** Operations completed on each lane; one that carried nothing has nothing to be wrong. */
+  /** Operations completed on each flow; one that carried nothing has nothing to be wrong. */
   readonly counts: readonly number[];
   /** It was told to end, and so must the server. */
   readonly stopped: boolean;
@@ -86,7 +76,7 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   );
   if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the server did not send its checksums');
   const { digest, arrived, returned } = answer.data;
-  const own = plan.op === 'atomic' ? counts.map(String) : digestOf(endpoint, (lane) => ownOffset(plan, lane));
+  const own = plan.op === 'atomic' ? counts.map(String) : digestOf(endpoint, (flow) => ownOffset(plan, flow));
   const isRight = digest.length === own.length && own.every((text, i) => counts[i] === 0 || text === digest[i]);
   const back = returned === undefined ? undefined : await checkReturned(endpoint, returned);
   const verified = (arrived === 0 || isRight) && (back === undefined || back.isRight);
@@ -137,7 +127,7 @@ export async function verifyAsServer(
   const returned = done && {
     counts: done.counts,
     seconds: done.seconds,
-    digest: digestOf(endpoint, (lane) => lane.secondOffset),
+    digest: digestOf(endpoint, (flow) => flow.secondOffset),
   };
   const arrived = await countedArrivals(endpoint, sum(end.data.done));
   channel.send({ digest: digestOf(endpoint, shared), arrived, returned });

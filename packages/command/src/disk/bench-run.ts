@@ -1,8 +1,8 @@
 /** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
 
 import { NS_PER_S, type RandomSource, randomInt } from 'rocev2/internal/core';
-import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs } from 'rocev2/internal/driver';
+import { type LatencyNs, LatencySamples } from '../latency-samples.js';
 import { fillPattern } from '../pattern.js';
 import { type LatencyNs, LatencySamples } from '../transfer/samples.js';
 
@@ -21,12 +21,19 @@ export interface BenchCell {
   readonly queueDepth: number;
 }
 
+/** What the benchmark uses of a disk. */
+interface MeasuredDisk {
+  readonly sizeBytes: number;
+  read(offset: number, length: number, into?: Uint8Array): Promise<unknown>;
+  write(offset: number, data: Uint8Array): Promise<unknown>;
+}
+
 /** A disk to measure. */
 export interface Contender {
   /** Its name in the table. */
   readonly transport: string;
   /** The disk itself. */
-  readonly disk: BlockDevice;
+  readonly disk: MeasuredDisk;
   /** CPU time spent for it so far, in nanoseconds. */
   cpuNs(): Promise<number>;
 }
@@ -50,7 +57,7 @@ const AREA_BYTES_MAX = 128 << 20;
 const FILL_BYTES = 1 << 20;
 
 /** Fills the area with data, so that the runs read no holes. */
-export async function fillArea(disk: BlockDevice): Promise<void> {
+export async function fillArea(disk: MeasuredDisk): Promise<void> {
   const bytes = Buffer.alloc(FILL_BYTES);
   fillPattern(bytes, 1);
   const end = Math.min(disk.sizeBytes, AREA_BYTES_MAX);

@@ -19,6 +19,9 @@ export function addTelemetryOption(command: Command): Command {
   );
 }
 
+/** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
+export const DISK_CLOSING_MS = 15_000;
+
 /** Default TCP port for connection set-up. */
 const DISK_PORT = 18520;
 

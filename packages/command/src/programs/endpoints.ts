@@ -5,6 +5,20 @@ import type { EstatsSnapshot } from 'rocev2/internal/estats';
 import { askSnapshot, findPrograms, type ProgramTarget } from './program-client.js';
 import { isMeant, type WatchedDocument } from './watched.js';
 
+/** The program that a part of a document describes. */
+export interface EndpointName {
+  /** Process number. */
+  readonly pid: number;
+  /** IP address of the endpoint. */
+  readonly address: string;
+}
+
+/** The fields of `estats top|hist|dump|diagnose --json`. */
+export interface Endpoints<T> {
+  /** One entry for each endpoint that answered. */
+  readonly endpoints: readonly T[];
+}
+
 /** Options of all `estats` commands. */
 export interface EndpointOptions {
   /** Process number, IP address, socket or URL; default all. */

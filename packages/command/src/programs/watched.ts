@@ -1,8 +1,9 @@
 /** A watched program answers `GET /estats.json` with a document that says its kind; each kind has a schema and a version of its own. */
 
-import { type DiskDocument, diskSchema, type EstatsSnapshot, endpointSchema } from 'rocev2/internal/estats';
+import type { DiskDocument, EstatsSnapshot } from 'rocev2/internal/estats';
 import { z } from 'zod';
 import { type ClusterDocument, clusterSchema } from './cluster-document.js';
+import { diskSchema, endpointSchema } from './document-schemas.js';
 import { type SwitchDocument, switchSchema } from './switch-document.js';
 
 /** A document of any kind; its `kind` tells which. */

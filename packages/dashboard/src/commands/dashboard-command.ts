@@ -7,6 +7,7 @@ import {
   allowHostOption,
   type CliIo,
   CommandFailure,
+  defineDocument,
   EXIT_FAILED,
   EXIT_USAGE,
   extensionOption,
@@ -28,6 +29,14 @@ import type { CaptureState } from '../messages/ladder.js';
 import { loadPageFiles } from '../page-files.js';
 import { recordingSource } from '../recording.js';
 import { type DashboardSource, openDashboardServer } from '../server.js';
+
+/** The fields of `dashboard --json`, printed when the page can be opened. */
+interface DashboardResult {
+  /** URL of the page. */
+  readonly url: string;
+}
+
+const DASHBOARD_DOCUMENT = defineDocument<DashboardResult>('dashboard');
 
 /** 128 bits: not to be guessed. */
 const TOKEN_BYTES = 16;
@@ -128,7 +137,7 @@ async function serve(
   const server = await openDashboardServer({ host, port, token, allowHosts, files, source });
   try {
     output.line(server.url);
-    output.document('dashboard', { url: server.url });
+    output.document(DASHBOARD_DOCUMENT, { url: server.url });
     output.note('open it in a browser; Ctrl-C ends it');
     await orInterrupted(died, output.io.interrupted);
   } finally {

@@ -6,7 +6,6 @@
 import type { ScenarioResult } from '@rocev2/lab';
 import { svgElement } from './dom.js';
 import { formatBytes, formatRate } from './format.js';
-import type { Moment } from './recording-view.js';
 
 const WIDTH = 960;
 const ROW = 40;
@@ -14,6 +13,24 @@ const TOP = 30;
 const HOST_WIDTH = 56;
 const BAR_WIDTH = 90;
 const ROWS_MAX = 16;
+
+/** The network at one point of the series. */
+export interface Moment {
+  /** Virtual time. */
+  readonly timeNs: number;
+  /** By queue name. */
+  readonly queueBytes: ReadonlyMap<string, number>;
+  /** By flow id. */
+  readonly rateBps: readonly number[];
+  /** Of all flows together. */
+  readonly goodputBps: number;
+  /** The longest queue. */
+  readonly fullestBytes: number;
+  /** CNPs until then, from the start. */
+  readonly cnps: number;
+  /** Pause frames until then, from the start. */
+  readonly pauseFrames: number;
+}
 
 interface Place {
   readonly x: number;

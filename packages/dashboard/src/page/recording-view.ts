@@ -4,7 +4,7 @@ import type { ScenarioResult } from '@rocev2/lab';
 import { byId, element, panel } from './dom.js';
 import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
 import type { KeyAction } from './keyboard.js';
-import { NetworkView } from './network-view.js';
+import { type Moment, NetworkView } from './network-view.js';
 import { Readouts } from './readouts.js';
 import { TimeChart } from './time-chart.js';
 
@@ -13,24 +13,6 @@ const LINES_MAX = 8;
 const FRAME_MS = 40;
 /** From one end to the other when it plays. */
 const PLAY_MS = 20_000;
-
-/** The network at one point of the series. */
-export interface Moment {
-  /** Virtual time. */
-  readonly timeNs: number;
-  /** By queue name. */
-  readonly queueBytes: ReadonlyMap<string, number>;
-  /** By flow id. */
-  readonly rateBps: readonly number[];
-  /** Of all flows together. */
-  readonly goodputBps: number;
-  /** The longest queue. */
-  readonly fullestBytes: number;
-  /** CNPs until then, from the start. */
-  readonly cnps: number;
-  /** Pause frames until then, from the start. */
-  readonly pauseFrames: number;
-}
 
 function momentAt({ series }: ScenarioResult, index: number): Moment {
   const upTo = (values: readonly number[]) => values.slice(0, index + 1).reduce((sum, value) => sum + value, 0);

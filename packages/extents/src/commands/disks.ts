@@ -1,11 +1,17 @@
 /** `rocev2 extents disk`: disks over streams. */
 
-import type { Output } from '@rocev2/command';
+import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import type { ListedStreamDisk } from '../index.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
 import { checkNodes } from './streams.js';
+
+const EXTENTS_DISK_CREATE_DOCUMENT = defineDocument<ExtentsDiskCreateResult>('extents-disk-create');
+const EXTENTS_DISK_LS_DOCUMENT = defineDocument<ExtentsDiskListResult>('extents-disk-ls');
+const EXTENTS_DISK_SNAPSHOT_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('extents-disk-snapshot');
+const EXTENTS_DISK_CLONE_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('extents-disk-clone');
+const EXTENTS_DISK_RM_DOCUMENT = defineDocument<ExtentsDiskRemoveResult>('extents-disk-rm');
 
 /** Options of `rocev2 extents disk create`. */
 export interface CreateDiskOptions extends ClusterOptions {
@@ -49,14 +55,14 @@ export async function runDiskCreate(disk: string, options: CreateDiskOptions, ou
     await sayingIfSlow(client.createDisk(disk, { sizeBytes }), output);
   });
   output.line(`made '${disk}' of ${formatBytes(sizeBytes)}`);
-  output.document('extents-disk-create', { disk, sizeBytes });
+  output.document(EXTENTS_DISK_CREATE_DOCUMENT, { disk, sizeBytes });
 }
 
 /** Prints all disks. */
 export async function runDiskList(options: ClusterOptions, output: Output): Promise<void> {
   const disks = await withCluster(options, (client) => client.disks());
   printDisks(disks, output);
-  output.document('extents-disk-ls', { disks });
+  output.document(EXTENTS_DISK_LS_DOCUMENT, { disks });
 }
 
 /** Who owns a stream, and where what is in it is served. */
@@ -104,7 +110,7 @@ export async function runDiskSnapshot(
     await sayingIfSlow(client.snapshotDisk(disk, copy), output);
   });
   output.line(`'${copy}' is what '${disk}' has now`);
-  output.document('extents-disk-snapshot', { disk, copy });
+  output.document(EXTENTS_DISK_SNAPSHOT_DOCUMENT, { disk, copy });
 }
 
 /** Makes a disk of another one. */
@@ -114,12 +120,12 @@ export async function runDiskClone(disk: string, copy: string, options: ClusterO
     await sayingIfSlow(client.cloneDisk(disk, copy), output);
   });
   output.line(`'${copy}' begins with what '${disk}' has now`);
-  output.document('extents-disk-clone', { disk, copy });
+  output.document(EXTENTS_DISK_CLONE_DOCUMENT, { disk, copy });
 }
 
 /** Deletes a disk. */
 export async function runDiskRemove(disk: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, (client) => client.deleteDisk(disk));
   output.line(`deleted '${disk}'`);
-  output.document('extents-disk-rm', { disk });
+  output.document(EXTENTS_DISK_RM_DOCUMENT, { disk });
 }

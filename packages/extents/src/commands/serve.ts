@@ -2,6 +2,7 @@
 
 import {
   counted,
+  defineDocument,
   localAddressTowards,
   type NicOptions,
   type Output,
@@ -27,6 +28,9 @@ import { managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { serveClusterDocument } from './telemetry.js';
+
+const EXTENTS_MANAGER_DOCUMENT = defineDocument<ExtentsManagerResult>('extents-manager');
+const EXTENTS_NODE_DOCUMENT = defineDocument<ExtentsNodeResult>('extents-node');
 
 /** A node that still waits for its manager then says so. */
 const PATIENCE_MS = 3000;
@@ -120,7 +124,7 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const cluster = await manager.clusterName().catch(() => undefined); // etcd may be away by now.
   const { address, isLeading: leads } = manager;
-  output.document('extents-manager', { address, ...(cluster !== undefined && { cluster }), leads, seconds });
+  output.document(EXTENTS_MANAGER_DOCUMENT, { address, ...(cluster !== undefined && { cluster }), leads, seconds });
 }
 
 /** Where the metadata is. Rejects with ERR_ROCE_MISMATCH unless there is one place, and for files that cannot be read. */
@@ -183,7 +187,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   const counters = node.counters();
   const { appends, reads, repaired } = counters;
   output.line(`${counted(appends, 'append')}, ${counted(reads, 'read')}, ${counted(repaired, 'record')} repaired`);
-  output.document('extents-node', {
+  output.document(EXTENTS_NODE_DOCUMENT, {
     node: node.node,
     address: node.address,
     cluster,

@@ -1,13 +1,15 @@
 /** `rocev2 extents status`: nodes, streams and extents of a cluster. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { counted, type Output } from '@rocev2/command';
+import { counted, defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import { type ClusterStatus, diskOf, type JournalUse } from '../index.js';
 import { REPLICAS } from '../metadata-schema.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { ownerText } from './disks.js';
 import { printStreams } from './streams.js';
+
+const EXTENTS_STATUS_DOCUMENT = defineDocument<ExtentsStatusResult>('extents-status');
 
 const WATCH_MS = 1000;
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
@@ -31,7 +33,7 @@ export async function runStatus({ watch, ...options }: StatusOptions, output: Ou
       const status = await client.status();
       if (watch === true && output.io.stdout.isTTY === true) output.io.stdout.write(CLEAR_SCREEN);
       print(status, manager, output);
-      output.document('extents-status', { manager, ...status });
+      output.document(EXTENTS_STATUS_DOCUMENT, { manager, ...status });
       if (watch !== true) return;
       await delay(WATCH_MS, undefined, { signal: output.io.interrupted }).catch(() => {});
       if (output.io.interrupted.aborted) return;

@@ -3,7 +3,6 @@
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backendParameters, localAddressTowards, type Output, type SecureFlags, secureOf } from '@rocev2/command';
-import type { OpenedDisk } from '@rocev2/nvme';
 import { RpcError } from '@rocev2/rpc';
 import { checkOptions, type HostPort, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
@@ -96,12 +95,17 @@ export async function openClusterOf(
   }
 }
 
+/** A disk in a cluster, and what was opened for it. */
+interface OpenedStream<D extends BlockDevice> extends AsyncDisposable {
+  readonly disk: D;
+}
+
 /** Opens the cluster that `text` names, does `work` with it, and leaves it open for what `work` returns. */
 async function openWith<D extends BlockDevice>(
   text: string,
   keys: SecureFlags,
   work: (client: ExtentsClient, place: StreamPlace) => Promise<D>,
-): Promise<OpenedDisk & { readonly disk: D }> {
+): Promise<OpenedStream<D>> {
   const place = parseStreamBackend(text);
   const cluster = await openClusterOf(place, keys);
   try {
@@ -123,7 +127,7 @@ async function openWith<D extends BlockDevice>(
  * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend} and {@link openClusterOf}, and with
  * ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
  */
-export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
+export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedStream<StreamDisk>> {
   return openWith(text, keys, (client, place) => openWhenFree(client, place, output, readFailureTeller(output)));
 }
 
@@ -132,7 +136,7 @@ export function openStandingBackend(
   text: string,
   keys: SecureFlags,
   output: Output,
-): Promise<OpenedDisk & { readonly disk: StandbyDisk }> {
+): Promise<OpenedStream<StandbyDisk>> {
   return openWith(text, keys, async (client, place) => {
     const name = place.disk;
     const onUnreadable = readFailureTeller(output); // One for all times that the disk is opened.

@@ -2,7 +2,15 @@
 
 import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { CommandFailure, counted, EXIT_FAILED, endingInTime, type Output, orInterrupted } from '@rocev2/command';
+import {
+  CommandFailure,
+  counted,
+  defineDocument,
+  EXIT_FAILED,
+  endingInTime,
+  type Output,
+  orInterrupted,
+} from '@rocev2/command';
 import { formatBytes, NS_PER_S, RoceError, whyUnreadable } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../index.js';
@@ -10,6 +18,11 @@ import { codeOf } from '../messages.js';
 import { REPLICAS } from '../metadata-schema.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { sayingIfSlow } from './slow-cluster.js';
+
+const EXTENTS_LS_DOCUMENT = defineDocument<ExtentsListResult>('extents-ls');
+const EXTENTS_APPEND_DOCUMENT = defineDocument<ExtentsAppendResult>('extents-append');
+const EXTENTS_READ_DOCUMENT = defineDocument<ExtentsReadResult>('extents-read');
+const EXTENTS_RM_DOCUMENT = defineDocument<ExtentsRemoveResult>('extents-rm');
 
 /** Appends under way at a time. */
 const DEPTH = 16;
@@ -84,7 +97,7 @@ export interface ExtentsRemoveResult {
 export async function runList(options: ClusterOptions, output: Output): Promise<void> {
   const { streams } = await withCluster(options, (client) => client.status());
   printStreams(streams, output);
-  output.document('extents-ls', { streams });
+  output.document(EXTENTS_LS_DOCUMENT, { streams });
 }
 
 /** A table of streams. */
@@ -132,7 +145,7 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
   const { records, bytes, failovers, seconds } = result;
   const others = failovers === 0 ? '' : `, ${counted(failovers, 'extent')} left because of an error`;
   output.line(`${counted(records, 'record')}, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`);
-  output.document('extents-append', { stream, ...result });
+  output.document(EXTENTS_APPEND_DOCUMENT, { stream, ...result });
 }
 
 /** The writer of a stream. A stream that has another owner is refused with what can be done. */
@@ -248,7 +261,7 @@ export async function runRead(
       if (number + 1 - from >= count || io.interrupted.aborted) break;
     }
   });
-  output.document('extents-read', { stream, records });
+  output.document(EXTENTS_READ_DOCUMENT, { stream, records });
 }
 
 /** Deletes a stream. */
@@ -263,5 +276,5 @@ export async function runRemove(stream: string, options: ClusterOptions, output:
     }
   });
   output.line(`deleted '${stream}'`);
-  output.document('extents-rm', { stream });
+  output.document(EXTENTS_RM_DOCUMENT, { stream });
 }

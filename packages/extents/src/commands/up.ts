@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import {
   ChildService,
   CommandFailure,
+  defineDocument,
   EXIT_INTERRUPTED,
   type NicOptions,
   type Output,
@@ -23,6 +24,8 @@ import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { Family, type Relative } from './family.js';
 import type { ManagerService } from './manager-process.js';
 import type { NodeService } from './node-process.js';
+
+const EXTENTS_UP_DOCUMENT = defineDocument<ExtentsUpResult>('extents-up');
 
 /** Time after Ctrl-C in which all processes end in order. */
 const ENDING_MS = 10_000;
@@ -109,7 +112,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
     await untilInterrupted(output.io.interrupted);
     const seconds = (nowNs() - startNs) / NS_PER_S;
     const { cluster } = started;
-    output.document('extents-up', { manager, cluster, nodes, deaths: family.deaths, seconds });
+    output.document(EXTENTS_UP_DOCUMENT, { manager, cluster, nodes, deaths: family.deaths, seconds });
   } finally {
     await family.end();
     await removeIfEmpty(made);

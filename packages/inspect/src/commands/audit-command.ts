@@ -7,6 +7,7 @@ import {
   CommandFailure,
   checkWritableBeside,
   counted,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_USAGE,
@@ -22,7 +23,7 @@ import {
   writeOutputFile,
 } from '@rocev2/command';
 import type { Command } from 'commander';
-import { CaptureCopy, type CapturedPacket, CaptureStream } from 'rocev2/internal/capture';
+import { CaptureCopy, type CaptureDamage, type CapturedPacket, CaptureStream } from 'rocev2/internal/capture';
 import { chooseCrc32 } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../audit/audit.js';
@@ -33,7 +34,19 @@ import { sarifReport } from '../audit/sarif.js';
 import { printReport, printRule } from './audit/audit-lines.js';
 import { ruleListOption } from './audit/rule-list.js';
 import { printStories } from './audit/story.js';
-import { openedWords, ProtectedCapture } from './protected-capture.js';
+import { type OpenedPackets, openedWords, ProtectedCapture } from './protected-capture.js';
+
+/** The fields of `audit --json`. */
+interface AuditResult extends AuditReport {
+  /** The capture, as named on the command line. */
+  readonly file: string;
+  /** With --keys: what the keys made of protected packets. */
+  readonly protected?: OpenedPackets;
+  /** Where and why reading ended before the end of the file. */
+  readonly damage?: CaptureDamage;
+}
+
+const AUDIT_DOCUMENT = defineDocument<AuditResult>('audit');
 
 /** Packets between two looks at Ctrl-C. */
 const PACKETS_PER_TURN = 4096;
@@ -59,7 +72,7 @@ export function register(program: Command, io: CliIo): void {
     .command('audit')
     .description('Judge the RoCEv2 packets of a pcapng or pcap file by the rules of the specification.')
     .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump')
-    .option('--rules <list>', 'judge only these rules, such as 1-11,36', ruleListOption)
+    .option('--rules <list>', 'check only these rules, such as 1-11,36', ruleListOption)
     .option(
       '--explain <rule>',
       'what the rule says; with a file, the packets around what was found',
@@ -73,7 +86,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--sarif <file>', 'write what was found as SARIF 2.1.0')
     .option('--junit <file>', 'write the results as JUnit XML, one case a rule')
     .option('--annotate <file>', 'write the capture with what was found as comments of packets')
-    .option('--fix-icrc <file>', 'write the capture with all ICRCs right; nothing is judged')
+    .option('--fix-icrc <file>', 'write the capture with all ICRCs corrected; nothing is checked')
     .option('--keys <file>', 'open protected packets with the secrets of --keylog')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -110,7 +123,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   chooseCrc32();
   const { sarif, junit, annotate: annotated, fixIcrc: fixed } = options;
   if (fixed !== undefined && (sarif ?? junit ?? annotated ?? options.explain) !== undefined) {
-    throw new CommandFailure(EXIT_USAGE, '--fix-icrc judges nothing: audit the file that it writes');
+    throw new CommandFailure(EXIT_USAGE, '--fix-icrc checks nothing: audit the file that it writes');
   }
   for (const file of [sarif, junit, annotated, fixed]) await checkWritableBeside(path, file);
   if (fixed !== undefined) return fixIcrc(path, fixed, options, output);
@@ -128,7 +141,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   if (explain === undefined) printReport(output, report);
   else await printStories(output, path, report.findings, await openKeys(options));
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
-  output.document('audit', {
+  output.document(AUDIT_DOCUMENT, {
     file: path,
     ...report,
     ...(keys && { protected: keys.packets }),
@@ -148,7 +161,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   failIfBroken(report, options.strict === true);
 }
 
-/** Why a capture has nothing to judge: it would pass every audit. */
+/** Why a capture contains nothing to check: it would pass every audit. */
 function whyNothing({ packets }: AuditReport): string {
   const { total, unknownLink, protected: sealed, tunnelled, cut } = packets;
   if (total === 0) return 'it has no packets';

@@ -1,12 +1,14 @@
-/** `rocev2 conform`: plays a peer against a target, and judges what it answers by the rules of the specification. */
+/** `rocev2 conform`: sends requests to a peer and checks its responses against the specification. */
 
 import {
   addNicOptions,
   addRecoveryOptions,
   addressOption,
   type CliIo,
-  countOption,
+  defineDocument,
   frameOption,
+  framePortOption,
+  linkMtuOption,
   mtuOption,
   Output,
   optionWithDefault,
@@ -16,6 +18,7 @@ import {
 import { type Command, Option } from 'commander';
 import { ruleOf } from '../audit/catalogue.js';
 import { CASES } from '../conform/cases.js';
+import type { Need } from '../conform/step.js';
 import { printAgent } from './conform/agent.js';
 import { caseListOption } from './conform/case-list.js';
 import { runMatrix } from './conform/matrix.js';
@@ -23,11 +26,31 @@ import { type ConformRunOptions, runConform } from './conform/run.js';
 import { type ConformServeOptions, runConformServe } from './conform/serve.js';
 import { CONFORM_PORT, VIAS } from './conform/via.js';
 
+/** A case of `conform list --json`. */
+interface ListedCase {
+  /** Its name: subject and variant. */
+  readonly name: string;
+  /** The rules that it judges. */
+  readonly rules: readonly number[];
+  /** What it is about. */
+  readonly about: string;
+  /** What it needs beyond a connection. */
+  readonly needs: readonly Need[];
+}
+
+/** The fields of `conform list --json`. */
+interface ConformListResult {
+  /** All cases, in the order in which they are run. */
+  readonly cases: readonly ListedCase[];
+}
+
+const CONFORM_LIST_DOCUMENT = defineDocument<ConformListResult>('conform-list');
+
 /** Adds `rocev2 conform` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const conform = program
     .command('conform')
-    .description('Play a peer against a target, and judge what it answers by the rules of the specification.')
+    .description('Test a peer: send it requests and check its responses against the rules of the specification.')
     .addHelpText(
       'after',
       `
@@ -66,9 +89,9 @@ function addServe(conform: Command, io: CliIo): void {
     .description('Be a target: offer memory and receives to a tester until Ctrl-C.')
     .requiredOption('--bind <address>', 'RoCE address of this side', addressOption)
     .option('--port <port>', 'rdma_cm port', portOption, CONFORM_PORT)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
@@ -106,9 +129,9 @@ function addRun(conform: Command, io: CliIo): void {
     )
     .option('--strict', 'broken rules of level should end with exit code 4, too')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--name <name>', 'what reports call the target (default: as it is named here)')
     .option('--report <file>', 'write one HTML page: each rule, each case, its packets')
     .option('--pcap <file>', 'write all packets of the test to this pcapng file')
@@ -177,7 +200,7 @@ function listCases(output: Output): void {
       about,
     ]),
   );
-  output.document('conform-list', {
+  output.document(CONFORM_LIST_DOCUMENT, {
     cases: CASES.map(({ name, rules, about, needs = [] }) => ({ name, rules, about, needs })),
   });
 }

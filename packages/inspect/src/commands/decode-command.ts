@@ -26,7 +26,7 @@ import {
   udpOf,
 } from 'rocev2/internal/capture';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
-import { PacketLines, sixDigits } from './decode-lines.js';
+import { DECODE_DOCUMENT, DECODE_LINES, PacketLines, sixDigits } from './decode-lines.js';
 import { decodeTrace } from './decode-trace.js';
 import { openedWords, ProtectedCapture } from './protected-capture.js';
 
@@ -119,7 +119,12 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     const events = tracker.observe(packet);
     if (options.flow !== true || events.length > 0) {
       output.line(lines.next(packet, events));
-      output.jsonLine({ type: 'packet', ...packet, ...(captured.comment && { comment: captured.comment }), events });
+      output.jsonLine(DECODE_LINES, {
+        type: 'packet',
+        ...packet,
+        ...(captured.comment && { comment: captured.comment }),
+        events,
+      });
     }
     if (packets === options.limit) break;
   }
@@ -129,7 +134,7 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   const damage = reader.damage;
   printSummary(output, flows, packets, number - packets);
   if (keys !== undefined) output.line(openedWords(keys.packets));
-  output.document('decode', {
+  output.document(DECODE_DOCUMENT, {
     type: 'summary',
     packets,
     otherPackets: number - packets,

@@ -1,9 +1,57 @@
 /** The text output of `rocev2 decode`: one line per packet, with the events at it. */
 
-import type { Output } from '@rocev2/command';
-import type { DecodedBth, DecodedPacket, FlowEvent, IcrcVerdict } from 'rocev2/internal/capture';
+import { defineDocument, defineLines, type Output } from '@rocev2/command';
+import type {
+  CaptureDamage,
+  DecodedBth,
+  DecodedPacket,
+  FlowEvent,
+  FlowSummary,
+  IcrcVerdict,
+  TraceRecord,
+} from 'rocev2/internal/capture';
 import { RC_FETCH_ADD } from 'rocev2/internal/packet';
 import { ECN_CE } from 'rocev2/internal/port';
+import type { OpenedPackets } from './protected-capture.js';
+
+/** The last line of `decode --json`, the only one with a head. */
+interface DecodeSummary {
+  /** Type of the line. */
+  readonly type: 'summary';
+  /** Capture: number of RoCEv2 packets, including those that --flow leaves out. */
+  readonly packets?: number;
+  /** Capture: number of other packets. */
+  readonly otherPackets?: number;
+  /** Capture: one entry for each flow, that is, each direction to a queue pair. */
+  readonly flows?: readonly FlowSummary[];
+  /** Capture, with --keys: what the keys made of protected packets. */
+  readonly protected?: OpenedPackets;
+  /** Capture: where and why the file cannot be read further; missing for an intact file. */
+  readonly damage?: CaptureDamage;
+  /** Trace: how often each event happened, by name. */
+  readonly events?: Readonly<Record<string, number>>;
+}
+
+/** A line of `decode --json` for a packet of a capture. 64-bit values are decimal strings. */
+interface PacketLine extends DecodedPacket {
+  /** Type of the line. */
+  readonly type: 'packet';
+  /** Comment of the packet in the file. */
+  readonly comment?: string;
+  /** Events at this packet, such as gaps and retransmissions. */
+  readonly events: readonly FlowEvent[];
+}
+
+/** A line of `decode --json` for an event of a trace. */
+interface EventLine extends TraceRecord {
+  /** Type of the line. */
+  readonly type: 'event';
+}
+
+/** What `decode --json` prints for each packet or event. */
+export const DECODE_LINES = defineLines<PacketLine | EventLine>('decode-line');
+/** What `decode --json` prints at the end. */
+export const DECODE_DOCUMENT = defineDocument<DecodeSummary>('decode');
 
 type Colors = Output['colors'];
 

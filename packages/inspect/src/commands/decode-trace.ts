@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Output } from '@rocev2/command';
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
+import { DECODE_DOCUMENT, DECODE_LINES } from './decode-lines.js';
 
 const RECORDS_PER_TURN = 512;
 
@@ -37,7 +38,7 @@ export async function decodeTrace(
     counts.set(name, (counts.get(name) ?? 0) + 1);
     if (!onlyNews || !PACKETS.includes(name)) {
       output.line(eventLine(record, output));
-      output.jsonLine({ type: 'event', ...record });
+      output.jsonLine(DECODE_LINES, { type: 'event', ...record });
     }
     if (++shown === limit) break;
   }
@@ -49,7 +50,7 @@ export async function decodeTrace(
     ],
     [...counts],
   );
-  output.document('decode', { type: 'summary', events: Object.fromEntries(counts) });
+  output.document(DECODE_DOCUMENT, { type: 'summary', events: Object.fromEntries(counts) });
 }
 
 function eventLine({ timeMs, name, data }: TraceRecord, { colors }: Output): string {

@@ -5,7 +5,7 @@ import {
   type CliIo,
   CommandFailure,
   checkWritable,
-  countOption,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_NO_CONNECTION,
@@ -14,6 +14,8 @@ import {
   type FrameWire,
   frameDeviceOptions,
   frameOption,
+  framePortOption,
+  linkMtuOption,
   localAddressTowards,
   Output,
   optionWithDefault,
@@ -28,6 +30,14 @@ import type { Command } from 'commander';
 import { IpAddress } from 'rocev2/internal/packet';
 import type { Check, CheckVerdict } from './doctor/check.js';
 import { type Examination, examine } from './doctor/examine.js';
+
+/** The fields of `doctor --json`. */
+interface DoctorResult extends Examination {
+  /** The host that was examined, as named on the command line. */
+  readonly target: string;
+}
+
+const DOCTOR_DOCUMENT = defineDocument<DoctorResult>('doctor');
 
 interface DoctorOptions {
   readonly port?: number;
@@ -65,9 +75,9 @@ export function register(program: Command, io: CliIo): void {
     .addOption(optionWithDefault('--retry <n>', 'retries of your queue pairs', rangeOption(0, 7), '7'))
     .option('--endpoint <which>', 'a running endpoint here, by process number or address: why its work failed')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
-    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
-    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
-    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .addOption(frameOption())
+    .addOption(framePortOption())
+    .addOption(linkMtuOption())
     .option('--pcap <file>', 'keep the capture of the examination')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -121,7 +131,7 @@ async function doctor(host: string, options: DoctorOptions, output: Output): Pro
   );
   const examination = await output.during(`examining ${remote} from ${local}`, work);
   print(examination, output);
-  output.document('doctor', { target: host, ...examination });
+  output.document(DOCTOR_DOCUMENT, { target: host, ...examination });
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   failIfIll(examination);
 }

@@ -1,11 +1,30 @@
 /** `rocev2 icrc`: the ICRC of one packet, given in hex. */
 
 import { text as readText } from 'node:stream/consumers';
-import { type CliIo, CommandFailure, EXIT_FAILED, EXIT_VERIFICATION_FAILED, Output } from '@rocev2/command';
+import {
+  type CliIo,
+  CommandFailure,
+  defineDocument,
+  EXIT_FAILED,
+  EXIT_VERIFICATION_FAILED,
+  Output,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 import { readU16, toHex } from 'rocev2/internal/core';
 import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ICRC_BYTES, icrcOfIpPacket } from 'rocev2/internal/packet';
 import { bytesOfHexDump } from './hex-dump.js';
+
+/** The fields of `icrc --json`. */
+interface IcrcResult {
+  /** The right ICRC as it travels, 8 hex digits. */
+  readonly computed: string;
+  /** The ICRC in the packet, 8 hex digits. */
+  readonly carried: string;
+  /** Whether they are the same. */
+  readonly isRight: boolean;
+}
+
+const ICRC_DOCUMENT = defineDocument<IcrcResult>('icrc');
 
 interface IcrcOptions {
   readonly json?: true;
@@ -42,7 +61,7 @@ async function icrc(words: readonly string[], output: Output): Promise<void> {
   const isRight = computed === carried;
   output.line(`computed  ${wire(computed)}`);
   output.line(`carried   ${wire(carried)}  ${isRight ? 'right' : output.colors.red('wrong')}`);
-  output.document('icrc', { computed: wire(computed), carried: wire(carried), isRight });
+  output.document(ICRC_DOCUMENT, { computed: wire(computed), carried: wire(carried), isRight });
   if (!isRight) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
 }
 

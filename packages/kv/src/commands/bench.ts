@@ -1,11 +1,19 @@
 /** `rocev2 kv bench`: GETs and SETs on a store, and what they took. */
 
-import { CommandFailure, EXIT_VERIFICATION_FAILED, endingWithFigures, type Output } from '@rocev2/command';
+import {
+  CommandFailure,
+  defineDocument,
+  EXIT_VERIFICATION_FAILED,
+  endingWithFigures,
+  type Output,
+} from '@rocev2/command';
 import { NS_PER_S, NS_PER_US, randomInt, randomUnit, SeededRandom } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { Histogram, type LatencySummary } from 'rocev2/internal/estats';
 import type { ClientCounters, Kv } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
+
+const KV_BENCH_DOCUMENT = defineDocument<KvBenchResult>('kv-bench');
 
 /** Options of `rocev2 kv bench`. */
 export interface KvBenchOptions extends KvReaderOptions {
@@ -75,7 +83,7 @@ export async function runKvBench(host: string, options: KvBenchOptions, output: 
     })),
     [rowOf('GET', result.getsPerSecond, result.get), rowOf('SET', result.setsPerSecond, result.set)],
   );
-  output.document('kv-bench', result);
+  output.document(KV_BENCH_DOCUMENT, result);
 }
 
 function rowOf(name: string, perSecond: number, { p50Ns, p99Ns, p999Ns, maxNs }: LatencySummary): (string | number)[] {

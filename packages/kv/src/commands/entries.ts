@@ -1,7 +1,11 @@
 /** `rocev2 kv get`, `set` and `list`. */
 
-import { CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
+import { CommandFailure, defineDocument, EXIT_FAILED, type Output } from '@rocev2/command';
 import { type KvReaderOptions, withReader } from './reader.js';
+
+const KV_GET_DOCUMENT = defineDocument<KvEntryResult>('kv-get');
+const KV_SET_DOCUMENT = defineDocument<KvSetResult>('kv-set');
+const KV_LIST_DOCUMENT = defineDocument<KvListResult>('kv-list');
 
 /** The fields of `kv get --json` and of each entry of `kv list --json`. */
 export interface KvEntryResult {
@@ -43,7 +47,7 @@ export async function runKvGet(host: string, key: string, options: KvReaderOptio
   if (entry === undefined) throw new CommandFailure(EXIT_FAILED, `there is no entry '${key}'`);
   const result = resultOf(key, entry);
   output.line(result.text ?? result.base64);
-  output.document('kv-get', result);
+  output.document(KV_GET_DOCUMENT, result);
 }
 
 /** Writes a value. Fails with exit code 1 if the entry has another version than it must have. */
@@ -60,7 +64,7 @@ export async function runKvSet(
   );
   if (version === undefined) throw new CommandFailure(EXIT_FAILED, `the entry '${key}' has another version`);
   output.line(`version ${version}`);
-  output.document('kv-set', { key, version });
+  output.document(KV_SET_DOCUMENT, { key, version });
 }
 
 /** Prints all entries whose keys begin with the prefix. */
@@ -78,7 +82,7 @@ export async function runKvList(host: string, prefix: string, options: KvReaderO
     ],
     entries.map(({ key, version, text, base64 }) => [key, version, text ?? base64]),
   );
-  output.document('kv-list', { entries });
+  output.document(KV_LIST_DOCUMENT, { entries });
 }
 
 function resultOf(

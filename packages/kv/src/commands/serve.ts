@@ -1,11 +1,20 @@
 /** `rocev2 kv serve`: an owner until Ctrl-C. */
 
-import { type NicOptions, type Output, type SecureFlags, secureOf, untilInterrupted } from '@rocev2/command';
+import {
+  defineDocument,
+  type NicOptions,
+  type Output,
+  type SecureFlags,
+  secureOf,
+  untilInterrupted,
+} from '@rocev2/command';
 import { formatBytes, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type Eviction, type KvCounters, serveKv } from '../index.js';
+
+const KV_SERVE_DOCUMENT = defineDocument<KvServeResult>('kv-serve');
 
 /** Options of `rocev2 kv serve`. */
 export interface KvServeOptions extends NicOptions, SecureFlags {
@@ -68,5 +77,5 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
   output.line(
     `${store.size} entries; ${counters.sets} sets, ${counters.deletes} deletes, ${counters.evictions} evictions`,
   );
-  output.document('kv-serve', { port: store.port, size: store.size, seconds, ...counters });
+  output.document(KV_SERVE_DOCUMENT, { port: store.port, size: store.size, seconds, ...counters });
 }

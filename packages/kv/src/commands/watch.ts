@@ -1,10 +1,12 @@
 /** `rocev2 kv watch`: changes of entries, as they happen. */
 
-import { CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
+import { CommandFailure, defineDocument, EXIT_FAILED, type Output } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { KvEvent } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
+
+const KV_WATCH_DOCUMENT = defineDocument<KvWatchResult>('kv-watch');
 
 /** Changes that the document keeps. */
 const KEPT_MAX = 1000;
@@ -67,5 +69,5 @@ export async function runKvWatch(
     }
     if (!interrupted.aborted) throw new CommandFailure(EXIT_FAILED, 'the owner has closed its store');
   });
-  output.document('kv-watch', { count, lost, seconds: (nowNs() - startNs) / NS_PER_S, changes });
+  output.document(KV_WATCH_DOCUMENT, { count, lost, seconds: (nowNs() - startNs) / NS_PER_S, changes });
 }

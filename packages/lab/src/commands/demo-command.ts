@@ -3,6 +3,7 @@
 import {
   type CliIo,
   CommandFailure,
+  defineDocument,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
   Output,
@@ -26,6 +27,18 @@ import {
   PAPER_RULE,
   secondsOption,
 } from './livelock-command.js';
+
+/** The fields of `demo --json`. */
+export interface DemoResult {
+  /** Whether every byte was correct, and only go-back-0 delivered nothing. */
+  readonly verified: boolean;
+  /** First part: every operation, verified. */
+  readonly operations: VerifiedOperations;
+  /** Second part: the livelock of go-back-0. */
+  readonly livelock: Comparison;
+}
+
+const DEMO_DOCUMENT = defineDocument<DemoResult>('demo');
 
 /** One of each kind, from the one that sends most again to the one that sends least. */
 const SHOWN_SCHEMES: readonly RecoveryName[] = ['go-back-0', 'go-back-n', 'selective-repeat'];
@@ -111,7 +124,7 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
     output.line();
     output.line(dim('More: rocev2 livelock, rocev2 bw, rocev2 --help'));
   }
-  output.document('demo', { verified: failure === undefined, operations, livelock: comparison });
+  output.document(DEMO_DOCUMENT, { verified: failure === undefined, operations, livelock: comparison });
   if (!comparison.isComplete)
     throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the demo did not run to its end');
   if (failure !== undefined) throw new CommandFailure(EXIT_VERIFICATION_FAILED, failure);

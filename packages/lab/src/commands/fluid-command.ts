@@ -7,6 +7,7 @@ import {
   checkWritable,
   choiceOption,
   countOption,
+  defineDocument,
   durationOption,
   EXIT_INTERRUPTED,
   Output,
@@ -41,7 +42,17 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../fluid/index.js';
-import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from './fluid-report.js';
+import {
+  type FluidResult,
+  fluidChart,
+  fluidDocument,
+  fluidHeadline,
+  fluidTheory,
+  SWING_COLUMNS,
+  swingRow,
+} from './fluid-report.js';
+
+const FLUID_DOCUMENT = defineDocument<FluidResult>('fluid');
 
 const MODELS = ['dcqcn', 'timely', 'patched-timely'] as const;
 type ModelName = (typeof MODELS)[number];
@@ -165,7 +176,7 @@ async function fluid(name: ModelName, options: FluidOptions, output: Output): Pr
     await writeOutputFile(options.plot, fluidChart(study, options.delay, run.trace));
     output.note(`wrote ${options.plot}`);
   }
-  output.document('fluid', fluidDocument(study, options.delay, run.trace));
+  output.document(FLUID_DOCUMENT, fluidDocument(study, options.delay, run.trace));
   if (!output.json) print(study, options, runs, output);
 }
 

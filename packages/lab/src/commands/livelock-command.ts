@@ -4,6 +4,7 @@ import {
   type CliIo,
   CommandFailure,
   choiceOption,
+  defineDocument,
   durationOption,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
@@ -20,9 +21,19 @@ import { formatBytes, parseCount } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import type { PathMtu } from 'rocev2/internal/packet';
 import { type RecoveryName, recoveryNamesByWaste, senderTraits } from 'rocev2/internal/retransmit';
-import { compareSchemes } from './livelock/comparison.js';
+import { type Comparison, compareSchemes, type LivelockRun } from './livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
 import { printRuns } from './livelock/table.js';
+
+/** The fields of `livelock --json`. */
+interface LivelockResult {
+  /** The runs, in the order in which they were made. */
+  readonly runs: readonly LivelockRun[];
+  /** Packets per second of the lossless references. */
+  readonly references: Comparison['references'];
+}
+
+const LIVELOCK_DOCUMENT = defineDocument<LivelockResult>('livelock');
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
 export const PAPER_RULE = 'ip-id-lsb=0xff';
@@ -129,7 +140,7 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
     'Link use: packets per second, relative to the highest rate of this operation here. Useful: packets of completed',
   );
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
-  output.document('livelock', { runs, references });
+  output.document(LIVELOCK_DOCUMENT, { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);
   if (failed !== undefined) {

@@ -1,11 +1,35 @@
 /** `rocev2 report`: the JSON documents of a folder as one page with plots and tables. */
 
 import { join } from 'node:path';
-import { type CliIo, CommandFailure, EXIT_FAILED, Output, packageVersion, writeOutputFile } from '@rocev2/command';
+import {
+  type CliIo,
+  CommandFailure,
+  defineDocument,
+  EXIT_FAILED,
+  Output,
+  packageVersion,
+  writeOutputFile,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 import { whyUnreadable } from 'rocev2/internal/core';
 import { wallMs } from 'rocev2/internal/driver';
-import { type ReportEntry, readReport, reportPage } from './report/report.js';
+import { readReport, reportPage } from './report/report.js';
+import type { ReportEntry } from './report/section.js';
+
+/** The fields of `report --json`. */
+interface ReportResult {
+  /** Path of the page. */
+  readonly page: string;
+  /** The sections of the page. */
+  readonly sections: ReadonlyArray<{
+    /** File name of the document. */
+    readonly file: string;
+    /** Heading of the section. */
+    readonly title: string;
+  }>;
+}
+
+const REPORT_DOCUMENT = defineDocument<ReportResult>('report');
 
 interface ReportOptions {
   readonly output?: string;
@@ -51,7 +75,7 @@ async function report(folder: string, options: ReportOptions, output: Output): P
   await writeOutputFile(page, reportPage({ title, entries, base, made }));
   for (const section of shown) output.line(`  ${section.file}: ${section.title}`);
   output.line(page);
-  output.document('report', { page, sections: shown });
+  output.document(REPORT_DOCUMENT, { page, sections: shown });
 }
 
 /** Says which files are left out. Throws where none can be shown. */

@@ -1,13 +1,22 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
 import { availableParallelism } from 'node:os';
-import { type CliIo, countOption, extensionOption, Output } from '@rocev2/command';
+import { type CliIo, countOption, defineDocument, extensionOption, Output } from '@rocev2/command';
 import { type Command, Option } from 'commander';
+import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { type FigureOptions, showFigure } from './sim/figures/figure-command.js';
 import { type RunOptions, runCommand } from './sim/run-command.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { type SweepOptions, sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
+
+/** The fields of `sim list --json`. */
+interface ScenarioList {
+  /** Scenario files, as docs/lab.md describes them. */
+  readonly scenarios: readonly ScenarioFile[];
+}
+
+const SIM_LIST_DOCUMENT = defineDocument<ScenarioList>('sim-list');
 
 const REDIS_HELP = `the server (default: the environment's ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 
@@ -146,7 +155,7 @@ function list(output: Output): void {
     ],
     BUILT_IN_SCENARIOS.map(({ name, title }) => [name, title ?? '']),
   );
-  output.document('sim-list', { scenarios: BUILT_IN_SCENARIOS });
+  output.document(SIM_LIST_DOCUMENT, { scenarios: BUILT_IN_SCENARIOS });
 }
 
 function collect(value: string, before: readonly string[] = []): string[] {

@@ -1,14 +1,25 @@
 /** `rocev2 switch`: the software switch, live, until Ctrl-C. */
 
-import { type CliIo, CommandFailure, durationOption, EXIT_USAGE, Output, textOption } from '@rocev2/command';
+import {
+  type CliIo,
+  CommandFailure,
+  defineDocument,
+  durationOption,
+  EXIT_USAGE,
+  Output,
+  textOption,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 import { NS_PER_S, parseCount, parseRateBps, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { formatUdpEndpoint } from 'rocev2/internal/dgram-ext';
 import { nowNs } from 'rocev2/internal/driver';
 import { serveDocument } from 'rocev2/internal/estats';
 import { PRIORITIES } from 'rocev2/internal/packet';
+import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
 import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../live/live-switch.js';
+import type { BufferPools } from '../switch/buffer-policy.js';
 import type { RedConfig } from '../switch/switch-config.js';
+import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
 import {
   EMPTY_SWITCH_FILE,
   liveSwitchOptions,
@@ -16,8 +27,32 @@ import {
   readSwitchFile,
   type SwitchOverrides,
 } from './switch-config.js';
-import { printSwitchReport, untilDone } from './switch-report.js';
+import { printSwitchReport, type RuleHits, untilDone } from './switch-report.js';
 import { switchDocument } from './switch-telemetry.js';
+
+/** The fields of `switch --json`. */
+interface SwitchResult {
+  /** How long the switch ran. */
+  readonly seconds: number;
+  /** The ports, in the order of the command line. */
+  readonly ports: readonly SwitchPortResult[];
+  /** The shared buffer; missing without one. */
+  readonly pools?: BufferPools | undefined;
+  /** The fault rules, and how often each one applied. */
+  readonly rules: readonly RuleHits[];
+}
+
+/** One port of a switch. */
+interface SwitchPortResult extends SwitchPortSnapshot {
+  /** Name of the port. */
+  readonly name: string;
+  /** `HOST:PORT` of its socket. */
+  readonly local: string;
+  /** Counters of the port; docs/switch.md explains them. */
+  readonly counters: LiveSwitchPortCounters;
+}
+
+const SWITCH_DOCUMENT = defineDocument<SwitchResult>('switch');
 
 interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
@@ -128,7 +163,7 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   const snapshot = live.snapshot();
   await live.close();
   printSwitchReport(output, { names, counters, snapshot, rules: faults?.hits ?? [] });
-  output.document('switch', {
+  output.document(SWITCH_DOCUMENT, {
     seconds,
     ports: names.map((name) => ({
       name,

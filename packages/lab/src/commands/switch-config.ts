@@ -99,8 +99,8 @@ export function liveSwitchOptions(
           ports.map(({ name }) => name),
         );
   const rates = overrides.rate ?? [];
-  const stranger = rates.find(({ port }) => port !== undefined && ports.every(({ name }) => name !== port));
-  if (stranger !== undefined) throw new CommandFailure(EXIT_USAGE, `--rate: there is no port '${stranger.port}'`);
+  const unknown = rates.find(({ port }) => port !== undefined && ports.every(({ name }) => name !== port));
+  if (unknown !== undefined) throw new CommandFailure(EXIT_USAGE, `--rate: there is no port '${unknown.port}'`);
   const rateOfAll = rates.findLast(({ port }) => port === undefined);
   const portConfig = Object.fromEntries(
     ports.map((port): [string, SwitchPortConfig] => {

@@ -7,6 +7,14 @@ import type { FaultPlan } from 'rocev2/internal/faults';
 import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
 import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
 
+/** A fault rule. */
+export interface RuleHits {
+  /** The rule as it was written. */
+  readonly rule: string;
+  /** How often the rule applied. */
+  readonly hits: number;
+}
+
 const DISPLAY_INTERVAL_MS = 1000;
 
 /** A switch that runs. */

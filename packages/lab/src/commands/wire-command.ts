@@ -4,12 +4,13 @@ import {
   addressOption,
   type CliIo,
   CommandFailure,
+  defineDocument,
   durationOption,
   EXIT_USAGE,
   Output,
   textOption,
 } from '@rocev2/command';
-import { printReport } from '@rocev2/inspect';
+import { type AuditReport, printReport } from '@rocev2/inspect';
 import type { Command } from 'commander';
 import { LINKTYPE_ETHERNET, PcapngFile } from 'rocev2/internal/capture';
 import { NS_PER_S, parseCount, parseRateBps, RoceError, SeededRandom } from 'rocev2/internal/core';
@@ -17,11 +18,39 @@ import { nowNs, wallClockNs } from 'rocev2/internal/driver';
 import { serveDocument } from 'rocev2/internal/estats';
 import { FaultPlan, parseFaultRules } from 'rocev2/internal/faults';
 import type { IpAddress } from 'rocev2/internal/packet';
+import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
+import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
 import { Observer } from '../wire/observer.js';
 import { openWire, parseWireEnd, SIDES, type Wire, type WireEnd, type WirePlace } from '../wire/wire.js';
-import { printSwitchReport, untilDone } from './switch-report.js';
+import { printSwitchReport, type RuleHits, untilDone } from './switch-report.js';
 import { switchDocument } from './switch-telemetry.js';
 import { LiveLines } from './wire/live-lines.js';
+
+/** The fields of `wire --json`. */
+export interface WireResult {
+  /** How long the wire was there. */
+  readonly seconds: number;
+  /** Sides a and b. */
+  readonly sides: readonly WireSideResult[];
+  /** The fault rules, and how often each one applied. */
+  readonly rules: readonly RuleHits[];
+  /** With --pcap: the file, and frames of which the disk was too slow. */
+  readonly capture?: { readonly file: string; readonly dropped: number } | undefined;
+  /** With --audit: what was found. Numbers of packets are those of the capture. */
+  readonly audit?: AuditReport | undefined;
+}
+
+/** One side of a wire. */
+interface WireSideResult extends SwitchPortSnapshot {
+  /** `a` or `b`. */
+  readonly name: string;
+  /** Name of the interface, `HOST:PORT` of the socket, or address of the peer. */
+  readonly link: string;
+  /** Counters of the side; docs/switch.md explains them. */
+  readonly counters: LiveSwitchPortCounters;
+}
+
+const WIRE_DOCUMENT = defineDocument<WireResult>('wire');
 
 /** Frames of two NICs in flight, and what a rule may hold back. */
 const BUFFER_PACKETS = 8192;
@@ -67,7 +96,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--rate <rate>', 'emulated link rate of both sides, such as 1Gbps', textOption(parseLinkRate))
     .option('--pcap <file>', 'write all frames of both sides to a pcapng file')
-    .option('--audit', 'judge the packets while they pass; print at once which rules are broken')
+    .option('--audit', 'check the packets while they pass; print broken rules at once')
     .option('--duration <time>', 'stop after this time', durationOption)
     .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (docs/dashboard.md)")
     .option('--json', 'print one JSON document at the end')
@@ -150,7 +179,7 @@ async function runWire(place: WirePlace, options: WireCommandOptions, output: Ou
     const dropped = capture.dropped > 0 ? `, without ${capture.dropped} for which the disk was too slow` : '';
     output.line(`${options.pcap} has the frames of both sides${dropped}.`);
   }
-  output.document('wire', {
+  output.document(WIRE_DOCUMENT, {
     seconds: took,
     sides: SIDES.map((name, side) => ({
       name,

@@ -49,9 +49,6 @@ export function givenBackendOption(flags: BackendFlags): string | undefined {
   return Object.entries({ ...names, ...more }).find(([flag]) => flags[flag as keyof BackendFlags] !== undefined)?.[1];
 }
 
-/** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
-export const DISK_CLOSING_MS = 15_000;
-
 /** A disk that a command holds itself. */
 export interface OwnDisk extends AsyncDisposable {
   /** The disk. */

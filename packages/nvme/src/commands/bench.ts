@@ -2,8 +2,10 @@
 
 import {
   type BenchPlan,
+  type BenchRow,
   CommandFailure,
   type Contender,
+  defineDocument,
   EXIT_INTERRUPTED,
   measureInTurns,
   type NicOptions,
@@ -19,6 +21,14 @@ import type { NvmeHostFlags } from './host.js';
 import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { readHostKeys } from './secrets-file.js';
+
+/** The fields of `nvme bench --json`. */
+interface NvmeBenchResult {
+  /** The median run of each combination. */
+  readonly rows: readonly BenchRow[];
+}
+
+const NVME_BENCH_DOCUMENT = defineDocument<NvmeBenchResult>('nvme-bench');
 
 /** Options of `rocev2 nvme bench`. */
 export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicOptions, BenchPlan {
@@ -40,7 +50,7 @@ export async function runNvmeBench(name: string, options: NvmeBenchOptions, outp
   try {
     const rows = await measureInTurns(await connectAll(name, options, opened), options, output);
     printRows(rows, output);
-    output.document('nvme-bench', { rows });
+    output.document(NVME_BENCH_DOCUMENT, { rows });
   } finally {
     for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]();
   }

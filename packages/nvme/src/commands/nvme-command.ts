@@ -7,6 +7,7 @@ import {
   type CliIo,
   choiceOption,
   countOption,
+  defineDocument,
   listOption,
   Output,
   optionWithDefault,
@@ -28,6 +29,14 @@ import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } f
 import type { SubsystemFlags } from './only-subsystem.js';
 import { runDiscover, runIdController, runList } from './queries.js';
 import { type NvmeTargetOptions, runNvmeTarget } from './target.js';
+
+/** The fields of `nvme change --json`. */
+interface NvmeChangeResult {
+  /** What the target did, in words. */
+  readonly done: string;
+}
+
+const NVME_CHANGE_DOCUMENT = defineDocument<NvmeChangeResult>('nvme-change');
 
 /** Adds `rocev2 nvme` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -137,7 +146,7 @@ Examples:
       const done = await askForChange(control, words);
       const output = new Output(io, options.json === true);
       output.line(done);
-      output.document('nvme-change', { done });
+      output.document(NVME_CHANGE_DOCUMENT, { done });
     });
 }
 

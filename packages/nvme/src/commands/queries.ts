@@ -1,11 +1,31 @@
 /** `rocev2 nvme discover`, `list` and `id-ctrl`: what a target has. */
 
-import type { Output } from '@rocev2/command';
+import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
+import type { DiscoveredSubsystem } from '../discovery.js';
+import type { ControllerIdentity, NamespaceIdentity } from '../host/nvme-host.js';
 import { DISCOVERY_NQN } from '../opcodes.js';
 import { controllerLines } from './controller-lines.js';
 import { askController, type NvmeHostFlags } from './host.js';
 import { type SubsystemFlags, subsystemOf } from './only-subsystem.js';
+
+/** The fields of `nvme discover --json`. */
+interface NvmeDiscoverResult {
+  /** In the order of the discovery log page. */
+  readonly subsystems: readonly DiscoveredSubsystem[];
+}
+
+/** The fields of `nvme list --json`. */
+interface NvmeListResult {
+  /** NQN of the subsystem. */
+  readonly nqn: string;
+  /** Ascending by ID. */
+  readonly namespaces: readonly NamespaceIdentity[];
+}
+
+const NVME_DISCOVER_DOCUMENT = defineDocument<NvmeDiscoverResult>('nvme-discover');
+const NVME_LIST_DOCUMENT = defineDocument<NvmeListResult>('nvme-list');
+const NVME_ID_CTRL_DOCUMENT = defineDocument<ControllerIdentity>('nvme-id-ctrl');
 
 /** Prints the subsystems that a target shows to this host. */
 export async function runDiscover(name: string, options: NvmeHostFlags, output: Output): Promise<void> {
@@ -14,7 +34,7 @@ export async function runDiscover(name: string, options: NvmeHostFlags, output: 
     ['transport', 'address', 'port', 'subtype', 'NQN'].map((title) => ({ title, align: 'left' })),
     found.map(({ transport, address, service, subtype, nqn }) => [transport, address, service, subtype, nqn]),
   );
-  output.document('nvme-discover', { subsystems: found });
+  output.document(NVME_DISCOVER_DOCUMENT, { subsystems: found });
 }
 
 /** Prints the namespaces of a subsystem. */
@@ -42,7 +62,7 @@ export async function runList(name: string, options: SubsystemFlags, output: Out
       readOnly ? 'read-only' : '',
     ]),
   );
-  output.document('nvme-list', { nqn, namespaces: found });
+  output.document(NVME_LIST_DOCUMENT, { nqn, namespaces: found });
 }
 
 /** Prints what the controller of a subsystem says of itself. */
@@ -50,5 +70,5 @@ export async function runIdController(name: string, options: SubsystemFlags, out
   const nqn = await subsystemOf(name, options);
   const identity = await askController(name, options, nqn, async (host) => host.identity);
   for (const line of controllerLines(identity)) output.line(line);
-  output.document('nvme-id-ctrl', identity);
+  output.document(NVME_ID_CTRL_DOCUMENT, identity);
 }

@@ -2,6 +2,8 @@
 
 import {
   counted,
+  DISK_CLOSING_MS,
+  defineDocument,
   type NicOptions,
   type Output,
   openStorageDevice,
@@ -12,14 +14,50 @@ import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
-import { NvmeTargetServer } from '../live/nvme-target-server.js';
+import { type NamespaceCounters, NvmeTargetServer } from '../live/nvme-target-server.js';
 import type { NvmeTransport } from '../target-connection.js';
-import { DISK_CLOSING_MS } from './backend-options.js';
 import { parseChange } from './changes.js';
 import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';
 import { readSecrets, readTlsKeys } from './secrets-file.js';
 import { ServedDisks } from './served-disks.js';
+
+/** The fields of `nvme target --json`: what a target served. */
+interface NvmeTargetResult {
+  /** Addresses of its discovery log page. */
+  readonly ports: ReadonlyArray<{
+    /** Transport of connections to it. */
+    readonly transport: 'rdma' | 'tcp';
+    /** IP address. */
+    readonly address: string;
+    /** Port of RDMA_PS_TCP, or of TCP. */
+    readonly port: number;
+  }>;
+  /** In the order of the command line. */
+  readonly subsystems: ReadonlyArray<{
+    /** NVMe qualified name. */
+    readonly nqn: string;
+    /** Its namespaces. */
+    readonly namespaces: readonly NamespaceCounters[];
+  }>;
+  /** Time from the start to Ctrl-C. */
+  readonly seconds: number;
+  /** Queues that connected. */
+  readonly queues: number;
+  /** Commands that came in. */
+  readonly commands: number;
+  /** Commands that were answered with an error, hosts' probing among them. */
+  readonly refused: number;
+  /** Rules of `--fault`, in their order. */
+  readonly faults: ReadonlyArray<{
+    /** As it was written. */
+    readonly rule: string;
+    /** Commands that it struck. */
+    readonly struck: number;
+  }>;
+}
+
+const NVME_TARGET_DOCUMENT = defineDocument<NvmeTargetResult>('nvme-target');
 
 /** Options of `rocev2 nvme target`. */
 export interface NvmeTargetOptions extends NicOptions {
@@ -144,5 +182,5 @@ function report(server: NvmeTargetServer, nqns: readonly string[], seconds: numb
   }
   for (const { rule, struck } of server.faults) output.line(`fault ${rule}: ${counted(struck, 'command')}`);
   const ports = server.ports.map(({ transport, address, port }) => ({ transport, address: address.text, port }));
-  output.document('nvme-target', { ports, subsystems, seconds, ...server.counters, faults: server.faults });
+  output.document(NVME_TARGET_DOCUMENT, { ports, subsystems, seconds, ...server.counters, faults: server.faults });
 }

@@ -3,14 +3,24 @@
 import {
   askSnapshot,
   attach,
-  type EndpointDiagnosis,
+  defineDocument,
+  type EndpointName,
   type EndpointOptions,
+  type Endpoints,
   endpointName,
   findEndpoints,
   type Output,
 } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
 import { type Diagnosis, diagnose, type Owner, stageLabel, stageText } from 'rocev2/internal/estats';
+
+/** What `estats diagnose --json` prints for one process. */
+interface EndpointDiagnosis extends EndpointName {
+  /** One entry for each connection and operation. */
+  readonly connections: readonly Diagnosis[];
+}
+
+const ESTATS_DIAGNOSE_DOCUMENT = defineDocument<Endpoints<EndpointDiagnosis>>('estats-diagnose');
 
 /** Options of the command. */
 export interface DiagnoseOptions extends EndpointOptions {
@@ -33,7 +43,7 @@ export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output
     if (found.length === 0) output.line('  no work request was completed and polled in this period');
     output.line();
   }
-  output.document('estats-diagnose', { endpoints: documents });
+  output.document(ESTATS_DIAGNOSE_DOCUMENT, { endpoints: documents });
 }
 
 function print({ conn, op, count, meanNs, p99Ns, stage, share, owner, because }: Diagnosis, output: Output): void {

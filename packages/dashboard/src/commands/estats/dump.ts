@@ -3,13 +3,23 @@
 import {
   askProgram,
   attach,
-  type EndpointDumps,
+  defineDocument,
+  type EndpointName,
   type EndpointOptions,
+  type Endpoints,
   endpointName,
   type Output,
 } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
 import type { Dump } from 'rocev2/internal/estats';
+
+/** What `estats dump --json` prints for one process. */
+interface EndpointDumps extends EndpointName {
+  /** The dumps, oldest first. */
+  readonly dumps: readonly Dump[];
+}
+
+const ESTATS_DUMP_DOCUMENT = defineDocument<Endpoints<EndpointDumps>>('estats-dump');
 
 /** Options of the command. */
 export interface DumpOptions extends EndpointOptions {
@@ -29,7 +39,7 @@ export async function dump(options: DumpOptions, output: Output): Promise<void> 
     for (const one of dumps) print(one, output);
     if (dumps.length === 0) output.line("  no work request was slow or failed; '--now' dumps the present state");
   }
-  output.document('estats-dump', { endpoints: documents });
+  output.document(ESTATS_DUMP_DOCUMENT, { endpoints: documents });
 }
 
 function print({ time, reason, conn, op, status, stagesNs, qp, totals, packets, device }: Dump, output: Output): void {

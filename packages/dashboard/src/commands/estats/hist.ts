@@ -3,13 +3,20 @@
 import {
   askProgram,
   attach,
-  type EndpointHistogram,
+  defineDocument,
+  type EndpointName,
   type EndpointOptions,
+  type Endpoints,
   endpointName,
   type Output,
 } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
 import { type HistogramDocument, type StageName, stageText } from 'rocev2/internal/estats';
+
+/** What `estats hist --json` prints for one process. */
+interface EndpointHistogram extends EndpointName, HistogramDocument {}
+
+const ESTATS_HIST_DOCUMENT = defineDocument<Endpoints<EndpointHistogram>>('estats-hist');
 
 /** Options of the command; op, conn and status select samples. */
 export interface HistOptions extends EndpointOptions {
@@ -37,18 +44,19 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
   }
   const documents: EndpointHistogram[] = [];
   for (const { target, snapshot } of endpoints) {
+    const document = JSON.parse(await askProgram(target, `/histogram.json?${query}`)) as HistogramDocument;
     if (options.hgrm === true && !output.json) {
+      const { toHgrm } = await import('./hgrm.js');
       output.line(`#[endpoint ${endpointName(snapshot)}, ${options.stage}, microseconds]`);
-      output.line((await askProgram(target, `/histogram.hgrm?${query}`)).trimEnd());
+      output.line(toHgrm(document).trimEnd());
       continue;
     }
-    const document = JSON.parse(await askProgram(target, `/histogram.json?${query}`)) as HistogramDocument;
     documents.push({ pid: snapshot.pid, address: snapshot.address, ...document });
     output.line(`${output.colors.bold(endpointName(snapshot))}  ${options.stage}: ${stageText(options.stage)}`);
     draw(document, output);
     output.line();
   }
-  output.document('estats-hist', { endpoints: documents });
+  output.document(ESTATS_HIST_DOCUMENT, { endpoints: documents });
 }
 
 function draw({ summary, buckets }: HistogramDocument, output: Output): void {

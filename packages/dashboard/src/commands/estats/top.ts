@@ -6,12 +6,17 @@ import {
   attach,
   type Column,
   counted,
+  defineDocument,
+  type EndpointDocument,
   type EndpointOptions,
+  type Endpoints,
   endpointName,
   type Output,
 } from '@rocev2/command';
 import { formatNs, formatRate, NS_PER_MS } from 'rocev2/internal/core';
 import { CONSECUTIVE_STAGES, type EstatsSnapshot, type GroupRow, type QpRow, stageLabel } from 'rocev2/internal/estats';
+
+const ESTATS_TOP_DOCUMENT = defineDocument<Endpoints<EndpointDocument>>('estats-top');
 
 /** Options of the command. */
 export interface TopOptions extends EndpointOptions {
@@ -50,7 +55,7 @@ export async function top(options: TopOptions, output: Output): Promise<void> {
       );
       show(snapshot, earlier?.snapshot, output);
     }
-    output.document('estats-top', { endpoints: endpoints.map(({ snapshot }) => snapshot) });
+    output.document(ESTATS_TOP_DOCUMENT, { endpoints: endpoints.map(({ snapshot }) => snapshot as EndpointDocument) });
     if (!refreshes) return;
     before = endpoints;
     await delay(options.interval / NS_PER_MS, undefined, { signal: interrupted }).catch(() => {});

@@ -1,13 +1,23 @@
 /** `rocev2 conform matrix`: results of several peers side by side, one page. */
 
 import { dirname, join } from 'node:path';
-import { checkWritable, escapeXml, htmlPage, type Output, readJsonFile, writeOutputFile } from '@rocev2/command';
+import {
+  checkWritable,
+  defineDocument,
+  escapeXml,
+  htmlPage,
+  type Output,
+  readJsonFile,
+  writeOutputFile,
+} from '@rocev2/command';
 import { z } from 'zod';
 import { RULES } from '../../audit/catalogue.js';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';
 import { readBundle } from './bundle.js';
 import { caseSection, verdictHtml } from './case-section.js';
 import { type ConformRunResult, parseResult, VERDICTS, verdictOn } from './result.js';
+
+const CONFORM_MATRIX_DOCUMENT = defineDocument<ConformMatrixResult>('conform-matrix');
 
 /** A peer of the page: one or more results under one name. */
 interface MatrixPeer {
@@ -52,7 +62,7 @@ export async function runMatrix(files: readonly string[], html: string | undefin
       ...verdicts.map((verdict) => verdict ?? ''),
     ]),
   );
-  output.document('conform-matrix', { peers: peers.map(({ name }) => name), rules });
+  output.document(CONFORM_MATRIX_DOCUMENT, { peers: peers.map(({ name }) => name), rules });
   if (html !== undefined) await writeOutputFile(html, matrixPage(peers, rules));
 }
 

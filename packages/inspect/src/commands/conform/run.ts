@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import {
   CommandFailure,
   counted,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_NO_CONNECTION,
@@ -30,6 +31,8 @@ import { TestWire } from '../../conform/wire.js';
 import { type ConformOutputs, checkOutputs, writeOutputs } from './outputs.js';
 import { type ConformRunResult, countVerdicts } from './result.js';
 import { defaultPort, openConnector } from './via.js';
+
+const CONFORM_RUN_DOCUMENT = defineDocument<ConformRunResult>('conform-run');
 
 const VERDICT_WIDTH = 16;
 
@@ -85,9 +88,9 @@ export async function runConform(host: string, options: ConformRunOptions, outpu
     const addresses = { target: host, name, via, remote: remote.text, local: local.text, port, mtu };
     const packets = { packetsSent: wire.sent, unsoundAnswers: wire.unsound };
     const result: ConformRunResult = { ...addresses, ...facts, counts, ...packets, cases };
-    output.document('conform-run', result);
+    output.document(CONFORM_RUN_DOCUMENT, result);
     await capture.file?.close();
-    await writeOutputs(options, result, output.documentText('conform-run', result), capture.path);
+    await writeOutputs(options, result, output.documentText(CONFORM_RUN_DOCUMENT, result), capture.path);
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     failIfBroken(cases, options.strict === true);
   } finally {

@@ -2,6 +2,7 @@
 
 import {
   counted,
+  defineDocument,
   type FrameFlags,
   frameDeviceOptions,
   type NicOptions,
@@ -14,6 +15,8 @@ import { ConnectionManager } from 'rocev2/internal/cm';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type ConformServeCounts, ConformService } from '../../conform/service.js';
+
+const CONFORM_SERVE_DOCUMENT = defineDocument<ConformServeResult>('conform-serve');
 
 /** Options of `rocev2 conform serve`. */
 export interface ConformServeOptions extends FrameFlags, NicOptions, RecoveryFlags {
@@ -44,5 +47,5 @@ export async function runConformServe(options: ConformServeOptions, output: Outp
   await whileListening(cm, cm.listen(port), output, (listener) => service.serve(listener));
   const { connections, refused } = service.counts;
   output.line(`${counted(connections, 'connection')}, ${counted(refused, 'request')} refused`);
-  output.document('conform-serve', { address: bind.text, port, connections, refused });
+  output.document(CONFORM_SERVE_DOCUMENT, { address: bind.text, port, connections, refused });
 }

@@ -10,19 +10,19 @@ import type { IpAddress } from 'rocev2/internal/packet';
 import { type DeviceOptions, openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { readArrivals } from './arrivals.js';
 import { type Check, check } from './check.js';
-import { judgeFailure } from './failed-endpoint.js';
 import {
-  judgeDscp,
-  judgeEcn,
-  judgeIcrc,
-  judgeLoss,
-  judgeManagement,
-  judgeMtu,
-  judgeOrder,
-  judgePort,
-  judgeRules,
-  judgeService,
-} from './judgements.js';
+  checkDscp,
+  checkEcn,
+  checkIcrc,
+  checkLoss,
+  checkManagement,
+  checkMtu,
+  checkOrder,
+  checkPort,
+  checkRules,
+  checkService,
+} from './checks.js';
+import { checkFailure } from './failed-endpoint.js';
 import { type PathReport, probePath } from './path-probe.js';
 import { checkTimeout, type RetryArithmetic, type RetrySettings, retryArithmetic } from './retry-arithmetic.js';
 import { type ServiceReport, testService } from './service-test.js';
@@ -79,7 +79,7 @@ export async function examine(options: ExaminationOptions, output: Output): Prom
   const checks: Check[] = [];
   let path: PathReport | null = null;
   let service: ServiceReport | null = null;
-  if (wire.frame === undefined) checks.push(judgePort(await probeUdpPort(local, remote)));
+  if (wire.frame === undefined) checks.push(checkPort(await probeUdpPort(local, remote)));
   const folder = await mkdtemp(join(tmpdir(), 'rocev2-doctor-'));
   const capture = options.pcap ?? join(folder, 'doctor.pcapng');
   try {
@@ -120,11 +120,11 @@ async function sendProbes(
   try {
     await device.link.resolve(remote);
     path = await probePath(device, remote, { count: options.probes, intervalMs: options.intervalMs, dscp, signal });
-    checks.push(judgeManagement(path), judgeLoss(path), judgeOrder(path));
+    checks.push(checkManagement(path), checkLoss(path), checkOrder(path));
     if (servicePort !== undefined && !signal.aborted) {
       const test = { port: servicePort, sizeBytes: options.sizeBytes, dscp, signal };
       service = await testService(device, remote, test, output.io);
-      checks.push(judgeService(service), judgeMtu(service));
+      checks.push(checkService(service), checkMtu(service));
     } else {
       checks.push(
         check('mtu', 'not tested', 'no service was named', 'start rping -s -P -S 8192 there, and add --port 7174'),
@@ -136,8 +136,8 @@ async function sendProbes(
   const arrivals = await readArrivals(capture, local, remote);
   const isVisible = wire.frame !== undefined || batchedUdpAvailable() === undefined;
   const isAnswered = path.answered > 0 || (service?.pings.length ?? 0) > 0;
-  checks.push(judgeDscp(dscp, arrivals, isVisible), judgeEcn(arrivals, isVisible), judgeIcrc(arrivals, isAnswered));
-  checks.push(judgeRules(arrivals));
+  checks.push(checkDscp(dscp, arrivals, isVisible), checkEcn(arrivals, isVisible), checkIcrc(arrivals, isAnswered));
+  checks.push(checkRules(arrivals));
   return { path, service };
 }
 
@@ -160,7 +160,7 @@ async function failuresOf(endpoint: string, remote: IpAddress): Promise<Check[]>
     if (failed.length === 0) {
       checks.push(check('endpoint', 'ok', `${endpointName(snapshot)} remembers no failed work towards ${remote}`));
     }
-    checks.push(...failed.map(judgeFailure));
+    checks.push(...failed.map(checkFailure));
   }
   return checks;
 }

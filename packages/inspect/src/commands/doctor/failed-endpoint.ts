@@ -7,7 +7,7 @@ import { type Check, check } from './check.js';
 const REQUEST_AGAIN_MIN = 2;
 
 /** Judges the dump of a work request that failed. */
-export function judgeFailure(dump: Dump): Check {
+export function checkFailure(dump: Dump): Check {
   const { conn, op, status, time } = dump;
   const [cause, advice] = causeOf(dump);
   return check(

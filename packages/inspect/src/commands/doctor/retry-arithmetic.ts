@@ -22,7 +22,7 @@ export interface RetryArithmetic extends RetrySettings {
   readonly longestNs: number | null;
 }
 
-/** A timeout that is not this many times the longest round trip strikes packets that are only late. */
+/** A timeout below this multiple of the longest round trip retransmits packets that are only late. */
 const ROUND_TRIPS_MIN = 4;
 /** Programs that notice a dead peer later than this are usually not meant to. */
 const PATIENCE_NS = 60e9;
@@ -50,7 +50,7 @@ export function checkTimeout(settings: RetrySettings, longestRttNs: number | und
   const sums = `timeout ${timeout} is ${formatNs(timeoutNs)}; with ${retryCount} retries a queue pair gives up after ${formatNs(shortestNs)} to ${formatNs(longestNs)} of silence`;
   if (longestRttNs !== undefined && timeoutNs < ROUND_TRIPS_MIN * longestRttNs) {
     const fitting = Math.ceil(Math.log2((ROUND_TRIPS_MIN * longestRttNs) / ackTimeoutNs(1))) + 1;
-    const text = `${sums}; the longest round trip took ${formatNs(longestRttNs)}, so the timer strikes packets that are only late`;
+    const text = `${sums}; the longest round trip took ${formatNs(longestRttNs)}, so the timer retransmits packets that are only late`;
     return check('timeout', 'warning', text, `set timeout ${Math.min(31, fitting)} or more`);
   }
   if (shortestNs > PATIENCE_NS) {

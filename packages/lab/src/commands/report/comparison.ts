@@ -2,7 +2,7 @@
 
 import { escapeXml, htmlTable } from '@rocev2/command';
 import type { Origin } from './origin.js';
-import type { ReportEntry } from './report.js';
+import type { ReportEntry } from './section.js';
 
 /** HTML: a table of numbers for each file that both folders have, then the files that only one has. */
 export function comparisonBody(entries: readonly ReportEntry[], base: readonly ReportEntry[]): string[] {

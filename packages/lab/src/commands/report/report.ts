@@ -6,10 +6,10 @@ import { escapeXml, htmlPage } from '@rocev2/command';
 import { comparisonBody } from './comparison.js';
 import { fluidSection } from './fluid-section.js';
 import { livelockSection } from './livelock-section.js';
-import { type Origin, originLine, originOf, readableDate, withoutHead } from './origin.js';
+import { originLine, originOf, readableDate, withoutHead } from './origin.js';
 import { recordsSection } from './records-section.js';
 import { scenarioSection } from './scenario-section.js';
-import type { Section, SectionReader } from './section.js';
+import type { ReportEntry, Section, SectionReader } from './section.js';
 import { transferSection } from './transfer-section.js';
 
 /** The kinds of sections. The first one that recognises a document is used. */
@@ -20,16 +20,6 @@ const READERS: readonly SectionReader[] = [
   transferSection,
   recordsSection,
 ];
-
-/** One JSON file of a folder. */
-export interface ReportEntry {
-  /** File name in the folder. */
-  readonly file: string;
-  /** Undefined for an unknown kind of document. */
-  readonly section: Section | undefined;
-  /** Command, date and machine of the document. */
-  readonly origin: Origin;
-}
 
 /** Content of a page. */
 export interface Report {

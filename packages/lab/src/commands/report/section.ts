@@ -1,3 +1,5 @@
+import type { Origin } from './origin.js';
+
 /** A section of a report, made from one JSON document. */
 export interface Section {
   /** Its heading. */
@@ -20,3 +22,13 @@ export interface Measure {
 
 /** Makes the section of a document; undefined for documents of another kind. */
 export type SectionReader = (document: unknown) => Section | undefined;
+
+/** One JSON file of a folder. */
+export interface ReportEntry {
+  /** File name in the folder. */
+  readonly file: string;
+  /** Undefined for an unknown kind of document. */
+  readonly section: Section | undefined;
+  /** Command, date and machine of the document. */
+  readonly origin: Origin;
+}

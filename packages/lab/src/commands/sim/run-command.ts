@@ -3,6 +3,7 @@
 import {
   CommandFailure,
   checkWritable,
+  defineDocument,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_USAGE,
@@ -19,6 +20,8 @@ import { runOnCoresWatched, runWatched } from './run-watched.js';
 import { SeriesFile } from './series-file.js';
 import { StationTrace } from './station-trace.js';
 import { printResult } from './tables.js';
+
+const SIM_RUN_DOCUMENT = defineDocument<ScenarioResult>('sim-run');
 
 /** As on the command line. */
 export interface RunOptions {
@@ -72,7 +75,7 @@ export async function runCommand(name: string, options: RunOptions, output: Outp
     output,
   );
   if (!output.json) printResult(result, output);
-  output.document('sim-run', result);
+  output.document(SIM_RUN_DOCUMENT, result);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }

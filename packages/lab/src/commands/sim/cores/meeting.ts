@@ -6,7 +6,7 @@ import { RoceError } from 'rocev2/internal/core';
 
 const ARRIVED = 0;
 const MEETINGS = 1;
-const GIVEN_UP = 2;
+const ABORTED = 2;
 /** Looks at whether all are there before the thread sleeps: a sleep costs more than a short wait. */
 const LOOKS = 2_000;
 /** A thread that sleeps looks so often whether the run has been given up, and whether somebody waits for it to read. */
@@ -26,9 +26,9 @@ export function newMeetingMemory(members: number): MeetingMemory {
 }
 
 /** Nobody need come any more: all who wait or will come are refused. */
-export function giveUp({ state }: MeetingMemory): void {
+export function abort({ state }: MeetingMemory): void {
   const numbers = new Int32Array(state);
-  Atomics.store(numbers, GIVEN_UP, 1);
+  Atomics.store(numbers, ABORTED, 1);
   Atomics.notify(numbers, MEETINGS);
 }
 
@@ -56,7 +56,7 @@ export class Meeting {
     this.#whileWaiting = whileWaiting;
   }
 
-  /** Waits until all are there; the least time that anybody has brought. Throws ERR_ROCE_ABORTED after {@link giveUp}. */
+  /** Waits until all are there; the least time that anybody has brought. Throws ERR_ROCE_ABORTED after {@link abort}. */
   meet(timeNs: number): number {
     this.meetings++;
     this.#isOdd ^= 1;
@@ -78,9 +78,9 @@ export class Meeting {
     return least;
   }
 
-  /** Throws ERR_ROCE_ABORTED after {@link giveUp}. */
-  checkAborted(): void {
-    if (Atomics.load(this.#state, GIVEN_UP) !== 0) {
+  /** Throws ERR_ROCE_ABORTED after {@link abort}. */
+  throwIfAborted(): void {
+    if (Atomics.load(this.#state, ABORTED) !== 0) {
       throw new RoceError('ERR_ROCE_ABORTED', 'another part of the run has failed');
     }
   }
@@ -88,7 +88,7 @@ export class Meeting {
   #wait(meeting: number): void {
     for (let look = 0; look < LOOKS; look++) if (Atomics.load(this.#state, MEETINGS) !== meeting) return;
     while (Atomics.load(this.#state, MEETINGS) === meeting) {
-      this.checkAborted();
+      this.throwIfAborted();
       this.#whileWaiting();
       Atomics.wait(this.#state, MEETINGS, meeting, SLEEP_MS);
     }

@@ -100,7 +100,7 @@ async function runLogicalProcess({
   };
   const meeting = new Meeting(memory, me, nowNs, receive);
   const onFull = (): void => {
-    meeting.checkAborted();
+    meeting.throwIfAborted();
     receive();
   };
   const endedFlows = new Uint8Array(ended);

@@ -1,9 +1,25 @@
 /** `rocev2 sim figure`: runs a published figure, and shows ours beside it. */
 
-import { CommandFailure, checkWritable, EXIT_USAGE, type Output, writeOutputFile } from '@rocev2/command';
+import {
+  CommandFailure,
+  checkWritable,
+  defineDocument,
+  EXIT_USAGE,
+  type Output,
+  writeOutputFile,
+} from '@rocev2/command';
 import { figureLab } from './figure.js';
-import { FIGURE_COLUMNS, figureChart, figureResult, figureRow, listedFigure } from './figure-report.js';
+import {
+  FIGURE_COLUMNS,
+  type FigureResults,
+  figureChart,
+  figureResult,
+  figureRow,
+  listedFigure,
+} from './figure-report.js';
 import { FIGURES, figureNamed } from './index.js';
+
+const SIM_FIGURE_DOCUMENT = defineDocument<FigureResults>('sim-figure');
 
 /** As on the command line. */
 export interface FigureOptions {
@@ -29,7 +45,7 @@ export async function showFigure(name: string | undefined, options: FigureOption
       ],
       FIGURES.map(({ name, by, title }) => [name, by, title]),
     );
-    output.document('sim-figure', { figures: FIGURES.map(listedFigure) });
+    output.document(SIM_FIGURE_DOCUMENT, { figures: FIGURES.map(listedFigure) });
     return;
   }
   const chosen = figureNamed(name);
@@ -45,5 +61,5 @@ export async function showFigure(name: string | undefined, options: FigureOption
     await writeOutputFile(options.plot, figureChart(run));
     output.note(`wrote ${options.plot}`);
   }
-  output.document('sim-figure', { figures: [result] });
+  output.document(SIM_FIGURE_DOCUMENT, { figures: [result] });
 }

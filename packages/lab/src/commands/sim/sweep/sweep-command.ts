@@ -1,6 +1,13 @@
 /** `rocev2 sim sweep` and `rocev2 sim worker`: many runs of one scenario, here or by workers. */
 
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, type Output } from '@rocev2/command';
+import {
+  CommandFailure,
+  defineDocument,
+  EXIT_FAILED,
+  EXIT_INTERRUPTED,
+  EXIT_USAGE,
+  type Output,
+} from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import { parseScenario } from '../../../sim/scenario/schema.js';
 import { loadDocument } from '../load.js';
@@ -9,6 +16,14 @@ import { type SweepResult, type SweepTask, sweepPoints } from './points.js';
 import { sweepOnRedis } from './redis-executor.js';
 import { DEFAULT_REDIS, withoutPassword } from './redis-queue.js';
 import { workOnSweeps } from './redis-worker.js';
+
+/** The fields of `sim sweep --json`. */
+interface SweepResults {
+  /** The results, in the order of the points. */
+  readonly runs: readonly SweepResult[];
+}
+
+const SIM_SWEEP_DOCUMENT = defineDocument<SweepResults>('sim-sweep');
 
 /** As on the command line. */
 export interface SweepOptions {
@@ -85,7 +100,7 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
     ],
     results.map(sweepRow),
   );
-  output.document('sim-sweep', { runs: results });
+  output.document(SIM_SWEEP_DOCUMENT, { runs: results });
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
 }

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest';
 import type { Dump } from '../../../../src/verbs/estats/dump-log.js';
 import { createPair, type Pair, type PairOptions } from '../../../../test/support/pair.js';
 import type { Arrivals, ArrivedClasses } from '../../../inspect/src/commands/doctor/arrivals.js';
-import { judgeFailure } from '../../../inspect/src/commands/doctor/failed-endpoint.js';
 import {
-  judgeDscp,
-  judgeEcn,
-  judgeIcrc,
-  judgeLoss,
-  judgeMtu,
-  judgeOrder,
-  judgePort,
-  judgeRules,
-  judgeService,
-} from '../../../inspect/src/commands/doctor/judgements.js';
+  checkDscp,
+  checkEcn,
+  checkIcrc,
+  checkLoss,
+  checkMtu,
+  checkOrder,
+  checkPort,
+  checkRules,
+  checkService,
+} from '../../../inspect/src/commands/doctor/checks.js';
+import { checkFailure } from '../../../inspect/src/commands/doctor/failed-endpoint.js';
 import { AnswerTally } from '../../../inspect/src/commands/doctor/path-probe.js';
 import { checkTimeout, retryArithmetic } from '../../../inspect/src/commands/doctor/retry-arithmetic.js';
 import { pingSizes, type ServiceReport } from '../../../inspect/src/commands/doctor/service-test.js';
@@ -37,22 +37,22 @@ describe('answers of RDMA CM', () => {
       reordered: 0,
       rttNs: { min: 7000, median: 9000, p99: 10_000, max: 10_000 },
     });
-    expect([judgeLoss(report).verdict, judgeOrder(report).verdict]).toEqual(['ok', 'ok']);
+    expect([checkLoss(report).verdict, checkOrder(report).verdict]).toEqual(['ok', 'ok']);
   });
 
   it('lost, late, twice, or to nothing that was asked', () => {
     const report = tallied([1, 3, 2, 2, 77]);
     expect(report).toMatchObject({ answered: 3, duplicates: 1, reordered: 1 });
-    expect(judgeLoss(report)).toMatchObject({
+    expect(checkLoss(report)).toMatchObject({
       verdict: 'failed',
       text: '1 of 4 round trips lost; 1 answers came twice (25.0 %)',
     });
-    expect(judgeOrder(report)).toMatchObject({ verdict: 'warning' });
+    expect(checkOrder(report)).toMatchObject({ verdict: 'warning' });
   });
 
   it('one lost of a thousand is a warning, none at all is not tested', () => {
-    expect(judgeLoss({ ...tallied([]), sent: 1000, answered: 999 }).verdict).toBe('warning');
-    expect(judgeLoss(tallied([])).verdict).toBe('not tested');
+    expect(checkLoss({ ...tallied([]), sent: 1000, answered: 999 }).verdict).toBe('warning');
+    expect(checkLoss(tallied([])).verdict).toBe('not tested');
   });
 });
 
@@ -69,24 +69,24 @@ describe('the largest packet that passes', () => {
   });
 
   it('is the path MTU if all pings come back', () => {
-    expect(judgeMtu(tested(undefined)).verdict).toBe('ok');
-    expect(judgeService(tested(undefined)).verdict).toBe('ok');
+    expect(checkMtu(tested(undefined)).verdict).toBe('ok');
+    expect(checkService(tested(undefined)).verdict).toBe('ok');
   });
 
   it('is the last size that came back', () => {
-    const lost = judgeMtu(tested(2048, { duplicate_request: 5 }));
+    const lost = checkMtu(tested(2048, { duplicate_request: 5 }));
     expect(lost).toMatchObject({ verdict: 'failed', advice: expect.stringContaining('path MTU to 1024 or less') });
     expect(lost.text).toContain('packets of 1024 bytes pass, packets of 2048 do not, towards the peer');
-    expect(judgeMtu(tested(2048)).text).toContain('in one of the directions');
+    expect(checkMtu(tested(2048)).text).toContain('in one of the directions');
     const { length } = tested(2048).pings;
-    expect(judgeMtu(tested(2048, { rx_read_requests: length })).text).toContain('towards this side');
-    expect(judgeMtu(tested(2048, { rx_read_requests: length - 1 })).text).toContain('in one of the directions');
+    expect(checkMtu(tested(2048, { rx_read_requests: length })).text).toContain('towards this side');
+    expect(checkMtu(tested(2048, { rx_read_requests: length - 1 })).text).toContain('in one of the directions');
   });
 
   it('is not known if the service takes only small texts, or loss is as likely', () => {
     const small = { ...tested(undefined), pings: [{ sizeBytes: 64, outcome: 'right' as const }] };
-    expect(judgeMtu(small).verdict).toBe('cannot tell');
-    expect(judgeMtu(tested(8192)).verdict).toBe('cannot tell');
+    expect(checkMtu(small).verdict).toBe('cannot tell');
+    expect(checkMtu(tested(8192)).verdict).toBe('cannot tell');
   });
 
   it('is asked for with one packet of each path MTU, then with many', () => {
@@ -108,29 +108,29 @@ describe('traffic classes', () => {
   });
 
   it('survive if the answers have the DSCP that was asked for', () => {
-    expect(judgeDscp(26, arrived(classes({ 26: 5 }, [5, 0, 0, 0])), true).verdict).toBe('ok');
+    expect(checkDscp(26, arrived(classes({ 26: 5 }, [5, 0, 0, 0])), true).verdict).toBe('ok');
     expect(
-      judgeDscp(26, arrived(classes({ 0: 5 }, [5, 0, 0, 0]), classes({ 26: 1 }, [1, 0, 0, 0])), true).verdict,
+      checkDscp(26, arrived(classes({ 0: 5 }, [5, 0, 0, 0]), classes({ 26: 1 }, [1, 0, 0, 0])), true).verdict,
     ).toBe('ok');
   });
 
   it('may have been changed by anybody if not', () => {
-    expect(judgeDscp(26, arrived(classes({ 0: 5 }, [5, 0, 0, 0])), true).verdict).toBe('cannot tell');
-    expect(judgeDscp(26, arrived(classes({ 26: 5 }, [5, 0, 0, 0])), false).verdict).toBe('cannot tell');
-    expect(judgeDscp(26, arrived(nothing), true).verdict).toBe('not tested');
+    expect(checkDscp(26, arrived(classes({ 0: 5 }, [5, 0, 0, 0])), true).verdict).toBe('cannot tell');
+    expect(checkDscp(26, arrived(classes({ 26: 5 }, [5, 0, 0, 0])), false).verdict).toBe('cannot tell');
+    expect(checkDscp(26, arrived(nothing), true).verdict).toBe('not tested');
   });
 
   it('marks are a warning', () => {
-    expect(judgeEcn(arrived(classes({ 0: 5 }, [0, 0, 4, 1])), true)).toMatchObject({
+    expect(checkEcn(arrived(classes({ 0: 5 }, [0, 0, 4, 1])), true)).toMatchObject({
       verdict: 'warning',
       text: expect.stringContaining('1 of 5 packets arrived marked'),
     });
-    expect(judgeEcn(arrived(classes({ 0: 5 }, [0, 0, 5, 0])), true).verdict).toBe('ok');
+    expect(checkEcn(arrived(classes({ 0: 5 }, [0, 0, 5, 0])), true).verdict).toBe('ok');
   });
 
   it('marks that bring no CNP are a warning; with CNPs the way back decides', () => {
     const marked = (cnps: number, ecns: ArrivedClasses['ecns']) =>
-      judgeEcn({ ...arrived(classes({ 0: 5 }, ecns)), marksSent: 8, cnps }, true);
+      checkEcn({ ...arrived(classes({ 0: 5 }, ecns)), marksSent: 8, cnps }, true);
     expect(marked(0, [0, 0, 5, 0])).toMatchObject({
       verdict: 'warning',
       text: expect.stringContaining('8 packets were sent marked (CE), and no CNP came: the network clears ECN'),
@@ -140,7 +140,7 @@ describe('traffic classes', () => {
       text: expect.stringContaining('8 packets were sent marked, and 3 CNPs came: marks reach the peer'),
     });
     expect(marked(3, [5, 0, 0, 0]).verdict).toBe('cannot tell');
-    expect(judgeEcn({ ...arrived(classes({ 0: 5 }, [5, 0, 0, 0])), marksSent: 8, cnps: 0 }, false).verdict).toBe(
+    expect(checkEcn({ ...arrived(classes({ 0: 5 }, [5, 0, 0, 0])), marksSent: 8, cnps: 0 }, false).verdict).toBe(
       'cannot tell',
     );
   });
@@ -154,12 +154,12 @@ describe('rules', () => {
   };
 
   it('are kept by sound packets; an ICRC that is wrong is a fault of the way', () => {
-    expect([judgeIcrc(arrived(sound), true).verdict, judgeRules(arrived(sound)).verdict]).toEqual(['ok', 'ok']);
-    expect(judgeIcrc(arrived(sound), false).verdict).toBe('cannot tell');
+    expect([checkIcrc(arrived(sound), true).verdict, checkRules(arrived(sound)).verdict]).toEqual(['ok', 'ok']);
+    expect(checkIcrc(arrived(sound), false).verdict).toBe('cannot tell');
     const damaged = sound.map((packet, i) =>
       i === 3 ? { ...packet, bytes: packet.bytes.map((b, k) => (k === 60 ? b ^ 1 : b)) } : packet,
     );
-    expect(judgeIcrc(arrived(damaged), true)).toMatchObject({ verdict: 'failed', text: '1 packets had a wrong ICRC' });
+    expect(checkIcrc(arrived(damaged), true)).toMatchObject({ verdict: 'failed', text: '1 packets had a wrong ICRC' });
   });
 });
 
@@ -186,7 +186,7 @@ describe('timeouts', () => {
 });
 
 it('a port is open unless ICMP says otherwise', () => {
-  expect((['silent', 'refused', 'unreachable'] as const).map((answer) => judgePort(answer).verdict)).toEqual([
+  expect((['silent', 'refused', 'unreachable'] as const).map((answer) => checkPort(answer).verdict)).toEqual([
     'ok',
     'failed',
     'failed',
@@ -208,7 +208,7 @@ describe('a connection that has failed', () => {
     work(pair);
     for (let n = 0; n < 5; n++) await nextTurn(); // the NIC's answer to the dump's questions
     const dumps: readonly Dump[] = pair.a.device.estats!.dumpLog.dumps;
-    return judgeFailure(dumps.find(({ reason }) => reason === 'error')!);
+    return checkFailure(dumps.find(({ reason }) => reason === 'error')!);
   }
 
   const one =

@@ -12,7 +12,7 @@ const LOSS_FAILED = 0.01;
 const START_RPING = 'start rping -s -P -S 8192 there, or rocev2 rping -s';
 
 /** Whether somebody has UDP port 4791 there. */
-export function judgePort(answer: PortAnswer): Check {
+export function checkPort(answer: PortAnswer): Check {
   if (answer === 'refused') {
     return check(
       'port',
@@ -28,7 +28,7 @@ export function judgePort(answer: PortAnswer): Check {
 }
 
 /** Whether RDMA CM answers there. */
-export function judgeManagement({ sent, answered, rttNs }: PathReport): Check {
+export function checkManagement({ sent, answered, rttNs }: PathReport): Check {
   if (rttNs !== null) {
     return check(
       'cm',
@@ -45,7 +45,7 @@ export function judgeManagement({ sent, answered, rttNs }: PathReport): Check {
 }
 
 /** How many requests or answers were lost. */
-export function judgeLoss({ sent, answered, duplicates }: PathReport): Check {
+export function checkLoss({ sent, answered, duplicates }: PathReport): Check {
   if (answered === 0) return check('loss', 'not tested', 'nothing was answered');
   const lost = sent - answered;
   const copies = duplicates > 0 ? `; ${duplicates} answers came twice` : '';
@@ -60,7 +60,7 @@ export function judgeLoss({ sent, answered, duplicates }: PathReport): Check {
 }
 
 /** Whether answers overtook each other. */
-export function judgeOrder({ answered, reordered }: PathReport): Check {
+export function checkOrder({ answered, reordered }: PathReport): Check {
   if (answered < 2) return check('order', 'not tested', 'fewer than two answers');
   if (reordered === 0) return check('order', 'ok', `${answered} answers came in the order of their requests`);
   return check(
@@ -72,7 +72,7 @@ export function judgeOrder({ answered, reordered }: PathReport): Check {
 }
 
 /** Whether the rping server could be reached. */
-export function judgeService({ refusal, pings, failure, counters }: ServiceReport): Check {
+export function checkService({ refusal, pings, failure, counters }: ServiceReport): Check {
   if (refusal !== null) return check('service', 'failed', refusal, START_RPING);
   const right = pings.filter(({ outcome }) => outcome === 'right').length;
   const wrong = pings.filter(({ outcome }) => outcome === 'wrong').length;
@@ -85,7 +85,7 @@ export function judgeService({ refusal, pings, failure, counters }: ServiceRepor
 }
 
 /** The largest packet that passes both ways. */
-export function judgeMtu({ refusal, pathMtu, pings, failure, counters }: ServiceReport): Check {
+export function checkMtu({ refusal, pathMtu, pings, failure, counters }: ServiceReport): Check {
   if (refusal !== null || pings.length === 0) return check('mtu', 'not tested', 'there was no connection');
   const lost = pings.find(({ outcome }) => outcome === 'lost');
   const passed = Math.max(0, ...pings.filter(({ outcome }) => outcome === 'right').map(({ sizeBytes }) => sizeBytes));
@@ -119,7 +119,7 @@ function lostTowards(counters: ServiceReport['counters'], pings: number): string
 }
 
 /** Whether the traffic class survives. `isVisible`: the port shows that of what arrives. */
-export function judgeDscp(asked: number, { management, connections }: Arrivals, isVisible: boolean): Check {
+export function checkDscp(asked: number, { management, connections }: Arrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
       'dscp',
@@ -142,7 +142,7 @@ export function judgeDscp(asked: number, { management, connections }: Arrivals, 
 }
 
 /** Whether marks reach the peer, and whether its answers are ECN-capable, and marked. */
-export function judgeEcn({ management, connections, marksSent, cnps }: Arrivals, isVisible: boolean): Check {
+export function checkEcn({ management, connections, marksSent, cnps }: Arrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
       'ecn',
@@ -182,7 +182,7 @@ export function judgeEcn({ management, connections, marksSent, cnps }: Arrivals,
 }
 
 /** Whether ICRCs are right on both ways. */
-export function judgeIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
+export function checkIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
   const icrc = audit.rules.find(({ rule }) => rule === 11);
   if (icrc !== undefined && icrc.violations > 0) {
     return check(
@@ -197,7 +197,7 @@ export function judgeIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
 }
 
 /** Whether an audit of the capture found more. */
-export function judgeRules({ audit }: Arrivals): Check {
+export function checkRules({ audit }: Arrivals): Check {
   const broken = audit.rules.filter(({ rule, verdict }) => rule !== 11 && verdict === 'violation');
   const judged = audit.rules.filter(({ verdict }) => verdict === 'pass').length;
   if (broken.length === 0) return check('rules', 'ok', `${judged} rules of RoCEv2 occurred, and all were kept`);

@@ -6,15 +6,14 @@ import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { Access } from 'rocev2/internal/verbs';
 import { Arrivals } from './arrivals.js';
 import { checkDatagramSize, grhBytes, RECEIVE_SGES, receiveDepth, type TransferPlan } from './endpoint.js';
-import type { Conversation } from './perftest.js';
-import type { PerftestLane } from './perftest-meeting.js';
+import type { Conversation, PerftestFlow } from './perftest-meeting.js';
 import { planOf } from './plan.js';
 import type { TrafficEndpoint } from './run.js';
 
 const PAGE_BYTES = 4096;
 
-/** Makes the lanes and has the meeting connect them. Throws ERR_ROCE_OUT_OF_RANGE for a datagram that does not fit. */
-export async function connectLanes(conversation: Conversation): Promise<TrafficEndpoint> {
+/** Makes the flows and has the meeting connect them. Throws ERR_ROCE_OUT_OF_RANGE for a datagram that does not fit. */
+export async function connectFlows(conversation: Conversation): Promise<TrafficEndpoint> {
   const { tool, op, device, meeting, exchange, options } = conversation;
   const { size, qp: qps, txDepth, transport, rxDepth, inlineSize } = options;
   const sizeBytes = options.mayShrink === true ? Math.min(size, exchange.pathMtu) : size;
@@ -25,10 +24,10 @@ export async function connectLanes(conversation: Conversation): Promise<TrafficE
   const pd = await device.createPd();
   const sendCq = await device.createCq(2 * txDepth * qps);
   const recvCq = await device.createCq(2 * maxRecvWr * qps);
-  // The first half of a lane's area is the peer's to read and write; messages of a latency test, and with -b all, leave from the second.
+  // The first half of a flow's area is the peer's to read and write; messages of a latency test, and with -b all, leave from the second.
   const halfBytes = Math.ceil(Math.max(plan.sizeBytes, exchange.cycleBufferBytes) / PAGE_BYTES) * PAGE_BYTES;
   const region = await pd.regMr(2 * halfBytes * qps + grhBytes(plan), Access.REMOTE_ALL);
-  const own: PerftestLane[] = [];
+  const own: PerftestFlow[] = [];
   const type = qpTypeOf(transport);
   const sizes = { maxSendWr: txDepth, maxRecvWr, maxRecvSge: RECEIVE_SGES, maxInlineBytes: inlineSize };
   const makeQp = () => pd.createQp({ type, sendCq, recvCq, ...sizes });
@@ -36,7 +35,7 @@ export async function connectLanes(conversation: Conversation): Promise<TrafficE
   const outstandingReads = op === 'read' || op === 'atomic' ? options.outs : 1;
   const peers = await meeting.connect(own, outstandingReads);
   if (transport !== 'ud') for (const { qp } of peers) await qp.modify({ rateControl: plan.rateControl });
-  const lanes = own.map(({ offset }, i) => ({
+  const flows = own.map(({ offset }, i) => ({
     qp: peers[i].qp,
     offset,
     secondOffset: offset + halfBytes,
@@ -59,5 +58,5 @@ export async function connectLanes(conversation: Conversation): Promise<TrafficE
   };
   const arrivals = new Arrivals(plan.sizeBytes);
   const bytes = { largestBytes: plan.sizeBytes, inlineBytes: inlineSize, arrivedBefore: 0 };
-  return { device, plan, lanes, region, sendCq, recvCq, channel, arrivals, rxDepth, ...bytes };
+  return { device, plan, flows, region, sendCq, recvCq, channel, arrivals, rxDepth, ...bytes };
 }

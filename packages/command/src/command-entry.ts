@@ -1,0 +1,31 @@
+/** What a command tells the program before it is loaded. */
+
+import type { Command } from 'commander';
+import type { CliIo } from './output.js';
+
+/** Headings of `rocev2 --help`, in its order. */
+export const COMMAND_GROUPS = [
+  'Run and measure',
+  'Break a network',
+  'Inspect',
+  'Storage',
+  'Shared data',
+  'Interoperate with stock tools',
+  'Lab',
+  'Shell',
+] as const;
+
+/** Adds the command to the program. `wholeProgram` makes a program with all commands, for commands that describe them. */
+export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
+
+/** A command that is not loaded yet. */
+export interface CommandEntry {
+  /** Name on the command line. */
+  readonly name: string;
+  /** The heading of `rocev2 --help` that it belongs to. */
+  readonly group: (typeof COMMAND_GROUPS)[number];
+  /** One line for `rocev2 --help`: what a user does with it. */
+  readonly summary: string;
+  /** Imports the module that registers the command. */
+  load(): Promise<{ readonly register: Register }>;
+}
