@@ -10,10 +10,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
+import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
-import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
 
 const PAGE = new URL('../docs/transports.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';

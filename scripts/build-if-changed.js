@@ -14,7 +14,13 @@ function sources() {
   const files = folders.flatMap((folder) =>
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   );
-  return ['scripts/build.js', 'package.json', ...packages.map((folder) => `${folder}/package.json`), ...folders, ...files];
+  return [
+    'scripts/build.js',
+    'package.json',
+    ...packages.map((folder) => `${folder}/package.json`),
+    ...folders,
+    ...files,
+  ];
 }
 
 function isFresh() {

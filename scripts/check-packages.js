@@ -37,7 +37,9 @@ function project(name) {
 /** Relative links of a Markdown file that a tarball lacks. */
 function missingLinks(text, paths) {
   const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, path]) => posix.normalize(path));
-  return links.filter((link) => !paths.has(link) && ![...paths].some((path) => path.startsWith(`${link.replace(/\/$/, '')}/`)));
+  return links.filter(
+    (link) => !paths.has(link) && ![...paths].some((path) => path.startsWith(`${link.replace(/\/$/, '')}/`)),
+  );
 }
 
 try {
@@ -52,8 +54,11 @@ try {
       check(paths.has('README.md'), `${packed.name} has no README.md`);
       const missing = missingLinks(readFileSync(join(ROOT, from, 'README.md'), 'utf8'), paths);
       check(missing.length === 0, `${packed.name}: README.md links to ${missing.join(', ')}, which its tarball lacks`);
-      console.log(`${packed.name}: ${packed.files.length} files, ${(packed.unpackedSize / 1e6).toFixed(2)} MB unpacked`);
-      if (from === '') check(packed.unpackedSize <= UNPACKED_MAX_BYTES, `rocev2 unpacks to ${packed.unpackedSize} bytes`);
+      console.log(
+        `${packed.name}: ${packed.files.length} files, ${(packed.unpackedSize / 1e6).toFixed(2)} MB unpacked`,
+      );
+      if (from === '')
+        check(packed.unpackedSize <= UNPACKED_MAX_BYTES, `rocev2 unpacks to ${packed.unpackedSize} bytes`);
     }
     const alone = project(`alone-${npms.indexOf(which)}`);
     npm(which, ['install', '--no-audit', '--no-fund', tarballs[0]], alone);

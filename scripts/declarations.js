@@ -21,7 +21,9 @@ function entryPointsOf(folder) {
   const files = types.map((path) => path.replace('./dist/types/', ''));
   const pattern = files.find((path) => path.includes('*'));
   if (pattern === undefined) return files;
-  const modules = readdirSync(join(ROOT, 'src/internal')).map((name) => pattern.replace('*', name.slice(0, -'.ts'.length)));
+  const modules = readdirSync(join(ROOT, 'src/internal')).map((name) =>
+    pattern.replace('*', name.slice(0, -'.ts'.length)),
+  );
   return [...files.filter((path) => path !== pattern), ...modules];
 }
 

@@ -5,18 +5,18 @@ export type { CmListener, WaitingRequest } from '../cm/cm-listener.js';
 export type { CmRequest } from '../cm/cm-request.js';
 export { acceptConcurrently, type Established, type SetUpEnd } from '../cm/concurrent-accept.js';
 export { connectSocket } from '../cm/connect-socket.js';
+export type { Connection } from '../cm/connection.js';
 export { ConnectionManager } from '../cm/connection-manager.js';
 export { ConnectionRejected } from '../cm/connection-rejected.js';
-export type { Connection } from '../cm/connection.js';
 export { type ControlChannel, dial } from '../cm/control-channel.js';
 export { ControlListener } from '../cm/control-listener.js';
 export { type DatagramRequest, type DatagramService, startDatagrams } from '../cm/datagram-services.js';
-export { type Agreement, exchangeAsClient, exchangeAsServer, type ExchangeOptions } from '../cm/exchange.js';
+export { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../cm/exchange.js';
 export { dialFixed, type FixedChannel } from '../cm/fixed-channel.js';
 export { FixedListener } from '../cm/fixed-listener.js';
 export { GsiChannel } from '../cm/gsi.js';
 export { encodeIpPrivateData, tcpServiceId, UDP_QKEY, udpServiceId } from '../cm/ip-addressing.js';
-export { connect, type ConnectOptions, listen } from '../cm/listen-connect.js';
+export { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
 export type { Listener, ListenOptions } from '../cm/listener.js';
 export { ABOUT_REP } from '../cm/mad-sender.js';
 export { buildMad, type CmMad, type MessageFields, type MessageName, parseMad } from '../cm/messages.js';
@@ -32,5 +32,12 @@ export { serveEach } from '../cm/serve-each.js';
 export { peerAddress } from '../cm/tcp-address.js';
 export { TcpListener } from '../cm/tcp-listener.js';
 export type { Elements } from '../cm/transfers.js';
-export { connectQueuePair, type Destination, initializeQueuePair, qpTypeOf, type TransportName, TRANSPORTS } from '../cm/transport.js';
+export {
+  connectQueuePair,
+  type Destination,
+  initializeQueuePair,
+  qpTypeOf,
+  TRANSPORTS,
+  type TransportName,
+} from '../cm/transport.js';
 export { WARM_UP_MS_MAX, warmUp } from '../cm/warm-up.js';

@@ -4,7 +4,7 @@ export { checkKind, checkObject, checkOneOf, checkOptions, checkWhole, type Opti
 export { copyBytes, copyToSlot, fromHex, readU16, readU24, readU32, toHex, writeU16, writeU32 } from '../core/bytes.js';
 export { type Clock, pause } from '../core/clock.js';
 export { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from '../core/connection-limiter.js';
-export { crc32, CRC32_RANGE_BYTES, crc32At, crc32Backend, crc32Range, crc32Step } from '../core/crc32.js';
+export { CRC32_RANGE_BYTES, crc32, crc32At, crc32Backend, crc32Range, crc32Step } from '../core/crc32.js';
 export { crc32c } from '../core/crc32c.js';
 export { namesHint, nearestName } from '../core/did-you-mean.js';
 export { ERROR_CODES, invariant, isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
@@ -14,8 +14,27 @@ export { formatHostPort, type HostPort, parseHost, parseHostPort } from '../core
 export { completeParameters } from '../core/parameters.js';
 export { Permits } from '../core/permits.js';
 export { PromiseMutex } from '../core/promise-mutex.js';
-export { randomInt, type RandomSource, randomUnit, SeededRandom } from '../core/random.js';
+export { type RandomSource, randomInt, randomUnit, SeededRandom } from '../core/random.js';
 export { bigFromU64, highOfBig, lowOfBig, U32 } from '../core/u64.js';
-export { formatBytes, formatNs, formatRate, NS_PER_MS, NS_PER_S, NS_PER_US, parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
-export { type CancellationState, WAIT_OPTIONS, WaitDeadline, waitFor, waitForEvent, WaitList, type WaitOptions } from '../core/wait.js';
+export {
+  formatBytes,
+  formatNs,
+  formatRate,
+  NS_PER_MS,
+  NS_PER_S,
+  NS_PER_US,
+  parseCount,
+  parseDurationNs,
+  parseRateBps,
+  parseSizeBytes,
+} from '../core/units.js';
+export {
+  type CancellationState,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  WaitList,
+  type WaitOptions,
+  waitFor,
+  waitForEvent,
+} from '../core/wait.js';
 export { LOW_HALF } from '../core/word-order.js';

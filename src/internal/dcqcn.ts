@@ -2,4 +2,12 @@
 
 export { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
 export { REACTION_POINT_TABLE, ReactionPoint } from '../dcqcn/reaction-point.js';
-export { needsEcho, type RateControlName, rateControlNames, type RateControlOptions, rateControls, rateControlSettings, refuseEchoes } from '../dcqcn/schemes.js';
+export {
+  needsEcho,
+  type RateControlName,
+  type RateControlOptions,
+  rateControlNames,
+  rateControlSettings,
+  rateControls,
+  refuseEchoes,
+} from '../dcqcn/schemes.js';

@@ -1,7 +1,13 @@
 /** Internals of faults that the packages of this repository use. No part of the public API: it changes without notice. */
 
-export { changePacket, type FaultAction, type FaultCounters, newFaultCounters, type RunningAction } from '../port/faults/actions.js';
 export { drop } from '../port/faults/actions/drop.js';
+export {
+  changePacket,
+  type FaultAction,
+  type FaultCounters,
+  newFaultCounters,
+  type RunningAction,
+} from '../port/faults/actions.js';
 export { Delayed } from '../port/faults/delayed.js';
 export type { FaultActionKind, FaultFate } from '../port/faults/fault-action.js';
 export { FaultPlan, type FaultRuleHits, type FaultVerdict } from '../port/faults/fault-plan.js';

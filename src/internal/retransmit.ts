@@ -1,5 +1,15 @@
 /** Internals of retransmit that the packages of this repository use. No part of the public API: it changes without notice. */
 
 export type { LossModel } from '../retransmit/recovery.js';
-export { createSender, type RecoveryName, recoveryNames, recoveryNamesByWaste, type RecoveryOptions, recoverySchemes, recoverySettings, senderTraits, STANDARD_RECOVERY } from '../retransmit/schemes.js';
+export {
+  createSender,
+  type RecoveryName,
+  type RecoveryOptions,
+  recoveryNames,
+  recoveryNamesByWaste,
+  recoverySchemes,
+  recoverySettings,
+  STANDARD_RECOVERY,
+  senderTraits,
+} from '../retransmit/schemes.js';
 export { ackTimeoutNs } from '../retransmit/timers.js';

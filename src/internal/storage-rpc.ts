@@ -6,8 +6,8 @@ export { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../storage
 export type { FindServer, ServerAddress } from '../storage-rpc/live/server-resolver.js';
 export { SocketStream } from '../storage-rpc/live/socket-stream.js';
 export { StorageClient, type StorageClientReport } from '../storage-rpc/live/storage-client.js';
-export { LEASE_NS_MIN, type StorageServerOptions } from '../storage-rpc/live/storage-server-options.js';
 export { StorageServer } from '../storage-rpc/live/storage-server.js';
+export { LEASE_NS_MIN, type StorageServerOptions } from '../storage-rpc/live/storage-server-options.js';
 export { withoutTickets } from '../storage-rpc/live/tls-tickets.js';
 export { BufferPool, type Lease, type Slab } from '../storage-rpc/pool/buffer-pool.js';
 export { type HostEvent, noticeOf } from '../storage-rpc/session/host-event.js';

@@ -1,7 +1,16 @@
 /** One meaning per name. */
 
 import { describe, expect, it } from 'vitest';
-import { declaredNames, exportedTypes, fileName, PACKAGES, parse, readFileSync, repeated, sourcesOf } from './product-files.js';
+import {
+  declaredNames,
+  exportedTypes,
+  fileName,
+  PACKAGES,
+  parse,
+  readFileSync,
+  repeated,
+  sourcesOf,
+} from './product-files.js';
 
 interface Replaced {
   readonly identifiers: readonly string[];

@@ -1,7 +1,7 @@
 /** What every package of this repository has, and how packages reach each other. */
 
-import { describe, expect, it } from 'vitest';
 import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
 import { existsSync, PACKAGES, parse, readFileSync, sourcesOf } from './product-files.js';
 
 interface PackageJson {
@@ -48,7 +48,12 @@ describe.each(PACKAGES.filter((folder) => folder !== ''))('%s', (folder) => {
     const imported = new Set(
       sourcesOf(folder)
         .flatMap(packagesImportedBy)
-        .map((name) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/')),
+        .map((name) =>
+          name
+            .split('/')
+            .slice(0, name.startsWith('@') ? 2 : 1)
+            .join('/'),
+        ),
     );
     const { peerDependencies = {} } = manifest as { peerDependencies?: Record<string, string> };
     const declared = Object.keys({ ...manifest.dependencies, ...peerDependencies });

@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../test/support/free-port.js';
-import { PeakFinder } from '../../command/src/transfer/samples.js';
 import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../src/transfer/flags.js';
 import { PeakFinder } from '../src/transfer/peak-finder.js';
 import { bothSides } from './both-sides.js';

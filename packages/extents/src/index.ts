@@ -1,23 +1,15 @@
 /**
- * `rocev2/extents`: streams of records that survive nodes. A record is on three nodes before its append is acknowledged, and copied again when one of them is lost.
+ * `@rocev2/extents`: streams of records that survive nodes. A record is on three nodes before its append is acknowledged, and copied again when one of them is lost.
  * See docs/extents.md.
  *
- * @module rocev2/extents
+ * @module @rocev2/extents
  */
 
 export { CODE_NAMES, type CodeName } from './coding/erasure-code.js';
 export type { FragmentId, FragmentShape } from './coding/layout.js';
-export {
-  isStreamBackend,
-  openClusterOf,
-  openStandingBackend,
-  openStreamBackend,
-  parseStreamBackend,
-} from './commands/stream-backend.js';
 export { type DiskPart, diskOf } from './disk/disk-parts.js';
 export type { DiskOwner, ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';
-export type { StandbyDisk } from './disk/standby-disk.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';
 export type { ReaderCounters } from './extent-reader.js';

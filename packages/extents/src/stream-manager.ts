@@ -4,12 +4,12 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
+import { PromiseMutex } from 'rocev2/internal/core';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts } from './manager-state.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
-import { PromiseMutex } from 'rocev2/internal/core';
 import {
   type ExtentRecord,
   extentKey,

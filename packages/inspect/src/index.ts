@@ -3,4 +3,3 @@
 export { Audit, type AuditReport } from './audit/audit.js';
 export type { Finding } from './audit/ledger.js';
 export type { MeasureName } from './audit/measures.js';
-export { printReport } from './commands/audit/audit-lines.js';

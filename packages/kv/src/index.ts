@@ -1,8 +1,8 @@
 /**
- * `rocev2/kv`: a cache that readers read without its owner. A GET is one or two READs of the owner's memory, so it is answered while the owner computes.
+ * `@rocev2/kv`: a cache that readers read without its owner. A GET is one or two READs of the owner's memory, so it is answered while the owner computes.
  * See docs/kv.md.
  *
- * @module rocev2/kv
+ * @module @rocev2/kv
  */
 
 export { KvClient } from './client.js';

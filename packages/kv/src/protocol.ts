@@ -1,6 +1,7 @@
 /** What readers ask of the owner: where the region is, writes, and what READs cannot do. Calls of `rocev2/rpc`; docs/kv.md lists them. */
 
-import { defineService, type Fields, isCount, isDecimal, shape } from '@rocev2/rpc';
+import { defineService } from '@rocev2/rpc';
+import { type Fields, isCount, isDecimal, shape } from '@rocev2/rpc/internal';
 
 /** Most writes of one call. */
 export const WRITES_MAX = 128;

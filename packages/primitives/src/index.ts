@@ -1,8 +1,8 @@
 /**
- * `rocev2/primitives`: counters, sequencers, locks, semaphores, barriers and rings between processes, by one-sided atomics on the memory of one of them. They work
+ * `@rocev2/primitives`: counters, sequencers, locks, semaphores, barriers and rings between processes, by one-sided atomics on the memory of one of them. They work
  * while that one computes. See docs/primitives.md.
  *
- * @module rocev2/primitives
+ * @module @rocev2/primitives
  */
 
 export { RemoteBarrier } from './barrier.js';

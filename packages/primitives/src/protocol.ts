@@ -1,6 +1,7 @@
 /** What a client asks of the owner before it does everything by itself: where the region is, and which words a name has. Calls of `rocev2/rpc`. */
 
-import { defineService, isCount, isDecimal, shape } from '@rocev2/rpc';
+import { defineService } from '@rocev2/rpc';
+import { isCount, isDecimal, shape } from '@rocev2/rpc/internal';
 
 /** What a name stands for. */
 export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier', 'ring'] as const;

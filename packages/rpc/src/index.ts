@@ -1,12 +1,11 @@
 /**
- * `rocev2/rpc`: calls over a connection. Methods have schemas, deadlines and cancellation, and can stream in either direction. The receiver reads
+ * `@rocev2/rpc`: calls over a connection. Methods have schemas, deadlines and cancellation, and can stream in either direction. The receiver reads
  * large values from the sender's memory.
  *
- * @module rocev2/rpc
+ * @module @rocev2/rpc
  */
 
 export { connectRpc, type RpcClient } from './client.js';
-export { HEADER_BYTES } from './frame.js';
 export { RPC_CODES, RpcError } from './rpc-error.js';
 export type { RpcCarrier, RpcLimits } from './rpc-link.js';
 export { RpcStream, rpcOverStream } from './rpc-stream.js';
@@ -26,4 +25,3 @@ export {
   type StreamsOut,
   type Taken,
 } from './service.js';
-export { type Fields, isCount, isDecimal, shape } from './shape.js';

@@ -14,7 +14,7 @@ import {
   sizeOption,
   textOption,
 } from '@rocev2/command';
-import { addBackendOptions } from '@rocev2/nvme';
+import { addBackendOptions } from '@rocev2/nvme/internal';
 import type { Command } from 'commander';
 import { formatNs, parseDurationNs, RoceError } from 'rocev2/internal/core';
 import { uuidBytes, uuidText } from 'rocev2/internal/disk';

@@ -1,6 +1,6 @@
 /** Where a server of a disk in a cluster tells the manager that it is. */
 
-import { isStreamBackend } from '@rocev2/extents';
+import { isStreamBackend } from '@rocev2/extents/internal';
 import { formatHostPort, parseHost, RoceError } from 'rocev2/internal/core';
 import type { IpAddress } from 'rocev2/internal/packet';
 

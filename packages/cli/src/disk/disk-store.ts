@@ -2,7 +2,7 @@
 
 import { open, rename } from 'node:fs/promises';
 import type { Output, SecureFlags } from '@rocev2/command';
-import { type OwnDisk, openOwnDisk } from '@rocev2/nvme';
+import { type OwnDisk, openOwnDisk } from '@rocev2/nvme/internal';
 import { PromiseMutex, RoceError, whyUnwritable } from 'rocev2/internal/core';
 import type { NamedDisk, StorageServer } from 'rocev2/internal/storage-rpc';
 import { advertisedAddress, checkPlace, type PlaceFlags } from './advertise.js';

@@ -2,7 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
-import { type DiskOwner, type ExtentTransport, openClusterOf, parseStreamBackend } from '@rocev2/extents';
+import type { DiskOwner, ExtentTransport } from '@rocev2/extents';
+import { openClusterOf, parseStreamBackend } from '@rocev2/extents/internal';
 import { parseHostPort, RoceError } from 'rocev2/internal/core';
 import type { FindServer, ServerAddress } from 'rocev2/internal/storage-rpc';
 

@@ -1,8 +1,8 @@
 /** `rocev2 disk nbd`: serves one disk, ours or a storage server's, to NBD clients until Ctrl-C. */
 
 import { DISK_CLOSING_MS, defineDocument, type Output, untilInterrupted } from '@rocev2/command';
-import { isStreamBackend } from '@rocev2/extents';
-import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { isStreamBackend } from '@rocev2/extents/internal';
+import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme/internal';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { nowNs } from 'rocev2/internal/driver';

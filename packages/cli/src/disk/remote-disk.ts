@@ -10,7 +10,7 @@ import {
   secureFlagsOf,
   secureOf,
 } from '@rocev2/command';
-import { isStreamBackend } from '@rocev2/extents';
+import { isStreamBackend } from '@rocev2/extents/internal';
 import { formatHostPort, RoceError } from 'rocev2/internal/core';
 import { type DiskAccess, type FindServer, StorageClient } from 'rocev2/internal/storage-rpc';
 import type { RdmaDevice } from 'rocev2/internal/verbs';

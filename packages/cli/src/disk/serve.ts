@@ -10,7 +10,7 @@ import {
   secureFlagsOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme';
+import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme/internal';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import {

@@ -17,7 +17,7 @@ import {
   type SecureFlags,
   secureOf,
 } from '@rocev2/command';
-import { rateControl } from '@rocev2/lab';
+import { rateControl } from '@rocev2/lab/internal';
 import {
   type Agreement,
   type ControlChannel,

@@ -1,7 +1,7 @@
 /** The peak bandwidth of a test, as perftest defines it. */
 
-import type { TransferPlan } from '@rocev2/cli';
 import { NS_PER_S } from 'rocev2/internal/core';
+import type { TransferPlan } from './endpoint.js';
 
 /** perftest's bound: with more messages its search for the peak would take longer than the test. */
 const PEAK_MESSAGES_MAX = 20_000;

@@ -4,7 +4,6 @@ import { NS_PER_S, type RandomSource, randomInt } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { type LatencyNs, LatencySamples } from '../latency-samples.js';
 import { fillPattern } from '../pattern.js';
-import { type LatencyNs, LatencySamples } from '../transfer/samples.js';
 
 /** Kinds of requests. */
 export const BENCH_OPS = ['randread', 'randwrite'] as const;

@@ -1,6 +1,6 @@
 /** An endpoint: its connections, the stages of its latency and who owns it, its repairs. */
 
-import { pauseFrames } from '@rocev2/lab';
+import { pauseFrames } from '@rocev2/lab/internal';
 import { formatNs } from 'rocev2/internal/core';
 import {
   CONSECUTIVE_STAGES,

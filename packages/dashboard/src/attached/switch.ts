@@ -1,7 +1,7 @@
 /** A switch: what its ports carry, hold, mark, pause and drop. */
 
 import type { SwitchDocument } from '@rocev2/command';
-import { pauseFrames } from '@rocev2/lab';
+import { pauseFrames } from '@rocev2/lab/internal';
 import type { AttachedPort, SwitchDetail } from '../messages/attached.js';
 import { counted, firstTrouble, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, sum } from './rates.js';

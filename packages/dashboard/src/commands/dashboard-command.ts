@@ -17,7 +17,7 @@ import {
   rangeOption,
   readInputFile,
 } from '@rocev2/command';
-import { loadResult } from '@rocev2/lab';
+import { loadResult } from '@rocev2/lab/internal';
 import type { Command } from 'commander';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';

@@ -4,7 +4,7 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { connectQueuePair, type PeerQueuePair } from '@rocev2/lab';
+import { connectQueuePair, type PeerQueuePair } from '@rocev2/lab/internal';
 import { ObservedPort, PacketRing, type RecordedPacket } from 'rocev2/internal/capture';
 import { finiteOrNull } from 'rocev2/internal/core';
 import { InlineEngine, nowNs, openPort, systemRandom } from 'rocev2/internal/driver';

@@ -1,6 +1,6 @@
 /** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
 
-import type { LiveSwitchPortCounters } from '@rocev2/lab';
+import type { LiveSwitchPortCounters } from '@rocev2/lab/internal';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';

@@ -5,7 +5,7 @@
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
-import { SWITCH_PROGRAM, type SwitchService } from '@rocev2/lab';
+import { SWITCH_PROGRAM, type SwitchService } from '@rocev2/lab/internal';
 import { PromiseMutex } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { RecoveryName } from 'rocev2/internal/retransmit';

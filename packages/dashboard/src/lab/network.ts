@@ -1,6 +1,6 @@
 /** The networks of the lab: what stands between A and B, and how DCQCN is set for it. */
 
-import type { SwitchConfig } from '@rocev2/lab';
+import type { SwitchConfig } from '@rocev2/lab/internal';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import type { LabLink } from '../messages/lab.js';
 

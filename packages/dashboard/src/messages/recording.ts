@@ -1,6 +1,6 @@
 /** What the dashboard's server tells its page about a simulation that has been run. */
 
-import type { ScenarioResult } from '@rocev2/lab';
+import type { ScenarioResult } from '@rocev2/lab/internal';
 
 /** `GET state`. */
 export interface RecordingState {

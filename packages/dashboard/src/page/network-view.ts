@@ -3,7 +3,7 @@
  * egress queue is a bar at its switch, as long as it is full, relative to its own fullest moment.
  */
 
-import type { ScenarioResult } from '@rocev2/lab';
+import type { ScenarioResult } from '@rocev2/lab/internal';
 import { svgElement } from './dom.js';
 import { formatBytes, formatRate } from './format.js';
 

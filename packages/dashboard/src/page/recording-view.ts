@@ -1,6 +1,6 @@
 /** The page over a recorded simulation: a slider over its time, the network at that time, and charts of the whole. */
 
-import type { ScenarioResult } from '@rocev2/lab';
+import type { ScenarioResult } from '@rocev2/lab/internal';
 import { byId, element, panel } from './dom.js';
 import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
 import type { KeyAction } from './keyboard.js';

@@ -2,8 +2,15 @@
 
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
+import {
+  checkKind,
+  parseHostPort,
+  type RoceError,
+  WAIT_OPTIONS,
+  WaitDeadline,
+  waitForEvent,
+} from 'rocev2/internal/core';
 import { systemRandom } from 'rocev2/internal/driver';
-import { checkKind, parseHostPort, type RoceError, WAIT_OPTIONS, WaitDeadline, waitForEvent } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { PeerFallbacks } from '../peer-fallbacks.js';
 import { methodsOf, NODE_SERVICE } from './services.js';

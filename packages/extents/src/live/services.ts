@@ -1,6 +1,7 @@
 /** The methods of nodes and managers as services of `rocev2/rpc`: what a request must look like before anybody acts on it. Records travel by READ. */
 
-import { defineService, type Fields, isCount, type RpcClient, type Service, shape } from '@rocev2/rpc';
+import { defineService, type RpcClient, type Service } from '@rocev2/rpc';
+import { type Fields, isCount, shape } from '@rocev2/rpc/internal';
 import { CODE_NAMES, erasureCode } from '../coding/erasure-code.js';
 import type { ManagerMethods, NodeMethods } from '../messages.js';
 

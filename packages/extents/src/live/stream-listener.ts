@@ -4,7 +4,8 @@
  */
 
 import type { Socket } from 'node:net';
-import { HEADER_BYTES, type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
+import { type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
+import { HEADER_BYTES } from '@rocev2/rpc/internal';
 import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev2/internal/cm';
 import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';

@@ -10,7 +10,8 @@ import {
   Output,
   textOption,
 } from '@rocev2/command';
-import { type AuditReport, printReport } from '@rocev2/inspect';
+import type { AuditReport } from '@rocev2/inspect';
+import { printReport } from '@rocev2/inspect/internal';
 import type { Command } from 'commander';
 import { LINKTYPE_ETHERNET, PcapngFile } from 'rocev2/internal/capture';
 import { NS_PER_S, parseCount, parseRateBps, RoceError, SeededRandom } from 'rocev2/internal/core';

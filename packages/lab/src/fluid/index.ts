@@ -1,7 +1,7 @@
 /**
  * Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no I/O.
  *
- * @module rocev2/fluid
+ * @module @rocev2/lab/fluid
  */
 
 export type { RandomSource } from 'rocev2/internal/core';

@@ -7,8 +7,8 @@
 import type { QpAttributes } from 'rocev2/internal/memory';
 import { type AddressFields, Nic } from 'rocev2/internal/nic';
 import {
-  ConnectedQueuePair,
   type ConnectedPeer,
+  ConnectedQueuePair,
   initialAttributes,
   type NicQueuePair,
   type SendArbiter,

@@ -1,8 +1,8 @@
 /**
- * `rocev2/switch`: the Ethernet switch of this package without I/O: priorities, shared packet memory, PFC with its watchdog, ECN marking, ECMP, fault rules. A driver
+ * `@rocev2/lab/switch`: the Ethernet switch of this package without I/O: priorities, shared packet memory, PFC with its watchdog, ECN marking, ECMP, fault rules. A driver
  * puts frames in and takes frames out, and says what time it is; {@link Switch} describes how. See docs/switch.md.
  *
- * @module rocev2/switch
+ * @module @rocev2/lab/switch
  */
 
 export { type RandomSource, SeededRandom } from 'rocev2/internal/core';

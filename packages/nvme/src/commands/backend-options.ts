@@ -1,7 +1,7 @@
 /** Options of commands that hold a disk of their own, and the disk they ask for. */
 
 import { choiceOption, type Output, type SecureFlags, secureFlagsOf, sizeOption } from '@rocev2/command';
-import { isStreamBackend, openStandingBackend, openStreamBackend, type StandbyDisk } from '@rocev2/extents';
+import { isStreamBackend, openStandingBackend, openStreamBackend, type StandbyDisk } from '@rocev2/extents/internal';
 import type { Command } from 'commander';
 import { formatBytes, RoceError } from 'rocev2/internal/core';
 import { type BlockDevice, FileDevice, openBackend, PROVISIONS, type Provision, Scrubber } from 'rocev2/internal/disk';

@@ -1,6 +1,6 @@
 /** `--disk` of `rocev2 nvme target`: the name of a subsystem, and where its bytes lie. */
 
-import { isStreamBackend, parseStreamBackend } from '@rocev2/extents';
+import { isStreamBackend, parseStreamBackend } from '@rocev2/extents/internal';
 import { RoceError } from 'rocev2/internal/core';
 import { checkNqn } from '../subsystem.js';
 

@@ -1,7 +1,7 @@
 /** The disks of a target that runs: opened for it, changed while it serves them, closed at its end. */
 
 import type { Output } from '@rocev2/command';
-import { isStreamBackend, openStreamBackend } from '@rocev2/extents';
+import { isStreamBackend, openStreamBackend } from '@rocev2/extents/internal';
 import { formatBytes, RoceError } from 'rocev2/internal/core';
 import { type BlockDevice, MemoryDevice, openBackend } from 'rocev2/internal/disk';
 import type { NvmeTargetServer } from '../live/nvme-target-server.js';

@@ -14,8 +14,8 @@ import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { Scenario } from '../../../sim/scenario/schema.js';
 import { topologyOf } from '../../../sim/scenario/topology-of.js';
 import { newRingMemory } from './frame-ring.js';
-import type { LogicalProcessMessage, LogicalProcessTask, LogicalProcessWork } from './process-thread.js';
 import { abort, newMeetingMemory } from './meeting.js';
+import type { LogicalProcessMessage, LogicalProcessTask, LogicalProcessWork } from './process-thread.js';
 
 /** Of all rings that a logical process reads. What cuts a network in two carries less in a window of a microsecond. */
 const RING_BYTES = 16 * 2 ** 20;

@@ -1,4 +1,4 @@
-/** The entry of @rocev2/lab. */
+/** What the other packages of this repository use of @rocev2/lab, besides its public entry. It changes without notice. */
 
 export { loadResult } from './commands/sim/load-result.js';
 export { connectQueuePair, type PeerQueuePair } from './live/connect-queue-pair.js';
