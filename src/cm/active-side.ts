@@ -12,34 +12,23 @@ import { REJ_INVALID_COMM_ID, REJ_STALE_CONNECTION } from './reject-reason.js';
 import type { Teardown } from './teardown.js';
 import { ackTimeoutCode, codeToNs, resendNs } from './timing.js';
 
-/** IBTA code of reliable connections in a REQ. */
 export const TRANSPORT_RC = 0;
 const PERMISSIVE_LID = 0xffff;
 const HOP_LIMIT = 64;
 
-/** What either side says of itself, in REQ and REP. */
 export interface ConnectionResources {
-  /** Queue pair of this side. */
   readonly qpn: number;
-  /** The PSN this side expects first. */
   readonly startingPsn: number;
-  /** READs and atomics this side answers, and issues, at a time. */
   readonly responderResources: number;
-  /** READs and atomics this side issues at a time. */
   readonly initiatorDepth: number;
   /** Of the queue pair, 0..7; 7 means without end. */
   readonly rnrRetryCount: number;
-  /** For the program on the other side. */
   readonly privateData: Uint8Array;
 }
 
-/** What this side wants of a connection; goes into the REQ. */
 export interface RequestParameters extends ConnectionResources {
-  /** IP address of the passive side. */
   readonly remote: IpAddress;
-  /** What it listens on. */
   readonly serviceId: bigint;
-  /** Port of this side. */
   readonly sourcePort: number;
   /** IBTA code 1..5. */
   readonly pathMtuCode: number;
@@ -47,7 +36,6 @@ export interface RequestParameters extends ConnectionResources {
   readonly retryCount: number;
 }
 
-/** Of one `CmProtocol`. */
 export class ActiveSide {
   readonly #parts: ProtocolParts;
   readonly #retransmission: MadRetransmission;
@@ -61,7 +49,7 @@ export class ActiveSide {
     this.#transactionBase = BigInt(parts.options.random.u32()) << 32n;
   }
 
-  /** Sends a REQ. The outcome is an event: CONNECT_RESPONSE, REJECTED or UNREACHABLE. Throws ERR_ROCE_LIMIT. */
+  /** The outcome is an event: CONNECT_RESPONSE, REJECTED or UNREACHABLE. */
   connect(parameters: RequestParameters, onEvent: CmEventHandler, now: number): CmEndpoint {
     const { table, options, caGuid, mads } = this.#parts;
     const { address, timing, limits, dscp } = options;
@@ -103,12 +91,11 @@ export class ActiveSide {
     return endpoint;
   }
 
-  /** Takes a REP. */
   onReply(source: IpAddress, transactionId: bigint, fields: MessageFields<'REP'>, now: number): void {
     const { table, mads, counters } = this.#parts;
     const endpoint = table.match(source, fields.remoteCommId);
     if (endpoint === undefined) {
-      // Nobody waits for it any more; without an answer the peer would keep a half-open connection.
+      // Without an answer the peer would keep a half-open connection.
       const { localCommId, remoteCommId } = fields;
       const ids = { localCommId: remoteCommId, remoteCommId: localCommId };
       mads.answer(source, 'REJ', transactionId, { ...ids, message: ABOUT_REP, reason: REJ_INVALID_COMM_ID });
@@ -136,7 +123,6 @@ export class ActiveSide {
     endpoint.onEvent({ type: 'CONNECT_RESPONSE', fields });
   }
 
-  /** Answers a REP with RTU: the QP can send. */
   confirm(endpoint: CmEndpoint, now: number): void {
     endpoint.expectState('REP_RCVD');
     this.#parts.table.enter(endpoint, 'ESTABLISHED');

@@ -1,5 +1,3 @@
-/** An established connection of the connection manager (`rdma_cm_id` after ESTABLISHED): the queue pair, and its end. */
-
 import type { IpAddress } from '../packet/address.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 
@@ -9,13 +7,15 @@ export class CmConnection implements AsyncDisposable {
   readonly qp: QueuePair;
   /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** What the peer sent along: 56 bytes of its request, or 196 of its acceptance, zeros behind what it set. */
+  /** Private data of the peer: 56 bytes of its request, or 196 of its acceptance, padded with zeros. */
   readonly privateData: Uint8Array;
   /** In bytes. */
   readonly pathMtu: number;
   /** READs and atomics this side may have outstanding. */
   readonly maxRdAtomic: number;
-  /** Resolves when the connection has ended, whoever ended it; the QP is in ERR then and its work is flushed. Never rejects. */
+  /**
+   * Resolves when either side has ended the connection; the QP is then in ERR and its work is flushed. Never rejects.
+   */
   readonly disconnected: Promise<void>;
   readonly #requestEnd: () => void;
 
@@ -38,7 +38,10 @@ export class CmConnection implements AsyncDisposable {
     this.#requestEnd = init.requestEnd;
   }
 
-  /** Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. Harmless when it has ended. */
+  /**
+   * Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. Harmless when it has
+   * ended.
+   */
   disconnect(): Promise<void> {
     this.#requestEnd();
     return this.disconnected;

@@ -1,13 +1,14 @@
-/** Bounds on what peers may occupy in a connection manager. `CmCounters` counts the effects of each. */
-
 import { RoceError } from '../core/errors.js';
 import type { Pace } from '../core/token-bucket.js';
 
-/** Bounds of a connection manager. All are whole numbers of at least 1. Requests for datagram services are counted apart from connections. */
+/**
+ * Bounds of a connection manager. All are whole numbers of at least 1. Requests for datagram services are counted apart
+ * from connections.
+ */
 export interface CmLimits {
   /**
-   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else REJ 3. Also the most answers to requests for datagram services that the
-   * manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
+   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else REJ 3. Also the most answers to requests for
+   * datagram services that the manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
    */
   readonly endpoints: number;
   /** Most pending requests of all peers, for connections and for datagram services. Beyond: `evicted`. */
@@ -16,13 +17,18 @@ export interface CmLimits {
   readonly halfOpenPerAddress: number;
   /** Most connections from one address. Beyond: REJ 3. */
   readonly connectionsPerAddress: number;
-  /** Most endpoints in TIMEWAIT, and kept answers, of one address. Beyond: the oldest ends; endpoints are counted in `timewaitCut`. */
+  /**
+   * Most endpoints in TIMEWAIT, and kept answers, of one address. Beyond: the oldest ends; endpoints are counted in
+   * `timewaitCut`.
+   */
   readonly timewaitPerAddress: number;
-  /** How long a REP waits for its RTU, in ms. An MRA can extend it once, by at most 69 s. Beyond: ERR_ROCE_CONNECT, counted in `expired`. */
+  /**
+   * How long a REP waits for its RTU, in ms. An MRA can extend it once, by at most 69 s. Beyond: ERR_ROCE_CONNECT,
+   * counted in `expired`.
+   */
   readonly halfOpenMs: number;
 }
 
-/** Limits of a manager that is given none. */
 export const LIMITS_DEFAULT: CmLimits = {
   endpoints: 4096,
   halfOpen: 512,
@@ -32,7 +38,6 @@ export const LIMITS_DEFAULT: CmLimits = {
   halfOpenMs: 20_000,
 };
 
-/** The limits completed with defaults. Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isSafeInteger(value) && value >= 1) continue;
@@ -48,5 +53,8 @@ export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
 /** Validated addresses that are remembered; the one longest unheard is forgotten first. */
 export const VALIDATED_ADDRESSES_MAX = 4096;
 
-/** Datagrams that peers without a validated address get unasked (repetitions, goodbyes), all together: at once, and a second. */
+/**
+ * Datagrams that peers without a validated address get unasked (repetitions, goodbyes), all together: at once, and a
+ * second.
+ */
 export const UNASKED_PACE: Pace = { burst: 64, perSecond: 16 };

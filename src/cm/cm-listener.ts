@@ -1,5 +1,3 @@
-/** Incoming requests of one port, in the order they came (`rdma_listen`, `rdma_get_cm_event`). */
-
 import type { Clock } from '../core/clock.js';
 import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
@@ -23,8 +21,8 @@ export interface WaitingRequest {
 }
 
 /**
- * A port that is listened on; made by {@link ConnectionManager.listen} for connections, and by {@link ConnectionManager.listenForDatagrams} for
- * requests of datagram services.
+ * A port that is listened on; made by {@link ConnectionManager.listen} for connections, and by
+ * {@link ConnectionManager.listenForDatagrams} for requests of datagram services.
  */
 export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDisposable {
   /** Port in RDMA_PS_TCP, or for datagrams in RDMA_PS_UDP; 1..65535. */
@@ -51,8 +49,8 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   }
 
   /**
-   * One more request that nobody has taken yet. Beyond the backlog, the oldest of the address that has the most is evicted, those whose address is not
-   * validated first. False: all others rank higher than this one. @internal
+   * One more request that nobody has taken yet. Beyond the backlog, the oldest of the address that has the most is
+   * evicted, those whose address is not validated first. False: all others rank higher than this one. @internal
    */
   push(request: R): boolean {
     this.#review();
@@ -75,9 +73,9 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   }
 
   /**
-   * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address are taken at a bounded
-   * pace, a slower one while it is not validated. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
-   * ERR_ROCE_TIMEOUT as the options say.
+   * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address
+   * are taken at a bounded pace, a slower one while it is not validated. Rejects with ERR_ROCE_CLOSED when the listener
+   * is closed, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
     const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#clock);
@@ -85,11 +83,11 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();
       if (request !== undefined) return request;
-      await this.#waiting.wait(deadline, undefined); // A request, or the end of the listener.
+      await this.#waiting.wait(deadline, undefined);
     }
   }
 
-  /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
+  /** When all wait for their pace, one waiter is woken when the first may continue. */
   #take(): R | undefined {
     this.#review();
     const now = this.#clock.nowNs();
@@ -123,7 +121,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     }
   }
 
-  /** Refuses what nobody has taken, and everything from now on. Connections stay. */
+  /** Rejects pending and all further requests. Connections stay. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

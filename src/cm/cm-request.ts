@@ -1,5 +1,3 @@
-/** A peer's wish to connect (`RDMA_CM_EVENT_CONNECT_REQUEST`), to be accepted or rejected. */
-
 import type { OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
@@ -10,13 +8,14 @@ import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
 import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
-/** What the passive side says of a connection. */
+/** Connection parameters of the passive side. */
 export interface CmAcceptOptions extends CmConnectionOptions, WaitOptions {
-  /** PSN that this side expects first, 0..0xffffff; default: a random one, which nobody can guess. For tests near the wrap. */
+  /**
+   * PSN that this side expects first, 0..0xffffff; default: random and unpredictable. Meant for tests near the wrap.
+   */
   readonly startingPsn?: number;
 }
 
-/** The names of {@link CmAcceptOptions}. */
 export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
   ...WAIT_OPTIONS,
   privateData: true,
@@ -27,15 +26,11 @@ export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
   startingPsn: true,
 };
 
-/** What the connection manager does for a request. */
 export interface RequestDecision {
-  /** Whether the peer still waits for the decision. */
   isPending(): boolean;
   /** As {@link CmRequest.isValidated}. */
   isValidated(): boolean;
-  /** As {@link CmRequest.accept}. */
   accept(qp: QueuePair, options: CmAcceptOptions): Promise<CmConnection>;
-  /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
   /** As {@link CmRequest.evict}. */
   evict(): void;
@@ -47,11 +42,11 @@ export class CmRequest {
   readonly remote: IpAddress;
   /** The peer's port, as TCP has one. */
   readonly remotePort: number;
-  /** 56 bytes, zeros behind what the peer set. */
+  /** 56 bytes, padded with zeros. */
   readonly privateData: Uint8Array;
   /** In bytes; the peer decides. */
   readonly pathMtu: number;
-  /** READs and atomics the peer answers, and wants to issue, at a time. */
+  /** READs and atomics that the peer answers at a time. */
   readonly responderResources: number;
   /** READs and atomics the peer wants to issue at a time. */
   readonly initiatorDepth: number;
@@ -69,8 +64,8 @@ export class CmRequest {
   }
 
   /**
-   * The peer is known to receive at the address: it has answered on an earlier connection. A first request proves nothing; anybody who can write
-   * a source address may have sent it.
+   * The peer's address is validated: it has answered on an earlier connection. A first request may have a spoofed
+   * source address.
    */
   get isValidated(): boolean {
     return this.#decision.isValidated();
@@ -82,15 +77,19 @@ export class CmRequest {
   }
 
   /**
-   * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the peer is ready; rejects
-   * with ERR_ROCE_CONNECT when it has changed its mind, was silent for the `halfOpenMs` of the manager, or was silent while others needed the
-   * room; with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say, and the peer is told. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
+   * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the
+   * peer is ready; rejects with ERR_ROCE_CONNECT when it has withdrawn, was silent for the `halfOpenMs` of the manager,
+   * or was evicted while silent; with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say, and the peer is
+   * notified. Requests may be accepted concurrently: a program that awaits each before the next lets a silent peer
+   * delay the others.
    */
   accept(qp: QueuePair, options: CmAcceptOptions = {}): Promise<CmConnection> {
     return this.#decision.accept(qp, options);
   }
 
-  /** Says no; `privateData`, at most 148 bytes, may say why. Harmless when the peer has given up. */
+  /**
+   * Rejects the request; `privateData`, at most 148 bytes, may carry the reason. No effect if the peer has given up.
+   */
   reject(privateData: Uint8Array = new Uint8Array(0)): void {
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REJ);
     if (this.isPending) this.#decision.reject(privateData);
@@ -102,7 +101,6 @@ export class CmRequest {
   }
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
   if (data.length <= maxBytes) return;
   throw new RoceError(

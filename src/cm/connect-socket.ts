@@ -1,5 +1,3 @@
-/** TCP connections on the way to RDMA ones. */
-
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
@@ -7,10 +5,6 @@ import type { IpAddress } from '../packet/address.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/**
- * Connects, from `local` where that is an address of this host and of the family of `host`; from where the system chooses otherwise. Rejects
- * with ERR_ROCE_CONNECT, saying why: refused, unreachable, no answer for five seconds, or `signal` was aborted.
- */
 export async function connectSocket(
   host: string,
   port: number,
@@ -25,7 +19,9 @@ export async function connectSocket(
   return connected(connect({ host, port }), host, port, signal);
 }
 
-/** Undefined where `local` belongs to no interface, as the address of a NIC behind a switch, or needs one to be named. */
+/**
+ * Undefined where `local` belongs to no interface, as the address of a NIC behind a switch, or needs one to be named.
+ */
 async function connectFrom(
   host: string,
   port: number,
@@ -37,7 +33,7 @@ async function connectFrom(
   } catch (error) {
     const { code, syscall } = ((error as RoceError).cause ?? {}) as NodeJS.ErrnoException;
     const isNoPlace = syscall === 'bind' && (code === 'EADDRNOTAVAIL' || code === 'EINVAL');
-    if (isNoPlace || code === 'ENOTFOUND') return undefined; // The name has no address of that family.
+    if (isNoPlace || code === 'ENOTFOUND') return undefined;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The connection manager of a device, as third parties speak it (librdmacm over QP1): listen, connect, accept, reject, disconnect. A thin
- * driver: `CmProtocol` decides what is said, this gives it QP1, the time, and takes queue pairs through their states.
+ * The connection manager of a device as third parties use it (librdmacm over QP1). A thin driver: `CmProtocol` decides;
+ * this gives it QP1, the time, and moves queue pairs through their states.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -53,13 +53,13 @@ export interface ConnectionManagerOptions {
   /** Bounds on what peers may occupy. Defaults: see {@link CmLimits}. Throws ERR_ROCE_OUT_OF_RANGE. */
   readonly limits?: Partial<CmLimits>;
   /**
-   * The addresses that a request may name as its own: `source`, those of its datagram (default), or `any`, if something like NAT changes addresses
-   * on the way. In both cases, packets go to the source address of the datagram.
+   * The addresses that a request may claim: `source`, those of its datagram (default), or `any`, for example behind
+   * NAT. In both cases packets go to the source address of the datagram.
    */
   readonly claimedAddress?: 'source' | 'any';
   /**
-   * DSCP 0..63 of what this side sends to connections that it asks for, and on QP1. Default 0. A connection that it accepts has the DSCP that the
-   * peer's request names, as with Linux.
+   * DSCP 0..63 of packets of connections that this side requests, and of QP1. Default 0. A connection that it accepts
+   * has the DSCP that the peer's request names, as with Linux.
    */
   readonly dscp?: number;
   /** Default: the device's. */
@@ -86,7 +86,10 @@ const MANAGER_OPTIONS: OptionNames<ConnectionManagerOptions> = {
 };
 const CM_CONNECT_OPTIONS: OptionNames<CmConnectOptions> = { ...CM_ACCEPT_OPTIONS, pathMtu: true, retryCount: true };
 
-/** RDMA CM of one device: connections (RDMA_PS_TCP) and datagram services (RDMA_PS_UDP). Made by {@link ConnectionManager.open}. */
+/**
+ * RDMA CM of one device: connections (RDMA_PS_TCP) and datagram services (RDMA_PS_UDP). Made by
+ * {@link ConnectionManager.open}.
+ */
 export class ConnectionManager implements AsyncDisposable {
   /** The device whose QP1 it uses. */
   readonly device: RdmaDevice;
@@ -97,12 +100,10 @@ export class ConnectionManager implements AsyncDisposable {
   readonly #protocol: CmProtocol;
   readonly #datagrams: DatagramServices;
   readonly #listeners = new Set<CmListener>();
-  /** Accepted, and waiting for RTU or the first packet: by QPN. */
   readonly #accepting = new Map<number, CmEndpoint>();
   readonly #connected = new Map<CmEndpoint, () => Promise<void>>();
   #gsi: GsiChannel | undefined;
   #cancelWake: () => void = () => {};
-  /** When the protocol is woken; Infinity: not at all. */
   #wakeNs = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
@@ -132,7 +133,10 @@ export class ConnectionManager implements AsyncDisposable {
     });
   }
 
-  /** Opens the connection manager, which takes QP1 of the device. Rejects with ERR_ROCE_BUSY if the device has one already. */
+  /**
+   * Opens the connection manager, which takes QP1 of the device. Rejects with ERR_ROCE_BUSY if the device has one
+   * already.
+   */
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
     checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
     if (device.security?.mode === 'require') {
@@ -158,8 +162,9 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be accepted. Beyond that, the oldest request of the address with the most makes
-   * room (`evicted`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the port has a listener.
+   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be accepted. Beyond that, the oldest
+   * request of the address with the most makes room (`evicted`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the
+   * port has a listener.
    */
   listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
     checkPort(port);
@@ -176,8 +181,9 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT if there is no answer, with
-   * ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say. The QP is then unchanged or in ERR.
+   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT if there is no
+   * answer, with ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options
+   * say. The QP is then unchanged or in ERR.
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
@@ -224,8 +230,8 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Serves datagrams on a port of RDMA_PS_UDP, 1..65535. The listener yields the requests of peers that look for a queue pair to send to. `backlog` works
-   * as for {@link listen}. Throws ERR_ROCE_BUSY if the port is served already.
+   * Serves datagrams on a port of RDMA_PS_UDP, 1..65535. The listener yields the requests of peers that look for a
+   * queue pair to send to. `backlog` works as for {@link listen}. Throws ERR_ROCE_BUSY if the port is served already.
    */
   listenForDatagrams(port: number, options: { readonly backlog?: number } = {}): CmListener<DatagramRequest> {
     checkOptions('listenForDatagrams', options, { backlog: true });
@@ -233,9 +239,10 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Finds the queue pair that serves datagrams on a port of RDMA_PS_UDP at `remote` (`rdma_connect` of a UD queue pair). The address handle belongs to
-   * `pd`. Rejects with ERR_ROCE_CONNECT if there is no answer, with ServiceRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT
-   * as the options say.
+   * Finds the queue pair that serves datagrams on a port of RDMA_PS_UDP at `remote` (`rdma_connect` of a UD queue
+   * pair). The address handle belongs to
+   * `pd`. Rejects with ERR_ROCE_CONNECT if there is no answer, with ServiceRejected if the peer rejects, and with
+   * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
   resolve(
     remote: IpAddress,
@@ -290,7 +297,8 @@ export class ConnectionManager implements AsyncDisposable {
       }).finally(() => this.#accepting.delete(qp.qpn));
       if (event.type !== 'ESTABLISHED') throw refusal(peer, event);
       await qp.modify(parameters.toRts).catch(async (error) => {
-        // The peer's first packet was wrong. A moment later it would have ended a connection: so it ends one now, by a NAK that still has to leave.
+        // The peer's first packet was wrong. A moment later it would have ended a connection: so it ends one now, by a
+        // NAK that still has to leave.
         if ((await qp.query()).state !== 'ERR') throw error;
       });
     });
@@ -301,7 +309,6 @@ export class ConnectionManager implements AsyncDisposable {
     });
   }
 
-  /** Runs the last steps to a connection. If one fails, the peer is notified and the QP is closed. */
   async #bringUp(endpoint: CmEndpoint, qp: QueuePair, change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -312,7 +319,6 @@ export class ConnectionManager implements AsyncDisposable {
     }
   }
 
-  /** Starts something, and waits for the first thing that comes of it. `end` tells what has ended it since, if anything has. */
   #attempt(
     deadline: WaitDeadline | undefined,
     start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
@@ -347,13 +353,13 @@ export class ConnectionManager implements AsyncDisposable {
     });
     const end = async () => {
       this.#connected.delete(endpoint);
-      // A QP that its owner, or its device, has closed meanwhile has ended as well.
+      // A QP that its owner, or its device, has closed has ended as well.
       if (!qp.isClosed) await qp.modify({ state: 'ERR' }).catch(() => {});
       ended();
     };
     endpoint.onEvent = () => void end();
     if (endpoint.state === 'ESTABLISHED') this.#connected.set(endpoint, end);
-    else void end(); // It ended while the QP was on its way.
+    else void end();
     return new CmConnection({
       ...facts,
       qp,
@@ -415,7 +421,6 @@ export class ConnectionManager implements AsyncDisposable {
   }
 }
 
-/** A random start PSN. */
 function randomPsn(random: RandomSource): number {
   return randomInt(random, 0, PSN_MASK);
 }

@@ -1,5 +1,3 @@
-/** What a connection of `listen` and `connect` is made of, and the options that say how. */
-
 import { randomInt } from 'node:crypto';
 import type { OptionNames } from '../core/arguments.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
@@ -17,7 +15,9 @@ import type { ExchangeOptions, ExchangeTerms } from './exchange.js';
 
 /** What either side of a connection may say. Nothing is required. */
 export interface ConnectionOptions extends SecureTerms {
-  /** Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically. */
+  /**
+   * Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically.
+   */
   readonly region?: Uint8Array | number;
   /** Largest path MTU, default what both ports can carry (at most 4096). */
   readonly mtu?: number;
@@ -34,24 +34,23 @@ export interface ConnectionOptions extends SecureTerms {
   /** Retries before the connection fails, 0..7, default 7. */
   readonly retryCnt?: number;
   /**
-   * How long the peer may be silent while its process lives (4.096 us x 2^n), default 22: 17.2 s. 0, and the default where `timeout` or `retryCnt` is
-   * given or RDMA CM connects: what these two say. See docs/recovery.md.
+   * How long the peer may be silent while its process lives (4.096 us x 2^n), default 22: 17.2 s. 0, and the default
+   * where `timeout` or `retryCnt` is given or RDMA CM connects: what these two say. See docs/recovery.md.
    */
   readonly totalTimeout?: number;
   /**
-   * Connects through RDMA CM on QP1 instead of TCP, as librdmacm programs do; `port` is then a port of RDMA_PS_TCP. Recovery is
-   * go-back-n, and timers are the manager's.
+   * Connects through RDMA CM on QP1 instead of TCP, as librdmacm programs do; `port` is then a port of RDMA_PS_TCP.
+   * Recovery is go-back-n, and timers are the manager's.
    */
   readonly manager?: ConnectionManager;
   /**
-   * Takes a peer whose GID is not the address that its TCP connection comes from: behind NAT, or where TCP is on another network than the
-   * device. An unauthenticated peer can then have packets sent to somebody else. Default false: such a peer is refused, and `connect` comes from the
-   * device's own address.
+   * Takes a peer whose GID is not the address that its TCP connection comes from: behind NAT, or where TCP is on
+   * another network than the device. An unauthenticated peer can then have packets sent to somebody else. Default
+   * false: such a peer is refused, and `connect` comes from the device's own address.
    */
   readonly allowForeignGid?: boolean;
 }
 
-/** The names of {@link ConnectionOptions}. */
 export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
   region: true,
   mtu: true,
@@ -71,26 +70,18 @@ export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
 const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;
 const RECEIVE_DEPTH_DEFAULT = 64;
-/** What a connection is made of; made by `listen` and `connect`. */
 export interface ConnectionParts {
-  /** Protection domain of the rest. */
   readonly pd: ProtectionDomain;
-  /** In RTS. */
   readonly qp: QueuePair;
-  /** Where its sends complete. */
   readonly sendCq: CompletionQueue;
-  /** Where its receives complete. */
   readonly recvCq: CompletionQueue;
-  /** Memory of all receive buffers, one after another; the connection gives it back to the device's scratch. */
   readonly receivePool: MemoryRegion;
   /** Bytes of each receive buffer in the pool: the longest message that can be received. */
   readonly messageBytesMax: number;
 }
 
-/** The parts of one connection, and what an exchange says of them. */
 export type MadeParts = readonly [ConnectionParts, ExchangeOptions];
 
-/** Makes queue pair, queues and memory of one connection; or, when it fails, nothing of it. */
 export async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promise<MadeParts> {
   const messageBytesMax = options.messageBytesMax ?? MESSAGE_BYTES_DEFAULT;
   const depth = options.receiveDepth ?? RECEIVE_DEPTH_DEFAULT;
@@ -120,24 +111,21 @@ export async function makeParts(device: RdmaDevice, options: ConnectionOptions):
     };
     return [{ pd, qp, sendCq, recvCq, receivePool, messageBytesMax }, exchange];
   } catch (error) {
-    for (const resource of made) await resource.close().catch(() => {}); // The first error counts.
+    for (const resource of made) await resource.close().catch(() => {});
     throw error;
   }
 }
 
-/** What a peer must fit. */
 export function termsOf({ recovery = STANDARD_RECOVERY, allowForeignGid = false }: ConnectionOptions): ExchangeTerms {
   return { recovery, allowForeignGid };
 }
 
-/** One receive a buffer of the pool. */
 export function postReceives({ qp, receivePool, messageBytesMax }: ConnectionParts): void {
   for (let i = 0; i * messageBytesMax < receivePool.length; i++) {
     qp.postRecv({ wrId: i, sges: [receivePool.sge(i * messageBytesMax, messageBytesMax)] });
   }
 }
 
-/** Gives back what {@link makeParts} made. */
 export async function discard({ pd, sendCq, recvCq, receivePool }: ConnectionParts): Promise<void> {
   await pd.close();
   pd.device.scratch.give(receivePool.bytes);

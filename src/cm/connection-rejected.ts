@@ -1,5 +1,3 @@
-/** The error of a connection that was not made. */
-
 import { RoceError } from '../core/errors.js';
 import { type CmEvent, describeRefusal } from './endpoint.js';
 
@@ -17,7 +15,6 @@ export class ConnectionRejected extends RoceError {
   }
 }
 
-/** The error of a connection to `target` that ended with this event. */
 export function refusal(target: string, event: CmEvent): RoceError {
   const message = `cannot connect to ${target}: ${describeRefusal(event)}`;
   if (event.type === 'REJECTED') return new ConnectionRejected(message, event.reason, event.privateData);

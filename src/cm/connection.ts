@@ -1,6 +1,6 @@
 /**
- * A connection for programs that want results rather than completions: every operation is a promise. Bytes are registered for the time of one operation,
- * memory of `register` once for all; programs that need the last bit of speed post work requests on `connection.qp` themselves.
+ * A connection whose operations are promises. Bytes are registered for one operation, memory of `register` once; for
+ * the highest rates post work requests on `connection.qp`.
  */
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
@@ -27,15 +27,15 @@ import { type Elements, Transfers } from './transfers.js';
 
 /** What {@link Connection.send} takes. */
 export interface SendOptions extends WaitOptions {
-  /** Four bytes that the receiver gets beside the message: a number of 32 bits without sign. */
+  /** Immediate data: an unsigned 32-bit number that the receiver gets with the message. */
   readonly immediate?: number;
 }
 
 /** What {@link Connection.receive} takes. */
 export interface ReceiveOptions extends WaitOptions {
   /**
-   * The message is a view of its receive buffer, not a copy. It is valid until the program calls `message.release()`, which it must do: until then
-   * the peer has one receive less. Default false.
+   * The message is a view of its receive buffer, not a copy. It is valid until the program calls `message.release()`,
+   * which it must do: until then the peer has one receive less. Default false.
    */
   readonly view?: boolean;
 }
@@ -44,9 +44,7 @@ const SEND_OPTIONS: OptionNames<SendOptions> = { ...WAIT_OPTIONS, immediate: tru
 const STREAM_OPTIONS: OptionNames<StreamOptions> = { highWaterMark: true };
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { ...WAIT_OPTIONS, view: true };
 
-/** Far more than an engine in another thread needs to report what it has done. */
 const FLUSH_GRACE_MS = 100;
-/** Completions of sends that are taken in one step. */
 const SEND_BATCH = 64;
 
 /** A connection to one peer, made by {@link connect} and {@link Listener.accept}. */
@@ -63,11 +61,9 @@ export class Connection extends Resource {
   readonly #operations: Operations;
   readonly #transfers: Transfers;
   readonly #inbox: Inbox;
-  /** What the messages of the connection belong to, if not to the program. */
   #claimedBy: string | undefined;
-  /** The peer has ended the connection: no message will come. */
   #isLeft = false;
-  /** It has done so while nothing was wrong: what fails from then on, fails because nobody is there. */
+  /** The peer left while nothing was wrong: later failures are due to its absence. */
   #isLeftInOrder = false;
 
   private constructor(parts: ConnectionParts, control: ControlConnection, agreement: Agreement, onClosed: () => void) {
@@ -122,10 +118,11 @@ export class Connection extends Resource {
   }
 
   /**
-   * Registers memory once, for any number of operations of this connection: a buffer of the program in place, or, for a number, that many bytes of new
-   * memory, which are zero and which every engine reaches. Pass the region, or a `slice` of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
-   * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with ERR_ROCE_UNSUPPORTED for memory that a NIC
-   * in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
+   * Registers memory once, for any number of operations of this connection: a buffer of the program in place, or, for a
+   * number, that many bytes of new memory, which are zero and which every engine reaches. Pass the region, or a `slice`
+   * of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
+   * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with
+   * ERR_ROCE_UNSUPPORTED for memory that a NIC in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
    */
   async register(memory: Uint8Array | number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
     if (this.isClosed) throw closedHere();
@@ -133,9 +130,10 @@ export class Connection extends Resource {
   }
 
   /**
-   * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
-   * receives (`messageBytesMax` of its options, 64 KiB by default). Do not change `data` before the promise settles. If the wait ends early
-   * (ERR_ROCE_ABORTED, ERR_ROCE_TIMEOUT), the message may still arrive: do not change `data` before the error's `released` has resolved.
+   * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer
+   * than the peer's receives (`messageBytesMax` of its options, 64 KiB by default). Do not change `data` before the
+   * promise settles. If the wait ends early (ERR_ROCE_ABORTED, ERR_ROCE_TIMEOUT), the message may still arrive: do not
+   * change `data` before the error's `released` has resolved.
    */
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
@@ -156,8 +154,9 @@ export class Connection extends Resource {
   }
 
   /**
-   * The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has closed it, and with
-   * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the message that comes next is then for the next call.
+   * The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has
+   * closed it, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the message that comes next is then
+   * for the next call.
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
@@ -174,8 +173,10 @@ export class Connection extends Resource {
   }
 
   /**
-   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/streams.md). Both sides call it, or
-   * `webStreams`; from then on the stream owns the messages of the connection. Throws ERR_ROCE_BUSY when something else owns them.
+   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/streams.md).
+   * Both sides call it, or
+   * `webStreams`; from then on the stream owns the messages of the connection. Throws ERR_ROCE_BUSY when something else
+   * owns them.
    */
   stream(options: StreamOptions = {}): ConnectionStream {
     checkOptions('stream', options, STREAM_OPTIONS);
@@ -235,14 +236,18 @@ export class Connection extends Resource {
     return this.#receive({ view: true });
   }
 
-  /** Registered memory of the library's own; whoever asked gives its bytes back to the scratch of the device behind `close`. @internal */
+  /**
+   * Registered memory of the library's own; whoever asked gives its bytes back to the scratch of the device behind
+   * `close`. @internal
+   */
   registerScratch(bytes: number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
     return this.#parts.pd.regMr(this.device.scratch.take(bytes), access);
   }
 
   /**
-   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. Do not change `data` before the promise settles. If the
-   * wait ends early, the bytes may still be written: do not change `data` before the error's `released` has resolved.
+   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. Do not change `data`
+   * before the promise settles. If the wait ends early, the bytes may still be written: do not change `data` before the
+   * error's `released` has resolved.
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);
@@ -252,9 +257,10 @@ export class Connection extends Resource {
   }
 
   /**
-   * Reads the peer's memory from `offset` of the region it opened: a given number of bytes into a new buffer, or as many as `into` holds into `into`.
-   * Resolves to the bytes. Registered memory and memory of `device.allocate` are read into in place, whatever the engine. When the wait ends early, the
-   * NIC may write into `into` until the error's `released` has resolved.
+   * Reads the peer's memory from `offset` of the region it opened: a given number of bytes into a new buffer, or as
+   * many as `into` holds into `into`. Resolves to the bytes. Registered memory and memory of `device.allocate` are read
+   * into in place, whatever the engine. When the wait ends early, the NIC may write into `into` until the error's
+   * `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
     const deadline = WaitDeadline.of('read', options, WAIT_OPTIONS, this.device.clock);
@@ -267,8 +273,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. When the wait ends early the
-   * operation may be executed all the same.
+   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. When
+   * the wait ends early the operation may be executed all the same.
    */
   fetchAdd(offset: number, add: bigint, options?: WaitOptions): Promise<bigint> {
     return this.#atomic('fetchAdd', offset, options, (sges, target) => ({
@@ -279,7 +285,10 @@ export class Connection extends Resource {
     }));
   }
 
-  /** Stores `desired` if the number there equals `expected`; resolves to the value before. When the wait ends early: as {@link fetchAdd}. */
+  /**
+   * Stores `desired` if the number there equals `expected`; resolves to the value before. When the wait ends early: as
+   * {@link fetchAdd}.
+   */
   compareSwap(offset: number, expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
     return this.#atomic('compareSwap', offset, options, (sges, target) => ({
       opcode: 'ATOMIC_CMP_AND_SWP',
@@ -314,17 +323,17 @@ export class Connection extends Resource {
     else this.#inbox.onReceive(wc);
   }
 
-  /** A flush follows from something else: the end of the connection, when RDMA CM tells of it, is heard of a moment later. */
+  /** A flush follows from something else: the end of the connection, if RDMA CM reports it, comes a moment later. */
   async #onFlushedReceive(wc: WorkCompletion): Promise<void> {
-    await this.peerClosed({ timeoutMs: FLUSH_GRACE_MS }).catch(() => {}); // Not yet: then it is something else.
+    await this.peerClosed({ timeoutMs: FLUSH_GRACE_MS }).catch(() => {});
     if (!this.#isLeft) this.#fail(wc);
   }
 
-  /** Whoever waits for a message must hear that the peer is gone: nothing on the queue pair would say so. */
+  /** Nothing on the queue pair would report that the peer is gone. */
   async #watchPeer(): Promise<void> {
     await this.#control.ended;
     if (this.isClosed) return;
-    // What was acknowledged to the peer before it left is in the queue, though perhaps not yet looked at.
+    // What was acknowledged to the peer before it left is queued, perhaps not yet polled.
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
       this.#onReceive(wc);
     this.#isLeft = true;
@@ -335,7 +344,7 @@ export class Connection extends Resource {
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.isClosed) return;
     this.#end(this.#errorOf(wc));
-    void this.#control.close(); // The other end must not go on alone, whatever the program here does now.
+    void this.#control.close();
   }
 
   #errorOf(wc: WorkCompletion): RoceError {
@@ -356,15 +365,14 @@ export class Connection extends Resource {
     this.#operations.fail(first);
   }
 
-  /** A completion queue has overrun, or the NIC is gone: nothing that is pending will complete. */
   #lose(error: RoceError): void {
     this.#end(error);
     this.#operations.abandon();
   }
 
   /**
-   * Every message from the peer until either side closes the connection, or the peer is gone: then it ends, even if what was sent meanwhile
-   * fails. A failure before that throws.
+   * Every message from the peer until either side closes the connection or the peer is gone, even if later sends fail.
+   * A failure before that throws.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
     while (!this.isClosed) {
@@ -378,8 +386,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Resolves when the peer has closed its end, or is gone; at once when that is so already. Rejects with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
-   * options say.
+   * Resolves when the peer has closed its end, or is gone; at once when that is so already. Rejects with
+   * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
     const deadline = WaitDeadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
@@ -394,7 +402,6 @@ export class Connection extends Resource {
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
-    // What nobody has asked for yet stays, though its buffers serve others from here on.
     const isFree = this.#inbox.close();
     if (isFree) this.device.scratch.give(this.#parts.receivePool.bytes);
     this.#onClosed();

@@ -1,6 +1,6 @@
 /**
- * A TCP connection that carries JSON messages, one per line. Two rocev2 endpoints use it to set up RDMA, and to synchronise between the phases
- * of a test. Lines and waits are bounded, and the end of the peer is reported.
+ * A TCP connection that carries JSON messages, one per line, used to set up RDMA and to synchronise test phases. Lines
+ * and waits are bounded.
  */
 
 import type { Socket } from 'node:net';
@@ -20,15 +20,15 @@ import {
 } from './secure-channel.js';
 import { tcpAddress } from './tcp-address.js';
 
-/** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
 /** Deepest nesting of a message, so that code may walk through a message by recursion. */
 const NESTING_MAX = 16;
-/** Most unread messages. Two endpoints take turns, so a peer that sends more is another program. */
+/** Two endpoints take turns, so a peer that sends more is another program. */
 const UNREAD_MAX = 64;
 /**
- * A host that has died says nothing: after so long without a word its kernel is asked, once a second. Ten questions without an answer (libuv's
- * number) end the connection: 20 s after the death at the latest. The kernel of a process that stands still answers.
+ * A dead host sends nothing: after this long without data its kernel is probed once a second; ten unanswered probes
+ * (libuv's number) end the connection, 20 s after the death at the latest. The kernel of a stopped process still
+ * answers.
  */
 const KEEPALIVE_IDLE_MS = 10_000;
 /** Time limit for written data to reach the kernel: a peer that is stopped, or whose host is gone, receives nothing. */
@@ -41,19 +41,14 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** One end of a control connection. */
 export class ControlChannel {
-  /** Resolves when the peer is gone, or this end has closed. */
   readonly closed: Promise<void>;
-  /** `host:port` of the peer. */
   readonly peer: string;
   /** The peer's TCP address, which cannot be forged; undefined if the connection ended at once. */
   readonly remoteAddress: IpAddress | undefined;
   #socket: Socket;
-  /** Nothing is read or said before the peer has proven itself. */
   #isSecuring: boolean;
   #keys: ChannelKeys | undefined;
-  /** The association of the packets with this peer, once there is one; `agreed` once the peer has told its SPI. Kept by `packet-keys`. */
   association:
     | { readonly spi: number; agreed: { readonly remoteSpi: number; readonly cipher: Hello['cipher'] } | undefined }
     | undefined;
@@ -62,7 +57,6 @@ export class ControlChannel {
   #waiter: Waiter | undefined;
   #failure: Error | undefined;
 
-  /** `secure`, if given, takes the socket to TLS first; until then nothing is said, and {@link ControlChannel.receive} rejects with what it rejects with. */
   constructor(socket: Socket, secure?: (socket: Socket) => Promise<SecuredSocket>) {
     this.#socket = socket;
     this.#isSecuring = secure !== undefined;
@@ -108,17 +102,14 @@ export class ControlChannel {
     });
   }
 
-  /** Of the packets with this peer, which has proven itself; undefined where nothing is protected. */
   get keys(): ChannelKeys | undefined {
     return this.#keys;
   }
 
-  /** False once the peer is gone. */
   get isOpen(): boolean {
     return this.#failure === undefined;
   }
 
-  /** Sends one message. {@link ControlChannel.receive} reports a peer that is gone. */
   send(message: object): void {
     if (this.#failure === undefined) this.#tell(message);
   }
@@ -127,7 +118,9 @@ export class ControlChannel {
     if (!this.#isSecuring && this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** The next message. Rejects with ERR_ROCE_CONNECT if the peer ends the connection or is silent for `timeoutMs` (Infinity: no limit). */
+  /**
+   * Rejects with ERR_ROCE_CONNECT if the peer ends the connection or is silent for `timeoutMs` (Infinity: no limit).
+   */
   receive(timeoutMs = MESSAGE_TIMEOUT_MS): Promise<unknown> {
     if (this.#messages.length > 0) return Promise.resolve(this.#messages.shift());
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -152,12 +145,10 @@ export class ControlChannel {
     });
   }
 
-  /** Puts a received message back, for the next `receive`. */
   unread(message: unknown): void {
     this.#messages.unshift(message);
   }
 
-  /** A barrier: both sides call it, and it resolves when both have. */
   async barrier(name: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<void> {
     this.send({ barrier: name });
     const message = (await this.receive(timeoutMs)) as { barrier?: unknown } | null;
@@ -169,16 +160,12 @@ export class ControlChannel {
     }
   }
 
-  /** Tells the peer why there will be no connection, and ends it. `busy`: later there may be one. Nothing more is said to a channel that was closed. */
   refuse(why: string, options: { readonly busy?: boolean } = {}): void {
     this.send({ refused: why, ...options });
     this.close();
   }
 
-  /**
-   * Ends the connection once what was sent is with the kernel, which delivers it; nobody waits for the peer to hang up as well. Safe to
-   * call twice.
-   */
+  /** Ends the connection once the kernel has the sent data, which it delivers; does not wait for the peer to close. */
   close(): void {
     const { destroyed, writableFinished } = this.#socket;
     if (destroyed) return;
@@ -186,7 +173,6 @@ export class ControlChannel {
     if (!writableFinished) setTimeout(() => this.#socket.destroy(), FLUSH_TIMEOUT_MS).unref();
   }
 
-  /** Ends the connection at once. */
   abort(): void {
     this.#socket.destroy();
   }
@@ -233,7 +219,6 @@ export class ControlChannel {
   }
 }
 
-/** The JSON of a line; undefined where it is none, or nested deeper than any of ours. */
 function parseMessage(line: string): unknown {
   try {
     const message: unknown = JSON.parse(line);
@@ -248,10 +233,6 @@ function isNestedWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
 }
 
-/**
- * Connects to a listening endpoint, from `local` if that is given and an address of this host. `security`: both prove themselves; where protection is only preferred, a
- * peer without TLS is dialled again without. Rejects with ERR_ROCE_CONNECT, saying why, and with ERR_ROCE_MISMATCH for a peer that has no secure mode.
- */
 export async function dial(
   host: string,
   port: number,

@@ -1,6 +1,7 @@
 /**
- * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a socket until a first
- * message is here. All peers are read from concurrently; those that are silent are pending, and bounded.
+ * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a
+ * socket until a first message is here. All peers are read from concurrently; those that are silent are pending, and
+ * bounded.
  */
 
 import type { Socket } from 'node:net';
@@ -13,28 +14,15 @@ import { TcpListener } from './tcp-listener.js';
 /** From the connection to the end of its first message, however it trickles in. */
 const FIRST_MESSAGE_TIMEOUT_MS = 10_000;
 
-/** Why a connection ended before its first message was handed out. */
-export type EarlyEnd =
-  /** The first line was none of an exchange of ours. */
-  | 'mismatch'
-  /** It did not prove that it is somebody who is let in. */
-  | 'untrusted'
-  /** No whole message came in time, or the peer left before. */
-  | 'timed_out'
-  /** It was silent, and the oldest when another peer needed its place. */
-  | 'evicted';
+export type EarlyEnd = 'mismatch' | 'untrusted' | 'timed_out' | 'evicted';
 
-/** What a control listener tells its owner. */
 export interface ControlListenerEvents {
-  /** A peer whose first message is here, to be received. The channel is the owner's from now on. */
+  /** The channel is the owner's from now on. */
   onPeer(channel: ControlChannel): void;
-  /** A connection that has ended before. `peer` is its `host:port`. */
   onEarlyEnd?(end: EarlyEnd, peer: string, error: RoceError): void;
-  /** A connection was turned away because this process has no descriptor, or no memory, for it. */
   onTrouble?(error: RoceError): void;
 }
 
-/** Accepts control connections until closed. */
 export class ControlListener {
   readonly #events: ControlListenerEvents;
   readonly #firstMessageTimeoutMs: number;
@@ -49,10 +37,7 @@ export class ControlListener {
     this.#firstMessageTimeoutMs = firstMessageTimeoutMs;
   }
 
-  /**
-   * Port 0 lets the system choose. `security`: peers prove themselves before their first message. A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. Rejects with ERR_ROCE_IO when the
-   * port is taken.
-   */
+  /** A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. */
   static async open(
     host: string,
     port: number,
@@ -73,12 +58,10 @@ export class ControlListener {
     return listener;
   }
 
-  /** The port it listens on: the one asked for, or the one the system chose for 0. */
   get port(): number {
     return this.#tcp.port;
   }
 
-  /** Takes no new connections, and lets go of those that have said nothing yet; others stay. */
   close(): void {
     this.#tcp.close();
     for (const channel of this.#pending.connections) {

@@ -1,6 +1,7 @@
 /**
- * Datagram services of a connection manager (RDMA_PS_UDP; SIDR, IBTA vol. 1 §12.11). One program serves a port. Another program resolves the port to a
- * queue pair number and a Q_Key. There is no connection: from then on both exchange UD messages.
+ * Datagram services of a connection manager (RDMA_PS_UDP; SIDR, IBTA vol. 1 §12.11). One program serves a port. Another
+ * program resolves the port to a queue pair number and a Q_Key. There is no connection: from then on both exchange UD
+ * messages.
  */
 
 import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
@@ -40,14 +41,19 @@ export interface ResolveOptions extends WaitOptions {
 export interface DatagramAcceptOptions {
   /** Private data for the requesting program, at most 136 bytes. */
   readonly privateData?: Uint8Array;
-  /** Q_Key that the peer's messages must carry, 32 bits: that of the queue pair. Default 0x01234567, the one of RDMA_PS_UDP. */
+  /**
+   * Q_Key that the peer's messages must carry, 32 bits: that of the queue pair. Default 0x01234567, the one of
+   * RDMA_PS_UDP.
+   */
   readonly qkey?: number;
 }
 
 const RESOLVE_OPTIONS: OptionNames<ResolveOptions> = { ...WAIT_OPTIONS, privateData: true };
 const ACCEPT_OPTIONS: OptionNames<DatagramAcceptOptions> = { privateData: true, qkey: true };
 
-/** A resolved datagram service. Send a message to it with `qp.postSend({opcode: 'SEND', sges, ...service.destination})`. */
+/**
+ * A resolved datagram service. Send a message to it with `qp.postSend({opcode: 'SEND', sges, ...service.destination})`.
+ */
 export interface DatagramService {
   /** Address handle in the protection domain of the call, QPN and Q_Key. The caller closes the handle. */
   readonly destination: Required<Destination>;
@@ -70,14 +76,16 @@ export class ServiceRejected extends RoceError {
   }
 }
 
-/** Takes a fresh UD queue pair to RTS, ready to send and to receive messages with the Q_Key of RDMA_PS_UDP. Rejects with ERR_ROCE_INVALID_STATE. */
+/**
+ * Takes a fresh UD queue pair to RTS, ready to send and to receive messages with the Q_Key of RDMA_PS_UDP. Rejects with
+ * ERR_ROCE_INVALID_STATE.
+ */
 export async function startDatagrams(qp: QueuePair): Promise<void> {
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: UDP_QKEY });
   await qp.modify({ state: 'RTR' });
   await qp.modify({ state: 'RTS', sqPsn: 0 });
 }
 
-/** Actions of the connection manager on a request. */
 interface RequestDecision {
   answer(answer: ServiceAnswer): void;
   evict(): void;
@@ -111,9 +119,10 @@ export class DatagramRequest {
   }
 
   /**
-   * Tells the peer to send to `qp`, a UD queue pair that receives (`startDatagrams`). One queue pair can serve any number of peers. If the answer is
-   * lost, the peer repeats its request and gets the answer again. No effect if the peer has given up. Throws ERR_ROCE_INVALID_ARGUMENT for a queue pair of
-   * another type, ERR_ROCE_INVALID_STATE for one that cannot receive, ERR_ROCE_OUT_OF_RANGE.
+   * Tells the peer to send to `qp`, a UD queue pair that receives (`startDatagrams`). One queue pair can serve any
+   * number of peers. If the answer is lost, the peer repeats its request and gets the answer again. No effect if the
+   * peer has given up. Throws ERR_ROCE_INVALID_ARGUMENT for a queue pair of another type, ERR_ROCE_INVALID_STATE for
+   * one that cannot receive, ERR_ROCE_OUT_OF_RANGE.
    */
   accept(qp: QueuePair, options: DatagramAcceptOptions = {}): void {
     checkOptions('accept', options, ACCEPT_OPTIONS);
@@ -149,23 +158,15 @@ export class DatagramRequest {
   }
 }
 
-/** The parts of the connection manager that the services use. */
 export interface ServicesHost {
-  /** The device whose QP1 is used. */
   readonly device: RdmaDevice;
-  /** Clock of the manager. */
   readonly clock: Clock;
-  /** Random source of the manager. */
   readonly random: RandomSource;
-  /** Protocol of the manager. */
   readonly protocol: CmProtocol;
-  /** Throws ERR_ROCE_CLOSED if the manager is closed. */
   readonly expectOpen: () => void;
-  /** To be called when the protocol may have a new deadline. */
   readonly onDeadlineChange: () => void;
 }
 
-/** Datagram services of one {@link ConnectionManager}. */
 export class DatagramServices {
   readonly #host: ServicesHost;
   readonly #listeners = new Set<CmListener<DatagramRequest>>();
@@ -174,7 +175,6 @@ export class DatagramServices {
     this.#host = host;
   }
 
-  /** As {@link ConnectionManager.listenForDatagrams}. */
   listen(port: number, backlog: number): CmListener<DatagramRequest> {
     checkPort(port);
     const { protocol, clock, expectOpen, onDeadlineChange } = this.#host;
@@ -198,7 +198,6 @@ export class DatagramServices {
     return listener;
   }
 
-  /** As {@link ConnectionManager.resolve}. */
   async resolve(
     remote: IpAddress,
     port: number,
@@ -245,7 +244,6 @@ export class DatagramServices {
     });
   }
 
-  /** Refuses untaken and new requests. Pending `resolve` calls reject. */
   close(): void {
     for (const listener of [...this.#listeners]) listener.close();
     this.#host.protocol.closeRequests();

@@ -1,10 +1,11 @@
 /**
- * All endpoints of one connection manager: found by its own communication ID, by the peer's and by the peer's queue pair; bounded; with the time at
- * which something is next due. An endpoint is here until its TIMEWAIT is over, so that late datagrams find it.
+ * All endpoints of one connection manager: found by its own communication ID, by the peer's and by the peer's queue
+ * pair; bounded; with the time at which something is next due. An endpoint is here until its TIMEWAIT is over, so that
+ * late datagrams find it.
  *
- * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose address is not validated, the oldest
- * of the address that has the most; then, of addresses that have more than the newcomer's, half-open ones whose address is validated. Connections are
- * never evicted.
+ * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose
+ * address is not validated, the oldest of the address that has the most; then, of addresses that have more than the
+ * newcomer's, half-open ones whose address is validated. Connections are never evicted.
  */
 
 import { ConnectionLimiter } from '../core/connection-limiter.js';
@@ -15,13 +16,9 @@ import { DueSet } from './due-set.js';
 import { CmEndpoint, type CmEventHandler, type CmState } from './endpoint.js';
 import { ValidatedAddresses } from './validated-addresses.js';
 
-/** What REQ and REP say of their sender. */
 export interface RemoteIdentity {
-  /** Of its connection manager. */
   readonly localCaGuid: bigint;
-  /** Of its endpoint. */
   readonly localCommId: number;
-  /** Of its queue pair. */
   readonly localQpn: number;
 }
 
@@ -38,7 +35,6 @@ export interface TableCounters {
 /** A half-open endpoint is `pending`, or `validated` if the address of its peer is. */
 type ExtraState = 'validated' | 'timewait';
 
-/** Written by the sides of the protocol, which say what state an endpoint enters. */
 export class EndpointTable {
   readonly validatedAddresses = new ValidatedAddresses(VALIDATED_ADDRESSES_MAX);
   readonly #limits: CmLimits;
@@ -64,8 +60,6 @@ export class EndpointTable {
       evict: (endpoint) => this.#onEvicted(endpoint),
     });
   }
-
-  // ---- coming and going
 
   /**
    * Makes room for a request of this peer. False: connections, or half-open ones with a better claim, hold it all.
@@ -117,7 +111,7 @@ export class EndpointTable {
     } else this.#counters.timewaitCut++;
   }
 
-  /** A new endpoint, with an ID that nobody can guess who has not been told. */
+  /** A new endpoint, with an unguessable ID. */
   add(remote: IpAddress, state: 'REQ_SENT' | 'REQ_RCVD', onEvent: CmEventHandler): CmEndpoint {
     let localCommId = 0;
     while (localCommId === 0 || this.#byLocalId.has(localCommId)) localCommId = this.#random.u32();
@@ -127,7 +121,6 @@ export class EndpointTable {
     return endpoint;
   }
 
-  /** What a REQ or REP said; the endpoint is found by it from now on, and counts among those of its address. */
   learnRemote(endpoint: CmEndpoint, { localCaGuid, localCommId, localQpn }: RemoteIdentity): void {
     const { remote } = endpoint;
     endpoint.remoteCaGuid = localCaGuid;
@@ -139,14 +132,12 @@ export class EndpointTable {
     this.#count(endpoint);
   }
 
-  /** Nothing is due for it until its new state sets a time. */
   enter(endpoint: CmEndpoint, state: CmState): void {
     endpoint.state = state;
     endpoint.deadlineNs = Number.POSITIVE_INFINITY;
     this.#count(endpoint);
   }
 
-  /** It is over but for late datagrams, until the time that it has for that. */
   enterTimewait(endpoint: CmEndpoint, now: number): void {
     endpoint.unanswered = new Uint8Array(0);
     this.#limiter.makeRoom('timewait', endpoint.remote);
@@ -154,14 +145,12 @@ export class EndpointTable {
     this.arm(endpoint, now + endpoint.timewaitNs);
   }
 
-  /** The peer has shown that it receives at its address. */
   validate(endpoint: CmEndpoint): void {
     endpoint.isValidated = true;
     this.validatedAddresses.add(endpoint.remote, endpoint.remoteCaGuid);
     this.#count(endpoint);
   }
 
-  /** Forgets it. */
   remove(endpoint: CmEndpoint): void {
     this.enter(endpoint, 'CLOSED');
     this.#byLocalId.delete(endpoint.localCommId);
@@ -177,9 +166,9 @@ export class EndpointTable {
     if (state !== undefined) this.#limiter.enter(endpoint, state, endpoint.remote);
   }
 
-  // ---- finding
-
-  /** By the ID of this end, if the datagram is from its peer, and names the peer's ID where it must; else it is counted. */
+  /**
+   * By the ID of this end, if the datagram is from its peer, and names the peer's ID where it must; else it is counted.
+   */
   match(source: IpAddress, localCommId: number, remoteCommId?: number): CmEndpoint | undefined {
     const endpoint = this.#byLocalId.get(localCommId);
     const fromPeer = endpoint?.remote.equals(source) === true;
@@ -188,34 +177,26 @@ export class EndpointTable {
     return undefined;
   }
 
-  /** By the ID of the other end. */
   byRemoteId(remote: IpAddress, caGuid: bigint, commId: number): CmEndpoint | undefined {
     return this.#byRemoteId.get(key(remote, caGuid, commId));
   }
 
-  /** By the queue pair of the other end. */
   byRemoteQpn(remote: IpAddress, caGuid: bigint, qpn: number): CmEndpoint | undefined {
     return this.#byRemoteQpn.get(key(remote, caGuid, qpn));
   }
 
-  /** A copy of the list. */
   all(): CmEndpoint[] {
     return this.#waiting.all();
   }
 
-  // ---- time
-
-  /** When something is due, or earlier; Infinity: never. */
   get nextDeadlineNs(): number {
     return this.#waiting.nextDeadlineNs;
   }
 
-  /** Something is due for the endpoint at this time, instead of any other. */
   arm(endpoint: CmEndpoint, deadlineNs: number): void {
     this.#waiting.arm(endpoint, deadlineNs);
   }
 
-  /** Those whose time has come. */
   due(now: number): CmEndpoint[] {
     return this.#waiting.due(now);
   }
@@ -234,7 +215,6 @@ function limiterStateOf({
   return isValidated ? 'validated' : 'pending';
 }
 
-/** Peers are told apart by address and GUID, and what is theirs by a number. */
 function key(remote: IpAddress, caGuid: bigint, id: number): string {
   return `${remote} ${caGuid} ${id}`;
 }

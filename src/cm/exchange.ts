@@ -1,8 +1,5 @@
 /**
- * The connection exchange of our own tools: like perftest's, a TCP connection on which both sides tell their QPN, PSN, GID, key and address,
- * and agree on path MTU, recovery scheme and limits. What cannot be agreed is refused by name, on both sides.
- *
- *     client                                   server
+ * client                                   server
  *       hello {qpn, psn, gid, mtu, ...}  ->
  *                                        <-    hello {...}, or {refused: why}
  *       both: INIT, RTR, RTS
@@ -23,47 +20,32 @@ import { connectQueuePair, type Destination, initializeQueuePair } from './trans
 
 export type { RemoteRegion } from './hello.js';
 
-/** What the peer's hello must fit; known before anything is made for it. */
 export interface ExchangeTerms {
-  /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
   readonly recovery: RecoveryOptions;
-  /** How fast this side sends data; some schemes need a peer that echoes telemetry. Default: as fast as it can. */
   readonly rateControl?: RateControlOptions;
-  /** Looks at what the peer wants; a returned text refuses it. */
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
   /**
-   * Takes the GID that the peer tells though its TCP connection comes from another address: behind NAT, or where TCP is on another network
-   * than the device. An unauthenticated peer can then have packets sent to somebody else. Default false: the peer is refused.
+   * Takes the GID that the peer tells though its TCP connection comes from another address: behind NAT, or where TCP is
+   * on another network than the device. An unauthenticated peer can then have packets sent to somebody else. Default
+   * false: the peer is refused.
    */
   readonly allowForeignGid?: boolean;
 }
 
-/** What one side brings to the exchange. */
 export interface ExchangeOptions extends ExchangeTerms {
-  /** In RESET; its type must be the peer's. */
   readonly qp: QueuePair;
   /** Start PSN of this side's requests, 24 bits, random. */
   readonly psn: number;
-  /** Largest path MTU this side wants, bytes; the smaller of both is used. */
+  /** Largest path MTU this side supports, bytes; the smaller of both is used. */
   readonly mtu: number;
-  /** Memory opened to the peer. Default: none. */
   readonly region?: RemoteRegion;
-  /** Longest message this side can receive, to be told to the peer. */
   readonly messageBytesMax?: number;
-  /** What this tool wants, for the tool on the other end to read and check. Default: nothing. */
   readonly purpose?: Record<string, unknown>;
   /** Local ACK timeout code, default 14 (67 ms). */
   readonly timeout?: number;
-  /** Default 7. */
   readonly retryCnt?: number;
-  /**
-   * Total retransmission timeout code: so long the peer may be silent while its process lives, 0: as long as `timeout` and `retryCnt` say. Default 22
-   * (17.2 s), and 0 where either of these is given.
-   */
   readonly totalTimeout?: number;
-  /** DSCP of what this side sends, 0..63. Default 0. */
   readonly dscp?: number;
-  /** READs and atomics outstanding in each direction, default 16. */
   readonly maxRdAtomic?: number;
 }
 
@@ -75,7 +57,10 @@ export interface Agreement {
   readonly remoteQpn: number;
   /** Path MTU in bytes: the smaller of both sides'. */
   readonly mtu: number;
-  /** Who the peer has proven to be: the identity of its key, or the name of its certificate. Undefined: packets are not protected. */
+  /**
+   * The peer's authenticated identity: that of its key, or the name of its certificate. Undefined: packets are not
+   * protected.
+   */
   readonly peerIdentity?: string | undefined;
   /** What packets are encrypted with. Undefined: they are not protected. */
   readonly cipher?: Hello['cipher'] | undefined;
@@ -87,7 +72,7 @@ export interface Agreement {
   readonly region: RemoteRegion | undefined;
   /** Longest message the peer can receive; undefined when it did not say. */
   readonly messageBytesMax: number | undefined;
-  /** What the tool on the other end wants. */
+  /** Purpose announced by the tool at the other end. */
   readonly purpose: Record<string, unknown>;
   /** UD: goes into every SEND; empty for a connected queue pair. */
   readonly destination: Destination;
@@ -96,9 +81,9 @@ export interface Agreement {
 const RD_ATOMIC_DEFAULT = 16;
 const ACK_TIMEOUT_DEFAULT = 14;
 const RETRY_DEFAULT = 7;
-/** 17.2 s: a collection of garbage, a stopped process and a short suspension are survived. */
+/** 17.2 s: survives a garbage collection, a stopped process and a short suspension. */
 const TOTAL_TIMEOUT_DEFAULT = 22;
-const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
+const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use.
 
 function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
   const spi = ownSpi(channel, options.qp.device);
@@ -130,7 +115,6 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
   };
 }
 
-/** What does not fit, for a device and a type of queue pair. */
 function mismatchOf(
   hello: Hello,
   channel: ControlChannel,
@@ -164,7 +148,6 @@ function mismatchOf(
   return terms.check?.(hello.purpose);
 }
 
-/** The next message as a hello that fits. What does not fit is refused by name, and throws ERR_ROCE_MISMATCH. */
 async function receiveHello(
   channel: ControlChannel,
   device: RdmaDevice,
@@ -184,10 +167,6 @@ async function receiveHello(
   throw new RoceError('ERR_ROCE_MISMATCH', mismatch!);
 }
 
-/**
- * Looks at the client's hello before anything is made for it, and leaves it for {@link exchangeAsServer}. What does not fit an RC queue pair of
- * the device is refused by name, and rejects with ERR_ROCE_MISMATCH.
- */
 export async function previewHello(channel: ControlChannel, device: RdmaDevice, terms: ExchangeTerms): Promise<void> {
   const message = await channel.receive();
   channel.unread(message);
@@ -195,7 +174,7 @@ export async function previewHello(channel: ControlChannel, device: RdmaDevice, 
   channel.unread(message);
 }
 
-/** The client's side: says hello first. The QP is in RTS when it resolves. */
+/** The QP is in RTS when it resolves. */
 export async function exchangeAsClient(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
   channel.send(helloOf(channel, options));
@@ -205,7 +184,6 @@ export async function exchangeAsClient(channel: ControlChannel, options: Exchang
   return establish(channel, hello, options);
 }
 
-/** The server's side: answers. The QP is in RTS when it resolves. */
 export async function exchangeAsServer(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
   const hello = await receiveHello(channel, qp.device, qp.type, options);
@@ -214,18 +192,17 @@ export async function exchangeAsServer(channel: ControlChannel, options: Exchang
   return establish(channel, hello, options);
 }
 
-/** Whoever chooses the timers of the standard wants what they say. */
 function totalTimeoutOf({ timeout, retryCnt, totalTimeout }: ExchangeOptions): number {
   return totalTimeout ?? (timeout === undefined && retryCnt === undefined ? TOTAL_TIMEOUT_DEFAULT : 0);
 }
 
 /**
- * The process of the peer is gone, or has ended the connection: its kernel says so, by a FIN or RST or because it answers keepalives no more. What
- * is still awaited then fails after the short timeouts of the standard.
+ * The peer's process is gone or has closed the connection (FIN, RST or unanswered keepalives): pending work then fails
+ * after the standard's short timeouts.
  */
 async function endTotalTimeout(channel: ControlChannel, qp: QueuePair): Promise<void> {
   await channel.closed;
-  if (!qp.isClosed && qp.state === 'RTS') await qp.modify({ totalTimeout: 0 }).catch(() => {}); // It may close, or fail, meanwhile.
+  if (!qp.isClosed && qp.state === 'RTS') await qp.modify({ totalTimeout: 0 }).catch(() => {});
 }
 
 async function establish(channel: ControlChannel, hello: Hello, options: ExchangeOptions): Promise<Agreement> {
@@ -270,7 +247,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     const counts = () => device.link.protection!.counts(spi);
     qp.noteProtection({ peer: keys.peer, cipher, sendSpi: remoteSpi, receiveSpi: spi, counts });
   }
-  // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
+  // Neither side may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
   beginProtection(channel, device);
   return {

@@ -1,80 +1,61 @@
 /**
- * Message layouts as tables: a message is a set of named fields, each at a fixed place, and one table serves reading and writing. For
- * management datagrams, which are rare and full of odd-sized fields; packets on the hot path are written out by hand.
+ * For management datagrams, which are rare and full of odd-sized fields; packets on the hot path are written out by
+ * hand.
  */
 
-/** A number of up to 32 bits anywhere in the message. */
 export interface BitsField {
-  /** Tells the kinds of field apart. */
   readonly kind: 'bits';
-  /** First bit, counted from the start of the message, most significant bit of a byte first. */
   readonly bit: number;
   /** 1..32. */
   readonly width: number;
 }
 
-/** A number of 64 bits, big-endian. */
 export interface U64Field {
-  /** Tells the kinds of field apart. */
   readonly kind: 'u64';
-  /** First byte. */
   readonly offset: number;
 }
 
-/** Bytes as they are. */
 export interface BytesField {
-  /** Tells the kinds of field apart. */
   readonly kind: 'bytes';
-  /** First byte. */
   readonly offset: number;
-  /** Number of bytes. */
   readonly length: number;
 }
 
-/** Fields by name. */
 export type Layout = Readonly<Record<string, BitsField | U64Field | BytesField>>;
 
-/** The values of a layout: numbers, bigint for 64 bits, byte arrays. */
 export type Fields<L extends Layout> = {
   -readonly [Name in keyof L]: L[Name] extends BitsField ? number : L[Name] extends U64Field ? bigint : Uint8Array;
 };
 
-/** `width` bits that begin `firstBit` bits into byte `offset`. */
 export function bits(offset: number, firstBit: number, width: number): BitsField {
   return { kind: 'bits', bit: 8 * offset + firstBit, width };
 }
 
-/** One byte at `offset`. */
 export function u8(offset: number): BitsField {
   return bits(offset, 0, 8);
 }
 
-/** Two bytes at `offset`, big-endian. */
 export function u16(offset: number): BitsField {
   return bits(offset, 0, 16);
 }
 
-/** Three bytes at `offset`, big-endian. */
 export function u24(offset: number): BitsField {
   return bits(offset, 0, 24);
 }
 
-/** Four bytes at `offset`, big-endian. */
 export function u32(offset: number): BitsField {
   return bits(offset, 0, 32);
 }
 
-/** Eight bytes at `offset`, big-endian, as a bigint. */
 export function u64(offset: number): U64Field {
   return { kind: 'u64', offset };
 }
 
-/** `length` bytes from `offset`, as an array. */
 export function bytes(offset: number, length: number): BytesField {
   return { kind: 'bytes', offset, length };
 }
 
-/** Reads all fields; byte arrays are copies. The message must be as long as its last field reaches. */
+/** The message must be as long as its last field reaches. */
 export function readFields<L extends Layout>(layout: L, message: Uint8Array): Fields<L> {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   const values: Record<string, number | bigint | Uint8Array> = {};
@@ -86,7 +67,7 @@ export function readFields<L extends Layout>(layout: L, message: Uint8Array): Fi
   return values as Fields<L>;
 }
 
-/** Writes all fields. Byte arrays may be shorter than their field; the rest of it stays as it is. */
+/** Byte arrays may be shorter than their field; the rest of it stays as it is. */
 export function writeFields<L extends Layout>(layout: L, values: Fields<L>, message: Uint8Array): void {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   for (const [name, field] of Object.entries(layout)) {
@@ -97,7 +78,6 @@ export function writeFields<L extends Layout>(layout: L, values: Fields<L>, mess
   }
 }
 
-/** The value of every field zero. */
 export function zeroFields<L extends Layout>(layout: L): Fields<L> {
   const values: Record<string, number | bigint | Uint8Array> = {};
   for (const [name, field] of Object.entries(layout)) {

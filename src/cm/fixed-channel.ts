@@ -1,6 +1,6 @@
 /**
- * A TCP connection that carries messages of known size, as the C programs exchange them: each side knows what comes next, writes a
- * message in one piece because the other reads it in one, and waits only so long.
+ * A TCP connection with messages of known size, for the exchanges of C programs. A message is written in one piece,
+ * because the other side reads it in one.
  */
 
 import type { Socket } from 'node:net';
@@ -11,16 +11,12 @@ import { tcpAddress } from './tcp-address.js';
 
 /** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
 const MESSAGE_TIMEOUT_MS = 20_000;
-/** More than any message; a peer that sends so much unasked is something else. */
 const UNREAD_BYTES_MAX = 65_536;
 /** A peer has so long to take what was written and to hang up as well; one whose host is gone never does. */
 const GOODBYE_MS = 2_000;
 
-/** One end of such a connection. */
 export class FixedChannel {
-  /** `host:port` of the peer. */
   readonly peer: string;
-  /** IP address of the other end; undefined for a peer that was gone at once. */
   readonly remoteAddress: IpAddress | undefined;
   readonly #localAddress: string | undefined;
   readonly #socket: Socket;
@@ -30,7 +26,7 @@ export class FixedChannel {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Kept: a socket forgets them when its peer is gone.
+    // Cached: a socket forgets its peer's address once the peer is gone.
     this.peer = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
     this.remoteAddress = tcpAddress(socket.remoteAddress);
     this.#localAddress = socket.localAddress;
@@ -40,7 +36,6 @@ export class FixedChannel {
     socket.on('error', (error) => this.#fail(error.message));
   }
 
-  /** This end's address: the one the peer can reach. Throws ERR_ROCE_CONNECT for a peer that was gone at once. */
   get localAddress(): IpAddress {
     if (this.#localAddress === undefined) {
       throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection at once');
@@ -48,17 +43,14 @@ export class FixedChannel {
     return tcpAddress(this.#localAddress)!;
   }
 
-  /** False once the peer has closed the connection, or it broke. */
   get isOpen(): boolean {
     return this.#failure === undefined;
   }
 
-  /** Sends a message in one segment. */
   write(message: Uint8Array): void {
     if (this.#failure === undefined) this.#socket.write(message);
   }
 
-  /** The next `bytes` bytes. Rejects with ERR_ROCE_CONNECT if they do not arrive in time; `what` names them in the error. */
   async read(bytes: number, what: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<Buffer> {
     const timer = setTimeout(() => this.#fail(`nothing for ${timeoutMs / 1000} s`), timeoutMs);
     try {
@@ -79,7 +71,6 @@ export class FixedChannel {
     return message;
   }
 
-  /** Takes back what `read` gave: the next `read` gets it again. */
   unread(message: Buffer): void {
     this.#unread = Buffer.concat([message, this.#unread]);
   }
@@ -99,21 +90,19 @@ export class FixedChannel {
     this.#wake();
   }
 
-  /** Says that nothing more will be sent, and lets go: a peer that does not hang up keeps no program alive. */
+  /** Half-closes and unrefs the socket: a peer that does not close keeps no program alive. */
   close(): void {
     this.#socket.end();
     this.#socket.unref();
     setTimeout(() => this.#socket.destroy(), GOODBYE_MS).unref();
   }
 
-  /** Cuts the connection: whoever reads from it fails. */
   abort(): void {
     this.#fail('interrupted');
     this.#socket.destroy();
   }
 }
 
-/** Connects. Rejects with ERR_ROCE_CONNECT, saying why. */
 export async function dialFixed(host: string, port: number): Promise<FixedChannel> {
   return new FixedChannel(await connectSocket(host, port));
 }

@@ -1,6 +1,6 @@
 /**
- * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, all peers are read
- * from concurrently, and one that is silent, or says something else, delays no other.
+ * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says
+ * first, all peers are read from concurrently, and one that is silent, or says something else, delays no other.
  */
 
 import type { Socket } from 'node:net';
@@ -10,28 +10,20 @@ import { FixedChannel } from './fixed-channel.js';
 import { printable } from './printable.js';
 import { TcpListener } from './tcp-listener.js';
 
-/** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
+/** Such programs serve one peer at a time. */
 const WAITING_MAX = 16;
 
-/** What the client of an exchange says first. */
 export interface FirstMessage {
-  /** Its length. */
   readonly bytes: number;
-  /** Whether it may be that of a client. */
   isRight(message: Buffer): boolean;
 }
 
-/** How a port is listened on. */
 export interface FixedListenerOptions {
-  /** Default: all addresses of the host. */
   readonly host?: string;
-  /** Peers are handed out when they have said it; default: as soon as they are connected. */
   readonly firstMessage?: FirstMessage;
-  /** Somebody was there who is no client; `peer` is `host:port`. */
   onRefusedPeer?(peer: string, error: RoceError): void;
 }
 
-/** Listens on a TCP port for one peer after another. */
 export class FixedListener {
   readonly #options: FixedListenerOptions;
   readonly #pending = new ConnectionLimiter<FixedChannel>({
@@ -46,7 +38,6 @@ export class FixedListener {
     this.#options = options;
   }
 
-  /** Port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
   static async open(port: number, options: FixedListenerOptions = {}): Promise<FixedListener> {
     const listener = new FixedListener(options);
     listener.#tcp = await TcpListener.open(
@@ -59,12 +50,10 @@ export class FixedListener {
     return listener;
   }
 
-  /** The one asked for, or the one the system chose for 0. */
   get port(): number {
     return this.#tcp.port;
   }
 
-  /** The next peer that has not left. Rejects with an AbortError when the signal is aborted. */
   accept(signal?: AbortSignal): Promise<FixedChannel> {
     for (let channel = this.#waiting.shift(); channel !== undefined; channel = this.#waiting.shift()) {
       if (channel.isOpen) return Promise.resolve(channel);
@@ -117,7 +106,6 @@ export class FixedListener {
     if (isHere) this.#offer(channel);
   }
 
-  /** Takes no new connections, and cuts those that nobody has got; others stay. */
   close(): void {
     this.#tcp.close();
     for (const channel of this.#waiting.splice(0)) channel.abort();

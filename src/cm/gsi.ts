@@ -1,6 +1,6 @@
 /**
- * QP1, the general services interface (IBTA vol. 1 §13.5.1; carried as UD, annex A17): management datagrams to and from any address.
- * Unreliable: what does not fit the queues is dropped, as the network would.
+ * QP1, the general services interface (IBTA vol. 1 §13.5.1; carried as UD, annex A17): management datagrams to and from
+ * any address. Unreliable: what does not fit the queues is dropped, as the network would.
  */
 
 import type { RoceError } from '../core/errors.js';
@@ -19,15 +19,11 @@ import { MAD_BYTES } from './messages.js';
 const GSI_QPN = 1;
 const GSI_QKEY = 0x8001_0000;
 const SLOT_BYTES = GRH_BYTES + MAD_BYTES;
-/** Datagrams that may arrive, or wait to be sent, at a time. */
 const QUEUE_DEPTH = 256;
 
-/** Takes a management datagram of 256 bytes, valid during the call, and the address it came from. */
 export type MadHandler = (source: IpAddress, mad: Uint8Array) => void;
 
-/** QP1 of one device. */
 export class GsiChannel {
-  /** Datagrams that could not be sent. */
   dropped = 0;
   readonly #pd: ProtectionDomain;
   readonly #cq: CompletionQueue;
@@ -35,7 +31,6 @@ export class GsiChannel {
   readonly #mr: MemoryRegion;
   readonly #onMad: MadHandler;
   readonly #dscp: number;
-  /** Of the datagrams being sent, in order. */
   readonly #handles: AddressHandle[] = [];
   readonly #sending = new Set<Promise<void>>();
   #loop: Promise<void> = Promise.resolve();
@@ -54,10 +49,7 @@ export class GsiChannel {
     this.#dscp = dscp;
   }
 
-  /**
-   * Takes QP1 of the device. `onMad` gets the MAD itself, valid during the call; `dscp` is that of all datagrams it sends. Rejects with
-   * ERR_ROCE_BUSY when QP1 is taken.
-   */
+  /** `onMad` gets the MAD itself, valid during the call; `dscp` is that of all datagrams it sends. */
   static async open(device: RdmaDevice, onMad: MadHandler, dscp = 0): Promise<GsiChannel> {
     const cq = await device.createCq(2 * QUEUE_DEPTH);
     const pd = await device.createPd();
@@ -71,7 +63,7 @@ export class GsiChannel {
       const channel = new GsiChannel({ pd, cq, qp, mr }, onMad, dscp);
       for (let slot = 0; slot < QUEUE_DEPTH; slot++) channel.#postReceive(slot);
       channel.#loop = channel.#run().catch((error: RoceError) => {
-        if (error.code !== 'ERR_ROCE_CLOSED') throw error; // The NIC has ended by itself, and its device says so.
+        if (error.code !== 'ERR_ROCE_CLOSED') throw error;
       });
       return channel;
     } catch (error) {
@@ -81,7 +73,6 @@ export class GsiChannel {
     }
   }
 
-  /** Sends one MAD to QP1 of an address; drops it when as many wait as the queue holds. */
   send(to: IpAddress, mad: Uint8Array): void {
     if (this.#sending.size + this.#handles.length >= QUEUE_DEPTH) {
       this.dropped++;
@@ -133,7 +124,6 @@ export class GsiChannel {
     this.#postReceive(slot);
   }
 
-  /** Closes QP1 once everything that was to be sent is on its way. */
   async close(): Promise<void> {
     await Promise.all(this.#sending);
     const drained = new Promise<void>((resolve) => {

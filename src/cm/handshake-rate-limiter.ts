@@ -1,6 +1,7 @@
 /**
- * How fast handshakes are begun for one address. Each costs queues, a queue pair and memory, a hundred times what its REQ costs the sender, so that one
- * address could use the whole processor by a flood of them. It gets a burst, and then a rate: a low one until it has completed a handshake.
+ * How fast handshakes are begun for one address. Each costs queues, a queue pair and memory, a hundred times what its
+ * REQ costs the sender, so that one address could use the whole processor by a flood of them. It gets a burst, and then
+ * a rate: a low one until it has completed a handshake.
  */
 
 import { type Pace, TokenBucket } from '../core/token-bucket.js';
@@ -13,7 +14,6 @@ export const VALIDATED_PACE: Pace = { burst: 256, perSecond: 128 };
 /** Addresses remembered; the one longest without a handshake is forgotten, and has a whole burst again. */
 const ADDRESSES_MAX = 4096;
 
-/** A token bucket for each address. */
 export class HandshakeRateLimiter {
   readonly #pace: Pace;
   /** The address longest without a handshake comes first. */

@@ -1,16 +1,12 @@
-/**
- * The messages of the connection exchange, checked as they come: a hello, or a refusal. What a peer sends may be anything; each field is refused by
- * its name, with what it must be.
- */
+/** What a peer sends may be anything; each field is refused by its name, with what it must be. */
 
 import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { PSN_MASK } from '../packet/psn.js';
 import { printable } from './printable.js';
 
-/** Version of the exchange; a hello says it. */
 export const EXCHANGE_VERSION = 1;
-/** Budgets are small numbers; a port without limit says this. */
+/** Budgets are small numbers; a port without limit announces this. */
 export const BUDGET_MAX = 0x7fffffff;
 const SPI_MAX = 0x7fff_ffff;
 const RKEY_MAX = 0xffff_ffff;
@@ -30,13 +26,9 @@ export interface RemoteRegion {
   readonly length: number;
 }
 
-/** What a peer tells of its queue pair. */
 export interface Hello {
-  /** Type of its queue pair; RC where it does not say. */
   readonly transport: (typeof TRANSPORTS)[number];
-  /** Its IP address: unicast. */
   readonly gid: IpAddress;
-  /** UDP port that it receives on. */
   readonly udpPort: number;
   /** UDP source port of what it sends; `flow`: it follows from both QPNs. Undefined for older peers: learned. */
   readonly sourcePort: number | 'flow' | undefined;
@@ -44,48 +36,34 @@ export interface Hello {
   readonly qpn: number;
   /** Start PSN of its requests, 24 bits. */
   readonly psn: number;
-  /** Largest path MTU that it wants, bytes. */
+  /** Largest path MTU that it supports, bytes. */
   readonly mtu: number;
-  /** Name of its recovery scheme. */
   readonly recovery: string;
-  /** Those parameters of the scheme that both sides need to be the same; none where it has none. */
   readonly recoveryParameters: Readonly<Record<string, number>>;
   /** The SPI of protected packets that it receives, 31 bits; undefined where packets are plain. */
   readonly spi: number | undefined;
-  /** What it wants packets encrypted with; of both ends, the stronger one is used. */
   readonly cipher: (typeof CIPHERS)[number];
-  /** Packets of 4 KiB that its receive buffer holds, 2..2^31 - 1. */
   readonly receiveBudgetPackets: number;
-  /** Names, in 32 hexadecimal digits, the processes that its port can share memory with: those that have the same. Undefined: none. */
   readonly memoryDomain: string | undefined;
-  /** It echoes in-band telemetry (packet/int-trailer.ts). */
   readonly echoes: boolean;
   /** READs and atomics that it serves at a time, 0..128. */
   readonly maxDestRdAtomic: number;
-  /** Memory that it opens. */
   readonly region: RemoteRegion | undefined;
-  /** Longest message that it has receives for; undefined where tools agree on it otherwise. */
   readonly messageBytesMax: number | undefined;
-  /** What the tool on the other end wants, for tools to read and check. */
   readonly purpose: Record<string, unknown>;
 }
 
-/** The answer of a server that does not want this client. */
 export interface PeerRefusal {
-  /** Why, for people: the peer's words. */
   readonly refused: string;
-  /** Nothing is wrong with this peer: it may come again. */
   readonly busy: boolean;
 }
 
-/** The message as a refusal, or undefined for any other message. */
 export function parseRefusal(message: unknown): PeerRefusal | undefined {
   if (!isRecord(message)) return undefined;
   const { refused, busy = false } = message;
   return typeof refused === 'string' && typeof busy === 'boolean' ? { refused, busy } : undefined;
 }
 
-/** The message as a hello, or a text that says which field is wrong and what it must be. */
 export function parseHello(message: unknown): Hello | string {
   try {
     return helloFrom(fieldsOf(message, 'message'));

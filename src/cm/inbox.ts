@@ -1,5 +1,3 @@
-/** The receive side of a connection: messages in the order sent, each in its receive buffer until the program asks for it. */
-
 import type { RoceError } from '../core/errors.js';
 import { type WaitDeadline, WaitList } from '../core/wait.js';
 import type { WorkCompletion } from '../verbs/completion-queue.js';
@@ -21,7 +19,10 @@ export class Message implements Disposable {
     this.#release = release;
   }
 
-  /** Gives the receive buffer of a view back, so that the peer can send into it again. Of no effect on a copy. Safe to call twice. */
+  /**
+   * Gives the receive buffer of a view back, so that the peer can send into it again. Of no effect on a copy. Safe to
+   * call twice.
+   */
   release(): void {
     const release = this.#release;
     this.#release = undefined;
@@ -34,22 +35,17 @@ export class Message implements Disposable {
   }
 }
 
-/** Whoever waits for a message, and whether it takes it as a view. */
 interface Asked {
   readonly view: boolean;
 }
 
-/** Messages of one connection that nobody has asked for yet, and callers that wait for one. */
 export class Inbox {
   readonly #qp: QueuePair;
   readonly #pool: MemoryRegion;
   readonly #messageBytesMax: number;
-  /** Each holds its receive buffer, so that a peer who sends more has to wait. */
   readonly #arrived: WorkCompletion[] = [];
-  /** The same when the connection is closed and its receive buffers serve another. */
   #left: Message[] = [];
   readonly #waiting = new WaitList<Message, Asked>();
-  /** Views that programs hold. */
   #lent = 0;
 
   constructor(qp: QueuePair, pool: MemoryRegion, messageBytesMax: number) {
@@ -58,22 +54,18 @@ export class Inbox {
     this.#messageBytesMax = messageBytesMax;
   }
 
-  /** No message is here. */
   get isEmpty(): boolean {
     return this.#arrived.length === 0;
   }
 
-  /** Callers that wait for a message. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** A receive has completed. */
   onReceive(wc: WorkCompletion): void {
     if (!this.#waiting.serve(({ view }) => this.#message(wc, view))) this.#arrived.push(wc);
   }
 
-  /** The next message that is here already. */
   take(asked: Asked): Message | undefined {
     const left = this.#left.shift();
     if (left !== undefined) return left;
@@ -81,19 +73,17 @@ export class Inbox {
     return wc === undefined ? undefined : this.#message(wc, asked.view);
   }
 
-  /** The next message to come. */
   wait(asked: Asked, deadline: WaitDeadline | undefined): Promise<Message> {
     return this.#waiting.wait(deadline, asked);
   }
 
-  /** No message will come. */
   fail(error: RoceError): void {
     this.#waiting.failAll(error);
   }
 
   /**
-   * The queue pair is gone. What nobody has asked for yet stays, as copies. Returns whether the memory of the receive buffers is free: not while
-   * a program holds a view of it.
+   * Undelivered messages stay, as copies. Returns whether the memory of the receive buffers is free: not while a
+   * program holds a view of it.
    */
   close(): boolean {
     this.#left.push(...this.#arrived.splice(0).map((wc) => this.#message(wc, false)));

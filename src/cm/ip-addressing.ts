@@ -1,6 +1,7 @@
 /**
- * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID stands for protocol and port, and
- * the private data of a REQ or SIDR_REQ begin with a header of both addresses and the source port.
+ * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID stands for
+ * protocol and port, and the private data of a REQ or SIDR_REQ begin with a header of both addresses and the source
+ * port.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -9,7 +10,6 @@ import { IpAddress } from '../packet/address.js';
 import { bits, bytes, type Layout, readFields, u8, u16, writeFields } from './field-layout.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 
-/** The port spaces of `rdma_create_id`: reliable connections, and datagrams. */
 const RDMA_PS_TCP = 0x0106n;
 const RDMA_PS_UDP = 0x0111n;
 
@@ -29,18 +29,15 @@ export function udpServiceId(port: number): bigint {
   return (RDMA_PS_UDP << 16n) | BigInt(port);
 }
 
-/** A random port of the dynamic range. */
 export function dynamicPort(random: RandomSource): number {
   return DYNAMIC_PORT_MIN + (random.u32() % DYNAMIC_PORTS);
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for what is not a port number. */
 export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
 }
 
-/** Throws ERR_ROCE_ADDRESS_FAMILY if the addresses are of different families. */
 export function checkFamily(local: IpAddress, remote: IpAddress): void {
   if (remote.family === local.family) return;
   throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${remote} cannot be reached from ${local}: other address family`);
@@ -55,22 +52,15 @@ const HEADER = {
 } as const satisfies Layout;
 const HEADER_BYTES = 36;
 
-/** Bytes of private data that are left to the user in a REQ. */
 export const REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.REQ - HEADER_BYTES;
-/** ... and in a SIDR_REQ. */
 export const SERVICE_REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.SIDR_REQ - HEADER_BYTES;
 
-/** Who connects to whom. */
 export interface IpEndpoints {
-  /** IP address of the active side. */
   readonly source: IpAddress;
-  /** IP address of the passive side. */
   readonly destination: IpAddress;
-  /** Port of the active side; that of the passive side is in the service ID. */
   readonly sourcePort: number;
 }
 
-/** The private data of a REQ or SIDR_REQ: the header, then the user's own. */
 export function encodeIpPrivateData(endpoints: IpEndpoints, userData: Uint8Array): Uint8Array {
   const data = new Uint8Array(HEADER_BYTES + userData.length);
   const { source, destination, sourcePort } = endpoints;
@@ -83,7 +73,6 @@ export function encodeIpPrivateData(endpoints: IpEndpoints, userData: Uint8Array
   return data;
 }
 
-/** Undefined for another version of the header or of IP. */
 export function parseIpPrivateData(data: Uint8Array): (IpEndpoints & { userData: Uint8Array }) | undefined {
   const { version, ipVersion, sourcePort, source, destination } = readFields(HEADER, data);
   if (version !== 0 || (ipVersion !== 4 && ipVersion !== 6)) return undefined;

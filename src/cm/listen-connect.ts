@@ -40,7 +40,6 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
 };
 const CONNECT_OPTIONS: OptionNames<ConnectOptions> = { ...CONNECTION_OPTIONS, ...WAIT_OPTIONS, host: true, port: true };
 
-/** Checks the types at run time, for callers without TypeScript. */
 function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
   const { port, recovery, rateControl, manager, secure, allow } = options ?? {};
   if (!Number.isInteger(port) || typeof host !== 'string') {
@@ -61,8 +60,9 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
 }
 
 /**
- * Connects to a listener. Rejects with ERR_ROCE_CONNECT if there is no answer, ERR_ROCE_MISMATCH if the two sides do not match, ERR_ROCE_ABORTED or
- * ERR_ROCE_TIMEOUT as `signal` and `timeoutMs` say. After a rejection, neither side has a connection.
+ * Connects to a listener. Rejects with ERR_ROCE_CONNECT if there is no answer, ERR_ROCE_MISMATCH if the two sides do
+ * not match, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as `signal` and `timeoutMs` say. After a rejection, neither side has
+ * a connection.
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);

@@ -1,5 +1,5 @@
 /**
- * Accepts connections. Set-ups run side by side, and nothing is made for a peer before its hello has been read and fits. A peer
+ * Set-ups run concurrently, and nothing is allocated for a peer before its hello has been read and accepted. A peer
  * that misbehaves ends only its own set-up. A counter and an event report it; `accept` and iteration do not.
  */
 
@@ -27,7 +27,10 @@ export interface ListenOptions extends ConnectionOptions {
   readonly port: number;
   /** TCP address to listen on, default the device's own. */
   readonly host?: string;
-  /** Connections open or being set up at a time, of all peers. Default 1024. One takes 4 MiB of receive buffers by default. */
+  /**
+   * Connections open or being set up at a time, of all peers. Default 1024. One takes 4 MiB of receive buffers by
+   * default.
+   */
   readonly maxConnections?: number;
   /** The same from one address (or one IPv6 network of 64 bits). Default 128. */
   readonly maxConnectionsPerAddress?: number;
@@ -39,13 +42,16 @@ export interface ListenerCounters {
   established: number;
   /** The peer spoke another protocol, had other options, or claimed an address that is not its own. */
   refused_mismatch: number;
-  /** Secure mode: the peer did not prove that it is somebody who is let in. */
+  /** Secure mode: the peer did not authenticate as an allowed identity. */
   refused_untrusted: number;
-  /** Its address, or all addresses together, had the maximum of connections, or the program did not accept those that were ready. */
+  /**
+   * Its address, or all addresses together, had the maximum of connections, or the program did not accept those that
+   * were ready.
+   */
   refused_full: number;
   /** The peer sent no complete hello within 10 s, or left before. */
   timed_out: number;
-  /** The peer was silent, or had stopped in its set-up, and was the oldest of these when another peer needed its place. */
+  /** The peer was silent or stalled in its set-up, and was evicted as the oldest such peer. */
   evicted: number;
   /** This process could not serve it: no memory, no descriptor, a defect. */
   failed: number;
@@ -72,7 +78,7 @@ export interface ListenerEvents {
 
 const MAX_CONNECTIONS = 1024;
 const MAX_CONNECTIONS_PER_ADDRESS = 128;
-/** Connections that may wait to be accepted; more peers are turned away. As many as over RDMA CM. */
+/** As many as over RDMA CM. */
 const WAITING_MAX = 128;
 
 const EARLY_REASONS = {
@@ -86,12 +92,9 @@ const EARLY_REASONS = {
 interface PendingConnection {
   readonly peer: string;
   readonly address: IpAddress;
-  /** Rejects for a peer that does not fit. */
   check(): Promise<void>;
   connect(made: MadeParts, onClosed: () => void): Promise<Connection>;
-  /** Tells it why there will be no connection, unless it has been told. `busy`: not now. */
   refuse(why: string, options?: { readonly busy: boolean }): void;
-  /** Ends a set-up under way; undefined where it ends by itself in time. */
   readonly abort?: (why: string) => void;
 }
 
@@ -121,14 +124,11 @@ export class Listener extends Resource {
     evicted: 0,
     failed: 0,
   };
-  /** Until `close` is called. */
   #isListening = true;
   #control: ControlListener | undefined;
   #cm: CmListener | undefined;
-  /** Made, and not asked for yet. */
   readonly #ready: Connection[] = [];
   readonly #accepters = new WaitList<Connection>();
-  /** A mistake in the options, to be told to the next `accept`. */
   #ownFault: RoceError | undefined;
 
   private constructor(device: RdmaDevice, options: ListenOptions) {
@@ -184,15 +184,16 @@ export class Listener extends Resource {
     return this.#accepters.size;
   }
 
-  /** What has become of the peers so far; a copy. */
+  /** Outcomes of peers so far; a copy. */
   counters(): ListenerCounters {
     return { ...this.#counters };
   }
 
   /**
-   * The next connection. A peer that does not fit is refused with the reason and left out; no peer can make this call fail. Rejects with ERR_ROCE_CLOSED
-   * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
-   * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
+   * The next connection. A peer that does not fit is refused with the reason and left out; no peer can make this call
+   * fail. Rejects with ERR_ROCE_CLOSED when the listener is closed, and for a mistake in its own options that comes to
+   * light with the first peer, such as a region that cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
+   * options say: the connection that comes next is then for the next call.
    */
   async accept(options?: WaitOptions): Promise<Connection> {
     const deadline = WaitDeadline.of('accept', options, WAIT_OPTIONS, this.#device.clock);
@@ -205,7 +206,10 @@ export class Listener extends Resource {
     return this.#accepters.wait(deadline, undefined);
   }
 
-  /** Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers cannot end it. */
+  /**
+   * Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers
+   * cannot end it.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
     while (this.#isListening) {
       try {
@@ -268,7 +272,6 @@ export class Listener extends Resource {
     try {
       made = await makeParts(this.#device, this.#options);
     } catch (error) {
-      // The peer has no part in this.
       if (isArgumentError(error)) this.#failAccept(error);
       throw error;
     }
@@ -292,7 +295,7 @@ export class Listener extends Resource {
     const { pending, connection } = admitted;
     admitted.isEvicted = true;
     if (connection !== undefined) {
-      connection.close().catch(() => {}); // Then it is closed with the device.
+      connection.close().catch(() => {});
       return;
     }
     const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up made no progress, and another peer needed the room');
@@ -348,7 +351,6 @@ function pendingFrom(request: CmRequest): PendingConnection {
   };
 }
 
-/** Its peer has left, and the program has taken all that came: nothing is lost with it. */
 function isLeft({ connection }: AdmittedConnection): boolean {
   return connection?.isSpent === true;
 }
@@ -357,7 +359,6 @@ function isStuck({ connection, pending }: AdmittedConnection): boolean {
   return connection === undefined && pending.abort !== undefined;
 }
 
-/** Codes that say that this side could not. */
 const OWN_TROUBLE: ReadonlySet<RoceErrorCode> = new Set(['ERR_ROCE_IO', 'ERR_ROCE_LIMIT', 'ERR_ROCE_CLOSED']);
 
 function reasonOf(error: unknown): RefusalReason {

@@ -1,6 +1,6 @@
 /**
- * Waiting for an answer: a message is sent again until it is answered, its retries are used up or its time is over. How long is never for the peer to
- * say: what it asks for is cut to limits of our own (`timing.ts`), an MRA is heeded once for each sending, and a reply has one time in all.
+ * Retransmits a message until it is answered, its retries are used up or its time is over. The peer's requests are cut
+ * to our limits (`timing.ts`), an MRA counts once per transmission, and a reply has one total time.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -11,7 +11,7 @@ import { NO_DATA, type ProtocolParts } from './protocol-parts.js';
 import { REJ_TIMEOUT } from './reject-reason.js';
 import { codeToNs, MRA_SERVICE_TIMEOUT, peerServiceNs } from './timing.js';
 
-/** How long a request waits for the local program since the peer has last sent it: two times what the MRA asks for. */
+/** How long a request waits for the local program since the peer has last sent it: twice the time of the MRA. */
 const DECISION_NS = 2 * codeToNs(MRA_SERVICE_TIMEOUT);
 
 /** Of one `CmProtocol`. */
@@ -22,7 +22,6 @@ export class MadRetransmission {
     this.#parts = parts;
   }
 
-  /** Sends `mad`, now and again, until `answered`. */
   start(endpoint: CmEndpoint, mad: Uint8Array, now: number): void {
     endpoint.unanswered = mad;
     endpoint.retries = 0;
@@ -36,19 +35,16 @@ export class MadRetransmission {
     mads.send(endpoint, endpoint.unanswered, now);
   }
 
-  /** The answer has come: nothing is sent again, and nothing is due. */
   answered(endpoint: CmEndpoint, next: 'REP_RCVD' | 'ESTABLISHED'): void {
     endpoint.unanswered = NO_DATA;
     endpoint.giveUpNs = Number.POSITIVE_INFINITY;
     this.#parts.table.enter(endpoint, next);
   }
 
-  /** The local program decides on the request that has just come, in its own time while the peer goes on asking. */
   awaitDecision(endpoint: CmEndpoint, now: number): void {
     this.#parts.table.arm(endpoint, now + DECISION_NS);
   }
 
-  /** The peer asks for time. */
   onReceiptAcknowledged(source: IpAddress, fields: MessageFields<'MRA'>, now: number): void {
     const { table, counters } = this.#parts;
     const endpoint = table.match(source, fields.remoteCommId);
@@ -68,12 +64,11 @@ export class MadRetransmission {
     table.arm(endpoint, Math.min(untilNs, endpoint.giveUpNs));
   }
 
-  /** Sends again, gives up, and forgets what is over. */
   onDeadline(now: number): void {
     const { table } = this.#parts;
     for (const endpoint of table.due(now)) {
       const { state, retries, maxRetries, giveUpNs } = endpoint;
-      if (endpoint.deadlineNs > now) continue; // Somebody else's end has ended it.
+      if (endpoint.deadlineNs > now) continue;
       if (state === 'TIMEWAIT') table.remove(endpoint);
       else if (state !== 'REQ_RCVD' && retries < maxRetries && now < giveUpNs) this.#resend(endpoint, now);
       else this.#giveUp(endpoint, now);

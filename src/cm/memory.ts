@@ -1,15 +1,12 @@
-/** What the operations of a connection work on. */
-
 import { RoceError } from '../core/errors.js';
 import { MemoryRegion, MemorySlice } from '../verbs/memory-region.js';
 
 /**
- * Bytes, or memory that was registered once (`connection.register`), whole or a slice of it. From the call of an operation until its promise settles
- * the memory is the NIC's (docs/buffers.md).
+ * Bytes, or memory that was registered once (`connection.register`), whole or a slice of it. From the call of an
+ * operation until its promise settles the memory is the NIC's (docs/buffers.md).
  */
 export type Memory = Uint8Array | MemoryRegion | MemorySlice;
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for what is no {@link Memory}. */
 export function checkMemory(memory: Memory): void {
   if (memory instanceof Uint8Array || memory instanceof MemoryRegion || memory instanceof MemorySlice) return;
   throw new RoceError(
@@ -19,13 +16,11 @@ export function checkMemory(memory: Memory): void {
   );
 }
 
-/** The part of its region that registered memory is; undefined for bytes. */
 export function sliceOf(memory: Memory): MemorySlice | undefined {
   if (memory instanceof MemorySlice) return memory;
   return memory instanceof MemoryRegion ? memory.slice() : undefined;
 }
 
-/** The bytes of the memory themselves. */
 export function bytesOf(memory: Memory): Buffer {
   const bytes = memory instanceof Uint8Array ? memory : memory.bytes;
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

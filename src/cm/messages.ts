@@ -1,6 +1,7 @@
 /**
- * The messages of connection management and their datagram (IBTA vol. 1 §12.6 and §12.11 for SIDR; §13.4.3 for the MAD header), as
- * layouts. Offsets of message fields count from the end of the 24-byte header. What is reserved is sent as zero.
+ * The messages of connection management and their datagram (IBTA vol. 1 §12.6 and §12.11 for SIDR; §13.4.3 for the MAD
+ * header), as layouts. Offsets of message fields count from the end of the 24-byte header. What is reserved is sent as
+ * zero.
  */
 
 import {
@@ -18,11 +19,9 @@ import {
   zeroFields,
 } from './field-layout.js';
 
-/** Length of every management datagram. */
 export const MAD_BYTES = 256;
 const HEADER_BYTES = 24;
 
-/** Management class, class version and method of every CM datagram. */
 const BASE_VERSION = 1;
 const CLASS_CM = 0x07;
 const CLASS_VERSION = 2;
@@ -38,7 +37,7 @@ const HEADER = {
   attributeModifier: u32(20),
 } as const satisfies Layout;
 
-/** User data a message has room for, in bytes. REQ and SIDR_REQ give 36 of it to the IP addressing header. */
+/** REQ and SIDR_REQ give 36 of it to the IP addressing header. */
 export const PRIVATE_DATA_BYTES = { REQ: 92, REP: 196, REJ: 148, SIDR_REQ: 216, SIDR_REP: 136 } as const;
 
 /** One path of a REQ (§12.6.5): the primary, or the alternate 44 bytes further. */
@@ -134,7 +133,6 @@ const RTU = { localCommId: u32(0), remoteCommId: u32(4), privateData: bytes(8, 2
 const DREQ = {
   localCommId: u32(0),
   remoteCommId: u32(4),
-  /** The receiver's. */
   remoteQpn: u24(8),
   privateData: bytes(12, 220),
 } as const satisfies Layout;
@@ -171,9 +169,7 @@ const MESSAGES = {
   SIDR_REP: { attributeId: 0x18, layout: SIDR_REP },
 } as const;
 
-/** Name of a message of connection management. */
 export type MessageName = keyof typeof MESSAGES;
-/** The fields of a message, by name. */
 export type MessageFields<N extends MessageName> = Fields<(typeof MESSAGES)[N]['layout']>;
 
 interface MadOf<N extends MessageName> {
@@ -184,17 +180,14 @@ interface MadOf<N extends MessageName> {
   readonly fields: MessageFields<N>;
 }
 
-/** One CM datagram. `name` tells which fields it has. */
 export type CmMad = { [N in MessageName]: MadOf<N> }[MessageName];
 
-/** Why a datagram is not one of connection management as we know it. */
 export type MadFault = 'length' | 'version' | 'class' | 'method' | 'attribute';
 
 const NAME_BY_ATTRIBUTE: ReadonlyMap<number, MessageName> = new Map(
   Object.entries(MESSAGES).map(([name, { attributeId }]) => [attributeId, name as MessageName]),
 );
 
-/** Parses a MAD; never throws. */
 export function parseMad(mad: Uint8Array): CmMad | MadFault {
   if (mad.length !== MAD_BYTES) return 'length';
   const header = readFields(HEADER, mad);
@@ -208,7 +201,6 @@ export function parseMad(mad: Uint8Array): CmMad | MadFault {
   return { name, transactionId, attributeModifier, fields } as CmMad;
 }
 
-/** The 256 bytes of a MAD. */
 export function encodeMad(mad: CmMad): Uint8Array {
   const bytes = new Uint8Array(MAD_BYTES);
   writeFields(
@@ -228,7 +220,6 @@ export function encodeMad(mad: CmMad): Uint8Array {
   return bytes;
 }
 
-/** A MAD with the given fields; all others are zero. */
 export function buildMad<N extends MessageName>(
   name: N,
   transactionId: bigint,

@@ -1,12 +1,9 @@
-/** The send side of a connection: work requests in the order of the calls, each with a promise. More than the send queue holds wait here. */
-
 import { RoceError } from '../core/errors.js';
 import type { CancellationState } from '../core/wait.js';
 import type { WorkCompletion } from '../verbs/completion-queue.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
 
-/** A work request without what the connection adds. */
 export type Operation = SendWorkRequest extends infer W
   ? W extends unknown
     ? Omit<W, 'wrId' | 'signaled' | 'fence'>
@@ -22,11 +19,9 @@ interface Queued extends Pending {
   readonly operation: Operation;
 }
 
-/** Posts operations, and settles their promises by their completions. */
 export class Operations {
   readonly #qp: QueuePair;
   readonly #pending = new Map<number, Pending>();
-  /** Waiting for room in the send queue, in order. */
   readonly #queued = new Set<Queued>();
   #nextWrId = 1;
   #failure: RoceError | undefined;
@@ -35,19 +30,17 @@ export class Operations {
     this.#qp = qp;
   }
 
-  /** Why nothing is posted any more. */
   get failure(): RoceError | undefined {
     return this.#failure;
   }
 
-  /** Operations that have not ended. */
   get count(): number {
     return this.#pending.size + this.#queued.size;
   }
 
   /**
-   * Posts the operation behind those before it. Resolves with its completion, rejects with what failed. Once the caller has given up, it is not posted;
-   * if it was, its memory is the NIC's until the promise settles.
+   * Posts the operation behind those before it. Resolves with its completion, rejects with what failed. Once the caller
+   * has given up, it is not posted; if it was, its memory is the NIC's until the promise settles.
    */
   run(operation: Operation, cancellation?: CancellationState): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -70,7 +63,6 @@ export class Operations {
     });
   }
 
-  /** Posts what has room. */
   post(): void {
     for (const queued of this.#queued) {
       if (this.#failure === undefined && this.#qp.sendRoom <= 0) return;
@@ -80,7 +72,6 @@ export class Operations {
     }
   }
 
-  /** The operation is the caller's for this call alone: it gets its number in place. */
   #postOne(operation: Operation, pending: Pending): void {
     const wrId = this.#nextWrId++;
     this.#pending.set(wrId, pending);
@@ -92,7 +83,6 @@ export class Operations {
     }
   }
 
-  /** A work request has completed. */
   onCompletion({ wrId, status }: WorkCompletion): void {
     const pending = this.#pending.get(Number(wrId));
     this.#pending.delete(Number(wrId));
@@ -101,13 +91,12 @@ export class Operations {
     this.post();
   }
 
-  /** Stops posting. Only the first failure is kept. */
+  /** Only the first failure is kept. */
   fail(error: RoceError): void {
     this.#failure ??= error;
     this.post();
   }
 
-  /** What is posted will not complete any more: the queue pair, or its NIC, is gone. */
   abandon(): void {
     for (const { reject } of this.#pending.values()) reject(this.#failure!);
     this.#pending.clear();

@@ -1,6 +1,6 @@
 /**
- * From the keys of a control connection to the association that protects packets. Each end chooses the SPI of what it receives and tells it in its hello. The server has
- * the association before it answers, the client before it says that it is connected; so both can open what the other seals.
+ * From the keys of a control connection to the packets' security association. Each end chooses the SPI of what it
+ * receives. The server has the association before it answers, the client before it reports that it is connected.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -8,11 +8,10 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { ControlChannel } from './control-channel.js';
 import type { Hello } from './hello.js';
 
-/** Packets may be under way when a connection ends: so long they are opened. */
+/** Packets may be in flight when a connection ends: so long they are opened. */
 const LINGER_MS = 3_000;
 const KEY_BYTES = { 'aes-128-gcm': 16, 'aes-256-gcm': 32 } as const;
 
-/** The SPI to be told to the peer; undefined where the connection is plain. Throws ERR_ROCE_MISMATCH where the device requires another one. */
 export function ownSpi(channel: ControlChannel, device: RdmaDevice): number | undefined {
   const { security, link } = device;
   if (channel.keys === undefined || security === undefined || link.protection === undefined) {
@@ -38,14 +37,15 @@ function associationOf(
     security!.giveSpi(spi);
   };
   void channel.closed.then(() => {
-    // The two ends hear of it at about the same time. Other connections of the two go on, so what is sealed now must not need keys that the other end is about to forget.
+    // Both ends learn of the end at about the same time. Other connections of the two continue, so packets sealed now
+    // must not need keys that the other end is about to drop.
     link.protection!.retire(spi);
     setTimeout(forget, LINGER_MS).unref();
   });
   return { spi, agreed: undefined };
 }
 
-/** Opens what the peer seals from now on. Several queue pairs that are connected over one channel share its association. */
+/** Several queue pairs that are connected over one channel share its association. */
 export async function associateWithPeer(channel: ControlChannel, device: RdmaDevice, hello: Hello): Promise<void> {
   const spi = ownSpi(channel, device);
   const { association, keys } = channel;
@@ -69,7 +69,6 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
   association.agreed = { remoteSpi: hello.spi, cipher };
 }
 
-/** Seals what goes to the peer from now on; it has said that it can open it. */
 export function beginProtection(channel: ControlChannel, device: RdmaDevice): void {
   if (channel.association !== undefined) device.link.protection?.begin(channel.association.spi);
 }

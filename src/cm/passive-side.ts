@@ -1,7 +1,6 @@
 /**
- * The side that listens: REQ, REP and RTU (IBTA vol. 1 §12.9.7.2). What a REQ says is believed of the connection that it asks for, and of nothing else:
- * its times are cut to limits of our own, its addresses must be those of the datagram, and the RTU, which repeats an ID that only the REP told, is
- * what proves that the peer is where it says.
+ * The passive side: REQ, REP and RTU (IBTA vol. 1 §12.9.7.2). Times of a REQ are cut to our limits and its addresses
+ * must match the datagram; the RTU, which repeats an ID that only the REP carried, validates the peer's address.
  */
 
 import { equalBytes } from '../core/bytes.js';
@@ -30,20 +29,14 @@ import { MRA_SERVICE_TIMEOUT, peerResendNs, peerTimewaitNs } from './timing.js';
 
 const PATH_MTU_CODE_MAX = 5;
 
-/** A REQ as the listening side sees it. */
 export interface IncomingRequest {
-  /** As they stand in the REQ. */
   readonly fields: MessageFields<'REQ'>;
-  /** Who asks, and whom. */
   readonly endpoints: IpEndpoints;
-  /** Private data behind the IP addressing header. */
   readonly userData: Uint8Array;
 }
 
-/** Takes a request, or says that there is no room for it. */
 export type RequestHandler = (endpoint: CmEndpoint, request: IncomingRequest) => boolean;
 
-/** Of one `CmProtocol`. */
 export class PassiveSide {
   readonly #parts: ProtocolParts;
   readonly #retransmission: MadRetransmission;
@@ -56,7 +49,6 @@ export class PassiveSide {
     this.#teardown = teardown;
   }
 
-  /** Throws ERR_ROCE_BUSY when the service ID has a listener. */
   listen(serviceId: bigint, handler: RequestHandler): void {
     if (this.#listeners.has(serviceId)) {
       throw new RoceError('ERR_ROCE_BUSY', `port ${serviceId & 0xffffn} already has a listener`);
@@ -64,12 +56,10 @@ export class PassiveSide {
     this.#listeners.set(serviceId, handler);
   }
 
-  /** Requests for the service ID are refused from now on. */
   unlisten(serviceId: bigint): void {
     this.#listeners.delete(serviceId);
   }
 
-  /** Takes a REQ. */
   onRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'REQ'>, now: number): void {
     const { table, mads, options } = this.#parts;
     const known = table.byRemoteId(source, fields.localCaGuid, fields.localCommId);
@@ -102,7 +92,7 @@ export class PassiveSide {
     table.remove(endpoint);
   }
 
-  /** The reason to refuse a REQ that is not a repetition, or undefined. A stale connection it proves ends on the way. */
+  /** A stale connection it proves ends on the way. */
   #refusalOf(source: IpAddress, fields: MessageFields<'REQ'>, addressing: IpEndpoints): number | undefined {
     const { options, table, counters } = this.#parts;
     if (fields.transportType !== TRANSPORT_RC) return REJ_INVALID_TRANSPORT;
@@ -118,7 +108,6 @@ export class PassiveSide {
     return table.admit(source, isValidated) ? undefined : REJ_NO_RESOURCES;
   }
 
-  /** The path and the IP addressing header of a REQ name the addresses of its datagram. */
   #claimsRightly(source: IpAddress, fields: MessageFields<'REQ'>, claimed: IpEndpoints): boolean {
     const { options } = this.#parts;
     if (!claimsRightly(options, source, claimed)) return false;
@@ -136,14 +125,17 @@ export class PassiveSide {
     }
     endpoint.unansweredRequests++;
     if (endpoint.state === 'REQ_RCVD') {
-      // The program has not decided yet: ask the peer to wait for it.
+      // The program has not decided yet: send an MRA.
       this.#retransmission.awaitDecision(endpoint, now);
       const request = { message: ABOUT_REQ, serviceTimeout: MRA_SERVICE_TIMEOUT };
       mads.send(endpoint, mads.message(endpoint, 'MRA', request), now);
     } else if (endpoint.state === 'REP_SENT') mads.send(endpoint, endpoint.unanswered, now); // The REP was lost.
   }
 
-  /** Accepts a request with a REP; the QP must be able to receive. The outcome is ESTABLISHED, REJECTED, UNREACHABLE or EVICTED. */
+  /**
+   * Accepts a request with a REP; the QP must be able to receive. The outcome is ESTABLISHED, REJECTED, UNREACHABLE or
+   * EVICTED.
+   */
   reply(endpoint: CmEndpoint, resources: ConnectionResources, now: number): void {
     const { table, mads, caGuid, options } = this.#parts;
     endpoint.expectState('REQ_RCVD');
@@ -163,7 +155,6 @@ export class PassiveSide {
     this.#retransmission.start(endpoint, reply, now);
   }
 
-  /** Takes an RTU. */
   onReadyToUse(source: IpAddress, transactionId: bigint, fields: MessageFields<'RTU'>): void {
     const { table, mads, counters } = this.#parts;
     const { localCommId, remoteCommId } = fields;
@@ -179,19 +170,20 @@ export class PassiveSide {
     else counters.duplicates++;
   }
 
-  /** A packet arrived on the QP: the RTU must have been lost, or will come later. Harmless in any state but REP_SENT. */
+  /**
+   * A packet arrived on the QP: the RTU must have been lost, or will come later. Harmless in any state but REP_SENT.
+   */
   communicationEstablished(endpoint: CmEndpoint): void {
     if (endpoint.state === 'REP_SENT') this.#establish(endpoint);
   }
 
   #establish(endpoint: CmEndpoint): void {
     this.#retransmission.answered(endpoint, 'ESTABLISHED');
-    // For this connection: who sends data knows QPN and PSN of the REP. Only an RTU counts for later ones.
+    // Valid for this connection: a sender of data knows QPN and PSN of the REP. Only an RTU counts for later ones.
     endpoint.isValidated = true;
     endpoint.onEvent({ type: 'ESTABLISHED' });
   }
 
-  /** A REJ on behalf of no endpoint. */
   #refuse(to: IpAddress, transactionId: bigint, { remoteCommId, reason }: { remoteCommId: number; reason: number }) {
     this.#parts.counters.refused++;
     this.#parts.mads.answer(to, 'REJ', transactionId, { localCommId: 0, remoteCommId, message: ABOUT_REQ, reason });

@@ -1,9 +1,7 @@
 /**
- * The exchange of perftest (ib_write_bw and its relatives), as versions 5.70 to 6.29 speak it. Every step is symmetric: the client
- * writes and then reads, the server reads and then writes, messages of known size. The keys of a queue pair, sent again, are the barrier.
- *
- * From 6.28 on two versions that can compare their options first; we say that we are older, and they go on without. What the tools do
- * differs only in the number of barriers: see `PERFTEST_TOOLS`.
+ * The exchange of perftest (ib_write_bw etc.), versions 5.70 to 6.29. Every step is symmetric, with messages of known
+ * size; repeated keys are the barrier. From 6.28 on, versions compare their options first; we claim to be older, and
+ * they skip that.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -12,7 +10,6 @@ import type { PerftestKeys } from './perftest-keys.js';
 import type { PerftestWire } from './perftest-wire.js';
 import { pathMtuBytes, pathMtuCode } from './qp-parameters.js';
 
-/** Where perftest listens unless told otherwise. */
 export const PERFTEST_TCP_PORT = 18515;
 
 const VERSION_BYTES = 16;
@@ -26,34 +23,30 @@ const MTU_BYTES = 2;
 const CACHE_LINE_BYTES = 64;
 const PAGE_BYTES = 4096;
 
-/** The client's version. */
 export const PERFTEST_FIRST_MESSAGE: FirstMessage = {
   bytes: VERSION_BYTES,
   isRight: (message) => VERSION.test(textOf(message)),
 };
 
-/** What a bandwidth test tells the other side at its end. A server of version 6.06 sends numbers without meaning. */
+/** A server of version 6.06 sends numbers without meaning. */
 export interface PerftestReport {
-  /** Bytes of one message. */
   readonly sizeBytes: bigint;
-  /** Messages. */
   readonly iterations: bigint;
   /** MiB/s. */
   readonly peak: number;
   /** MiB/s. */
   readonly average: number;
-  /** Millions a second. */
   readonly messageRate: number;
 }
 
 /**
- * The order of a test: keys of every queue pair; a barrier for every queue pair and `barriers` more; the traffic; where there is a report a
- * barrier and the report; then `finish`. Both sides must be able to receive before the first barrier. With `-a` and `-b` there are more
- * steps: the last of the `barriers` comes before each size where `barrierEachSize` says so.
+ * The order of a test: keys of every queue pair; a barrier for every queue pair and `barriers` more; the traffic; where
+ * there is a report a barrier and the report; then `finish`. Both sides must be able to receive before the first
+ * barrier. With `-a` and `-b` there are more steps: the last of the `barriers` comes before each size where
+ * `barrierEachSize` says so.
  */
 const ONE_SIDED_BANDWIDTH = { barriers: 1, report: true, leavesSilently: false, barrierEachSize: false };
 const LATENCY = { barriers: 2, report: false, leavesSilently: false, barrierEachSize: false };
-/** The steps of each tool's test, by the tool's name without `ib_`. */
 export const PERFTEST_TOOLS = {
   write_bw: ONE_SIDED_BANDWIDTH,
   read_bw: ONE_SIDED_BANDWIDTH,
@@ -66,21 +59,14 @@ export const PERFTEST_TOOLS = {
   atomic_lat: LATENCY,
 } as const;
 
-/** One side of the exchange, step by step in the order of its methods. All of them reject with ERR_ROCE_CONNECT when the peer goes away. */
 export class PerftestExchange {
-  /** As the peer says it, `6.06`. */
   readonly peerVersion: string;
-  /** Both sides' buffers are at least so long. */
   readonly cycleBufferBytes: number;
-  /** Of both sides the larger one. */
   readonly cacheLineBytes: number;
-  /** In bytes: the smaller one of both sides'. */
   readonly pathMtu: number;
   readonly #wire: PerftestWire;
   readonly #isClient: boolean;
-  /** What a barrier sends. */
   #keys: Uint8Array;
-  /** Server: the client has come to the last barrier. */
   #peerIsDone = false;
 
   private constructor(
@@ -97,7 +83,6 @@ export class PerftestExchange {
     this.pathMtu = terms.pathMtu;
   }
 
-  /** Agrees on what both sides must have in common. Rejects with ERR_ROCE_MISMATCH for a peer that is not perftest, or too old. */
   static async open(
     wire: PerftestWire,
     role: 'client' | 'server',
@@ -129,23 +114,19 @@ export class PerftestExchange {
     return new PerftestExchange(wire, isClient, { peerVersion, cycleBufferBytes, cacheLineBytes, pathMtu });
   }
 
-  /** False once the peer is gone. */
   get isOpen(): boolean {
     return this.#wire.isOpen;
   }
 
-  /** Tells of our QP and learns of the peer's. Rejects with ERR_ROCE_MISMATCH for keys that are none. */
   async exchangeKeys(own: PerftestKeys): Promise<PerftestKeys> {
     this.#keys = this.#wire.keys.encode(own);
     return this.#wire.keys.parse(await this.#swap(this.#keys, 'its keys'));
   }
 
-  /** Returns when both sides have come here; the peer may need up to `timeoutMs`. */
   async barrier(timeoutMs?: number): Promise<void> {
     this.#wire.keys.parse(await this.#swap(this.#keys, 'its readiness', timeoutMs));
   }
 
-  /** Tells the own result and learns of the peer's, whose numbers may be without meaning; it may need up to `timeoutMs` to come to it. */
   async exchangeReport(own: PerftestReport, timeoutMs?: number): Promise<PerftestReport> {
     const whole = async (value: bigint) => (await this.#swap(u64(value), 'its report', timeoutMs)).readBigUInt64BE();
     const real = async (value: number) => (await this.#swap(f64(value), 'its report')).readDoubleBE();
@@ -159,8 +140,8 @@ export class PerftestExchange {
   }
 
   /**
-   * Server: resolves when the client has come to a barrier, which `answerBarrier`, or `finish` if it is the last one, then answers. `mayBeGone`: a peer that left without a word has
-   * done its part, too.
+   * Server: resolves when the client has come to a barrier, which `answerBarrier`, or `finish` if it is the last one,
+   * then answers. `mayBeGone`: a peer that left without a word has done its part, too.
    */
   async clientIsDone(timeoutMs?: number, mayBeGone = false): Promise<void> {
     this.#peerIsDone = true;
@@ -169,13 +150,11 @@ export class PerftestExchange {
     });
   }
 
-  /** Server: answers a barrier to which the client has come, and goes on. */
   answerBarrier(): void {
     this.#peerIsDone = false;
     this.#wire.write(this.#keys);
   }
 
-  /** The last barrier, and good-bye. `mayBeGone` as for `clientIsDone`. */
   async finish(timeoutMs?: number, mayBeGone = false): Promise<void> {
     if (this.#peerIsDone) this.#wire.write(this.#keys);
     else await this.#unlessGone(mayBeGone, () => this.barrier(timeoutMs));
@@ -195,7 +174,6 @@ export class PerftestExchange {
   }
 }
 
-/** One step: both sides send a message of the same length. */
 async function swap(
   wire: PerftestWire,
   isClient: boolean,

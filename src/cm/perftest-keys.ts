@@ -1,28 +1,26 @@
 /**
- * The keys of perftest: what one side tells the other of a queue pair and its memory. Over TCP they are a line of hex, over a queue pair of
- * its own (`-R`) the C structure with its numbers in network order.
+ * Over TCP they are a line of hex, over a queue pair of its own (`-R`) the C structure with its numbers in network
+ * order.
  */
 
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 
-/** LID : outstanding READs : QPN : PSN : rkey : address : 16 bytes of GID : SRQ number, in hex, each with a colon, and a zero byte. */
+/**
+ * LID : outstanding READs : QPN : PSN : rkey : address : 16 bytes of GID : SRQ number, in hex, each with a colon, and a
+ * zero byte.
+ */
 const KEYS =
   /^[0-9a-f]{4}:([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{8}):([0-9a-f]{16}):((?:[0-9a-f]{2}:){16})([0-9a-f]{8}):\0$/i;
 
-/** One queue pair and its memory. */
 export interface PerftestKeys {
-  /** READs and atomics this side issues at a time; 1 where there are none. */
   readonly outstandingReads: number;
   /** 24 bits. */
   readonly qpn: number;
-  /** The first PSN it sends. */
   readonly psn: number;
   /** Of its buffer, 32 bits. */
   readonly rkey: number;
-  /** Of its buffer: at least the message size, and the cycle buffer, may be read or written there. */
   readonly remoteAddr: bigint;
-  /** Its IP address, which travels as a GID. */
   readonly address: IpAddress;
 }
 
@@ -41,7 +39,6 @@ function encodeKeys(keys: PerftestKeys): Uint8Array {
   return Buffer.from(`${fields.join(':')}:\0`);
 }
 
-/** Throws ERR_ROCE_MISMATCH for anything else. */
 function parseKeys(line: Uint8Array): PerftestKeys {
   const match = KEYS.exec(Buffer.from(line).toString('latin1'));
   if (match === null) {
@@ -62,17 +59,13 @@ function parseKeys(line: Uint8Array): PerftestKeys {
   };
 }
 
-/** How keys look on the way. */
 export interface KeyFormat {
-  /** The message for these keys. */
   encode(keys: PerftestKeys): Uint8Array;
-  /** Throws ERR_ROCE_MISMATCH. */
   parse(message: Uint8Array): PerftestKeys;
   /** Keys that tell nothing: both sides exchange them before they have queue pairs. */
   readonly blank: Uint8Array;
 }
 
-/** Keys on TCP: a line of hex digits. */
 export const TEXT_KEYS: KeyFormat = {
   encode: encodeKeys,
   parse: parseKeys,
@@ -88,7 +81,10 @@ export const TEXT_KEYS: KeyFormat = {
 
 const STRUCT_BYTES = 56;
 
-/** `struct pingpong_dest` on a 64-bit machine: lid, out_reads, qpn, psn, rkey, 4 of padding, vaddr, gid, srqn, gid_index. */
+/**
+ * `struct pingpong_dest` on a 64-bit machine: lid, out_reads, qpn, psn, rkey, 4 of padding, vaddr, gid, srqn,
+ * gid_index.
+ */
 export const BINARY_KEYS: KeyFormat = {
   encode: (keys) => {
     const message = Buffer.alloc(STRUCT_BYTES);

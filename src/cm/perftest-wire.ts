@@ -1,5 +1,3 @@
-/** How the messages of perftest's exchange travel: over TCP, or with `-R` over a queue pair that the connection manager connected. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
@@ -12,23 +10,16 @@ import type { FixedChannel } from './fixed-channel.js';
 import { BINARY_KEYS, type KeyFormat, TEXT_KEYS } from './perftest-keys.js';
 import { initializeQp } from './qp-parameters.js';
 
-/** One end of the exchange, whatever carries it. */
 export interface PerftestWire {
-  /** How keys look on this wire. */
   readonly keys: KeyFormat;
-  /** False once the peer is gone. */
   readonly isOpen: boolean;
-  /** Sends one message. */
   write(message: Uint8Array): void;
-  /** The next message, of `bytes` bytes. Rejects with ERR_ROCE_CONNECT when it does not come; `what` names it in the error. */
   read(bytes: number, what: string, timeoutMs?: number): Promise<Buffer>;
-  /** Says good-bye, once what was written has arrived. */
   leave(): Promise<void>;
 }
 
 const DONE = Buffer.from('done\0');
 
-/** The wire of a tool that was started without `-R`. */
 export function tcpWire(channel: FixedChannel): PerftestWire {
   return {
     keys: TEXT_KEYS,
@@ -45,14 +36,12 @@ export function tcpWire(channel: FixedChannel): PerftestWire {
 }
 
 const MESSAGE_BYTES_MAX = 128;
-/** The exchange never has two messages of a side under way. */
+/** The exchange never has two messages of a side in flight. */
 const RECEIVES = 4;
 const MESSAGE_TIMEOUT_MS = 20_000;
 
-/** The wire of a tool that was started with `-R`: SENDs on a queue pair of its own. */
 export class QpWire implements PerftestWire {
   readonly keys = BINARY_KEYS;
-  /** To be connected by the connection manager. */
   readonly qp: QueuePair;
   readonly #pd: ProtectionDomain;
   readonly #sendCq: CompletionQueue;
@@ -75,7 +64,6 @@ export class QpWire implements PerftestWire {
     for (let i = 0; i < RECEIVES; i++) this.#postReceive(i);
   }
 
-  /** With a queue pair in RESET, and everything it needs, on this device. */
   static async create(device: RdmaDevice): Promise<QpWire> {
     const pd = await device.createPd();
     const sendCq = await device.createCq(2 * RECEIVES);
@@ -121,7 +109,6 @@ export class QpWire implements PerftestWire {
     }
   }
 
-  /** Gives everything back. */
   async close(): Promise<void> {
     for (const resource of [this.qp, this.#sendCq, this.#recvCq, this.#receives, this.#pd]) await resource.close();
   }

@@ -1,11 +1,13 @@
 /**
- * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a lossy QP1; and both sides of
- * SIDR, which resolves datagram services (§12.11). Sans-IO: datagrams, decisions and the time come in; datagrams and events go out. This is its face;
- * the work is done by its parts: the side that asks (`active-side`), the side that listens (`passive-side`), retransmission of MADs, and teardown, over one table
- * of endpoints; and apart from them `sidr-requester` and `sidr-responder`.
+ * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a
+ * lossy QP1; and both sides of SIDR, which resolves datagram services (§12.11). Sans-IO: datagrams, decisions and the
+ * time come in; datagrams and events go out. This is its face; the work is done by its parts: the side that asks
+ * (`active-side`), the side that listens (`passive-side`), retransmission of MADs, and teardown, over one table of
+ * endpoints; and apart from them `sidr-requester` and `sidr-responder`.
  *
- * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram is heeded only when it comes from
- * the address of the endpoint's peer; every wait has a deadline of our own; one datagram is answered by one at most.
+ * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram is
+ * heeded only when it comes from the address of the endpoint's peer; every wait has a deadline of our own; one datagram
+ * is answered by one at most.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -26,9 +28,7 @@ import {
 } from './sidr-responder.js';
 import { Teardown } from './teardown.js';
 
-/** All endpoints of one device. */
 export class CmProtocol {
-  /** Counts up as long as it lives. */
   readonly counters: CmCounters = {
     received: 0,
     malformed: 0,
@@ -66,54 +66,42 @@ export class CmProtocol {
     this.#responder = new SidrResponder(this.#parts);
   }
 
-  // ---- what the local program asks
-
-  /** As {@link PassiveSide.listen}. */
   listen(serviceId: bigint, handler: RequestHandler): void {
     this.#passive.listen(serviceId, handler);
   }
 
-  /** As {@link PassiveSide.unlisten}. */
   unlisten(serviceId: bigint): void {
     this.#passive.unlisten(serviceId);
   }
 
-  /** As {@link ActiveSide.connect}. */
   connect(parameters: RequestParameters, onEvent: CmEventHandler, now: number): CmEndpoint {
     return this.#active.connect(parameters, onEvent, now);
   }
 
-  /** As {@link PassiveSide.reply}. */
   reply(endpoint: CmEndpoint, resources: ConnectionResources, now: number): void {
     this.#passive.reply(endpoint, resources, now);
   }
 
-  /** As {@link ActiveSide.confirm}. */
   confirm(endpoint: CmEndpoint, now: number): void {
     this.#active.confirm(endpoint, now);
   }
 
-  /** As {@link PassiveSide.communicationEstablished}. */
   communicationEstablished(endpoint: CmEndpoint): void {
     this.#passive.communicationEstablished(endpoint);
   }
 
-  /** As {@link Teardown.reject}. */
   reject(endpoint: CmEndpoint, privateData: Uint8Array, now: number): void {
     this.#teardown.reject(endpoint, privateData, now);
   }
 
-  /** As {@link Teardown.disconnect}. */
   disconnect(endpoint: CmEndpoint, now: number): void {
     this.#teardown.disconnect(endpoint, now);
   }
 
-  /** As {@link Teardown.abandon}. */
   abandon(endpoint: CmEndpoint, now: number): void {
     this.#teardown.abandon(endpoint, now);
   }
 
-  /** The peer has answered, on this connection or another one. */
   isValidated(endpoint: CmEndpoint): boolean {
     return endpoint.isValidated || this.#parts.table.validatedAddresses.has(endpoint.remote, endpoint.remoteCaGuid);
   }
@@ -123,24 +111,18 @@ export class CmProtocol {
     this.#parts.table.evict(endpoint);
   }
 
-  /** All endpoints but those in TIMEWAIT. */
   liveEndpoints(): CmEndpoint[] {
     return this.#parts.table.all().filter(({ state }) => state !== 'TIMEWAIT');
   }
 
-  // ---- datagram services
-
-  /** As {@link SidrResponder.listen}. */
   listenForDatagrams(serviceId: bigint, handler: ServiceRequestHandler): void {
     this.#responder.listen(serviceId, handler);
   }
 
-  /** As {@link SidrResponder.unlisten}. */
   unlistenForDatagrams(serviceId: bigint): void {
     this.#responder.unlisten(serviceId);
   }
 
-  /** As {@link SidrResponder.answer}. */
   answer(request: ServiceRequest, answer: ServiceAnswer, now: number): void {
     this.#responder.answer(request, answer, now);
   }
@@ -150,44 +132,35 @@ export class CmProtocol {
     this.#responder.evict(request);
   }
 
-  /** As {@link SidrRequester.ask}. */
   ask(question: ServiceQuestion, onEvent: ServiceEventHandler, now: number): number {
     return this.#requester.ask(question, onEvent, now);
   }
 
-  /** As {@link SidrRequester.cancel}. */
   cancel(requestId: number): void {
     this.#requester.cancel(requestId);
   }
 
-  /** As {@link SidrRequester.close}. */
   closeRequests(): void {
     this.#requester.close();
   }
 
-  /** As {@link SidrResponder.size}. */
   get serviceRequests(): number {
     return this.#responder.size;
   }
 
-  // ---- time
-
-  /** When `onDeadline` has something to do, or earlier; Infinity: never. */
   get nextDeadlineNs(): number {
     const { table } = this.#parts;
     return Math.min(table.nextDeadlineNs, this.#requester.nextDeadlineNs, this.#responder.nextDeadlineNs);
   }
 
-  /** Sends again, gives up, and forgets what is over at `now` (ns). Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
+  /** Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
   onDeadline(now: number): void {
     this.#retransmission.onDeadline(now);
     this.#requester.onDeadline(now);
     this.#responder.onDeadline(now);
   }
 
-  // ---- datagrams
-
-  /** Takes what arrived on QP1 from `source`. Never throws. */
+  /** Never throws. */
   receive(source: IpAddress, bytes: Uint8Array, now: number): void {
     const { counters } = this;
     counters.received++;

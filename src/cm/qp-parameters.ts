@@ -1,6 +1,7 @@
 /**
- * What REQ and REP mean for the queue pairs (IBTA vol. 1 §12.6.5, §12.6.9): attributes of the way to RTR and RTS, as Linux derives them
- * (drivers/infiniband/core/cm.c). The starting PSN of a message is the one its *sender* expects first, and its receiver sends.
+ * What REQ and REP mean for the queue pairs (IBTA vol. 1 §12.6.5, §12.6.9): attributes of the way to RTR and RTS, as
+ * Linux derives them (drivers/infiniband/core/cm.c). The starting PSN of a message is the one its *sender* expects
+ * first, and its receiver sends.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -10,11 +11,13 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import type { MessageFields } from './messages.js';
 import { ackTimeoutWithDelay, peerAckTimeout } from './timing.js';
 
-/** What a program may ask of a connection; both sides have the same choices. */
+/** Connection options of a program, the same for both sides. */
 export interface CmConnectionOptions {
   /** Handed to the peer's program. At most 56 bytes in a request, 196 in an acceptance. */
   readonly privateData?: Uint8Array;
-  /** READs and atomics this side answers at a time, 0..128. Default 16; an acceptance grants no more than was asked for. */
+  /**
+   * READs and atomics this side answers at a time, 0..128. Default 16; an acceptance grants no more than was asked for.
+   */
   readonly responderResources?: number;
   /** READs and atomics this side issues at a time, 0..128. Default 16, and never more than the peer answers. */
   readonly initiatorDepth?: number;
@@ -24,13 +27,9 @@ export interface CmConnectionOptions {
   readonly minRnrTimer?: number;
 }
 
-/** What one side offers, complete. */
 export interface Resources {
-  /** The PSN it expects first. */
   readonly startingPsn: number;
-  /** READs and atomics it answers at a time. */
   readonly responderResources: number;
-  /** READs and atomics it issues at a time. */
   readonly initiatorDepth: number;
   /** 0..7; 7 means without end. */
   readonly rnrRetryCount: number;
@@ -40,7 +39,6 @@ export interface Resources {
 
 const RD_ATOMIC_DEFAULT = 16;
 
-/** The options completed with defaults. */
 export function resourcesOf(options: CmConnectionOptions, startingPsn: number): Resources {
   return {
     startingPsn,
@@ -51,31 +49,25 @@ export function resourcesOf(options: CmConnectionOptions, startingPsn: number): 
   };
 }
 
-/** IBTA path MTU code, 1..5, of 256..4096 bytes. */
 export function pathMtuCode(bytes: number): number {
   return Math.log2(bytes) - 7;
 }
 
-/** Bytes of an IBTA code, 1..5. */
 export function pathMtuBytes(code: number): number {
   return 128 << code;
 }
 
-/** Makes a fresh QP fit for receives to be posted. A QP that is past RESET is left as it is. */
+/** A QP that is past RESET is left as it is. */
 export async function initializeQp(qp: QueuePair): Promise<void> {
   if (qp.state !== 'RESET') return;
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
 }
 
-/** What both sides' QPs are told, each with its own and the peer's numbers. */
 export interface QpParameters {
-  /** For the way from INIT to RTR. */
   readonly toRtr: QpAttr;
-  /** For the way from RTR to RTS. */
   readonly toRts: QpAttr;
 }
 
-/** The active side: our REQ, the peer's REP. */
 export function activeParameters(
   remote: IpAddress,
   own: Resources & {
@@ -107,7 +99,6 @@ export function activeParameters(
   };
 }
 
-/** The passive side: the peer's REQ, our REP. */
 export function passiveParameters(remote: IpAddress, request: MessageFields<'REQ'>, own: Resources): QpParameters {
   return {
     toRtr: {

@@ -1,6 +1,6 @@
 /**
- * The policy by which RDMA to one host falls back to TCP and returns. RDMA is used while it works. After a failure it is
- * held down, because a failover costs more than the time it takes to be sure (Azure storage paper §9).
+ * The policy by which RDMA to one host falls back to TCP and returns. RDMA is used while it works. After a failure it
+ * is held down, because a failover costs more than the time it takes to be sure (Azure storage paper §9).
  *
  *     RDMA -- failure --> HOLD_DOWN -- time over --> PROBE -- good --> RAMP -- all moved --> RDMA
  *                             ^------- bad ------------'                |
@@ -33,7 +33,6 @@ export interface RdmaFallbackOptions {
 const DEFAULTS = { holdDownNs: 10e9, holdDownMaxNs: 600e9, cleanNs: 600e9 };
 const JITTER = 0.2;
 
-/** The state of RDMA to one host. */
 export class RdmaFallback {
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
@@ -73,8 +72,8 @@ export class RdmaFallback {
   }
 
   /**
-   * RDMA to the host failed: a connection, an attempt to make one, a probe, or a move to it. Failures during a hold-down
-   * change nothing.
+   * RDMA to the host failed: a connection, an attempt to make one, a probe, or a move to it. Failures during a
+   * hold-down change nothing.
    */
   onFailure(now: number): void {
     if (this.#state === 'HOLD_DOWN' || this.#state === 'DRAINED') return;
@@ -87,7 +86,6 @@ export class RdmaFallback {
     this.#holdDownNs = Math.min(2 * this.#holdDownNs, holdDownMaxNs);
   }
 
-  /** Ends the hold-down when it is over. */
   onDeadline(now: number): void {
     if (this.#state === 'HOLD_DOWN' && now >= this.#holdUntilNs) this.#state = 'PROBE';
   }
@@ -99,7 +97,6 @@ export class RdmaFallback {
     else this.onFailure(now);
   }
 
-  /** Every connection is on RDMA. */
   onFailbackDone(now: number): void {
     if (this.#state !== 'RAMP') return;
     this.#state = 'RDMA';

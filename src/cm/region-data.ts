@@ -1,6 +1,6 @@
 /**
- * An opened memory region as CM private data, so that `listen` and `connect` can tell it without TCP: 4 bytes of signature, then address
- * (8), rkey (4) and length (8), big-endian. Private data of other programs does not carry the signature and means no region.
+ * An opened memory region as CM private data, so that `listen` and `connect` can tell it without TCP: 4 bytes of
+ * signature, then address (8), rkey (4) and length (8), big-endian.
  */
 
 import type { RemoteRegion } from './exchange.js';
@@ -8,7 +8,6 @@ import type { RemoteRegion } from './exchange.js';
 const SIGNATURE = Buffer.from('rv2m');
 const BYTES = 24;
 
-/** The private data that say where the region is; none for no region. */
 export function encodeRegion(region: RemoteRegion | undefined): Uint8Array {
   if (region === undefined) return new Uint8Array(0);
   const data = Buffer.alloc(BYTES);
@@ -19,7 +18,6 @@ export function encodeRegion(region: RemoteRegion | undefined): Uint8Array {
   return data;
 }
 
-/** The region of such private data; undefined for those of other programs. */
 export function decodeRegion(privateData: Uint8Array): RemoteRegion | undefined {
   const data = Buffer.from(privateData.buffer, privateData.byteOffset, privateData.length);
   if (data.length < BYTES || !data.subarray(0, 4).equals(SIGNATURE)) return undefined;

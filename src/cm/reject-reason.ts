@@ -1,33 +1,22 @@
-/** Why a connection is refused: the reason codes of a REJ (IBTA vol. 1 §12.6.7.2, table 111) and of a SIDR_REP (§12.11.2). */
+/**
+ * Why a connection is refused: the reason codes of a REJ (IBTA vol. 1 §12.6.7.2, table 111) and of a SIDR_REP
+ * (§12.11.2).
+ */
 
-/** The listener has no room for another request. */
 export const REJ_NO_RESOURCES = 3;
-/** The side that waited for an answer has given up. */
 export const REJ_TIMEOUT = 4;
-/** What is asked for is not possible at all. */
 export const REJ_UNSUPPORTED = 5;
-/** The message is about a connection that does not exist. */
 export const REJ_INVALID_COMM_ID = 6;
-/** Nobody listens on the service ID. */
 export const REJ_INVALID_SERVICE_ID = 8;
-/** Another transport than RC was asked for. */
 export const REJ_INVALID_TRANSPORT = 9;
-/** The queue pair belongs to a connection that this side still knows. */
 export const REJ_STALE_CONNECTION = 10;
-/** The addresses in the request are not those of this path. */
 export const REJ_INVALID_GID = 12;
-/** The path MTU is more than this side can do. */
 export const REJ_INVALID_PATH_MTU = 26;
-/** The listening program itself says no (`rdma_reject`). */
 export const REJ_CONSUMER_DEFINED = 28;
 
-/** SIDR_REP status: the answer has queue pair and Q_Key. */
 export const SIDR_VALID = 0;
-/** SIDR_REP status: nobody serves this service ID. */
 export const SIDR_UNSUPPORTED = 1;
-/** SIDR_REP status: the program that serves it says no. */
 export const SIDR_REJECTED = 2;
-/** SIDR_REP status: there is no room for another request. */
 export const SIDR_NO_QP = 3;
 
 const TEXTS: ReadonlyMap<number, string> = new Map([
@@ -62,12 +51,10 @@ const SIDR_TEXTS: ReadonlyMap<number, string> = new Map([
   [5, 'unsupported version'],
 ]);
 
-/** A status of SIDR_REP in words. */
 export function sidrStatusText(status: number): string {
   return SIDR_TEXTS.get(status) ?? `status ${status}`;
 }
 
-/** In words. */
 export function rejectReasonText(reason: number): string {
   return TEXTS.get(reason) ?? `reason ${reason}`;
 }

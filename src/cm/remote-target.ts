@@ -1,18 +1,12 @@
-/** Ranges of the memory that the peer opened, as work requests name them. */
-
 import { RoceError } from '../core/errors.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { RemoteRegion } from './hello.js';
 
-/** Where a one-sided operation begins in the peer's memory. */
 export interface RemoteTarget {
-  /** Virtual address. */
   readonly remoteAddr: bigint;
-  /** Key of the region. */
   readonly rkey: number;
 }
 
-/** `length` bytes from `offset` of the region. Throws ERR_ROCE_INVALID_STATE without a region, ERR_ROCE_OUT_OF_RANGE. */
 export function targetIn(remote: RemoteRegion | undefined, offset: number, length: number): RemoteTarget {
   if (remote === undefined) {
     throw new RoceError(
@@ -31,7 +25,7 @@ export function targetIn(remote: RemoteRegion | undefined, offset: number, lengt
   return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
 }
 
-/** The number at `offset` that an atomic operation changes. Throws as {@link targetIn}; where the address is no multiple of 8 the peer would end the connection. */
+/** Throws as {@link targetIn}; where the address is no multiple of 8 the peer would end the connection. */
 export function atomicTargetIn(remote: RemoteRegion | undefined, offset: number): RemoteTarget {
   const target = targetIn(remote, offset, ATOMIC_BYTES);
   if (target.remoteAddr % BigInt(ATOMIC_BYTES) === 0n) return target;

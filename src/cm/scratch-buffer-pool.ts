@@ -1,4 +1,7 @@
-/** Buffers in memory that is registered once, one for each operation in flight. More operations than buffers wait, first come, first served. */
+/**
+ * Buffers in memory that is registered once, one for each operation in flight. More operations than buffers wait, first
+ * come, first served.
+ */
 
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { Connection } from './connection.js';
@@ -6,11 +9,9 @@ import type { Connection } from './connection.js';
 /** Buffers begin at multiples of it: results of atomics need 8, whole cache lines are faster. */
 const ALIGNMENT = 64;
 
-/** Memory for what operations of one connection read. It lives as long as the connection. */
 export class ScratchBufferPool {
   readonly #region: MemoryRegion;
   readonly #bufferBytes: number;
-  /** Empty as long as somebody waits. */
   readonly #free: number[];
   readonly #waiting: Array<(buffer: number) => void> = [];
 
@@ -26,7 +27,10 @@ export class ScratchBufferPool {
     return new ScratchBufferPool(await connection.register(count * bufferBytes), bufferBytes, count);
   }
 
-  /** Does `work` with a buffer: `at` is its offset in `region`. The buffer is free again when the promise of `work` has settled. */
+  /**
+   * Does `work` with a buffer: `at` is its offset in `region`. The buffer is free again when the promise of `work` has
+   * settled.
+   */
   async use<T>(work: (region: MemoryRegion, at: number) => Promise<T>): Promise<T> {
     const buffer = this.#free.pop() ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
     try {

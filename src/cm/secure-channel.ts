@@ -1,6 +1,6 @@
 /**
- * TLS 1.3 under a control connection. Both ends prove themselves, by a pre-shared key or by certificates, before a word of the exchange; the keys of packets
- * come from the handshake (RFC 8446 §7.5), so that the exchange and the packets have the same peer.
+ * TLS 1.3 under a control connection. The ends authenticate each other before any parameters are exchanged; packet keys
+ * are exported from the handshake (RFC 8446 §7.5), which binds exchange and packets to the same peer.
  */
 
 import { once } from 'node:events';
@@ -11,51 +11,34 @@ import type { RdmaDevice } from '../verbs/device.js';
 import { checkSecureMode, type DeviceSecurity, type SecureTerms } from '../verbs/security.js';
 import { printable } from './printable.js';
 
-/** The peer of a secured connection, and the secrets that both ends have and nobody else. */
 export interface ChannelKeys {
-  /** The identity of its key, or the first name of its certificate. */
   readonly peer: string;
-  /** Of the two ends, the one that connected. */
   readonly isInitiator: boolean;
-  /** 32 bytes, for packets that this end sends. */
   readonly sendSecret: Uint8Array;
-  /** For packets that it receives. */
   readonly receiveSecret: Uint8Array;
 }
 
-/** A socket that goes on over TLS, and what came of its handshake. */
 export interface SecuredSocket {
-  /** To be used instead of the socket that was given. */
   readonly socket: Socket;
-  /** Undefined: the peer speaks no TLS, and need not. */
   readonly keys: ChannelKeys | undefined;
 }
 
-/** What one connection asks of the security of its device. */
 export interface ChannelSecurity {
-  /** Credentials of the device. */
   readonly security: DeviceSecurity;
-  /** Whether the peer may do without. */
   readonly mode: DeviceSecurity['mode'];
-  /** Who is let in; undefined: who proves himself. */
   readonly allow: ReadonlySet<string> | undefined;
 }
 
 const VERSION = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3' } as const;
-/** The suite that OpenSSL has for pre-shared keys that come from outside. */
 const PSK_SUITE = 'TLS_AES_128_GCM_SHA256';
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** First octet of a TLS handshake record. */
 export const TLS_HANDSHAKE = 0x16;
-/** What a TLS client finds where a plain peer answers. */
 const NO_TLS_CODES = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 const LABEL = 'EXPORTER-rocev2-psp';
 const SECRET_BYTES = 32;
 
-/** To a client without TLS. */
 export const SECURE_ONLY = 'packets have to be protected here; connect from a device with secure';
 
-/** The peer answers, and does not speak TLS. */
 export class PlainPeerError extends RoceError {
   constructor(peer: string) {
     super(
@@ -66,14 +49,12 @@ export class PlainPeerError extends RoceError {
   }
 }
 
-/** The peer has not proven to be somebody who is let in. */
 export class UntrustedPeerError extends RoceError {
   constructor(text: string, hint: string, cause?: unknown) {
     super('ERR_ROCE_CONNECT', text, hint, { cause });
   }
 }
 
-/** What a connection of the device has to ask for. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_CONFLICT for terms that the device cannot keep. */
 export function channelSecurity(device: RdmaDevice, { secure, allow }: SecureTerms = {}): ChannelSecurity | undefined {
   const { security } = device;
   if (secure !== undefined) checkSecureMode('secure', secure);
@@ -97,7 +78,6 @@ export function channelSecurity(device: RdmaDevice, { secure, allow }: SecureTer
   return { security, mode, allow: allow === undefined ? security.allow : new Set(allow) };
 }
 
-/** The client's side. Rejects with a {@link PlainPeerError}, or with ERR_ROCE_CONNECT, saying who does not trust whom and why. */
 export async function secureAsClient(
   socket: Socket,
   host: string,
@@ -135,10 +115,6 @@ export async function secureAsClient(
   }
 }
 
-/**
- * The server's side, when the first bytes of a connection have come. Rejects with ERR_ROCE_MISMATCH for a peer without TLS (the caller tells it why), ERR_ROCE_CONNECT for one that
- * does not prove itself.
- */
 export async function secureAsServer(
   socket: Socket,
   { security, mode, allow }: ChannelSecurity,
@@ -151,7 +127,7 @@ export async function secureAsServer(
   const { keys, certificates } = security;
   let identity: string | undefined;
   const secure = await new Promise<TLSSocket>((resolve, reject) => {
-    // A server that listens nowhere, for this connection alone: what another one has proven counts for nothing here.
+    // A server that never listens, for this connection alone, so that no session of another connection counts.
     const server = createServer(
       {
         ...VERSION,
@@ -182,7 +158,6 @@ export async function secureAsServer(
   }
 }
 
-/** Looks at what comes first, and leaves it. */
 async function firstOctet(socket: Socket): Promise<number> {
   const left = once(socket, 'close').then(() => {
     throw new RoceError('ERR_ROCE_CONNECT', 'the peer left before it said anything');
@@ -193,23 +168,21 @@ async function firstOctet(socket: Socket): Promise<number> {
     return data[0];
   });
   left.catch(() => {});
-  first.catch(() => {}); // An error of the socket: `close` follows.
+  first.catch(() => {});
   return Promise.race([first, left]);
 }
 
-/** A peer that shows a certificate has not shown that it has the key. */
+/** A peer that shows a certificate has not proven that it has the key. */
 function refuseCertificate(certificate: PeerCertificate): Error | undefined {
   return Object.keys(certificate).length === 0 ? undefined : new Error('it has a certificate and not the key');
 }
 
-/** Common name and alternative names of the peer's certificate, which is signed by a root that this end trusts. */
 function namesOf(secure: TLSSocket): string[] {
   const { subject, subjectaltname = '' } = secure.getPeerCertificate();
   const alternatives = subjectaltname.split(', ').map((name) => name.replace(/^(DNS|IP Address|URI|email):/, ''));
   return [subject?.CN, alternatives].flat(1).filter((name): name is string => name !== undefined && name !== '');
 }
 
-/** The name that the peer goes by. Throws ERR_ROCE_CONNECT where none of its names is allowed. */
 function checkedName(names: readonly string[], allow: ReadonlySet<string> | undefined): string {
   const known = allow === undefined ? names[0] : names.find((name) => allow.has(name));
   if (known !== undefined) return printable(known);

@@ -1,5 +1,3 @@
-/** One connection from its parts: over a control channel on TCP, or through the connection manager. */
-
 import { refuseEchoes } from '../dcqcn/schemes.js';
 import { STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
@@ -12,7 +10,6 @@ import type { Agreement, exchangeAsClient } from './exchange.js';
 import { initializeQp } from './qp-parameters.js';
 import { decodeRegion, encodeRegion } from './region-data.js';
 
-/** Connects the parts over a control channel. `onClosed` hears of the end of the connection. Whatever fails closes the channel and the parts. */
 export async function setUpOverChannel(
   [parts, exchangeOptions]: MadeParts,
   channel: ControlChannel,
@@ -40,7 +37,6 @@ function controlOverTcp(channel: ControlChannel): ControlConnection {
   };
 }
 
-/** The same through RDMA CM: the region travels as private data. */
 export async function setUpThroughManager(
   [parts, { region, rateControl, totalTimeout }]: MadeParts,
   connectQp: (qp: QueuePair, privateData: Uint8Array) => Promise<CmConnection>,

@@ -1,7 +1,7 @@
 /**
- * The serving side of datagram services: SIDR_REQ and SIDR_REP (IBTA vol. 1 §12.11). A request is one datagram and proves nothing about its sender.
- * Therefore it gets at most one datagram of the same size, and the memory that it occupies is bounded. An answer is kept as long as the peer may repeat
- * the request. A repetition gets the same answer: the program decides once.
+ * The serving side of SIDR (IBTA vol. 1 §12.11). A request proves nothing about its sender, so it gets at most one
+ * datagram of the same size and bounded memory. An answer is kept and repeated as long as the peer may repeat the
+ * request.
  */
 
 import { ConnectionLimiter } from '../core/connection-limiter.js';
@@ -14,42 +14,28 @@ import { claimsRightly, NO_DATA, type ProtocolParts } from './protocol-parts.js'
 import { SIDR_NO_QP, SIDR_UNSUPPORTED } from './reject-reason.js';
 import { codeToNs, LINUX_TIMING } from './timing.js';
 
-/** Linux sends a request up to sixteen times. So long the program may take to decide, and so long an answer is kept. */
+/** So long the program may take to decide, and so long an answer is kept. */
 const REPEATED_NS = (LINUX_TIMING.maxRetries + 1) * codeToNs(LINUX_TIMING.responseTimeout);
 
-/** A received request. */
 export interface ServiceRequest extends Due {
-  /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** Service ID of the requested service. */
   readonly serviceId: bigint;
-  /** Source and destination, as the request claims them. */
   readonly endpoints: IpEndpoints;
-  /** Private data behind the IP addressing header: 180 bytes. */
   readonly userData: Uint8Array;
-  /** Identifies the request. */
   readonly key: string;
-  /** Request ID that the peer chose. */
   readonly requestId: number;
-  /** Transaction ID that the peer chose. */
   readonly transactionId: bigint;
-  /** The program has yet to decide. */
   isPending: boolean;
-  /** The SIDR_REP that was sent. */
   answer: Uint8Array;
 }
 
-/** The program's decision. */
 export type ServiceAnswer = Pick<MessageFields<'SIDR_REP'>, 'status' | 'qpn' | 'qkey' | 'privateData'>;
 
-/** Takes a request, or returns false if there is no room for it. */
 export type ServiceRequestHandler = (request: ServiceRequest) => boolean;
 
-/** Datagram services of one `CmProtocol`. */
 export class SidrResponder {
   readonly #parts: ProtocolParts;
   readonly #services = new Map<bigint, ServiceRequestHandler>();
-  /** Pending and answered requests. */
   readonly #byKey = new Map<string, ServiceRequest>();
   readonly #kept = new DueSet<ServiceRequest>();
   /** Answered requests are `admitted`. */
@@ -70,7 +56,6 @@ export class SidrResponder {
     });
   }
 
-  /** Serves a service ID. Throws ERR_ROCE_BUSY if it is served already. */
   listen(serviceId: bigint, handler: ServiceRequestHandler): void {
     if (this.#services.has(serviceId)) {
       throw new RoceError('ERR_ROCE_BUSY', `somebody serves datagrams on port ${serviceId & 0xffffn} already`);
@@ -78,12 +63,11 @@ export class SidrResponder {
     this.#services.set(serviceId, handler);
   }
 
-  /** Refuses new requests for the service ID. Repetitions of answered requests still get their answer. */
+  /** Repetitions of answered requests still get their answer. */
   unlisten(serviceId: bigint): void {
     this.#services.delete(serviceId);
   }
 
-  /** Processes a SIDR_REQ. */
   onRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'SIDR_REQ'>, now: number): void {
     const { counters, options } = this.#parts;
     const { requestId, serviceId } = fields;
@@ -139,12 +123,12 @@ export class SidrResponder {
     mads.answer(to, 'SIDR_REP', transactionId, reply);
   }
 
-  /** Drops a pending request; no effect on others. The peer is not told: an honest one repeats its request, which counts as new. */
+  /** The peer is not notified: an honest one repeats its request, which counts as new. */
   evict(request: ServiceRequest): void {
     if (request.isPending) this.#limiter.evict(request);
   }
 
-  /** Answers a pending request and each of its repetitions. No effect if the request was dropped. */
+  /** No effect if the request was dropped. */
   answer(request: ServiceRequest, answer: ServiceAnswer, now: number): void {
     if (!request.isPending) return;
     const { remote, requestId, serviceId, transactionId } = request;
@@ -163,17 +147,14 @@ export class SidrResponder {
     this.#limiter.leave(request);
   }
 
-  /** Number of requests that are pending, or whose answer may have to be repeated. */
   get size(): number {
     return this.#kept.size;
   }
 
-  /** When {@link onDeadline} has something to do, or earlier; Infinity: never. */
   get nextDeadlineNs(): number {
     return this.#kept.nextDeadlineNs;
   }
 
-  /** Forgets requests that the peer no longer repeats. */
   onDeadline(now: number): void {
     for (const request of this.#kept.due(now)) this.#forget(request);
   }

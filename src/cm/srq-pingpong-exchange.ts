@@ -1,7 +1,6 @@
 /**
- * How ibv_srq_pingpong (rdma-core, libibverbs/examples) tells its peer of its queue pairs: the client sends 256 lines, however many queue pairs it
- * has, reads as many of the server's, and says that it has read them. The lines are those of `pingpong-exchange`; lines without a queue pair have
- * no GID.
+ * The exchange of ibv_srq_pingpong (rdma-core, libibverbs/examples): 256 lines each way, however many queue pairs there
+ * are. Lines without a queue pair have no GID.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -19,10 +18,6 @@ import {
 export const SRQ_PINGPONG_LINES = 256;
 const EMPTY_LINE = Buffer.from(`0000:000000:000000:${'0'.repeat(32)}\0`);
 
-/**
- * The client's part: tells all queue pairs, at most 256, and learns those of the server, which are ready. Rejects with ERR_ROCE_CONNECT when the
- * server is silent, ERR_ROCE_MISMATCH when it is something else or has another number of queue pairs.
- */
 export async function exchangeAsSrqClient(
   channel: FixedChannel,
   own: readonly PingpongDestination[],
@@ -34,7 +29,6 @@ export async function exchangeAsSrqClient(
   return peers;
 }
 
-/** The server's part. `prepare` takes the queue pairs to RTS: the client sends as soon as it has our answer. Rejects as the client's part. */
 export async function exchangeAsSrqServer(
   channel: FixedChannel,
   own: readonly PingpongDestination[],

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { IpAddress } from '../packet/address.js';
 
-/** Of `remoteAddress` or `localAddress` of a socket; undefined for a connection that was gone at once. An IPv6 address of a link says which link: that is left out. */
+/** Strips the zone of a link-local IPv6 address. */
 export function tcpAddress(text: string | undefined): IpAddress | undefined {
   return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
 }

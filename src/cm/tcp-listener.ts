@@ -1,21 +1,19 @@
-/** A TCP port on which peers meet before RDMA works. It survives whatever one connection does, and a process without free descriptors. */
+/**
+ * A TCP port on which peers meet before RDMA works. It survives errors of single connections, and a lack of file
+ * descriptors.
+ */
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { DescriptorLimit } from './descriptor-limit.js';
 
-/** What a listening TCP port tells its owner. */
 export interface TcpListenerEvents {
-  /** A peer has connected. */
   onSocket(socket: Socket): void;
-  /** Hardly a descriptor is left: closes a connection that may go, and says whether there was one. Without it nobody has to go. */
   makeRoom?(): boolean;
-  /** A connection was turned away because this process has no descriptor, or no memory, for it. */
   onTrouble?(error: RoceError): void;
 }
 
-/** Listens until closed. */
 export class TcpListener {
   readonly #server: Server;
 
@@ -23,7 +21,6 @@ export class TcpListener {
     this.#server = server;
   }
 
-  /** On all addresses of the host unless one is given; port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
   static async open(
     { host, port }: { readonly host?: string | undefined; readonly port: number },
     { onSocket, makeRoom, onTrouble }: TcpListenerEvents,
@@ -51,7 +48,7 @@ export class TcpListener {
           : undefined;
       throw new RoceError('ERR_ROCE_IO', `cannot listen on ${where}: ${(error as Error).message}`, hint);
     }
-    // Node emits what `accept` says; without a listener it would end the process.
+    // Errors are emitted, too, although `accept` reports them; without a listener it would end the process.
     server.on('error', (cause) =>
       onTrouble?.(
         new RoceError(
@@ -65,12 +62,10 @@ export class TcpListener {
     return new TcpListener(server);
   }
 
-  /** The one asked for, or the one the system chose for 0. */
   get port(): number {
     return (this.#server.address() as { port: number } | null)?.port ?? 0;
   }
 
-  /** Takes no new connections; open ones stay. */
   close(): void {
     this.#server.close();
   }

@@ -1,6 +1,6 @@
 /**
- * How connections end, and how attempts do: REJ, DREQ and DREP (IBTA vol. 1 §12.9.8), and a REQ or REP that shows that the peer has forgotten a
- * connection. Who ends a connection must name the IDs of both ends, of which one is known only to those on the path.
+ * How connections and attempts end: REJ, DREQ and DREP (IBTA vol. 1 §12.9.8), and a REQ or REP which shows that the
+ * peer has lost its state. Ending a connection requires both IDs, one of which is known only on the path.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -14,10 +14,9 @@ import { REJ_CONSUMER_DEFINED, REJ_TIMEOUT } from './reject-reason.js';
 
 /** States in which the peer may end the connection by a DREQ: it knows our queue pair. */
 const DISCONNECTABLE: readonly CmState[] = ['REP_SENT', 'REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
-/** States in which both sides have made the connection, or believe so. A REJ in them, too, means that the peer has given it up. */
+/** A REJ in them, too, means that the peer has given it up. */
 const CONNECTED: readonly CmState[] = ['REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
 
-/** Of one `CmProtocol`. */
 export class Teardown {
   readonly #parts: ProtocolParts;
   readonly #retransmission: MadRetransmission;
@@ -29,16 +28,13 @@ export class Teardown {
     this.#transactionBase = BigInt(parts.options.random.u32()) << 32n;
   }
 
-  // ---- what the local program asks
-
-  /** Refuses a request, or a reply that does not suit. */
   reject(endpoint: CmEndpoint, privateData: Uint8Array, now: number): void {
     const about = endpoint.state === 'REQ_RCVD' ? ABOUT_REQ : ABOUT_REP;
     this.#parts.mads.reject(endpoint, { about, reason: REJ_CONSUMER_DEFINED, privateData }, now);
     this.#parts.table.remove(endpoint);
   }
 
-  /** Ends an established connection: DREQ, and DISCONNECTED once it is answered or nobody answers. Harmless when it has ended. */
+  /** Harmless when it has ended. */
   disconnect(endpoint: CmEndpoint, now: number): void {
     const { localCommId, remoteCommId, remoteQpn, state } = endpoint;
     if (state !== 'ESTABLISHED' && state !== 'REP_SENT') return;
@@ -51,7 +47,6 @@ export class Teardown {
     );
   }
 
-  /** Drops an endpoint in any state, telling the peer once. There will be no more events. */
   abandon(endpoint: CmEndpoint, now: number): void {
     endpoint.onEvent = () => {};
     switch (endpoint.state) {
@@ -71,9 +66,6 @@ export class Teardown {
     this.#parts.table.remove(endpoint);
   }
 
-  // ---- what the peer says
-
-  /** Takes a REJ. */
   onReject(source: IpAddress, fields: MessageFields<'REJ'>, now: number): void {
     const endpoint = this.#rejected(source, fields);
     if (endpoint === undefined) return;
@@ -88,7 +80,7 @@ export class Teardown {
     }
   }
 
-  /** Who tires of waiting for our answer does not know our ID yet, and gives its GUID as additional information instead. */
+  /** A peer that tires of waiting does not know our ID yet and gives its GUID as additional information. */
   #rejected(source: IpAddress, fields: MessageFields<'REJ'>): CmEndpoint | undefined {
     const { table } = this.#parts;
     if (fields.remoteCommId !== 0 || fields.reason !== REJ_TIMEOUT || fields.infoLength < GUID_BYTES) {
@@ -99,7 +91,7 @@ export class Teardown {
     return table.match(source, endpoint?.localCommId ?? 0);
   }
 
-  /** Takes a DREQ. It is answered even when its connection is unknown: the peer saw our side go, but not our DREP. */
+  /** It is answered even when its connection is unknown: the peer saw our side go, but not our DREP. */
   onDisconnectRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'DREQ'>, now: number): void {
     const { table, mads, counters } = this.#parts;
     const { localCommId, remoteCommId } = fields;
@@ -116,7 +108,6 @@ export class Teardown {
     else this.#disconnected(endpoint, now);
   }
 
-  /** Takes a DREP. */
   onDisconnectReply(source: IpAddress, fields: MessageFields<'DREP'>, now: number): void {
     const endpoint = this.#parts.table.match(source, fields.remoteCommId, fields.localCommId);
     if (endpoint === undefined) return;
@@ -129,7 +120,7 @@ export class Teardown {
     endpoint.onEvent({ type: 'DISCONNECTED' });
   }
 
-  /** True when we still know a connection with this QP of the peer's, who evidently does not: it ends now. */
+  /** Returns true if a connection with this remote QP exists, which the peer has evidently lost: it ends now. */
   replaceStale(source: IpAddress, { localCaGuid, localQpn }: RemoteIdentity): boolean {
     const stale = this.#parts.table.byRemoteQpn(source, localCaGuid, localQpn);
     if (stale === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Times of connection management. On the wire they are codes n for 4.096 us x 2^n (IBTA vol. 1 §12.7); the defaults are those of
- * Linux (drivers/infiniband/core/cma.c).
+ * Times of connection management. On the wire they are codes n for 4.096 us x 2^n (IBTA vol. 1 §12.7); the defaults are
+ * those of Linux (drivers/infiniband/core/cma.c).
  */
 
 /** Timeouts and retries of connection management. */
@@ -9,14 +9,12 @@ export interface CmTiming {
   readonly responseTimeout: number;
   /** How long a packet may live in the network, as a code: 16 is 0.27 s. 0..31. */
   readonly packetLifetime: number;
-  /** How often REQ, REP and DREQ are sent again, 0..15. */
+  /** Maximum retransmissions of REQ, REP and DREQ, 0..15. */
   readonly maxRetries: number;
 }
 
-/** What Linux uses. */
 export const LINUX_TIMING: CmTiming = { responseTimeout: 20, packetLifetime: 16, maxRetries: 15 };
 
-/** Codes have five bits. */
 const CODE_MAX = 31;
 
 /** Nanoseconds of a code 0..31: 4.096 us x 2^code. */
@@ -25,8 +23,9 @@ export function codeToNs(code: number): number {
 }
 
 /**
- * What a peer may ask of our time, as codes: 1 ms between two sendings of one message, 4.3 s in TIMEWAIT and between them, 69 s by an MRA (Linux
- * asks for these), and 8.6 s for a queue pair's timer. A peer that asks for more gets this.
+ * Limits of the times that a peer may request, as codes: 1 ms between two transmissions of a message, 4.3 s in TIMEWAIT
+ * and between them, 69 s by an MRA (Linux asks for these), and 8.6 s for a queue pair's timer. Larger requests are
+ * clamped.
  */
 const RESEND_CODE_MIN = 8;
 const RESEND_CODE_MAX = 20;
@@ -34,15 +33,17 @@ const TIMEWAIT_CODE_MAX = 20;
 const MRA_CODE_MAX = 24;
 const ACK_TIMEOUT_CODE_MAX = 21;
 
-/** What an MRA of ours asks the peer for: 69 s, as Linux does. */
+/** Service time in our MRAs: 69 s, as Linux does. */
 export const MRA_SERVICE_TIMEOUT = MRA_CODE_MAX;
 
-/** Nanoseconds until a message is sent again to a peer that says it answers within a code 0..31: 1 ms to 4.3 s. */
+/**
+ * Nanoseconds until a message is retransmitted to a peer that announces to answer within a code 0..31: 1 ms to 4.3 s.
+ */
 export function peerResendNs(code: number): number {
   return codeToNs(Math.min(Math.max(code, RESEND_CODE_MIN), RESEND_CODE_MAX));
 }
 
-/** Nanoseconds in TIMEWAIT for a peer that says packets live for a code 0..31: at most 4.3 s. */
+/** Nanoseconds in TIMEWAIT for a peer that announces a packet lifetime code 0..31: at most 4.3 s. */
 export function peerTimewaitNs(code: number): number {
   return codeToNs(Math.min(code, TIMEWAIT_CODE_MAX));
 }
@@ -52,7 +53,10 @@ export function peerServiceNs(code: number): number {
   return codeToNs(Math.min(code, MRA_CODE_MAX));
 }
 
-/** The Local ACK Timeout that a queue pair takes from its peer. 0 would wait for ever (IBTA vol. 1 §9.7.6.1.3), and becomes the longest: 8.6 s. */
+/**
+ * The Local ACK Timeout that a queue pair takes from its peer. 0 would wait indefinitely (IBTA vol. 1 §9.7.6.1.3), and
+ * becomes the longest: 8.6 s.
+ */
 export function peerAckTimeout(code: number): number {
   return code === 0 ? ACK_TIMEOUT_CODE_MAX : Math.min(code, ACK_TIMEOUT_CODE_MAX);
 }

@@ -1,6 +1,6 @@
 /**
- * Operations on memory of the caller's. A registered region, or a slice of one, is used in place. Bytes are registered for the time of one operation,
- * and copied where the NIC cannot reach them.
+ * A registered region, or a slice of one, is used in place. Bytes are registered for the time of one operation, and
+ * copied where the NIC cannot reach them.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -12,10 +12,8 @@ import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import { bytesOf, type Memory, sliceOf } from './memory.js';
 import type { Operation, Operations } from './operations.js';
 
-/** One scatter/gather element: the whole of what is registered. */
 export type Elements = readonly [ReturnType<MemoryRegion['sge']>];
 
-/** Posts work requests on memory, and takes back what it registers for them. */
 export class Transfers {
   readonly #device: RdmaDevice;
   readonly #pd: ProtectionDomain;
@@ -28,9 +26,9 @@ export class Transfers {
   }
 
   /**
-   * One operation on `memory`, which the caller has checked (`checkMemory`), until the caller's deadline. An operation that has begun by then ends
-   * in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write and may not, ERR_ROCE_CONFLICT for a region of another
-   * protection domain, ERR_ROCE_CLOSED for a closed region.
+   * One operation on `memory`, which the caller has checked (`checkMemory`), until the caller's deadline. An operation
+   * that has begun by then ends in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write
+   * and may not, ERR_ROCE_CONFLICT for a region of another protection domain, ERR_ROCE_CLOSED for a closed region.
    */
   async run(
     memory: Memory,
@@ -49,7 +47,6 @@ export class Transfers {
     await waitFor(deadline, (cancellation) => this.#operations.run(request, cancellation));
   }
 
-  /** The NIC would find the same, and end the connection. */
   #checkUsable(region: MemoryRegion, { opcode }: Operation): void {
     if (region.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the region is closed');
     if (region.pd !== this.#pd) {
@@ -68,14 +65,12 @@ export class Transfers {
     }
   }
 
-  /** Registers `data` for the time of one operation. */
   async #registered(
     data: Uint8Array,
     operation: (sges: Elements) => Operation,
     cancellation: CancellationState,
   ): Promise<void> {
     const { scratch } = this.#device;
-    // What the NIC cannot reach goes through memory that it can.
     const copy = this.#device.reaches(data) ? undefined : scratch.take(data.length);
     copy?.set(data);
     const mr = await this.#pd.regMr(copy ?? data, Access.LOCAL_WRITE);

@@ -1,7 +1,6 @@
 /**
- * How a queue pair of each transport is taken to RTS, once an exchange over TCP (ours, perftest's, that of ibv_*_pingpong) has told both
- * sides of each other. The attributes are those of IBTA vol. 1 table 91: a UC queue pair has no timers and answers no READs, a UD one has no
- * peer at all, so its messages name their destination themselves.
+ * Takes queue pairs of each transport to RTS after an exchange over TCP. Attributes are those of IBTA vol. 1 table 91:
+ * UC has no timers and answers no READs; UD has no peer, so messages name their destination.
  */
 
 import type { RateControlOptions } from '../dcqcn/schemes.js';
@@ -18,7 +17,6 @@ export type TransportName = (typeof TRANSPORTS)[number];
 
 const QP_TYPES: Readonly<Record<TransportName, QueuePair['type']>> = { rc: 'RC', uc: 'UC', ud: 'UD' };
 
-/** The type of queue pair that speaks `transport`. */
 export function qpTypeOf(transport: TransportName): QueuePair['type'] {
   return QP_TYPES[transport];
 }
@@ -26,13 +24,9 @@ export function qpTypeOf(transport: TransportName): QueuePair['type'] {
 /** Q_Key of perftest and of ibv_ud_pingpong, and so of our tools. */
 export const TOOLS_QKEY = 0x11111111;
 
-/** A queue pair of the peer, as an exchange tells of it. */
 export interface RemoteQueuePair {
-  /** IP address of the peer. */
   readonly address: IpAddress;
-  /** UDP port it receives on. Default 4791. */
   readonly udpPort?: number;
-  /** UDP source port of what it sends; `flow`: it follows from both QPNs. Default: learned. */
   readonly sourcePort?: number | 'flow';
   /** 24 bits. */
   readonly qpn: number;
@@ -40,21 +34,17 @@ export interface RemoteQueuePair {
   readonly psn: number;
 }
 
-/** What this side has decided. */
 export interface OwnTerms {
   /** First PSN it sends, 24 bits. */
   readonly psn: number;
-  /** Bytes, the same on both sides; a UD queue pair takes its port's. */
   readonly pathMtu: number;
-  /** How fast this side sends data. Default: as fast as it can. UD has none. */
   readonly rateControl?: RateControlOptions;
   /** DSCP of what this side sends, 0..63. Default 0. */
   readonly dscp?: number;
-  /** Attributes that only RC has, on the ways to RTR and to RTS. */
   readonly reliable: { readonly toRtr: QpAttr; readonly toRts: QpAttr };
 }
 
-/** What a SEND carries beside its data: where a datagram goes; nothing where the queue pair is connected. */
+/** Destination of a datagram; nothing on a connected queue pair. */
 export interface Destination {
   /** Where the receiver is. */
   readonly ah?: AddressHandle;
@@ -64,7 +54,7 @@ export interface Destination {
   readonly remoteQkey?: number;
 }
 
-/** RESET to INIT, from where on receives may be posted. Memory is open to a connected peer as far as its regions are. */
+/** Memory is open to a connected peer as far as its regions are. */
 export async function initializeQueuePair(qp: QueuePair): Promise<void> {
   const attributes = { state: 'INIT', pkeyIndex: 0, port: 1 } as const;
   await qp.modify(
@@ -72,7 +62,6 @@ export async function initializeQueuePair(qp: QueuePair): Promise<void> {
   );
 }
 
-/** INIT to RTS, towards `remote`. The queue pair's type decides which of the terms it takes. */
 export async function connectQueuePair(qp: QueuePair, own: OwnTerms, remote: RemoteQueuePair): Promise<Destination> {
   const { address, udpPort, sourcePort, qpn } = remote;
   if (qp.type === 'UD') {

@@ -1,17 +1,16 @@
 /**
- * Validated addresses (RFC 9000 §8): peers that have answered before. A peer is an address and a CA GUID: an answer proves that it receives at the address, and
- * the GUID, 64 bits that only those on the path see, tells it from an unauthenticated peer that writes the same address into its datagrams. (Ours are
- * random with each manager. GUIDs of hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
+ * Validated addresses (RFC 9000 §8): peers that have answered before. A peer is an address and a CA GUID: an answer
+ * proves that it receives at the address, and the GUID, 64 bits that only those on the path see, tells it from an
+ * unauthenticated peer that writes the same address into its datagrams. (Ours are random with each manager. GUIDs of
+ * hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
  */
 
 import type { IpAddress } from '../packet/address.js';
 
-/** The most recent ones. */
 export class ValidatedAddresses {
   readonly #peers = new Set<string>();
   readonly #max: number;
 
-  /** The one longest unheard is forgotten beyond `max`. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -21,7 +20,6 @@ export class ValidatedAddresses {
     return this.#peers.has(nameOf(remote, caGuid));
   }
 
-  /** It has answered. */
   add(remote: IpAddress, caGuid: bigint): void {
     const name = nameOf(remote, caGuid);
     this.#peers.delete(name);

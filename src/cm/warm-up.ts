@@ -1,6 +1,6 @@
 /**
- * Warms up a device before it has peers. V8 compiles the code of a NIC while packets go through it, for most of the first GiB that it moves, so that a transfer which begins with
- * cold code has half of its later speed (docs/performance.md, "Warm-up"). A device whose program has time to spare, as a server has that waits for its first client, can spend it on messages to itself.
+ * Warms up a device before it has peers: V8 compiles the NIC's code during most of the first GiB, at half of the later
+ * speed (docs/performance.md, "Warm-up").
  */
 
 import { randomInt } from 'node:crypto';
@@ -18,16 +18,18 @@ import { connectQueuePair, initializeQueuePair } from './transport.js';
 
 /** What {@link warmUp} takes. */
 export interface WarmUpOptions {
-  /** How long it takes. Milliseconds, 1 to 60,000. Default 1,000: with less, much is left to be compiled, with more, little is gained. */
+  /**
+   * How long it takes. Milliseconds, 1 to 60,000. Default 1,000: with less, much is left to be compiled, with more,
+   * little is gained.
+   */
   readonly durationMs?: number;
 }
 
 const WARM_UP_OPTIONS: OptionNames<WarmUpOptions> = { durationMs: true };
 const WARM_UP_MS_DEFAULT = 1_000;
-/** The longest. */
 export const WARM_UP_MS_MAX = 60_000;
 
-/** Messages of one kind, so many in flight. Few large ones for the code of a packet, many small ones for that of a message and of a turn of the NIC. */
+/** Few large ones for the code of a packet, many small ones for that of a message and of a turn of the NIC. */
 interface Kind {
   readonly opcode: 'RDMA_WRITE' | 'RDMA_READ' | 'SEND';
   readonly bytes: number;
@@ -43,27 +45,30 @@ const KINDS: readonly Kind[] = [
 ];
 const BYTES_MAX = Math.max(...KINDS.map(({ bytes }) => bytes));
 const IN_FLIGHT_MAX = Math.max(...KINDS.map(({ inFlight }) => inFlight));
-/** Of one kind before the next one: each has its turn several times, so that code is optimised for all of them. */
+/** Of one kind before the next one: each is run several times, so that code is optimised for all of them. */
 const SLICE_NS = 20 * NS_PER_MS;
 
 type Two<T> = readonly [T, T];
 
 /**
- * Sends messages of several sizes and operations from the device to itself, until V8 has compiled most of what a transfer uses. They go through its UDP port: they are in its counters, captures, traces and telemetry,
- * and its fault rules strike them. The event loop goes on; peers are served meanwhile.
+ * Sends messages of several sizes and operations from the device to itself, until V8 has compiled most of what a
+ * transfer uses. They pass through its UDP port and so appear in counters, captures, traces and telemetry, and are
+ * subject to fault rules. The event loop keeps running and peers are served.
  *
  *     const device = await openDevice({ address: '192.0.2.7' });
  *     await warmUp(device);
  *
- * Rejects with ERR_ROCE_UNSUPPORTED for a device that cannot reach itself: one that protects its packets, and one at a switch of frames. With ERR_ROCE_OUT_OF_RANGE or
- * ERR_ROCE_UNKNOWN_NAME for options that cannot be, and ERR_ROCE_CLOSED if the device is closed meanwhile.
+ * Rejects with ERR_ROCE_UNSUPPORTED for a device that cannot reach itself: one that protects its packets, or one on a
+ * frame link. With ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_UNKNOWN_NAME for invalid options, and ERR_ROCE_CLOSED if the
+ * device is closed during the call.
  */
 export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): Promise<void> {
   checkOptions('warmUp', options, WARM_UP_OPTIONS);
   const durationMs = checkWhole('durationMs', options.durationMs ?? WARM_UP_MS_DEFAULT, 1, WARM_UP_MS_MAX);
   if (device.security !== undefined) throw unreachable('a device that protects its packets connects to others alone');
   const { link, address, attributes } = device;
-  // With the first queue pair that is closed, fields change that V8 has taken for constants, and it drops the code that relies on them. So one is closed while there is little to drop.
+  // With the first queue pair that is closed, fields change that V8 treated as constants, and it deoptimises code that
+  // relies on them. So one is closed early.
   await exchangeFor(device, 0);
   const mayShareMemory = link.memoryDomain !== undefined;
   await exchangeFor(device, (durationMs * NS_PER_MS) / (mayShareMemory ? 2 : 1));
@@ -77,7 +82,6 @@ export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): P
   }
 }
 
-/** Messages of all kinds, one after the other, between two queue pairs that are made for them; one message at least. */
 async function exchangeFor(device: RdmaDevice, durationNs: number): Promise<void> {
   const sendCq = await device.createCq(IN_FLIGHT_MAX);
   const recvCq = await device.createCq(IN_FLIGHT_MAX);
@@ -97,7 +101,6 @@ async function exchangeFor(device: RdmaDevice, durationNs: number): Promise<void
   }
 }
 
-/** A queue pair, and another one of the same device that it is connected to. */
 class LoopedPair {
   readonly #sendCq: CompletionQueue;
   readonly #recvCq: CompletionQueue;
@@ -115,7 +118,7 @@ class LoopedPair {
   static async create(pd: ProtectionDomain, sendCq: CompletionQueue, recvCq: CompletionQueue): Promise<LoopedPair> {
     const init = { sendCq, recvCq, maxSendWr: IN_FLIGHT_MAX, maxRecvWr: IN_FLIGHT_MAX };
     const qps = [await pd.createQp(init), await pd.createQp(init)] as const;
-    // What no peer may write is sent without a copy, as from the regions of a careful program.
+    // Memory that no peer can write is sent without a copy.
     const regions = [
       await pd.regMr(BYTES_MAX, Access.LOCAL_WRITE),
       await pd.regMr(BYTES_MAX, Access.REMOTE_ALL),
@@ -134,7 +137,6 @@ class LoopedPair {
     return new LoopedPair([sendCq, recvCq], qps, regions);
   }
 
-  /** One message at least, and further ones until it is over; all are complete at the end. */
   async exchange(kind: Kind, isOver: () => boolean): Promise<void> {
     this.#post(kind);
     for (let inFlight = 1; inFlight > 0; inFlight--) {
@@ -142,7 +144,7 @@ class LoopedPair {
       const wc = await this.#sendCq.next();
       if (wc.statusName === 'RETRY_EXC_ERR') throw unreachable('its packets do not come back to its own address');
       checkCompletion(wc);
-      this.#recvCq.poll(IN_FLIGHT_MAX); // What a SEND has delivered before it was complete.
+      this.#recvCq.poll(IN_FLIGHT_MAX);
     }
   }
 

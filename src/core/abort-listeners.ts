@@ -1,4 +1,4 @@
-/** One listener for each signal, however many calls wait on it: Node warns of a leak from eleven on. */
+/** One listener per signal, however many calls wait on it: Node warns of a leak from eleven on. */
 
 class AbortListeners {
   readonly #signal: AbortSignal;
@@ -26,7 +26,6 @@ class AbortListeners {
 
 const LISTENERS = new WeakMap<AbortSignal, AbortListeners>();
 
-/** Calls `onAbort` once, when the signal is aborted. The result takes that back; it may be called at any time. */
 export function whenAborted(signal: AbortSignal, onAbort: () => void): () => void {
   const listeners = LISTENERS.get(signal) ?? new AbortListeners(signal);
   LISTENERS.set(signal, listeners);

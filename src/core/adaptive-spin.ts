@@ -1,35 +1,39 @@
 /**
- * How long to look again before going to sleep. Waking a thread costs 20 to 60 us, so for traffic that comes back sooner than that looking
- * is the faster way to wait; for all other traffic, and where there are more busy threads than cores, it only stands in the way of those
- * that one waits for.
- *
- * So it has to pay: after a row of spins that found nothing there are none for a while, longer each time that it happens again (as KVM
- * shrinks its halt polling: Linux, Documentation/virt/kvm/halt-polling.rst). The same after a stall, time that passed between two looks
- * although nothing was done: then the system took the processor away.
- *
- * Traffic may change meanwhile: code gets warm, a transfer ends and short messages follow. So a pause behind spins in vain ends early when enough work has come
- * that a spin could have met; that takes more work, too, each time that it was in vain again. A pause behind a stall takes its time, and so does each of a thread
- * that works for another thread of its process: where both lack a core, a spin makes work come late that would have come soon.
+ * How long to spin before sleeping. Waking a thread costs 20 to 60 us, so spinning pays only for traffic that returns
+ * sooner; otherwise it takes the core from those waited for. After a row of useless spins there are none for a while,
+ * longer each time (as KVM shrinks its halt polling: Linux, Documentation/virt/kvm/halt-polling.rst), and likewise
+ * after a stall, when the system took the processor away. A pause after useless spins ends early when enough work
+ * arrives that a spin could have met; one after a stall, or of a thread that serves another thread of its process,
+ * takes its full time.
  */
 
 /** The longest spin of a thread that works for another one of its process: several loopback round trips. */
 export const SPIN_MAX_NS = 50_000;
-/** That of a thread that does all of the work at its end. Its peer is most likely such a thread, too, and has to make the answer meanwhile, from cold caches if it slept. */
+/**
+ * Limit for a thread that does all of the work at its end. Its peer is most likely such a thread, too, and needs time
+ * to compute the answer, from cold caches if it slept.
+ */
 export const LONE_SPIN_MAX_NS = 100_000;
-/** Spins in vain, one after the other, until they stop. */
+/** Consecutive fruitless spins until spinning stops. */
 const MISSES_MAX = 8;
-/** A gap of a thread that slept, of two spins at most, could have been bridged by one: some of it was waking up, at both ends. */
+/**
+ * A gap of a thread that slept, of two spins at most, could have been bridged by one: some of it was waking up, at both
+ * ends.
+ */
 const PROMISING_SPINS = 2;
-/** Such gaps, less the longer ones between them, end the shortest pause; a longer pause takes as many more as it is longer, up to {@link PROMISES_MAX}. */
+/**
+ * Such gaps, less the longer ones between them, end the shortest pause; a longer pause takes as many more as it is
+ * longer, up to {@link PROMISES_MAX}.
+ */
 const PROMISES_MIN = 8;
-/** So the eight spins of a trial in vain cost 3 us a message at most. */
+/** Limits the cost of a trial's eight useless spins to 3 us a message. */
 const PROMISES_MAX = 256;
-/** One look takes a few microseconds; a whole time slice of another thread takes milliseconds. */
+/** One look takes a few microseconds; another thread's time slice takes milliseconds. */
 const STALL_NS = 500_000;
 const PAUSE_MIN_NS = 10e6;
 const PAUSE_MAX_NS = 1e9;
 
-/** Decides, wait by wait, how long one thread may spin before it sleeps. Times are nanoseconds of any one monotonic clock. */
+/** Times are nanoseconds of any one monotonic clock. */
 export class AdaptiveSpin {
   #misses = 0;
   #pauseNs = PAUSE_MIN_NS;
@@ -40,7 +44,6 @@ export class AdaptiveSpin {
   readonly #isAlone: boolean;
   readonly #spinNs: number;
 
-  /** `isAlone`: the thread does all of the work at its end. It spins for longer, and ends pauses early. */
   constructor(isAlone = false) {
     this.#isAlone = isAlone;
     this.#spinNs = isAlone ? LONE_SPIN_MAX_NS : SPIN_MAX_NS;
@@ -51,7 +54,6 @@ export class AdaptiveSpin {
     return nowNs < this.#pausedUntilNs ? 0 : this.#spinNs;
   }
 
-  /** There was no work for `gapNs`, until `nowNs`: nothing came, and nothing was to be sent. */
   onGap(gapNs: number, nowNs: number): void {
     if (nowNs < this.#pausedUntilNs) {
       this.#onGapOfPause(gapNs);
@@ -71,7 +73,6 @@ export class AdaptiveSpin {
     else if (--this.#promisesLeft <= 0) this.#pausedUntilNs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Two looks of one spin were `lookNs` apart, the second at `nowNs`. */
   onLook(lookNs: number, nowNs: number): void {
     if (lookNs >= STALL_NS) this.#pause(nowNs, Number.POSITIVE_INFINITY);
   }
@@ -85,15 +86,11 @@ export class AdaptiveSpin {
   }
 }
 
-/** The waits of a thread that does all of the work at its end: each begins with what has come, and anew with the first that it sends behind that. */
 export class TrafficSpin {
   readonly #spin = new AdaptiveSpin(true);
-  /** Since then it has waited for others. */
   #sinceNs = 0;
-  /** Something has come and nothing was sent since. Who only sends waits for nobody. */
   #hasHeard = false;
 
-  /** Something came, and was found at `nowNs`. */
   onReceived(nowNs: number): void {
     this.#spin.onGap(nowNs - this.#sinceNs, nowNs);
     this.#sinceNs = nowNs;
@@ -107,7 +104,6 @@ export class TrafficSpin {
     this.#hasHeard = false;
   }
 
-  /** Whether to look again before going to sleep. */
   looksAgain(nowNs: number): boolean {
     return nowNs - this.#sinceNs < this.#spin.budgetNs(nowNs);
   }

@@ -1,23 +1,19 @@
-/** Checks of what a program passes: a value that cannot be is refused by name, with what it must be, before anything is done with it. */
-
 import { namesHint, nearestName } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 
-/** A value as an error shows it. Nothing of the value is called: it may be an object of any kind. */
+/** Nothing of the value is called: it may be an object of any kind. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (value === null) return 'null';
   return typeof value === 'object' || typeof value === 'function' ? `of type ${typeof value}` : String(value);
 }
 
-/** Returns a whole number from `min` to `max`. Throws ERR_ROCE_OUT_OF_RANGE, which names it, for anything else. */
 export function checkWhole(name: string, value: unknown, min: number, max: number): number {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
   const range = min === max ? `it must be ${min}` : `it must be a whole number from ${min} to ${max}`;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${shown(value)}`, range);
 }
 
-/** Returns the place of a value in a list. Throws ERR_ROCE_OUT_OF_RANGE for another number, ERR_ROCE_UNKNOWN_NAME for anything else. */
 export function checkOneOf<T>(name: string, value: unknown, all: readonly T[]): number {
   const place = all.indexOf(value as T);
   if (place >= 0) return place;
@@ -25,23 +21,18 @@ export function checkOneOf<T>(name: string, value: unknown, all: readonly T[]): 
   throw new RoceError(code, `${name} is ${shown(value)}`, namesHint(value, all.map(String), 'it must be one of'));
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for a value that is not `right`; `what` says what it must be. */
 export function checkKind(name: string, value: unknown, right: boolean, what: string): void {
   if (!right) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${shown(value)}`, `it must be ${what}`);
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for a value that is no object, or a list. */
 export function checkObject(name: string, value: unknown, what: string): void {
   checkKind(name, value, typeof value === 'object' && value !== null && !Array.isArray(value), what);
 }
 
-/** Every option of `T`, for {@link checkOptions}: the compiler says when one is missing here. */
+/** Every option of `T`, for {@link checkOptions}: the compiler reports a missing one. */
 export type OptionNames<T> = { readonly [K in keyof T]-?: true };
 
-/**
- * Refuses options that the call does not have: a misspelt one must not pass for the default. Throws ERR_ROCE_UNKNOWN_NAME, which says what was
- * probably meant, and ERR_ROCE_INVALID_ARGUMENT for what is no object.
- */
+/** Refuses options that the call does not have: a misspelt one must not pass for the default. */
 export function checkOptions<T extends object>(call: string, options: T, known: OptionNames<T>): void {
   checkObject(`the options of ${call}`, options, 'an object');
   for (const name in options) {

@@ -1,11 +1,12 @@
 /**
- * Big-endian fields on byte arrays, written out by hand: on buffers that live for one packet this is several times faster than a
- * DataView, and it works the same on shared memory. No bounds checks: callers have checked the length once.
+ * Big-endian fields on byte arrays, written out by hand: on buffers that live for one packet this is several times
+ * faster than a DataView, and it works the same on shared memory. No bounds checks: callers have checked the length
+ * once.
  */
 
 import { NO_WORDS, rememberedView, sourceWords, ViewCache } from './view-cache.js';
 
-/** The big-endian number of 16 bits at `b[o]`. Meaningless past the end: the caller has checked the length. */
+/** Meaningless past the end: the caller has checked the length. */
 export function readU16(b: Uint8Array, o: number): number {
   return (b[o] << 8) | b[o + 1];
 }
@@ -20,20 +21,17 @@ export function readU32(b: Uint8Array, o: number): number {
   return ((b[o] << 24) | (b[o + 1] << 16) | (b[o + 2] << 8) | b[o + 3]) >>> 0;
 }
 
-/** Stores the low 16 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU16(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 8;
   b[o + 1] = v;
 }
 
-/** Stores the low 24 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU24(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 16;
   b[o + 1] = v >>> 8;
   b[o + 2] = v;
 }
 
-/** Stores the low 32 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU32(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 24;
   b[o + 1] = v >>> 16;
@@ -41,25 +39,28 @@ export function writeU32(b: Uint8Array, o: number, v: number): void {
   b[o + 3] = v;
 }
 
-/** This machine stores the low byte of a number first. */
 export const IS_LITTLE_ENDIAN: boolean = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /** Below this many bytes a plain loop beats the call into the runtime (measured: 12 against 36 ns at 28 bytes). */
 const COPY_LOOP_BYTES = 64;
-/** Data stand 12 or 28 bytes into a datagram, so that here they stand at a multiple of 8, where copies to shared memory are fast. */
+/**
+ * Data begin 12 or 28 bytes into a datagram, so that here they are at a multiple of 8, where copies to shared memory
+ * are fast.
+ */
 const STAGING_START = 4;
 /** Sources up to this size, datagrams, are copied by way of {@link STAGING}. */
 const STAGING_BYTES = 8192;
 /**
- * A datagram of node:dgram lives in an array of its own that is seen once: a view of a part of it would be garbage at once. Copying it whole to a place
- * whose views are remembered, and from there, takes no longer and allocates nothing.
+ * A datagram of node:dgram lives in an array of its own that is seen once: a view of a part of it would be garbage at
+ * once. Copying it whole to a place whose views are remembered, and from there, takes no longer and allocates nothing.
  */
 const STAGING = new Uint8Array(STAGING_START + STAGING_BYTES);
 const stagingViews = new ViewCache(STAGING);
 
 /**
- * Copies a few bytes in a loop over words (`ViewCache.words` of both arrays): 64 bytes take 19 instead of 53 ns. Offsets and length are in bytes. False: it is
- * not possible, because they are no whole words or an array has none, and nothing was copied.
+ * Copies a few bytes in a loop over words (`ViewCache.words` of both arrays): 64 bytes take 19 instead of 53 ns.
+ * Offsets and length are in bytes. False: it is not possible, because they are no whole words or an array has none, and
+ * nothing was copied.
  */
 export function copyWords(
   words: Int32Array,
@@ -76,7 +77,10 @@ export function copyWords(
   return true;
 }
 
-/** The words of an array that bytes are copied from: none where it is short and so perhaps a datagram's own, which is seen once. */
+/**
+ * The words of an array that bytes are copied from: none where it is short and so perhaps a datagram's own, which is
+ * seen once.
+ */
 export function wordsToCopy(from: Uint8Array): Int32Array {
   return from.length > STAGING_BYTES ? sourceWords(from) : NO_WORDS;
 }
@@ -98,15 +102,15 @@ export function copyBytes(
 }
 
 /**
- * Copies `length` bytes to the start of a slot, where what stands behind them means nothing: all of `from` if that is little more, because it needs no
- * view.
+ * Copies `length` bytes to the start of a slot, where the bytes after them are don't-care: all of `from` if that is
+ * little more, because it needs no view.
  */
 export function copyToSlot(from: Uint8Array, offset: number, slot: Uint8Array, length: number): void {
   if (offset === 0 && 2 * length > from.length && from.length <= slot.length) slot.set(from);
   else copyBytes(from, offset, slot, 0, length);
 }
 
-/** Whether both have the same length and content. Takes time that depends on where they differ: not for secrets. */
+/** Takes time that depends on where they differ: not for secrets. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;
@@ -114,7 +118,6 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** Lower-case hex; `group` inserts a space every so many bytes (0: none). */
 export function toHex(bytes: Uint8Array, group = 0): string {
   let text = '';
   for (let i = 0; i < bytes.length; i++) {
@@ -124,7 +127,6 @@ export function toHex(bytes: Uint8Array, group = 0): string {
   return text;
 }
 
-/** Parses hex; spaces and newlines are ignored. Throws a SyntaxError on anything else. */
 export function fromHex(text: string): Uint8Array {
   const digits = text.replaceAll(/\s+/g, '');
   if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) throw new SyntaxError(`not a hex string: ${text}`);

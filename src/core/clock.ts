@@ -4,11 +4,13 @@
 export interface Clock {
   /** The time, in nanoseconds. */
   nowNs(): number;
-  /** Calls `wake` once, not before `timeNs`, never from inside this call. The result takes that back; it may be called at any time. */
+  /**
+   * Calls `wake` once, not before `timeNs`, never from inside this call. The result takes that back; it may be called
+   * at any time.
+   */
   wakeAt(timeNs: number, wake: () => void): () => void;
 }
 
-/** Resolves after `ns` nanoseconds. */
 export function pause(clock: Clock, ns: number): Promise<void> {
   return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ns, resolve));
 }

@@ -1,6 +1,6 @@
 /**
- * Bounds how many connections a listener holds, in total and from each network, and chooses the connection that is evicted when a quota is full.
- * Every listener of the product counts its connections here.
+ * Bounds how many connections a listener holds, in total and from each network, and chooses the connection that is
+ * evicted when a quota is full. Every listener of the product counts its connections here.
  */
 
 import type { Clock } from './clock.js';
@@ -73,7 +73,10 @@ const always = () => true;
 const never = () => false;
 const nothing = () => {};
 
-/** Counts the connections of one listener. Each is `pending` before its handshake, and `admitted` or in a state of `Extra` after it. */
+/**
+ * Counts the connections of one listener. Each is `pending` before its handshake, and `admitted` or in a state of
+ * `Extra` after it.
+ */
 export class ConnectionLimiter<C, Extra extends string = never> {
   /** Connections that met a full quota: another one was evicted, or they were refused. */
   turnedAway = 0;
@@ -143,7 +146,9 @@ export class ConnectionLimiter<C, Extra extends string = never> {
     return true;
   }
 
-  /** The limit that leaves no room in a state for one more connection from the network; that of the network comes first. */
+  /**
+   * The limit that leaves no room in a state for one more connection from the network; that of the network comes first.
+   */
   exceeded(state: StateWith<Extra>, { network }: Origin): keyof ConnectionLimits | undefined {
     const quotas = this.#options.quotas.filter(({ states }) => states.includes(state));
     if (quotas.some(({ states, perAddress = Infinity }) => this.#sum(states, network) >= perAddress))
@@ -156,8 +161,8 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * The oldest connection in a state that may be evicted: of the network, or, without one, of the network that has the most connections in the
-   * state; among equals, of the one whose connection is the oldest.
+   * The oldest connection in a state that may be evicted: of the network, or, without one, of the network that has the
+   * most connections in the state; among equals, of the one whose connection is the oldest.
    */
   oldest(state: StateWith<Extra>, from?: Origin, mayEvict: (connection: C) => boolean = always): C | undefined {
     const networks = this.#byState.get(state)?.networks;
@@ -185,8 +190,8 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * Makes room in a state for one more connection from the network. Where a quota is full, evicts the {@link oldest} connection in the state: of the
-   * network when that has its share, else of any. False: none may be evicted.
+   * Makes room in a state for one more connection from the network. Where a quota is full, evicts the {@link oldest}
+   * connection in the state: of the network when that has its share, else of any. False: none may be evicted.
    */
   makeRoom(state: StateWith<Extra>, from: Origin, mayEvict?: (connection: C) => boolean): boolean {
     const limit = this.exceeded(state, from);
@@ -207,8 +212,8 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * Counts a new connection as pending if there is room for it, or if one can be evicted; else ends it. `isAdmitted`: it has finished its handshake, and
-   * cannot be evicted for others.
+   * Counts a new connection as pending if there is room for it, or if one can be evicted; else ends it. `isAdmitted`:
+   * it has finished its handshake, and cannot be evicted for others.
    */
   admit(connection: C, from: Origin, isAdmitted: () => boolean = never): boolean {
     if (!this.makeRoom('pending', from)) {
@@ -221,8 +226,8 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * Counts a connection as pending during its handshake, and not after it. Resolves to false when it was evicted or has left in the meantime, and when the
-   * handshake has failed, which `onFailed` handles.
+   * Counts a connection as pending during its handshake, and not after it. Resolves to false when it was evicted or has
+   * left in the meantime, and when the handshake has failed, which `onFailed` handles.
    */
   async handshake(
     connection: C,

@@ -1,4 +1,7 @@
-/** CRCs of 32 bits with reflected polynomials, eight bytes a step ("slicing by 8"), in the zlib convention: values chain. */
+/**
+ * CRCs of 32 bits with reflected polynomials, eight bytes a step ("slicing by 8"), in the zlib convention: values
+ * chain.
+ */
 
 /** Eight tables in one: entry `256 * k + b` is the register after byte `b` and `k` zero bytes, from register 0. */
 export function crcTables(polynomial: number): Int32Array {
@@ -12,12 +15,11 @@ export function crcTables(polynomial: number): Int32Array {
   return tables;
 }
 
-/** CRC of `bytes[offset, offset + length)` with the tables `t`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
 export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return signedCrcOfRange(t, bytes, offset, length, seed) >>> 0;
 }
 
-/** The same with a sign: V8 hands such 32 bits from function to function without allocating. `seed` may have one, too. */
+/** The same with a sign: V8 hands such 32 bits from function to function without allocating. */
 export function signedCrcOfRange(
   t: Int32Array,
   bytes: Uint8Array,
@@ -38,8 +40,8 @@ export function signedCrcOfRange(
 }
 
 /**
- * The same for `words[start, start + count)`, whose bytes are in the order of this machine, little-endian: 92 bytes take 57 instead of 82 ns, because there is a
- * load for every four of them.
+ * The same for `words[start, start + count)`, whose bytes are in the order of this machine, little-endian: 92 bytes
+ * take 57 instead of 82 ns, because there is a load for every four of them.
  */
 export function signedCrcOfWords(t: Int32Array, words: Int32Array, start: number, count: number, seed: number): number {
   const end = start + count;
@@ -66,7 +68,7 @@ export function signedCrcOfWords(t: Int32Array, words: Int32Array, start: number
   return ~register;
 }
 
-/** The register behind eight bytes: the first four are mixed into `register` already, the others stand at `bytes[i]`. */
+/** The register behind eight bytes: the first four are mixed into `register` already, the others are at `bytes[i]`. */
 export function crcStep(t: Int32Array, register: number, bytes: Uint8Array, i: number): number {
   return (
     t[1792 + (register & 0xff)] ^

@@ -2,9 +2,10 @@
  * CRC-32/ISO-HDLC (the polynomial of Ethernet, zlib and the ICRC) in the zlib convention: values chain, so
  * `crc32(b, crc32(a))` is the CRC of `a` followed by `b`.
  *
- * A native function is fastest from some 200 bytes on; below that the call and the view it needs cost more than the sum itself, so
- * short ranges go through tables in JavaScript. Which native function is called is the thread's choice ({@link useCrc32}): devices take the
- * fastest of those that are there (`driver/crc32`), whatever runs without a device takes the package, or zlib.
+ * A native function is fastest from some 200 bytes on; below that the call and the view it needs cost more than the
+ * computation, so short ranges go through tables in JavaScript. Which native function is called is the thread's choice
+ * ({@link useCrc32}): devices take the fastest of those that are there (`driver/crc32`), whatever runs without a device
+ * takes the package, or zlib.
  */
 
 import { crc32 as zlibSum } from 'node:zlib';
@@ -13,11 +14,9 @@ import { crcOfRange, crcStep, crcTables, signedCrcOfRange, signedCrcOfWords } fr
 import { requirePackage } from './packages.js';
 import { rememberedView } from './view-cache.js';
 
-/** A way to compute CRC-32. All give the same values. Seeds may have a sign. */
+/** Seeds may have a sign. */
 export interface Crc32Implementation {
-  /** For people, and for `ROCEV2_CRC32`. */
   readonly name: string;
-  /** As {@link crc32}. */
   readonly sum: (bytes: Uint8Array, seed: number) => number;
   /** As {@link crc32At}: 32 bits, with a sign or without. */
   readonly sumAt: (bytes: Uint8Array, offset: number, length: number, seed: number, view?: Uint8Array) => number;
@@ -32,16 +31,15 @@ export let crc32 = (bytes: Uint8Array, seed = 0): number => {
 };
 
 /**
- * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of an array that lives long, such as a slab: what an implementation learns about the array
- * is remembered. `view`, if the caller has one, is a view of exactly these bytes. The result may have a sign: whoever compares it has to take it away (`>>> 0`). `seed` may
- * have one, too.
+ * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of a long-lived array such as a slab: what is learned about
+ * the array is cached. `view` may be a view of exactly these bytes. Result and `seed` may be signed; compare with
+ * `>>> 0`.
  */
 export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
   useCrc32(packagedCrc32());
   return crc32At(bytes, offset, length, seed, view);
 };
 
-/** From now on this thread computes CRC-32 in this way. */
 export function useCrc32(chosen: Crc32Implementation): void {
   implementation = chosen;
   const { sum, sumAt } = chosen;
@@ -49,7 +47,6 @@ export function useCrc32(chosen: Crc32Implementation): void {
   crc32At = sumAt;
 }
 
-/** Which implementation {@link crc32} calls in this thread. */
 export function crc32Backend(): string {
   if (implementation === undefined) useCrc32(packagedCrc32());
   return implementation!.name;
@@ -63,18 +60,15 @@ function packagedCrc32(): Crc32Implementation {
   }
 }
 
-/** `@node-rs/crc32`, an optional dependency. Throws ERR_ROCE_UNSUPPORTED where it cannot be loaded. */
 export function nodeRsCrc32(): Crc32Implementation {
   const { crc32: sum } = requirePackage<{ crc32: Crc32Implementation['sum'] }>('@node-rs/crc32');
   return viewSums('@node-rs/crc32', sum);
 }
 
-/** What every Node has. */
 export function zlibCrc32(): Crc32Implementation {
   return viewSums('zlib', zlibSum);
 }
 
-/** Tables in JavaScript, which need nothing: {@link crc32Range}. */
 export function javaScriptCrc32(): Crc32Implementation {
   return {
     name: 'javascript',
@@ -83,7 +77,6 @@ export function javaScriptCrc32(): Crc32Implementation {
   };
 }
 
-/** An implementation of a function that takes a view of the bytes, and seeds without a sign. */
 function viewSums(name: string, sum: Crc32Implementation['sum']): Crc32Implementation {
   return {
     name,
@@ -92,15 +85,17 @@ function viewSums(name: string, sum: Crc32Implementation['sum']): Crc32Implement
   };
 }
 
-/** At and below this many bytes {@link crc32Range} is faster than {@link crc32} on a view that has to be made first (measured). */
+/**
+ * At and below this many bytes {@link crc32Range} is faster than {@link crc32} on a view that has to be made first
+ * (measured).
+ */
 export const CRC32_RANGE_BYTES = 192;
 
-/** The reflected polynomial. */
 export const CRC32_POLYNOMIAL = 0xedb88320;
 
 const TABLES = crcTables(CRC32_POLYNOMIAL);
 
-/** CRC-32 of `bytes[offset, offset + length)`, continuing from `seed`. Needs no view; meant for ranges of up to a few hundred bytes. */
+/** Needs no view; meant for ranges of up to a few hundred bytes. */
 export function crc32Range(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return crcOfRange(TABLES, bytes, offset, length, seed);
 }
@@ -111,8 +106,8 @@ export function crc32RangeSigned(bytes: Uint8Array, offset: number, length: numb
 }
 
 /**
- * {@link crc32RangeSigned} for an array that lives long, such as a slab, where packets begin at multiples of four and have whole words: it reads four bytes at a
- * time. Anything else is summed by bytes.
+ * {@link crc32RangeSigned} for an array that lives long, such as a slab, where packets begin at multiples of four and
+ * have whole words: it reads four bytes at a time.
  */
 export function crc32PacketSigned(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   if (((offset | length) & 3) === 0 && IS_LITTLE_ENDIAN) {
@@ -123,8 +118,9 @@ export function crc32PacketSigned(bytes: Uint8Array, offset: number, length: num
 }
 
 /**
- * Eight bytes of a CRC-32 that is computed by hand, because some of them are masked: `register` is the inverted CRC of what stands before, mixed (XOR) with
- * the first four bytes as a little-endian number; the other four stand at `bytes[i]`. Returns the inverted CRC.
+ * Eight bytes of a CRC-32 that is computed by hand, because some of them are masked: `register` is the inverted CRC of
+ * what precedes, mixed (XOR) with the first four bytes as a little-endian number; the other four are at `bytes[i]`.
+ * Returns the inverted CRC.
  */
 export function crc32Step(register: number, bytes: Uint8Array, i: number): number {
   return crcStep(TABLES, register, bytes, i);

@@ -1,9 +1,6 @@
-/** The name that was probably meant. */
-
 /** A name may differ from the one that was meant by a third of its letters, and by at least one. */
 const DIFFERENCES_PER_LETTER = 1 / 3;
 
-/** The name of `names` nearest to `name`, letters' case aside; undefined where none is near. */
 export function nearestName(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.max(1, Math.floor(name.length * DIFFERENCES_PER_LETTER)) + 1;
@@ -16,7 +13,6 @@ export function nearestName(name: string, names: Iterable<string>): string | und
   return nearest;
 }
 
-/** The hint of an error about a name: all names after `list`, such as `there are`, and before them the one that was probably meant. */
 export function namesHint(name: unknown, names: readonly string[], list: string): string {
   const meant = typeof name === 'string' ? nearestName(name, names) : undefined;
   const all = `${list} ${names.join(', ')}`;

@@ -1,13 +1,13 @@
 /**
- * Caller misuse, as thrown errors. Network and peer failures are completion statuses instead (see `ring/enums.ts`), and bad
- * bytes are counted drops; neither ever throws.
+ * Caller misuse, as thrown errors. Network and peer failures are completion statuses instead (see `ring/enums.ts`), and
+ * bad bytes are counted drops; neither ever throws.
  */
 
 /** Codes of what is wrong with the arguments alone: nothing has been tried, and the same call fails again. */
 const ARGUMENT_CODES = [
   /** An argument is missing, or of a kind that cannot be used. */
   'ERR_ROCE_INVALID_ARGUMENT',
-  /** A number, length or place is outside what is permitted; the text says what is. */
+  /** A number, length or position is out of range; the message gives the range. */
   'ERR_ROCE_OUT_OF_RANGE',
   /** A name is none of those known; the text lists them. */
   'ERR_ROCE_UNKNOWN_NAME',
@@ -19,16 +19,18 @@ const ARGUMENT_CODES = [
   'ERR_ROCE_ADDRESS_FAMILY',
 ] as const;
 
-/** Every code a {@link RoceError} can carry, with what it means. Stable: scripts may match on them. docs/errors.md has causes and cures. */
+/**
+ * Every code a {@link RoceError} can carry, with what it means. Stable: scripts may match on them. docs/errors.md has
+ * causes and cures.
+ */
 export const ERROR_CODES = [
   ...ARGUMENT_CODES,
   /** The object is not in the state that the call needs. */
   'ERR_ROCE_INVALID_STATE',
   /** A work queue has no free element. */
   'ERR_ROCE_QUEUE_FULL',
-  /** Somebody else still uses the object, the port or the file. */
+  /** The object, port or file is still in use. */
   'ERR_ROCE_BUSY',
-  /** The object has been closed, here or by the peer. */
   'ERR_ROCE_CLOSED',
   /** There is no such object, port or export. */
   'ERR_ROCE_NOT_FOUND',
@@ -40,9 +42,7 @@ export const ERROR_CODES = [
   'ERR_ROCE_CONNECT',
   /** The peer, or a file, is not what was expected. */
   'ERR_ROCE_MISMATCH',
-  /** The operating system refuses a socket or a file. */
   'ERR_ROCE_IO',
-  /** A work request completed with an error. */
   'ERR_ROCE_COMPLETION',
   /** The caller's AbortSignal ended the call; `cause` is the signal's reason. */
   'ERR_ROCE_ABORTED',
@@ -50,7 +50,6 @@ export const ERROR_CODES = [
   'ERR_ROCE_TIMEOUT',
   /** Another client has taken over, or may: nothing of this one is executed any more. */
   'ERR_ROCE_FENCED',
-  /** A method at the peer failed; `remoteCode` says how. */
   'ERR_ROCE_REMOTE',
 ] as const;
 
@@ -66,7 +65,10 @@ export class RoceError extends Error {
   /** For people: what to do next. It ends the message, in parentheses. Undefined where there is nothing to add. */
   readonly hint: string | undefined;
 
-  /** `message` says what is wrong, without the hint; `options.cause` is the error below, such as the operating system's. */
+  /**
+   * `message` describes the problem, without the hint; `options.cause` is the underlying error, such as the operating
+   * system's.
+   */
   constructor(code: RoceErrorCode, message: string, hint?: string, options?: ErrorOptions) {
     super(hint === undefined ? message : `${message} (${hint})`, options);
     this.code = code;
@@ -74,20 +76,15 @@ export class RoceError extends Error {
   }
 }
 
-/** Whether the arguments alone are at fault: then the same call fails again. */
 export function isArgumentError(error: unknown): error is RoceError {
   return error instanceof RoceError && (ARGUMENT_CODES as readonly string[]).includes(error.code);
 }
 
-/** A {@link RoceError} as a message between threads or processes carries it. */
 export interface SerializedRoceError {
-  /** As {@link RoceError.code}. */
   readonly code: RoceErrorCode;
-  /** Whole, with the hint. */
   readonly message: string;
 }
 
-/** What went wrong, whatever was thrown: what is no RoceError becomes ERR_ROCE_IO. */
 export function serializeError(error: unknown): SerializedRoceError {
   if (error instanceof RoceError) return { code: error.code, message: error.message };
   return { code: 'ERR_ROCE_IO', message: error instanceof Error ? error.message : String(error) };
@@ -95,11 +92,9 @@ export function serializeError(error: unknown): SerializedRoceError {
 
 /** A broken promise of our own code: stops the run, in production too. */
 export class InvariantError extends Error {
-  /** Always `InvariantError`. */
   override readonly name = 'InvariantError';
 }
 
-/** Throws an {@link InvariantError} with `message` unless `condition` holds. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new InvariantError(`invariant broken: ${message}`);
 }

@@ -1,6 +1,3 @@
-/** Words for what the operating system says about files, in place of error codes. */
-
-/** Why a file or folder cannot be read. An error without words here keeps its own message. */
 export function whyUnreadable(cause: unknown): string {
   switch (codeOf(cause)) {
     case 'ENOENT':
@@ -19,7 +16,6 @@ export function whyUnreadable(cause: unknown): string {
   }
 }
 
-/** Why a file cannot be made or written. */
 export function whyUnwritable(cause: unknown): string {
   switch (codeOf(cause)) {
     case 'ENOENT':

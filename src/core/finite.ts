@@ -1,5 +1,3 @@
-/** Numbers as JSON can say them. */
-
 /** The number, or null for Infinity (not limited) and NaN (not there). */
 export function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null;

@@ -14,8 +14,8 @@ export interface HostPort {
 }
 
 /**
- * Reads `HOST`, `HOST:PORT`, or an IPv6 address, which needs brackets before a port. `portMin`: 0 where the system may choose. Throws
- * ERR_ROCE_MALFORMED, ERR_ROCE_OUT_OF_RANGE for a port above 65535.
+ * Reads `HOST`, `HOST:PORT`, or an IPv6 address, which needs brackets before a port. `portMin`: 0 where the system may
+ * choose. Throws ERR_ROCE_MALFORMED, ERR_ROCE_OUT_OF_RANGE for a port above 65535.
  */
 export function parseHost(text: string, portMin = 1): { readonly host: string; readonly port: number | undefined } {
   if (isLikeIpv6(text)) return { host: text, port: undefined };

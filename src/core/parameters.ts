@@ -1,7 +1,7 @@
 /**
- * Parameters of schemes as tables: name, default, range. From a table follow the checks, the form in which parameters cross the command
- * ring (a block of numbers in table order), the rows of the documentation and the keys of `--cc-params` and `--recovery-params`. Units end
- * the names.
+ * Parameters of schemes as tables: name, default, range. From a table follow the checks, the form in which parameters
+ * cross the command ring (a block of numbers in table order), the rows of the documentation and the keys of
+ * `--cc-params` and `--recovery-params`. Units end the names.
  */
 
 import { shown } from './arguments.js';
@@ -18,7 +18,7 @@ export interface ParameterRange {
   readonly max: number;
   /** Only whole numbers. */
   readonly whole?: true;
-  /** Both ends of a connection need the same value; the connection exchange tells it and refuses another one. */
+  /** Both ends of a connection need the same value; the connection exchange compares it. */
   readonly agreed?: true;
 }
 
@@ -31,11 +31,9 @@ export type ParametersOf<T extends ParameterTable> = { readonly [K in keyof T]: 
 /** The most parameters that one scheme can have: what one field of a command holds. */
 export const PARAMETERS_MAX = 24;
 
-/** Ranges that several tables share. */
 export const LIMITS = {
   /** From a kilobit to ten terabit per second: a packet never waits longer than half a minute. */
   rateBps: { min: 1e3, max: 1e13 },
-  /** Rates that may also be off. */
   rateOrZeroBps: { min: 0, max: 1e13 },
   /** Up to ten seconds; zero switches off what the time is for. */
   timeOrZeroNs: { min: 0, max: 1e10 },
@@ -46,10 +44,7 @@ export const LIMITS = {
   flag: { min: 0, max: 1, whole: true },
 } as const;
 
-/**
- * Every parameter of the table: the given ones checked, the others at their defaults. `kind` says in errors whose parameters they are. Throws
- * ERR_ROCE_OUT_OF_RANGE for a value, ERR_ROCE_UNKNOWN_NAME for a name that the table lacks.
- */
+/** `kind` names the owner of the parameters in errors. */
 export function completeParameters<T extends ParameterTable>(
   kind: string,
   table: T,
@@ -77,17 +72,14 @@ export function completeParameters<T extends ParameterTable>(
   );
 }
 
-/** True when the parameter may have this value. */
 export function isInRange({ min, max, whole }: ParameterRange, value: unknown): boolean {
   return typeof value === 'number' && value >= min && value <= max && (whole !== true || Number.isInteger(value));
 }
 
-/** The parameters as a block of numbers, in table order. */
 export function packParameters(table: ParameterTable, values: Readonly<Record<string, number>>): Float64Array {
   return Float64Array.from(Object.keys(table), (name) => values[name]);
 }
 
-/** The parameters of a block by name, unchecked. The block may be longer than the table. */
 export function unpackParameters(table: ParameterTable, block: Float64Array): Record<string, number> {
   return Object.fromEntries(Object.keys(table).map((name, i) => [name, block[i]]));
 }

@@ -1,8 +1,9 @@
-/** Bytes for self-tests: the same in every run, and without a pattern that a wrong implementation could be right for. */
+/**
+ * Bytes for self-tests: the same in every run, and without a pattern that a wrong implementation could be right for.
+ */
 
 const made = new Map<number, Uint8Array<ArrayBuffer>>();
 
-/** So many of them; made once, so that they must not be written to. */
 export function patternlessBytes(length: number): Uint8Array<ArrayBuffer> {
   let bytes = made.get(length);
   if (bytes === undefined) {

@@ -1,6 +1,6 @@
 /**
- * So many units at a time, first come, first served. The pacing of READs is made of it: those outstanding on a queue pair (ORD), and the bytes that
- * all of a server have asked for, which is the one place where incast can be held down: only the receiver knows its sum.
+ * A counting semaphore, first come, first served. It paces READs: those outstanding on a queue pair (ORD), and the
+ * bytes that a server has requested in total, because only the receiver can limit its incast.
  */
 export class Permits {
   #total: number;
@@ -11,7 +11,6 @@ export class Permits {
     this.#total = total;
   }
 
-  /** Units in use now. */
   get taken(): number {
     return this.#taken;
   }
@@ -25,7 +24,6 @@ export class Permits {
     return new Promise((go) => this.#waiters.push({ units, go }));
   }
 
-  /** Gives units back; who has waited longest goes on. */
   give(units: number): void {
     this.#taken -= units;
     while (this.#waiters.length > 0 && this.#fits(this.#waiters[0].units)) {
@@ -35,7 +33,6 @@ export class Permits {
     }
   }
 
-  /** Lets everybody go on who waits, now and later: there is nothing left to share. */
   freeAll(): void {
     this.#total = Number.POSITIVE_INFINITY;
     this.give(0);

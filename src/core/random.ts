@@ -1,6 +1,6 @@
 /**
- * Randomness is passed in. Live endpoints pass the operating system's generator (keys, QPNs and start PSNs must not be guessable);
- * simulations and tests pass named streams of a seed.
+ * Randomness is passed in. Live endpoints pass the operating system's generator (keys, QPNs and start PSNs must not be
+ * guessable); simulations and tests pass named streams of a seed.
  */
 
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
@@ -11,7 +11,6 @@ export interface RandomSource {
   u32(): number;
 }
 
-/** An integer in [min, max], both included. */
 export function randomInt(source: RandomSource, min: number, max: number): number {
   const span = max - min + 1;
   // Two draws give 53 bits, so that the modulo bias is below 2^-21 for any span the project uses.
@@ -19,7 +18,6 @@ export function randomInt(source: RandomSource, min: number, max: number): numbe
   return min + (wide % span);
 }
 
-/** A number in [0, 1). */
 export function randomUnit(source: RandomSource): number {
   return ((source.u32() >>> 5) * 0x4000000 + (source.u32() >>> 6)) / 0x20000000000000;
 }
@@ -32,8 +30,8 @@ function hashName(name: string): number {
 }
 
 /**
- * Independent, repeatable streams of one seed. A stream depends on the seed and its own name only, so that adding a stream never
- * shifts another one's numbers.
+ * Independent, repeatable streams of one seed. A stream depends on the seed and its own name only, so that adding a
+ * stream never shifts another one's numbers.
  */
 export class SeededRandom {
   /** Any integer; a run is repeated with the same one. */

@@ -1,6 +1,6 @@
 /**
- * The schemes of one kind by name: those of the package, and those that programs register. Everything that lists schemes, or turns a name
- * into one, asks the registry. Each thread and each process has its own; between them a scheme is known by its name.
+ * Everything that lists schemes, or turns a name into one, asks the registry. Each thread and each process has its own;
+ * between them a scheme is known by its name.
  */
 
 import { shown } from './arguments.js';
@@ -17,48 +17,38 @@ import {
   unpackParameters,
 } from './parameters.js';
 
-/** What every scheme says of itself. */
 export interface SchemeDefinition {
-  /** Lower-case letters, digits and hyphens, 1 to 31, a letter first. */
   readonly name: string;
-  /** One line for help and tables. */
   readonly summary: string;
-  /** Its parameters, at most 24. */
   readonly parameters: ParameterTable;
 }
 
-/** A name alone, or a name and beside it parameters: as programs give them, or complete. */
 export type SchemeOptions = string | { readonly name: string };
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 const PARAMETER_NAME = /^[a-z][A-Za-z0-9]*$/;
-/** Keys that options have beside parameters. */
 const RESERVED = ['name', 'preset'];
 
-/** Definitions by name. Two definitions never have one name, and none is ever removed. */
+/** Two definitions never have one name, and none is ever removed. */
 export class SchemeRegistry<D extends SchemeDefinition> {
   readonly #kind: string;
   readonly #methods: ReadonlyArray<keyof D & string>;
   readonly #schemes = new Map<string, D>();
 
-  /** `kind` says in errors what the schemes are: 'rate control'. Every definition must have the `methods`. */
   constructor(kind: string, methods: ReadonlyArray<keyof D & string>, builtIn: readonly D[]) {
     this.#kind = kind;
     this.#methods = methods;
     for (const definition of builtIn) this.register(definition);
   }
 
-  /** The names, those of the package first, then in the order of registration. */
   get names(): readonly string[] {
     return [...this.#schemes.keys()];
   }
 
-  /** All definitions, in the order of {@link names}. */
   get definitions(): readonly D[] {
     return [...this.#schemes.values()];
   }
 
-  /** The scheme of that name. Throws ERR_ROCE_UNKNOWN_NAME with the known names when there is none. */
   get(name: unknown): D {
     const definition = typeof name === 'string' ? this.#schemes.get(name) : undefined;
     if (definition !== undefined) return definition;
@@ -66,16 +56,11 @@ export class SchemeRegistry<D extends SchemeDefinition> {
     throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no ${this.#kind} ${shown(name)}`, hint);
   }
 
-  /** Adds a scheme. Throws ERR_ROCE_INVALID_ARGUMENT for what {@link check} refuses. */
   register(definition: D): void {
     this.check(definition);
     this.#schemes.set(definition.name, definition);
   }
 
-  /**
-   * Throws ERR_ROCE_INVALID_ARGUMENT for a name that is taken or malformed, a summary of several lines, a bad table of parameters, a parameter
-   * with a `reserved` name, and a method that is missing.
-   */
   check(definition: SchemeDefinition, reserved: readonly string[] = []): void {
     const { name, summary, parameters } = definition;
     const fault = this.#faultOfName(name) ?? faultOfSummary(summary) ?? faultOfTable(parameters, reserved);
@@ -92,16 +77,11 @@ export class SchemeRegistry<D extends SchemeDefinition> {
     return this.#schemes.has(name) ? 'the name is taken' : undefined;
   }
 
-  /**
-   * The parameters of a scheme, complete: given ones checked, others at their defaults. Throws ERR_ROCE_UNKNOWN_NAME for a
-   * scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a value.
-   */
   complete(options: SchemeOptions): { readonly name: string } {
     const { name, ...given } = this.#named(options);
     return { name, ...this.#values(name, given) };
   }
 
-  /** What callers without types pass is refused by name. */
   #named(options: SchemeOptions): { readonly name: string } {
     if (typeof options === 'object' && options !== null) return options;
     return { name: this.get(options).name };
@@ -111,23 +91,19 @@ export class SchemeRegistry<D extends SchemeDefinition> {
     return completeParameters(this.#kind, this.get(name).parameters, given);
   }
 
-  /** For the command ring: the name, and the parameters as a block of numbers. Throws like {@link complete}. */
   pack(options: SchemeOptions): PackedScheme {
     const { name, ...given } = this.#named(options);
     return { name, block: packParameters(this.get(name).parameters, this.#values(name, given)) };
   }
 
-  /** From the command ring, checked again: the block may come from another thread. Throws like {@link complete}. */
+  /** From the command ring, checked again: the block may come from another thread. */
   unpack(name: string, block: Float64Array): { readonly name: string } {
     return { name, ...this.#values(name, unpackParameters(this.get(name).parameters, block)) };
   }
 }
 
-/** A scheme as it crosses the command ring. */
 export interface PackedScheme {
-  /** By which both sides of the ring look it up. */
   readonly name: string;
-  /** The parameters in the order of the table. */
   readonly block: Float64Array;
 }
 

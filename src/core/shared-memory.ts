@@ -1,6 +1,5 @@
-/** Which memory several threads reach. A SharedArrayBuffer says so itself; an ArrayBuffer over the same bytes is remembered here. */
+/** Records ArrayBuffers over shared bytes, which do not show that as a SharedArrayBuffer does. */
 
-/** Each view keeps what it shows alive. */
 const shown = new WeakMap<ArrayBufferLike, SharedArrayBuffer>();
 
 /** `view` shows the bytes of `memory`, which therefore lives as long. */
@@ -8,7 +7,6 @@ export function rememberShown(view: ArrayBufferLike, memory: SharedArrayBuffer):
   shown.set(view, memory);
 }
 
-/** Other threads may change the bytes at any time. */
 export function isShared(buffer: ArrayBufferLike): boolean {
   return !(buffer instanceof ArrayBuffer) || shown.has(buffer);
 }

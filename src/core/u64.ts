@@ -1,22 +1,19 @@
 /**
- * 64-bit quantities as two unsigned 32-bit halves. BigInt appears only at the public API: one BigInt per packet costs more than
- * the rest of the header.
+ * 64-bit quantities as two unsigned 32-bit halves. BigInt appears only at the public API: one BigInt per packet costs
+ * more than the rest of the header.
  */
 
 /** 2^32: the weight of the high half in a Number, exact below 2^53. */
 export const U32 = 0x1_0000_0000;
 
-/** The 64-bit value of two unsigned halves. */
 export function bigFromU64(high: number, low: number): bigint {
   return (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** Bits 63..32 of a value, unsigned. Higher bits are ignored. */
 export function highOfBig(value: bigint): number {
   return Number((value >> 32n) & 0xffffffffn);
 }
 
-/** Bits 31..0 of a value, unsigned. */
 export function lowOfBig(value: bigint): number {
   return Number(value & 0xffffffffn);
 }

@@ -1,17 +1,13 @@
 /**
- * Quantities as people write them, on the command line and in reports: sizes (`64KiB`), rates (`25Gbps`), times (`67us`), counts.
- * Inside the program they are plain numbers of bytes, bits per second and nanoseconds; only this file knows the spelling.
- *
- * KiB, MiB, GiB are powers of 1024 and KB, MB, GB powers of 1000 (IEC 80000-13); rates are decimal, as link speeds are.
+ * Inside the program they are plain numbers of bytes, bits per second and nanoseconds; only this file knows the
+ * spelling. KiB, MiB, GiB are powers of 1024 and KB, MB, GB powers of 1000 (IEC 80000-13); rates are decimal, as link
+ * speeds are.
  */
 
 import { RoceError } from './errors.js';
 
-/** Nanoseconds in a microsecond. */
 export const NS_PER_US = 1e3;
-/** Nanoseconds in a millisecond. */
 export const NS_PER_MS = 1e6;
-/** Nanoseconds in a second. */
 export const NS_PER_S = 1e9;
 
 interface Quantity {
@@ -50,22 +46,19 @@ const DURATION: Quantity = {
   units: { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 },
 };
 
-/** Bytes, a whole number below 2^53. Throws ERR_ROCE_MALFORMED. */
 export function parseSizeBytes(text: string): number {
   return parseQuantity(text, SIZE);
 }
 
-/** Bits per second. The unit is required: whether `25` meant bits, megabits or bytes cannot be guessed. Throws ERR_ROCE_MALFORMED. */
+/** The unit is required: whether `25` meant bits, megabits or bytes cannot be guessed. */
 export function parseRateBps(text: string): number {
   return parseQuantity(text, RATE);
 }
 
-/** Nanoseconds. The unit is required. Throws ERR_ROCE_MALFORMED. */
 export function parseDurationNs(text: string): number {
   return parseQuantity(text, DURATION);
 }
 
-/** A whole number in [min, max], in decimal or as `0x...`. Throws ERR_ROCE_MALFORMED, or ERR_ROCE_OUT_OF_RANGE. */
 export function parseCount(text: string, min = 0, max: number = Number.MAX_SAFE_INTEGER): number {
   const value = /^(\d+|0x[0-9a-f]+)$/i.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
@@ -88,17 +81,14 @@ const BINARY_STEPS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 const RATE_STEPS = ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'];
 const TIME_STEPS = ['ns', 'us', 'ms', 's'];
 
-/** `4 KiB`, `1.46 MiB`: exact where the number is whole in its unit, else three significant digits. */
 export function formatBytes(bytes: number): string {
   return format(bytes, 1024, BINARY_STEPS);
 }
 
-/** `25.0 Gb/s`, `800 Mb/s`: three significant digits. */
 export function formatRate(bitsPerSecond: number): string {
   return format(bitsPerSecond, 1000, RATE_STEPS);
 }
 
-/** `500 ns`, `67.2 us`, `1.50 s`: three significant digits. */
 export function formatNs(ns: number): string {
   return format(ns, 1000, TIME_STEPS);
 }
@@ -115,7 +105,6 @@ function format(value: number, step: number, names: readonly string[]): string {
   return `${whole ? scaled : threeDigits(scaled)} ${names[unit]}`;
 }
 
-/** Three significant digits without an exponent. */
 function threeDigits(value: number): string {
   const magnitude = Math.abs(value);
   if (magnitude >= 99.95) return value.toFixed(0);

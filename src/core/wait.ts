@@ -1,6 +1,6 @@
 /**
- * How long a caller waits: until an `AbortSignal` is aborted, or a time is up. Every call that waits for a peer takes the same two options and ends with
- * the same error.
+ * How long a caller waits: until an `AbortSignal` is aborted, or a time is up. Every call that waits for a peer takes
+ * the same two options and ends with the same error.
  */
 
 import { whenAborted } from './abort-listeners.js';
@@ -11,13 +11,18 @@ import { NS_PER_MS } from './units.js';
 
 /** Ends a call that waits. Without both options it waits as long as it takes. */
 export interface WaitOptions {
-  /** The call rejects with ERR_ROCE_ABORTED when this signal is aborted. If it is aborted already, the call does nothing. */
+  /**
+   * The call rejects with ERR_ROCE_ABORTED when this signal is aborted. If it is aborted already, the call does
+   * nothing.
+   */
   readonly signal?: AbortSignal;
-  /** The call rejects with ERR_ROCE_TIMEOUT after this time. Milliseconds, 0 to 2^31 - 1, or Infinity. Measured by the device's clock. */
+  /**
+   * The call rejects with ERR_ROCE_TIMEOUT after this time. Milliseconds, 0 to 2^31 - 1, or Infinity. Measured by the
+   * device's clock.
+   */
   readonly timeoutMs?: number;
 }
 
-/** The names of {@link WaitOptions}. */
 export const WAIT_OPTIONS: OptionNames<WaitOptions> = { signal: true, timeoutMs: true };
 
 /** Timers count in 32 bits. */
@@ -27,8 +32,8 @@ const RELEASED = Promise.resolve();
 /** A call ended before its work: ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT. */
 export class WaitEnded extends RoceError {
   /**
-   * Resolves when the call no longer uses anything of the program's. Until then the NIC may read or write the memory that was passed, because a
-   * posted work request cannot be taken back. Never rejects.
+   * Resolves when the call no longer uses anything of the program's. Until then the NIC may read or write the memory
+   * that was passed, because a posted work request cannot be taken back. Never rejects.
    */
   readonly released: Promise<void>;
 
@@ -61,9 +66,8 @@ export class WaitDeadline {
   }
 
   /**
-   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options that it takes. Throws
-   * ERR_ROCE_ABORTED for a signal that is aborted already, ERR_ROCE_UNKNOWN_NAME, ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_OUT_OF_RANGE for
-   * options that cannot be.
+   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options that
+   * it takes.
    */
   static of<O extends WaitOptions>(
     call: string,
@@ -85,7 +89,10 @@ export class WaitDeadline {
     return deadline;
   }
 
-  /** Calls `onEnd` once, never from inside this call, when the call is to end. The result takes that back. `released` goes into the error. */
+  /**
+   * Calls `onEnd` once, never from inside this call, when the call is to end. The result takes that back. `released`
+   * goes into the error.
+   */
   watch(onEnd: (error: WaitEnded) => void, released?: Promise<void>): () => void {
     const signal = this.#signal;
     const ignoreAbort =
@@ -133,15 +140,13 @@ function checkTimeout(timeoutMs: number): void {
 
 /** Tells work in progress that its caller no longer waits. */
 export interface CancellationState {
-  /** Why, once it is so. */
   error: WaitEnded | undefined;
-  /** Set by the work while there is something to be called back. */
   onEnd: ((error: WaitEnded) => void) | undefined;
 }
 
 /**
- * Waits for `work` until `deadline`. When that comes, the caller hears of it at once, and the work ends in its own time, which is the
- * error's `released`; `undo` gets what it yields then.
+ * Waits for `work` until `deadline`. When that comes, the caller hears of it at once, and the work ends in its own
+ * time, which is the error's `released`; `undo` gets what it yields then.
  */
 export function waitFor<T>(
   deadline: WaitDeadline | undefined,
@@ -159,8 +164,8 @@ export function waitFor<T>(
     }, released);
     const onDone = async (value: T) => {
       stop();
-      resolve(value); // Of no effect once the caller has heard that it ended.
-      if (cancellation.error !== undefined) await undo?.(value).catch(() => {}); // It goes with the device then.
+      resolve(value); // No effect once the caller has been rejected.
+      if (cancellation.error !== undefined) await undo?.(value).catch(() => {});
       release();
     };
     const onFailed = (error: unknown) => {
@@ -201,14 +206,10 @@ interface Waiter<T, R> {
   stop: () => void;
 }
 
-/**
- * Callers that wait for something that comes one at a time, first come, first served. Each may say how it wants it (`R`). Who gives up takes nothing
- * from the others.
- */
+/** Who gives up takes nothing from the others. */
 export class WaitList<T, R = undefined> {
   readonly #waiters = new Set<Waiter<T, R>>();
 
-  /** How many wait. */
   get size(): number {
     return this.#waiters.size;
   }
@@ -226,14 +227,12 @@ export class WaitList<T, R = undefined> {
     });
   }
 
-  /** Gives who has waited longest what `make` makes for it. False: nobody waits. */
   serve(make: (request: R) => T): boolean {
     const waiter = this.#next();
     waiter?.resolve(make(waiter.request));
     return waiter !== undefined;
   }
 
-  /** Gives who has waited longest an error. False: nobody waits. */
   fail(error: Error): boolean {
     const waiter = this.#next();
     waiter?.reject(error);
@@ -249,12 +248,10 @@ export class WaitList<T, R = undefined> {
     return undefined;
   }
 
-  /** Serves all who wait now. */
   serveAll(make: (request: R) => T): void {
     while (this.serve(make));
   }
 
-  /** Nothing will come. */
   failAll(error: Error): void {
     while (this.fail(error));
   }

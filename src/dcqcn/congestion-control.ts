@@ -1,4 +1,7 @@
-/** The congestion control of one queue pair: its rate, window and pacing as data sender, its notifications as data receiver. */
+/**
+ * The congestion control of one queue pair: its rate, window and pacing as data sender, its notifications as data
+ * receiver.
+ */
 
 import { INT_NONE, IntEcho, nanosecondsSince } from '../packet/int-trailer.js';
 import { NotificationPoint } from './notification-point.js';
@@ -10,15 +13,13 @@ import { createRateControl, hasPacing, type RateControlSettings } from './scheme
 /** More packets than can be in flight: an echo that counts so many more is older than the last one. */
 const ECHOED_PACKETS_MAX = 1 << 24;
 
-/** Made anew whenever `rateControl` of the queue pair is set: what was learned so far is forgotten. */
+/** Recreated whenever `rateControl` of the queue pair is set: its state is discarded. */
 export class CongestionControl {
-  /** The scheme. */
   readonly rate: RateControl;
-  /** Holds data packets back until their time has come. */
   readonly pacer: Pacer;
   /** Decides which marked packets are answered by a notification. */
   readonly notification: NotificationPoint;
-  /** Filled anew for each acknowledgement, so that none is allocated. */
+  /** Filled again for each acknowledgement, so that none is allocated. */
   readonly #ack: Acknowledgement = {
     bytes: 0,
     rttNs: Number.NaN,
@@ -28,10 +29,8 @@ export class CongestionControl {
     echo: undefined,
   };
   readonly #echo: IntEcho | undefined;
-  /** Sums of the last echo. */
   #received = 0;
   #marked = 0;
-  /** The round trip of the last echo; -1: it has been told. */
   #echoedRttNs = -1;
 
   /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. `catchUpNs`: see {@link RatePacer}. */
@@ -42,18 +41,18 @@ export class CongestionControl {
     this.notification = new NotificationPoint(settings.cnpIntervalNs, settings.cnpPhase === FREE_RUNNING);
   }
 
-  /** The peer notifies of congestion. False when that changes nothing. */
+  /** False when that changes nothing. */
   onCnp(now: number): boolean {
     this.#ack.marks++;
     return this.rate.onCnp(now);
   }
 
-  /** An acknowledgement has a trailer, which ends at `end`. What it says is told with the next bytes that are acknowledged. */
+  /** Its content is reported with the next acknowledged bytes. */
   onEcho(b: Uint8Array, end: number, now: number): void {
     const echo = this.#echo;
     if (echo === undefined || !echo.read(b, end) || echo.kind !== this.rate.intKind) return;
     const received = (echo.received - this.#received) >>> 0;
-    if (received > ECHOED_PACKETS_MAX) return; // Overtaken by a newer one.
+    if (received > ECHOED_PACKETS_MAX) return;
     const marked = (echo.marked - this.#marked) >>> 0;
     this.#received = echo.received;
     this.#marked = echo.marked;
@@ -64,7 +63,7 @@ export class CongestionControl {
     this.rate.onEcho(received, this.#echoedRttNs, echo, now);
   }
 
-  /** `bytes` more are acknowledged. `rttNs`: the round trip of the newest packet among them, or -1 where it was not measured. */
+  /** `rttNs`: the round trip of the newest packet among them, or -1 where it was not measured. */
   onAcknowledged(bytes: number, rttNs: number, now: number): void {
     const sampleNs = this.#echo === undefined ? rttNs : this.#echoedRttNs;
     const isMeasured = sampleNs >= 0;

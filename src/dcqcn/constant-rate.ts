@@ -1,4 +1,4 @@
-/** The two schemes that listen to nobody: `none`, which never limits, and `fixed`, which always does. */
+/** The two schemes without feedback: `none`, which never limits, and `fixed`, which always does. */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { defineRateControl, RateControl } from './rate-control.js';
@@ -8,7 +8,7 @@ const FIXED_TABLE = {
   rateBps: { default: 10e9, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
-/** Sends at `rateBps`, bits/s of the link, for ever; Infinity: without a limit. */
+/** Sends at `rateBps`, bits/s of the link, indefinitely; Infinity: without a limit. */
 export class ConstantRate extends RateControl {
   readonly #rateBps: number;
 
@@ -22,7 +22,6 @@ export class ConstantRate extends RateControl {
   }
 }
 
-/** The definition of the default: no rate, no pacing. */
 export const none = defineRateControl({
   name: 'none',
   summary: 'as fast as the link allows',
@@ -31,7 +30,6 @@ export const none = defineRateControl({
   create: () => new ConstantRate({ rateBps: Number.POSITIVE_INFINITY }),
 });
 
-/** The definition of a rate that nothing changes. */
 export const fixed = defineRateControl({
   name: 'fixed',
   summary: 'a constant rate',

@@ -1,51 +1,46 @@
 /**
- * Hands out the credit of one NIC: to all connections that want some, round-robin, at the rate of the link (rccc.ts). One for a NIC, since its senders share its last hop and know nothing of each other.
+ * Hands out the credit of one NIC: to all connections that want some, round-robin, at the rate of the link (rccc.ts).
+ * One for a NIC, since its senders share its last hop and know nothing of each other.
  *
- * Invariant: what was granted in a time t, plus what arrived without credit, is at most t / T + lead / T + {@link CREDIT_PACKETS} packets.
+ * Invariant: what was granted in a time t, plus what arrived without credit, is at most t / T + lead / T +
+ * {@link CREDIT_PACKETS} packets.
  */
 
 /** Packets granted at a time: 4 MTU, as in the consortium's htsim. */
 export const CREDIT_PACKETS = 4;
 
-/** A connection that may be granted credit. */
 export interface CreditTaker {
   /** T: link time that a packet of it is worth, ns. */
   readonly packetNs: number;
-  /** Packets it may be granted now. */
   readonly wanted: number;
-  /** It is granted `packets`. */
   grant(packets: number): void;
 }
 
-/** The round of those that want credit. */
 export class CreditScheduler {
   /** Iteration is in the order of joining: a connection that was served joins again. */
   readonly #round = new Set<CreditTaker>();
-  /** When the next credit is due. */
   #nextNs = Number.NEGATIVE_INFINITY;
 
-  /** When {@link onDue} has something to do; Infinity: nobody wants credit. */
+  /** When {@link onDue} has something to do; Infinity: no demand. */
   get dueNs(): number {
     return this.#round.size === 0 ? Number.POSITIVE_INFINITY : this.#nextNs;
   }
 
-  /** `taker` wants credit; harmless when it stands in the round. `leadNs`: credit that may be given at once where nobody has wanted any. */
+  /** `leadNs`: credit that may be given at once after an idle period. */
   join(taker: CreditTaker, leadNs: number, now: number): void {
     if (this.#round.size === 0) this.#nextNs = Math.max(this.#nextNs, now - leadNs);
     this.#round.add(taker);
   }
 
-  /** `taker` is no more. */
   leave(taker: CreditTaker): void {
     this.#round.delete(taker);
   }
 
-  /** What is worth `ns` of the link has come without credit. */
   charge(ns: number, leadNs: number, now: number): void {
     this.#nextNs = Math.max(this.#nextNs, now - leadNs) + ns;
   }
 
-  /** Grants what is due. `lateNs`: how late this may be called and still make up for it. */
+  /** `lateNs`: how late this may be called and still make up for it. */
   onDue(now: number, lateNs: number): void {
     for (const taker of this.#round) {
       if (this.#nextNs > now) return;

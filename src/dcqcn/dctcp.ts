@@ -1,11 +1,13 @@
 /**
- * DCTCP as a rate control (Alizadeh et al., "Data Center TCP", SIGCOMM 2010, §3.1; as in the simulator of HPCC): the rate falls by how many packets were marked.
- * Once per round trip, with the share F of packets that switches have marked in it,
+ * DCTCP as a rate control (Alizadeh et al., "Data Center TCP", SIGCOMM 2010, §3.1; as in the simulator of HPCC): the
+ * rate falls by how many packets were marked. Once per round trip, with the share F of packets that switches have
+ * marked in it,
  *
  *     alpha = (1 - g) alpha + g F
  *     F > 0:   R = R (1 - alpha/2)         else:   R = R + R_AI
  *
- * Marks come back with acknowledgements, exactly counted, so it needs a peer that echoes. Switches should mark by a step, kmin = kmax: at C RTT / 7.
+ * Marks come back with acknowledgements, exactly counted, so it needs a peer that echoes. Switches should mark by a
+ * step, kmin = kmax: at C RTT / 7.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -16,7 +18,6 @@ import { type Acknowledgement, defineRateControl, RateControl } from './rate-con
 const DCTCP_TABLE = {
   /** Line rate: the ceiling, and where a flow starts. */
   linkRateBps: { default: 100e9, ...LIMITS.rateBps },
-  /** The floor. */
   minimumRateBps: { default: 100e6, ...LIMITS.rateBps },
   /** g: weight of the newest round trip in alpha. */
   gain: { default: 1 / 16, min: 1e-4, max: 1 },
@@ -24,7 +25,7 @@ const DCTCP_TABLE = {
   additiveIncreaseBps: { default: 1e9, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
-/** DCTCP of one flow. Invariant: minimumRateBps <= rate <= linkRateBps. */
+/** Invariant: minimumRateBps <= rate <= linkRateBps. */
 export class Dctcp extends RateControl {
   override readonly usesEcn = true;
   override readonly intKind: number = INT_DATA_TIMES;
@@ -36,7 +37,6 @@ export class Dctcp extends RateControl {
   #marked = 0;
   #roundTripBeganNs = Number.NEGATIVE_INFINITY;
 
-  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: ParametersOf<typeof DCTCP_TABLE>) {
     super();
     if (parameters.minimumRateBps > parameters.linkRateBps) {
@@ -68,7 +68,6 @@ export class Dctcp extends RateControl {
   }
 }
 
-/** The definition for the registry. */
 export const dctcp = defineRateControl({
   name: 'dctcp',
   summary: 'falls by the share of packets that switches have marked',

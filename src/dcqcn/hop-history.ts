@@ -1,27 +1,23 @@
 /**
- * The records of switches that the last echo brought (packet/int-trailer.ts), beside those of this one: what each hop has sent meanwhile. A path with
- * another number of hops begins anew.
+ * Switch records of the last echo next to those of this one (packet/int-trailer.ts). A path with another number of hops
+ * restarts the history.
  */
 
 import { type HopRecord, INT_HOPS_MAX, type IntEcho, newHopRecord } from '../packet/int-trailer.js';
 
 const WRAP = 0x1_0000_0000;
 
-/** What happened at one hop between two echoes. */
 export interface HopInterval {
   /** Time between the two records, ns, above 0. */
   elapsedNs: number;
-  /** What the port sent meanwhile, bits/s. */
+  /** What the port sent in the interval, bits/s. */
   sentBps: number;
-  /** Bytes in the queue at its beginning. */
   queueBeforeBytes: number;
-  /** Bytes in the queue at its end. */
   queueBytes: number;
   /** Line rate, bits/s. */
   rateBps: number;
 }
 
-/** The records of the last echo. */
 export class HopHistory {
   readonly #last: readonly HopRecord[] = Array.from({ length: INT_HOPS_MAX }, newHopRecord);
   #count = 0;
@@ -32,7 +28,7 @@ export class HopHistory {
     return echo.hopCount === this.#count ? this.#count : 0;
   }
 
-  /** What happened at a hop since the last echo; undefined when its clock has not moved. Reused by the next call. */
+  /** Reused by the next call. */
   since(echo: Readonly<IntEcho>, hop: number): Readonly<HopInterval> | undefined {
     const last = this.#last[hop];
     const { timeNs, sentBytes, queueBytes, rateBps } = echo.hops[hop];
@@ -48,7 +44,6 @@ export class HopHistory {
     return interval;
   }
 
-  /** This echo is the last one from now on. */
   keep(echo: Readonly<IntEcho>): void {
     this.#count = echo.hopCount;
     for (let i = 0; i < echo.hopCount; i++) Object.assign(this.#last[i], echo.hops[i]);

@@ -1,12 +1,14 @@
 /**
- * HPCC (Li et al., SIGCOMM 2019): switches tell the load of each link, and the window follows the fullest. For each acknowledgement and hop (§3.2, algorithm 1)
+ * HPCC (Li et al., SIGCOMM 2019): switches tell the load of each link, and the window follows the fullest. For each
+ * acknowledgement and hop (§3.2, algorithm 1)
  *
  *     txRate = (txBytes - txBytes') / (ts - ts')
  *     u = min(qlen, qlen') / (B T) + txRate / B
  *
  * and with the largest u of all hops and tau = ts - ts' there, at most T:   U = (1 - tau/T) U + (tau/T) u.
  *
- * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its first window.
+ * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its
+ * first window.
  */
 
 import { INT_DATA_HOPS } from '../packet/int-trailer.js';
@@ -14,7 +16,6 @@ import { HopHistory } from './hop-history.js';
 import { type Acknowledgement, defineRateControl } from './rate-control.js';
 import { UTILIZATION_WINDOW_TABLE, UtilizationWindow } from './utilization-window.js';
 
-/** HPCC of one flow. */
 export class Hpcc extends UtilizationWindow {
   override readonly intKind: number = INT_DATA_HOPS;
   readonly #history = new HopHistory();
@@ -42,7 +43,6 @@ export class Hpcc extends UtilizationWindow {
   }
 }
 
-/** The definition for the registry. */
 export const hpcc = defineRateControl({
   name: 'hpcc',
   summary: 'a window by the load that switches tell, hop by hop',

@@ -1,6 +1,6 @@
 /**
- * `rocev2/congestion`: the rate controls of this package without I/O: the contract {@link RateControl}, the registry, pacing, and the notification point of
- * DCQCN. Time is passed in. See docs/congestion-control.md and docs/extending.md.
+ * `rocev2/congestion`: the rate controls of this package without I/O: the contract {@link RateControl}, the registry,
+ * pacing, and the notification point of DCQCN. Time is passed in. See docs/congestion-control.md and docs/extending.md.
  *
  * @module rocev2/congestion
  */

@@ -1,38 +1,38 @@
 /**
- * Which congestion notifications a data sender believes. A CNP carries no proof: addresses, ports and QPN are all that its forger has to get
- * right. But switches mark only packets with ECT, and an honest receiver notifies of each marked packet once at most (IBTA annex A17.9.3). So
+ * Which congestion notifications a data sender believes. A CNP carries no proof: addresses, ports and QPN are all that
+ * its forger has to get right. But switches mark only packets with ECT, and an honest receiver notifies of each marked
+ * packet once at most (IBTA annex A17.9.3). So
  *
  *   - none comes when no packet with ECT has left for longer than a round trip can take;
  *   - there are not more that lower the rate than packets with ECT were sent.
  *
- * Each packet with ECT earns one cut of the rate, up to a bound, and each cut spends one. A notification that finds nothing to spend is
- * suspicious and changes nothing. For some time after it a cut costs more: a flow that is held down by a flood sends few packets and recovers,
- * one that is fast goes on heeding notifications as often as an honest receiver sends them, so that a flood cannot make it deaf to congestion.
+ * Each packet with ECT earns one cut of the rate, up to a bound, and each cut spends one. A notification that finds
+ * nothing to spend is suspicious and changes nothing. For some time after it a cut costs more: a flow that is held down
+ * by a flood sends few packets and recovers, one that is fast goes on heeding notifications as often as an honest
+ * receiver sends them, so that a flood cannot make it ignore congestion.
  */
 
 /**
- * An honest notification comes within one round trip of the marked packet. 2 s is more than two ways of 750 ms, the longest delay that
- * connections are tested with.
+ * An honest notification comes within one round trip of the marked packet. 2 s is more than two ways of 750 ms, the
+ * longest delay that connections are tested with.
  */
 const ROUND_TRIP_MAX_NS = 2e9;
-/**
- * Cuts that may be saved up: more than an honest receiver causes while little is sent. After so many cuts every rate has long been at its
- * minimum.
- */
+/** After so many cuts every rate has long been at its minimum. */
 const CREDIT_MAX = 256;
-/** Packets with ECT that a cut costs while notifications are in doubt: at 40 Gb/s and 4 KiB what leaves in 54 us, the usual interval of CNPs. */
+/**
+ * Packets with ECT per cut while notifications are in doubt: what leaves in 54 us at 40 Gb/s and 4 KiB, the usual
+ * interval of CNPs.
+ */
 const DOUBTED_CUT_PACKETS = 64;
 /** How long notifications are in doubt after the last one for which nothing was left to spend. */
 const DOUBT_NS = 2e9;
 
-/** The limit of the notifications that one queue pair heeds. */
 export class NotificationLimit {
   #credit = 0;
   #lastEctNs = Number.NEGATIVE_INFINITY;
   #doubtEndsNs = Number.NEGATIVE_INFINITY;
   #toldNs = Number.NEGATIVE_INFINITY;
 
-  /** Starts anew, with another peer. */
   reset(): void {
     this.#credit = 0;
     this.#lastEctNs = Number.NEGATIVE_INFINITY;
@@ -40,7 +40,6 @@ export class NotificationLimit {
     this.#toldNs = Number.NEGATIVE_INFINITY;
   }
 
-  /** A data packet with ECT leaves: a switch may mark it. */
   onEctSent(now: number): void {
     this.#lastEctNs = now;
     if (this.#credit < CREDIT_MAX) this.#credit++;
@@ -59,12 +58,11 @@ export class NotificationLimit {
     return this.#mayBeOnTheWay(now) && this.#credit >= this.#price(now);
   }
 
-  /** A notification that was admitted has lowered the rate. */
   onCut(now: number): void {
     this.#credit -= this.#price(now);
   }
 
-  /** A notification was not admitted. True when it is the first for {@link DOUBT_NS}: worth an event. */
+  /** True when it is the first for {@link DOUBT_NS}: worth an event. */
   onSuspicious(now: number): boolean {
     if (this.#mayBeOnTheWay(now)) this.#doubtEndsNs = now + DOUBT_NS;
     const isFirst = now - this.#toldNs >= DOUBT_NS;

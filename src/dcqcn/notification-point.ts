@@ -1,9 +1,11 @@
 /**
- * The notification point of DCQCN, one per flow at the receiver: decides when marked packets are answered by a congestion notification.
+ * The notification point of DCQCN, one per flow at the receiver: decides when marked packets are answered by a
+ * congestion notification.
  *
- * With an interval, marks are coalesced at the receiver (SIGCOMM'15: 50 us; Azure's first NIC generation). Since the last notification: the first mark is
- * answered at once, and marks during the interval after it by nothing. Free-running: a timer that the first mark starts answers at each tick, if a mark
- * came since the last one (ns3-rdma). Interval 0 answers every mark, and the sender has to coalesce (the second and third generation).
+ * With an interval, marks are coalesced at the receiver (SIGCOMM'15: 50 us; Azure's first NIC generation). Since the
+ * last notification: the first mark is answered at once, and marks during the interval after it by nothing.
+ * Free-running: a timer that the first mark starts answers at each tick, if a mark came since the last one (ns3-rdma).
+ * Interval 0 answers every mark, and the sender has to coalesce (the second and third generation).
  */
 export class NotificationPoint {
   readonly #intervalNs: number;

@@ -1,20 +1,20 @@
 /**
- * NSCC, the network-signaled congestion control of Ultra Ethernet, as the consortium publishes it in its htsim, which is not the standard: a window that reads
- * two signals of each acknowledgement, the queueing delay d = RTT - base RTT and the ECN mark.
+ * NSCC, the network-signaled congestion control of Ultra Ethernet, as published in the consortium's htsim (not the
+ * standard): a window that reads the queueing delay d = RTT - base RTT and the ECN mark of each acknowledgement.
  *
  *     mark   d
- *     no     < target    proportional:    inc += alpha n (target - d);  and after a whole window below 1 us:  W += 0.25 a n
+ *     no     < target    proportional:    inc += alpha n (target - d);
+ *                                      and after a whole window below 1 us:  W += 0.25 a n
  *     no     >= target   fair:            inc += fi n
  *     yes    >= target   multiplicative, once per RTT:    W *= max(1 - gamma (avg - target) / avg, 1/2)
- *     yes    < target    nothing: the packets take another way
+ *     yes    < target    nothing: the packets take another path
  *
- * for n bytes that have arrived. Every RTT or 8 packets W += inc / W, and once per RTT W += eta. With a = BDP / (100 Gb/s x 12 us) and b = target / 12 us:
- * alpha = 4 MSS a b / target, fi = 5 MSS a, eta = 0.15 MSS a, gamma = 0.8; avg moves by 0.0125. W lies between a packet and 1.5 BDP, and starts there.
- *
- * Quick adapt, once per RTT + target: if packets were cut, or d exceeded 4 targets, and less than an eighth of the largest window has arrived, W is what
- * has arrived, and signals of what is in flight are ignored. A packet that a switch has cut makes W smaller by its bytes.
- *
- * The target is 1 RTT, 0.75 where switches trim. The delay counts from the time stamp that the peer echoes, less its time at the peer.
+ * for n bytes that have arrived. Every RTT or 8 packets W += inc / W, and once per RTT W += eta. With a = BDP / (100
+ * Gb/s x 12 us) and b = target / 12 us: alpha = 4 MSS a b / target, fi = 5 MSS a, eta = 0.15 MSS a, gamma = 0.8; avg
+ * moves by 0.0125. W lies between a packet and 1.5 BDP, and starts there. Quick adapt, once per RTT + target: if
+ * packets were trimmed, or d exceeded 4 targets, and less than an eighth of the largest window has arrived, W is what
+ * has arrived, and signals of what is in flight are ignored. A trimmed packet reduces W by its bytes. The target is 1
+ * RTT, 0.75 where switches trim. The delay excludes the peer's time, by its echoed time stamp.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -34,7 +34,6 @@ const NSCC_TABLE = {
   decrease: { default: 0.8, ...LIMITS.share },
 } as const satisfies ParameterTable;
 
-/** The network that the constants of the model are for. */
 const REFERENCE_RATE_BPS = 100e9;
 const REFERENCE_RTT_NS = 12_000;
 const BITS_NS = 8e9;
@@ -46,7 +45,7 @@ const WINDOW_BDPS = 1.5;
 const QUICK_TARGETS = 4;
 const QUICK_SHARE = 1 / 8;
 
-/** NSCC of one flow. Invariant: packetBytes <= window <= 1.5 BDP. */
+/** Invariant: packetBytes <= window <= 1.5 BDP. */
 export class Nscc extends RateControl {
   override readonly usesEcn = true;
   override readonly usesWindow = true;
@@ -69,7 +68,6 @@ export class Nscc extends RateControl {
   #etaNs = Number.NEGATIVE_INFINITY;
   #averageNs = 0;
   #decreasedNs = Number.NEGATIVE_INFINITY;
-  /** Bytes in a row that found the path empty. */
   #emptyBytes = 0;
   #achieved = 0;
   #quickEndNs = Number.NEGATIVE_INFINITY;
@@ -101,7 +99,6 @@ export class Nscc extends RateControl {
     return this.#window;
   }
 
-  /** The average queueing delay, ns. */
   get averageDelayNs(): number {
     return this.#averageNs;
   }
@@ -170,7 +167,7 @@ export class Nscc extends RateControl {
     this.#setWindow(window);
   }
 
-  /** Once per round trip and target. True when the window has become what arrived in it. */
+  /** True when the window has become what arrived in it. */
   #adaptsQuickly(now: number): boolean {
     if (now < this.#quickEndNs) return false;
     const hasBegun = this.#quickEndNs !== Number.NEGATIVE_INFINITY;
@@ -192,7 +189,6 @@ export class Nscc extends RateControl {
   }
 }
 
-/** The definition for the registry. */
 export const nscc = defineRateControl({
   name: 'nscc',
   summary: 'a window by queueing delay and marks of each acknowledgement, as in the htsim of Ultra Ethernet',

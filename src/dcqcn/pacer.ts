@@ -1,9 +1,10 @@
 /**
- * Pacing: spreads a flow's packets so that they leave at its rate. Packet by packet, or in bursts of `burstBytes` with pauses between them
- * (what Azure's first NIC generation does to keep few queue pairs active).
+ * Pacing: spreads a flow's packets so that they leave at its rate. Packet by packet, or in bursts of `burstBytes` with
+ * pauses between them (what Azure's first NIC generation does to keep few queue pairs active).
  *
- * Each packet moves the time of the next one on by its length over the rate. When the flow is served late, because the wire was busy or
- * the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more. A flow that had nothing to send missed nothing.
+ * Each packet moves the time of the next one on by its length over the rate. When the flow is served late, because the
+ * wire was busy or the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more. A flow
+ * that had nothing to send missed nothing.
  */
 
 import type { RateControl } from './rate-control.js';
@@ -18,17 +19,15 @@ export interface Pacer {
   idle(): void;
 }
 
-/** For flows without a limit. */
 export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {}, idle() {} };
 
 const NS_BITS_PER_BYTE = 8e9;
 
-/** Follows the rate of a {@link RateControl}, and tells it what has left. */
+/** Follows the rate of a {@link RateControl} and reports sent packets to it. */
 export class RatePacer implements Pacer {
   readonly #rate: RateControl;
   readonly #burstBytes: number;
   readonly #catchUpNs: number;
-  /** When what was sent so far has left at the flow's rate. */
   #paidNs = Number.NEGATIVE_INFINITY;
   #burstLeft: number;
   #isIdle = true;

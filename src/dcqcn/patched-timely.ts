@@ -1,8 +1,10 @@
 /**
- * Patched TIMELY: between the thresholds the rate also follows the absolute RTT, so that all flows meet at one fixed point.
+ * Patched TIMELY: between the thresholds the rate also follows the absolute RTT, so that all flows meet at one fixed
+ * point.
  *
- * Source: Zhu, Ghobadi, Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16, algorithm 2:
- * R = R + delta (1 - w) - R beta w (RTT - RTT_ref)/RTT_ref, where w grows with the gradient g from 0 to 1 as weightSlope g + 1/2.
+ * Source: Zhu, Ghobadi, Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16,
+ * algorithm 2: R = R + delta (1 - w) - R beta w (RTT - RTT_ref)/RTT_ref, where w grows with the gradient g from 0 to 1
+ * as weightSlope g + 1/2.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -20,10 +22,8 @@ export const PATCHED_TIMELY_TABLE = {
   weightSlope: { default: 2, min: 0.01, max: 100 },
 } as const satisfies ParameterTable;
 
-/** A number for each row of {@link PATCHED_TIMELY_TABLE}. */
 export type PatchedTimelyParameters = ParametersOf<typeof PATCHED_TIMELY_TABLE>;
 
-/** Algorithm 2 between the thresholds, TIMELY outside of them. */
 export class PatchedTimely extends RttGradientControl {
   readonly #patched: PatchedTimelyParameters;
 
@@ -42,7 +42,6 @@ export class PatchedTimely extends RttGradientControl {
   protected override leaveBand(): void {}
 }
 
-/** The definition for the registry. */
 export const patchedTimely = defineRateControl({
   name: 'patched-timely',
   summary: 'follows gradient and length of the round-trip time',

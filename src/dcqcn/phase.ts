@@ -1,5 +1,3 @@
-/** When an interval of DCQCN begins: with the last thing that happened, or by a timer that runs whatever happens. */
-
 /** The first event after the interval counts, at once. */
 export const SINCE_LAST = 0;
 /** Events count at the next tick of a timer, all of them as one. */

@@ -1,15 +1,16 @@
 /**
- * HPCC over PINT (Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, §4.3): one byte a packet instead of a record a hop.
- * Switches compute the utilization of their ports, and the packet brings the largest, coded in steps of 5 %. The window is that of HPCC.
+ * HPCC over PINT (Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, §4.3): one byte a
+ * packet instead of a record a hop. Switches compute the utilization of their ports, and the packet brings the largest,
+ * coded in steps of 5 %. The window is that of HPCC.
  *
- * T of switches (`int.baseRttNs`) and of flows (`baseRttNs`) should be the same. Every packet carries the digest: p = 1 in the paper's terms.
+ * T of switches (`int.baseRttNs`) and of flows (`baseRttNs`) should be the same. Every packet carries the digest: p = 1
+ * in the paper's terms.
  */
 
 import { decodeDigest, INT_DATA_DIGEST } from '../packet/int-trailer.js';
 import { type Acknowledgement, defineRateControl } from './rate-control.js';
 import { UTILIZATION_WINDOW_TABLE, UtilizationWindow } from './utilization-window.js';
 
-/** HPCC of one flow, by digests. */
 export class HpccPint extends UtilizationWindow {
   override readonly intKind: number = INT_DATA_DIGEST;
 
@@ -19,7 +20,6 @@ export class HpccPint extends UtilizationWindow {
   }
 }
 
-/** The definition for the registry. */
 export const hpccPint = defineRateControl({
   name: 'hpcc-pint',
   summary: "HPCC's window by one byte of telemetry a packet",

@@ -1,19 +1,19 @@
 /**
- * The window of PowerTCP (Addanki et al., "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI 2022), from the normalised power, which is
- * 1 on a full link without a queue:
+ * The window of PowerTCP (Addanki et al., "PowerTCP: Pushing the Performance Limits of Datacenter Networks", NSDI
+ * 2022), from the normalised power, which is 1 on a full link without a queue:
  *
  *     W = gamma (Wold / power + beta) + (1 - gamma) W
  *
- * Wold is the window of one round trip ago, which sent what is acknowledged now. Power is smoothed over T by the time dt that a sample stands for, at most T:
- * power = ((T - dt) power + dt sample) / T.
+ * Wold is the window of one round trip ago, which sent what is acknowledged now. Power is smoothed over T by the time
+ * dt that a sample stands for, at most T: power = ((T - dt) power + dt sample) / T.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { WINDOW_RATE_TABLE, WindowRateControl } from './window-rate.js';
 
 /**
- * The floor of the smoothed power, as in the authors' simulator: the window at most doubles. While senders stand still to drain a queue, power is near 0, and
- * without the floor they would then fill it again.
+ * The floor of the smoothed power, as in the authors' simulator: the window at most doubles. While senders are stalled
+ * to drain a queue, power is near 0, and without the floor they would then fill it again.
  */
 const POWER_MIN = 0.5;
 
@@ -24,14 +24,12 @@ export const POWER_WINDOW_TABLE = {
   additiveIncreaseBps: { default: 150e6, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
-/** A window by power, which subclasses measure. */
 export abstract class PowerWindow extends WindowRateControl {
   readonly #gain: number;
   readonly #additiveBytes: number;
   #power = 1;
   #windowBefore: number;
 
-  /** `gain`: gamma. */
   constructor(parameters: ParametersOf<typeof POWER_WINDOW_TABLE>, gain: number) {
     super(parameters);
     this.#gain = gain;
@@ -39,19 +37,16 @@ export abstract class PowerWindow extends WindowRateControl {
     this.#windowBefore = this.window;
   }
 
-  /** A sample of the power that stands for `elapsedNs`. */
   protected smooth(power: number, elapsedNs: number): void {
     const weight = Math.min(1, elapsedNs / this.baseRttNs);
     this.#power = Math.max(POWER_MIN, (1 - weight) * this.#power + weight * power);
   }
 
-  /** Moves the window as the smoothed power says. */
   protected move(): void {
     const aim = this.#windowBefore / this.#power + this.#additiveBytes;
     this.window = this.#gain * aim + (1 - this.#gain) * this.window;
   }
 
-  /** A round trip is over. */
   protected rememberWindow(): void {
     this.#windowBefore = this.window;
   }

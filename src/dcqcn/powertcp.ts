@@ -1,10 +1,11 @@
 /**
- * PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows the power of the most loaded hop, which is current times voltage. With the queue q, its
- * change q' and what the port sends mu, by the records of switches,
+ * PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows the power of the most loaded hop, which is
+ * current times voltage. With the queue q, its change q' and what the port sends mu, by the records of switches,
  *
  *     power = (q' + mu) (q + B T) / (B^2 T)
  *
- * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its first window.
+ * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its
+ * first window.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
@@ -19,7 +20,6 @@ const POWERTCP_TABLE = {
   gain: { default: 0.9, min: 0.01, max: 1 },
 } as const satisfies ParameterTable;
 
-/** PowerTCP of one flow. */
 export class PowerTcp extends PowerWindow {
   override readonly intKind: number = INT_DATA_HOPS;
   readonly #history = new HopHistory();
@@ -51,7 +51,6 @@ export class PowerTcp extends PowerWindow {
   }
 }
 
-/** The definition for the registry. */
 export const powertcp = defineRateControl({
   name: 'powertcp',
   summary: 'a window by the power, queue and its change, that switches tell',

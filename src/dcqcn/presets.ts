@@ -1,6 +1,6 @@
 /**
- * Published parameter sets of DCQCN, by name. What a set does not name is as in the defaults (SIGCOMM'15). Each is for the line rate it
- * names; give `linkRateBps` beside it for another one.
+ * Published parameter sets of DCQCN, by name. What a set does not name is as in the defaults (SIGCOMM'15). Each is for
+ * the line rate it names; set `linkRateBps` as well for another one.
  */
 
 import { FREE_RUNNING } from './phase.js';
@@ -32,7 +32,10 @@ const HPCC = {
   cnpIntervalNs: 0,
 } as const;
 
-/** A Gen1 NIC's burst: its size is not published; 16 KB is the smallest segment of TIMELY, which NICs of that time were built for. */
+/**
+ * A Gen1 NIC's burst: its size is not published; 16 KB is the smallest segment of TIMELY, which NICs of that time were
+ * built for.
+ */
 const GEN1_BURST_BYTES = 16_000;
 const AZURE_WINDOW_NS = 50_000;
 
@@ -101,5 +104,5 @@ const PRESETS = {
 /** Name of a published set of DCQCN parameters. */
 export type DcqcnPresetName = keyof typeof PRESETS;
 
-/** Published sets of DCQCN parameters, by name; where each is from stands with it. */
+/** Published sets of DCQCN parameters, by name, each with its source. */
 export const DCQCN_PRESETS: Readonly<Record<DcqcnPresetName, DcqcnPreset>> = PRESETS;

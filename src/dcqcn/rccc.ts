@@ -1,19 +1,20 @@
 /**
- * RCCC, the receiver-credit congestion control of Ultra Ethernet, in the manner of the htsim that the consortium publishes, which is not the standard. A last hop that many senders share is where congestion is hardest to
- * guess and easiest to know: its receiver. So the receiver hands out credit, as fast as its link carries what credit brings, and senders send what they have credit for.
+ * RCCC, the receiver-credit congestion control of Ultra Ethernet, as in the consortium's htsim (not the standard): the
+ * receiver of a shared last hop grants credit at its link rate.
  *
- *     sender      may have   W = G - A   packets on the way: G granted, A arrived, as the newest echo says; before the first, the unsolicited window, 1.5 BDP
- *     receiver    one pacer for all that send to its NIC: 4 packets to each in turn, then a pause of 4 T,   T = bits of a packet on the link / (utilization x link rate)
+ *     sender      may have   W = G - A   packets in flight: G granted, A arrived, by the newest echo;
+ *                 before the first echo, the unsolicited window, 1.5 BDP
+ *     receiver    one pacer for all that send to its NIC: 4 packets to each in turn, then a pause of 4 T,
+ *                 T = bits of a packet on the link / (utilization x link rate)
  *
- * G and A are sums since the connection began, so a lost echo loses no credit. Echoes ride on acknowledgements; where there is nothing to acknowledge, an acknowledgement is sent for the credit alone. Each data
- * packet says how many more its sender wants to send; who wants none gets none, and nobody has more than the unsolicited window on the way. Packets that arrive without credit, as the unsolicited ones do,
- * count as granted when they arrive, and the pacer pauses for them, too. From then on the credit of all senders together is the rate of the link, and what is on the way beyond a round trip, the queue, falls by the share
- * 1 - utilization of it.
+ * G and A are cumulative, so a lost echo loses no credit. Echoes ride on acknowledgements; without data to acknowledge,
+ * an acknowledgement is sent for the credit alone. Each data packet announces its sender's demand; nobody has more than
+ * the unsolicited window in flight. Packets without credit count as granted on arrival, and the pacer pauses for them.
+ * The standing queue then falls by the share 1 - utilization.
  *
- * It deviates in this: credit counts packets of the path MTU, not quanta of 256 bytes; it is not spent but bounds what is on the way, so a packet that was lost takes none with it; and one packet may always be on the way,
- * which asks again for credit that never came.
- *
- * It knows the last hop and nothing else. Where other links are congested, losses and cut packets are all it hears of; UEC combines it with NSCC.
+ * Deviations: credit counts packets of the path MTU, not quanta of 256 bytes; it bounds what is in flight rather than
+ * being spent, so a lost packet loses none; and one packet may always be in flight, which requests lost credit again.
+ * Only the last hop is controlled; UEC combines this with NSCC.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -25,7 +26,6 @@ const RCCC_TABLE = {
   linkRateBps: { default: 100e9, ...LIMITS.rateBps },
   /** The longest round trip of the idle network. */
   baseRttNs: { default: 12_000, ...LIMITS.timeNs },
-  /** Bytes of a packet, the path MTU. */
   packetBytes: { default: 1024, min: 256, max: 4096 },
   /** The unsolicited window, and the most that is on the way, in bandwidth-delay products. */
   unsolicitedBdps: { default: 1.5, min: 0, max: 100 },
@@ -35,7 +35,7 @@ const RCCC_TABLE = {
 
 const BITS_NS = 8e9;
 
-/** RCCC of one flow: the window as sender, the rate of the pacer as receiver. Invariant: window <= unsolicited window, a packet at least. */
+/** Invariant: window <= unsolicited window, a packet at least. */
 export class Rccc extends RateControl {
   override readonly usesWindow = true;
   override readonly intKind: number = INT_DATA_CREDIT;
@@ -71,7 +71,6 @@ export class Rccc extends RateControl {
   }
 }
 
-/** The definition for the registry. */
 export const rccc = defineRateControl({
   name: 'rccc',
   summary:

@@ -1,18 +1,20 @@
 /**
- * The reaction point of DCQCN: cuts the rate when congestion notifications arrive, and raises it again by a timer and a byte counter.
+ * The reaction point of DCQCN: cuts the rate when congestion notifications arrive, and raises it again by a timer and a
+ * byte counter.
  *
- * Source: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15, §3 and §5; the settings are those of mlx5's
- * cc_params. R_C is the current rate, R_T the target rate.
+ * Source: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15, §3 and §5; the settings are
+ * those of mlx5's cc_params. R_C is the current rate, R_T the target rate.
  *
- *   cut        R_T = R_C (see clampTargetRate); R_C = R_C (1 - alpha/2); alpha = (1-g) alpha + g; stages to 0; all timers restart
+ *   cut R_T = R_C (see clampTargetRate); R_C = R_C (1 - alpha/2); alpha = (1-g) alpha + g; stages to 0; all timers
+ *   restart
  *   no CNP for alphaIntervalNs:     alpha = (1-g) alpha
  *   increase   the rate timer or the byte counter ran out, its stage goes up by one; then, with F = fastRecoveryStages:
  *              both stages < F      fast recovery      R_C = (R_C + R_T) / 2
  *              both stages > F      hyper increase     R_T += i R_HAI first, i = the smaller stage - F
  *              else                 additive increase  R_T += R_AI first
  *
- * The limiter exists from the first notification until R_C is back at the line rate; then alpha and everything else is forgotten.
- * Invariant: minimumRateBps <= R_C <= linkRateBps, R_T <= linkRateBps, 0 <= alpha <= 1.
+ * The limiter exists from the first notification until R_C is back at the line rate; then alpha and everything else is
+ * discarded. Invariant: minimumRateBps <= R_C <= linkRateBps, R_T <= linkRateBps, 0 <= alpha <= 1.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -34,68 +36,77 @@ export const REACTION_POINT_TABLE = {
   /** tau', dce_tcp_rtt: alpha decays once in this time without a notification. */
   alphaIntervalNs: { default: 55_000, ...LIMITS.timeNs },
   /**
-   * 0: alpha rises with each cut, and the timer restarts then (paper). 1: it is updated at each tick of a free-running timer, up if a
-   * notification came since the last one, else down (mlx5, HPCC's simulator).
+   * 0: alpha rises with each cut, and the timer restarts then (paper). 1: it is updated at each tick of a free-running
+   * timer, up if a notification came since the last one, else down (mlx5, HPCC's simulator).
    */
   alphaByTimer: { default: 0, ...LIMITS.flag },
   /** 1: alpha rises before it is used for the cut (ns3-rdma), 0: after (paper). */
   alphaBeforeCut: { default: 0, ...LIMITS.flag },
   /**
-   * rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. The default is half of
+   * rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. The
+   * default is half of
    * `cnpIntervalNs`: those of an honest receiver count, also if the way back has brought them closer together.
    */
   decreaseIntervalNs: { default: 25_000, ...LIMITS.timeOrZeroNs },
   /**
-   * 0: that time counts from the last cut, and a notification after it cuts at once. 1: cuts happen at the ticks of a timer of that period, which the
-   * first notification starts: one if a notification came since the last tick (HPCC's simulator). Without an interval every notification cuts at once.
+   * 0: that time counts from the last cut, and a notification after it cuts at once. 1: cuts happen at the ticks of a
+   * timer of that period, which the first notification starts: one if a notification came since the last tick (HPCC's
+   * simulator). Without an interval every notification cuts at once.
    */
   decreasePhase: { default: SINCE_LAST, ...LIMITS.flag },
   /** What alpha is multiplied by for a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
   decreaseFactor: { default: 0.5, ...LIMITS.share },
   /** 1 - rpg_min_dec_fac: no cut takes more than this share of the rate. */
   maximumDecrease: { default: 0.5, ...LIMITS.share },
-  /** rate_to_set_on_first_cnp: the rate after the first notification that a limiter gets, instead of a cut. 0: an ordinary cut. */
+  /**
+   * rate_to_set_on_first_cnp: the rate after the first notification that a limiter gets, instead of a cut. 0: an
+   * ordinary cut.
+   */
   firstCnpRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
-  /** 1: a limiter back at the line rate is forgotten, with its alpha (paper, QCN). 0: it stays as long as the flow (HPCC's simulator). */
+  /**
+   * 1: a limiter back at the line rate is discarded, with its alpha (paper, QCN). 0: it lives as long as the flow
+   * (HPCC's simulator).
+   */
   forgetsAtLineRate: { default: 1, ...LIMITS.flag },
   /** T, rpg_time_reset: period of the rate timer. */
   rateTimerNs: { default: 55_000, ...LIMITS.timeNs },
-  /** B, rpg_byte_reset: bytes sent between two events of the byte counter. 0: there is none, and only the timer's stage counts. */
+  /**
+   * B, rpg_byte_reset: bytes sent between two events of the byte counter. 0: there is none, and only the timer's stage
+   * counts.
+   */
   byteCounterBytes: { default: 10e6, ...LIMITS.bytesOrZero },
   /** F, rpg_threshold. Stages are compared after they went up. */
   fastRecoveryStages: { default: 5, min: 1, max: 1000, whole: true },
-  /** R_AI, rpg_ai_rate. */
   additiveIncreaseBps: { default: 40e6, ...LIMITS.rateBps },
-  /** R_HAI, rpg_hai_rate. 0: additive increase for ever, as in the fluid model. */
+  /** R_HAI, rpg_hai_rate. 0: additive increase indefinitely, as in the fluid model. */
   hyperIncreaseBps: { default: 0, ...LIMITS.rateOrZeroBps },
   /** 1: the i-th hyper increase adds i R_HAI (paper). 0: each adds R_HAI (HPCC's simulator). */
   hyperIncreaseGrows: { default: 1, ...LIMITS.flag },
   /** clamp_tgt_rate. 1: every cut sets R_T = R_C (paper, fluid model). 0: see the next one. */
   clampTargetRate: { default: 1, ...LIMITS.flag },
   /**
-   * clamp_tgt_rate_after_time_inc, when the former is 0. 1: a cut sets R_T = R_C if there was any increase since the last cut. 0: only if
-   * the byte counter ran out since then (QCN).
+   * clamp_tgt_rate_after_time_inc, when the former is 0. 1: a cut sets R_T = R_C if there was any increase since the
+   * last cut. 0: only if the byte counter ran out since then (QCN).
    */
   clampTargetRateAfterTimeIncrease: { default: 1, ...LIMITS.flag },
 } as const satisfies ParameterTable;
 
-/** A number for each row of {@link REACTION_POINT_TABLE}. */
 export type ReactionPointParameters = ParametersOf<typeof REACTION_POINT_TABLE>;
 
-/** A rate this close to the line rate has reached it. */
 const ARRIVED_BPS = 1;
-/** Timer events from the lowest to the line rate, at most: what a flow may have to catch up on after a long rest. */
+/**
+ * Timer events from the lowest to the line rate, at most: what a flow may have to catch up on after a long idle time.
+ */
 const INCREASES_MAX = 1e6;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** DCQCN as data sender: one limiter for one flow. */
 export class ReactionPoint extends RateControl {
   override readonly usesEcn = true;
   readonly #p: ReactionPointParameters;
   #limited = false;
   #current: number;
   #target: number;
-  /** Alpha when it rose last, and how often it has decayed since: the same number whether it was asked for in between or not. */
+  /** Alpha when it rose last, and how often it has decayed since: independent of reads in between. */
   #alphaRaised: number;
   #alphaDecays = 0;
   #timeStage = 0;
@@ -110,7 +121,6 @@ export class ReactionPoint extends RateControl {
   #cutTimerStartNs = 0;
   #cutDueNs = NEVER;
 
-  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: ReactionPointParameters) {
     const { linkRateBps, minimumRateBps, additiveIncreaseBps } = parameters;
     if (minimumRateBps > linkRateBps) {
@@ -199,7 +209,7 @@ export class ReactionPoint extends RateControl {
     }
   }
 
-  /** At the line rate the rate timer only counts. A flow may have rested there for hours. */
+  /** At the line rate the rate timer only counts. */
   #restAtLineRate(now: number): void {
     if (now < this.#rateTimerNs) return;
     const ticks = 1 + Math.floor((now - this.#rateTimerNs) / this.#p.rateTimerNs);
@@ -292,7 +302,6 @@ export class ReactionPoint extends RateControl {
   }
 }
 
-/** The definition for the registry. */
 export const dcqcn = defineRateControl({
   name: 'dcqcn',
   summary: 'cuts at congestion notifications, which answer ECN marks',

@@ -1,12 +1,13 @@
 /**
- * What TIMELY and patched TIMELY share: the gradient of the round-trip time, and the two thresholds outside of which it is not asked.
+ * What TIMELY and patched TIMELY share: the gradient of the round-trip time, and the two thresholds outside of which it
+ * is not used.
  *
- * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. Samples are of what is
- * acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
+ * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. Samples
+ * are of what is acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
  *
- * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then hear less often than fast ones, and lose what they have: docs/lab.md.
- * Samples that come closer than minRttNs count in proportion, so that the rate moves at most by one step in that time.
- * Invariant: minimumRateBps <= rate <= linkRateBps.
+ * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then get feedback less often
+ * than fast ones, and starve: docs/lab.md. Samples that come closer than minRttNs count in proportion, so that the rate
+ * moves at most by one step in that time. Invariant: minimumRateBps <= rate <= linkRateBps.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -17,7 +18,6 @@ import { RateControl } from './rate-control.js';
 export const RTT_GRADIENT_TABLE = {
   /** Line rate: the ceiling. */
   linkRateBps: { default: 10e9, ...LIMITS.rateBps },
-  /** The floor. */
   minimumRateBps: { default: 10e6, ...LIMITS.rateBps },
   /** Where a flow starts: C/(n+1) with n flows active on the host. 0: at the line rate. */
   initialRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
@@ -48,7 +48,6 @@ export abstract class RttGradientControl extends RateControl {
   #rttDifferenceNs = 0;
   #updatedNs = Number.NaN;
 
-  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: RttGradientParameters) {
     super();
     const { lowRttNs, highRttNs, minimumRateBps, linkRateBps, initialRateBps } = parameters;
@@ -85,10 +84,8 @@ export abstract class RttGradientControl extends RateControl {
     return rttNs < lowRttNs ? additiveIncreaseBps : -this.#rate * decrease * (1 - highRttNs / rttNs);
   }
 
-  /** The same with an RTT between the two thresholds. */
   protected abstract stepInside(rateBps: number, rttNs: number, gradient: number): number;
 
-  /** A sample lay outside of the thresholds. */
   protected abstract leaveBand(): void;
 
   #bounded(rateBps: number): number {

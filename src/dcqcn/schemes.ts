@@ -40,7 +40,9 @@ const BUILT_IN = [
 const RECEIVER_TABLE = {
   /** N: at most one congestion notification in this time (min_time_between_cnps). 0: one for each marked packet. */
   cnpIntervalNs: { default: 50_000, ...LIMITS.timeOrZeroNs },
-  /** 0: N counts from the last notification. 1: notifications are sent at the ticks of a timer of period N (ns3-rdma). */
+  /**
+   * 0: N counts from the last notification. 1: notifications are sent at the ticks of a timer of period N (ns3-rdma).
+   */
   cnpPhase: { default: SINCE_LAST, ...LIMITS.flag },
 } as const satisfies ParameterTable;
 
@@ -58,7 +60,10 @@ type BuiltInTables = {
 type RegisteredTables = { [N in keyof RegisteredRateControls]: RegisteredRateControls[N] & typeof PACED_TABLE };
 type Tables = BuiltInTables & RegisteredTables;
 
-/** Name of a rate control; docs/congestion-control.md describes them. Registered ones count when {@link RegisteredRateControls} names them. */
+/**
+ * Name of a rate control; docs/congestion-control.md describes them. Registered ones count when
+ * {@link RegisteredRateControls} names them.
+ */
 export type RateControlName = keyof Tables & string;
 
 /** A scheme and those of its parameters that differ from the defaults: `{name: 'dcqcn', linkRateBps: 10e9}`. */
@@ -72,28 +77,28 @@ export type RateControlOptions = {
 /** A scheme with all its parameters. */
 export type RateControlSettings = {
   [N in RateControlName]: {
-    /** Which scheme; its parameters stand beside it. */
+    /** Name of the scheme; its parameters are further fields. */
     readonly name: N;
   } & ParametersOf<Tables[N]>;
 }[RateControlName];
 
-/** The definition with the parameters that the queue pair itself obeys behind the scheme's own. */
+/** The definition with the parameters of the queue pair itself after the scheme's own. */
 function withAddedParameters(definition: RateControlDefinition): RateControlDefinition {
   const { name, summary, parameters, isPaced = true } = definition;
   const added = isPaced ? PACED_TABLE : RECEIVER_TABLE;
   return { name, summary, isPaced, parameters: { ...parameters, ...added }, create: (p) => definition.create(p) };
 }
 
-/** All rate controls of this thread. */
 export const rateControls = threadLocalSingleton(
   'rate controls',
   () => new SchemeRegistry<RateControlDefinition>('rate control', ['create'], BUILT_IN.map(withAddedParameters)),
 );
 
 /**
- * Adds a rate control, to be named in options from now on. A worker engine and other processes have registries of their own: they load the
- * module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT for a name that is taken or
- * malformed, a bad table of parameters, and a definition without `create`.
+ * Adds a rate control, to be named in options from now on. A worker engine and other processes have registries of their
+ * own: they load the module that registers it (`openDevice({extensions})`, `--extension`). Throws
+ * ERR_ROCE_INVALID_ARGUMENT for a name that is taken or malformed, a bad table of parameters, and a definition without
+ * `create`.
  */
 export function registerRateControl<const N extends string, const T extends ParameterTable>(
   definition: RateControlDefinition<N, T>,
@@ -108,19 +113,17 @@ export function rateControlNames(): readonly RateControlName[] {
 }
 
 /**
- * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a
- * value.
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not,
+ * ERR_ROCE_OUT_OF_RANGE for a value.
  */
 export function rateControlSettings(options: RateControlOptions): RateControlSettings {
   return rateControls.complete(options) as RateControlSettings;
 }
 
-/** For the command ring. Throws like {@link rateControlSettings}. */
 export function packRateControl(options: RateControlOptions): PackedScheme {
   return rateControls.pack(options);
 }
 
-/** From the command ring. Throws like {@link rateControlSettings}. */
 export function unpackRateControl(name: string, block: Float64Array): RateControlSettings {
   return rateControls.unpack(name, block) as RateControlSettings;
 }
@@ -131,8 +134,8 @@ export function createRateControl({ name, ...parameters }: RateControlSettings):
 }
 
 /**
- * Refuses a rate control that needs a peer which echoes in-band telemetry: a peer that does not say so would drop every data packet. Throws
- * ERR_ROCE_CONFLICT.
+ * Refuses a rate control that needs a peer which echoes in-band telemetry: a peer that does not say so would drop every
+ * data packet.
  */
 export function refuseEchoes(options: RateControlOptions): void {
   if (!needsEcho(options)) return;
@@ -143,7 +146,6 @@ export function refuseEchoes(options: RateControlOptions): void {
   );
 }
 
-/** True where data packets ask for echoes. Throws like {@link rateControlSettings}. */
 export function needsEcho(options: RateControlOptions): boolean {
   return createRateControl(rateControlSettings(options)).intKind !== INT_NONE;
 }

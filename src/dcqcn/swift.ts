@@ -1,15 +1,19 @@
 /**
- * Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020, algorithm 1): a window that holds the delay
- * at a target. With the window w in packets, for each acknowledgement of n packets
+ * Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020,
+ * algorithm 1): a window that holds the delay at a target. With the window w in packets, for each acknowledgement of n
+ * packets
  *
  *     delay < target:    w = w + ai n / w  (w >= 1),   w + ai n  (w < 1)
  *     else, once per round trip:   w = w max(1 - beta (delay - target) / delay, 1 - max_mdf)
  *
- *     target = base + hops h + max(0, min(a / sqrt(w) + b, fs_range)),   a = fs_range / (1/sqrt(fs_min) - 1/sqrt(fs_max)),   b = -a / sqrt(fs_max)
+ *     target = base + hops h + max(0, min(a / sqrt(w) + b, fs_range))
+ *     a = fs_range / (1/sqrt(fs_min) - 1/sqrt(fs_max)),   b = -a / sqrt(fs_max)
  *
- * A window below one packet is kept by pacing: one packet in RTT / w. Delays are round trips of the RC acknowledgement, which any peer sends. With
- * `splitsDelay` the peer echoes how long a packet stood with it; then the delay in the fabric and that at the endpoint have a window each, as in the paper,
- * and the smaller one counts. The number of hops is a parameter: a datagram socket does not show how many a packet took.
+ * A window below one packet is kept by pacing: one packet in RTT / w. Delays are round trips of the RC acknowledgement,
+ * which any peer sends. With
+ * `splitsDelay` the peer echoes how long a packet stood with it; then the delay in the fabric and that at the endpoint
+ * have a window each, as in the paper, and the smaller one counts. The number of hops is a parameter: a datagram socket
+ * does not show how many a packet took.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -19,17 +23,18 @@ import { type Acknowledgement, defineRateControl, RateControl } from './rate-con
 
 const packets = { min: 0.001, max: 1e6 } as const;
 
-/** Defaults: csg-htsim of Broadcom, whose authors call several of them a guess; h and the endpoint target are of its order. */
+/**
+ * Defaults: csg-htsim of Broadcom, whose authors call several of them a guess; h and the endpoint target are of its
+ * order.
+ */
 const SWIFT_TABLE = {
   /** Line rate: the ceiling of pacing. */
   linkRateBps: { default: 100e9, ...LIMITS.rateBps },
-  /** The floor of pacing, for windows below one packet. */
   minimumRateBps: { default: 10e6, ...LIMITS.rateBps },
   /** Bytes of a packet, the unit of windows: the path MTU. */
   packetBytes: { default: 1024, min: 256, max: 4096 },
   /** base: the target without hops and scaling. */
   baseTargetNs: { default: 20_000, ...LIMITS.timeNs },
-  /** Hops of the path. */
   hops: { default: 1, min: 0, max: 64, whole: true },
   /** h: the target grows by it for each hop. */
   hopTargetNs: { default: 3_053, ...LIMITS.timeOrZeroNs },
@@ -45,21 +50,16 @@ const SWIFT_TABLE = {
   decrease: { default: 0.8, ...LIMITS.share },
   /** max_mdf: the largest decrease. */
   maximumDecrease: { default: 0.5, min: 0.001, max: 0.999 },
-  /** Where a flow starts. */
   initialPackets: { default: 12, ...packets },
-  /** The smallest window. */
   minimumPackets: { default: 0.01, ...packets },
-  /** The largest window. */
   maximumPackets: { default: 4096, ...packets },
   /** 1: delays in the fabric and at the endpoint have a window each; the peer must echo. */
   splitsDelay: { default: 0, ...LIMITS.flag },
-  /** The target at the endpoint. */
   endpointTargetNs: { default: 20_000, ...LIMITS.timeNs },
 } as const satisfies ParameterTable;
 
 type SwiftParameters = ParametersOf<typeof SWIFT_TABLE>;
 
-/** The window of one kind of delay. */
 class DelayWindow {
   readonly #p: SwiftParameters;
   #packets: number;
@@ -92,7 +92,6 @@ class DelayWindow {
   }
 }
 
-/** Swift of one flow. */
 export class Swift extends RateControl {
   override readonly usesWindow = true;
   override readonly rttSampleBytes = 1;
@@ -103,7 +102,6 @@ export class Swift extends RateControl {
   readonly #slope: number;
   #rttNs: number;
 
-  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: SwiftParameters) {
     super();
     const { scalingMinimumPackets, scalingMaximumPackets, minimumPackets, maximumPackets } = parameters;
@@ -124,7 +122,6 @@ export class Swift extends RateControl {
     this.#rttNs = parameters.baseTargetNs;
   }
 
-  /** w in packets. */
   get #packets(): number {
     return this.#endpoint === undefined ? this.#fabric.packets : Math.min(this.#fabric.packets, this.#endpoint.packets);
   }
@@ -140,7 +137,6 @@ export class Swift extends RateControl {
     return Math.min(linkRateBps, Math.max(minimumRateBps, (window * packetBytes * 8e9) / this.#rttNs));
   }
 
-  /** The target delay in the fabric for a window in packets. */
   targetNs(window: number): number {
     const { baseTargetNs, hops, hopTargetNs, scalingRangeNs, scalingMaximumPackets } = this.#p;
     const scaling = this.#slope * (1 / Math.sqrt(window) - 1 / Math.sqrt(scalingMaximumPackets));
@@ -157,7 +153,6 @@ export class Swift extends RateControl {
   }
 }
 
-/** The definition for the registry. */
 export const swift = defineRateControl({
   name: 'swift',
   summary: 'a window that holds the delay at a target',

@@ -1,6 +1,6 @@
 /**
- * theta-PowerTCP (Addanki et al., NSDI 2022, algorithm 2): PowerTCP by round-trip times alone, for switches without telemetry and any peer. With the round trip
- * theta and its change theta' per time,
+ * theta-PowerTCP (Addanki et al., NSDI 2022, algorithm 2): PowerTCP by round-trip times alone, for switches without
+ * telemetry and any peer. With the round trip theta and its change theta' per time,
  *
  *     power = (theta' + 1) theta / T
  *
@@ -17,7 +17,6 @@ const THETA_POWERTCP_TABLE = {
   gain: { default: 0.7, min: 0.01, max: 1 },
 } as const satisfies ParameterTable;
 
-/** theta-PowerTCP of one flow. */
 export class ThetaPowerTcp extends PowerWindow {
   override readonly rttSampleBytes = 1;
   #rttNs = Number.NaN;
@@ -41,7 +40,6 @@ export class ThetaPowerTcp extends PowerWindow {
   }
 }
 
-/** The definition for the registry. */
 export const thetaPowertcp = defineRateControl({
   name: 'theta-powertcp',
   summary: 'a window by the power that round-trip times show',

@@ -1,4 +1,6 @@
-/** TIMELY (SIGCOMM'15, algorithm 1): between the thresholds the rate follows the gradient of the round-trip time alone. */
+/**
+ * TIMELY (SIGCOMM'15, algorithm 1): between the thresholds the rate follows the gradient of the round-trip time alone.
+ */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { defineRateControl } from './rate-control.js';
@@ -9,11 +11,9 @@ export const TIMELY_TABLE = {
   ...RTT_GRADIENT_TABLE,
   /** HAI: after this many samples without a rising RTT in a row... */
   hyperIncreaseAfter: { default: 5, min: 1, max: 1e6, whole: true },
-  /** ...a step up is this many times delta. */
   hyperIncreaseFactor: { default: 5, min: 1, max: 1000 },
 } as const satisfies ParameterTable;
 
-/** A number for each row of {@link TIMELY_TABLE}. */
 export type TimelyParameters = ParametersOf<typeof TIMELY_TABLE>;
 
 /** Algorithm 1, hyper increase included. */
@@ -41,7 +41,6 @@ export class Timely extends RttGradientControl {
   }
 }
 
-/** The definition for the registry. */
 export const timely = defineRateControl({
   name: 'timely',
   summary: 'follows the gradient of the round-trip time',

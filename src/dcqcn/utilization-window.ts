@@ -1,10 +1,12 @@
 /**
- * The window of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1), from U, the utilization of the fullest link:
+ * The window of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1), from U, the
+ * utilization of the fullest link:
  *
  *     U >= eta, or incStage >= maxStage:   W = Wc / (U / eta) + W_AI
  *     else:                                W = Wc + W_AI
  *
- * Every acknowledgement computes W from the same Wc. Once per round trip Wc becomes W, and incStage is 0 after the first line, one more after the second.
+ * Every acknowledgement computes W from the same Wc. Once per round trip Wc becomes W, and incStage is 0 after the
+ * first line, one more after the second.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -21,7 +23,6 @@ export const UTILIZATION_WINDOW_TABLE = {
   additiveIncreaseBps: { default: 50e6, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
-/** A window by U, which subclasses measure. */
 export abstract class UtilizationWindow extends WindowRateControl {
   readonly #target: number;
   readonly #stagesMax: number;

@@ -1,8 +1,10 @@
 /**
- * What the window controls of HPCC, PINT and PowerTCP share: a window W between the one of the minimum rate and the bandwidth-delay product, and packets
- * paced at W/T (Li et al., SIGCOMM 2019, §3.2). One unit of time is T, the base round trip: that of the longest path while it is idle.
+ * What the window controls of HPCC, PINT and PowerTCP share: a window W between the one of the minimum rate and the
+ * bandwidth-delay product, and packets paced at W/T (Li et al., SIGCOMM 2019, §3.2). One unit of time is T, the base
+ * round trip: that of the longest path while it is idle.
  *
- * Updates that must come once per round trip come with the first acknowledgement of a packet that was sent after the last such update. This is the
+ * Updates that must come once per round trip come with the first acknowledgement of a packet that was sent after the
+ * last such update. This is the
  * `ack.seq > lastUpdateSeq` of the papers.
  */
 
@@ -14,7 +16,6 @@ import { RateControl } from './rate-control.js';
 export const WINDOW_RATE_TABLE = {
   /** Line rate: the ceiling, and with T the largest window. A flow starts with both. */
   linkRateBps: { default: 100e9, ...LIMITS.rateBps },
-  /** The floor. */
   minimumRateBps: { default: 100e6, ...LIMITS.rateBps },
   /** T: the longest round trip of the idle network. */
   baseRttNs: { default: 12_000, ...LIMITS.timeNs },
@@ -22,17 +23,15 @@ export const WINDOW_RATE_TABLE = {
 
 const NS_BITS_PER_BYTE = 8e9;
 
-/** A window that also is a rate. Invariant: minimumRateBps <= W/T <= linkRateBps. */
+/** Invariant: minimumRateBps <= W/T <= linkRateBps. */
 export abstract class WindowRateControl extends RateControl {
   override readonly usesWindow: boolean = true;
-  /** T. */
   protected readonly baseRttNs: number;
   readonly #minimumBytes: number;
   readonly #maximumBytes: number;
   #bytes: number;
   #roundTripBeganNs = Number.NEGATIVE_INFINITY;
 
-  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor({ linkRateBps, minimumRateBps, baseRttNs }: ParametersOf<typeof WINDOW_RATE_TABLE>) {
     super();
     if (minimumRateBps > linkRateBps) {
@@ -52,12 +51,10 @@ export abstract class WindowRateControl extends RateControl {
     return this.#bytes;
   }
 
-  /** Bytes that a rate, bits/s, carries in T. */
   protected bytesOf(rateBps: number): number {
     return (rateBps * this.baseRttNs) / NS_BITS_PER_BYTE;
   }
 
-  /** W, bytes. */
   protected get window(): number {
     return this.#bytes;
   }

@@ -1,11 +1,13 @@
-/** Address text of received datagrams -> one IpAddress each, so that the engine compares by identity and nothing is parsed twice. */
+/**
+ * Address text of received datagrams -> one IpAddress each, so that the engine compares by identity and nothing is
+ * parsed twice.
+ */
 
 import { IpAddress } from '../packet/address.js';
 
 /** Bounds what a sender of many source addresses can make us hold; the table is simply emptied when full. */
 const ADDRESSES_MAX = 1024;
 
-/** At most 1,024 addresses and the own one. */
 export class AddressCache {
   readonly #known = new Map<string, IpAddress>();
   #lastText = '';
@@ -15,7 +17,6 @@ export class AddressCache {
     this.#last = own;
   }
 
-  /** The address of this text, which node:dgram took from a datagram. */
   get(text: string): IpAddress {
     if (text === this.#lastText) return this.#last;
     let address = this.#known.get(text);

@@ -1,13 +1,12 @@
 /**
- * The send batches of one socket. node:dgram hands a datagram to the kernel inside `send` and only queues it when the socket is full;
- * a batch with queued datagrams stays out of use until the queue has drained. Sends stay in order: once something is queued, everything
- * after it is queued too.
+ * The send batches of one socket. node:dgram hands a datagram to the kernel inside `send` and only queues it when the
+ * socket is full; a batch with queued datagrams stays out of use until the queue has drained. Sends stay in order: once
+ * something is queued, everything after it is queued too.
  */
 
 import type { IpAddress } from '../packet/address.js';
 import { TxBatch } from '../port/datagram.js';
 
-/** A fixed number of batches of a fixed number of slots each. */
 export class BatchPool {
   /** A stack: the batch used last is the one whose slab is still in the cache. */
   readonly #free: TxBatch[] = [];
@@ -17,7 +16,6 @@ export class BatchPool {
     for (let i = 0; i < batches; i++) this.#free.push(new TxBatch(slots, placeholder));
   }
 
-  /** An empty batch, or undefined while all of them wait for the kernel. `queuedDatagrams` is the socket's send queue. */
   take(queuedDatagrams: number): TxBatch | undefined {
     if (queuedDatagrams === 0) this.#reclaim();
     const batch = this.#free.pop();
@@ -25,7 +23,6 @@ export class BatchPool {
     return batch;
   }
 
-  /** Takes back a batch whose datagrams have all been given to the socket. */
   give(batch: TxBatch, queuedDatagrams: number): void {
     (queuedDatagrams === 0 ? this.#free : this.#queued).push(batch);
   }

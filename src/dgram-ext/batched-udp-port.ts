@@ -1,11 +1,13 @@
 /**
- * A port on a UDP socket driven by sendmmsg(2) and recvmmsg(2) (Linux, koffi): many datagrams a system call, trains of them in one piece
- * through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
+ * A port on a UDP socket driven by sendmmsg(2) and recvmmsg(2) (Linux, koffi): many datagrams a system call, trains of
+ * them in one piece through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
  *
- * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0, and a train's
- * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown, but guessed in the same way.
+ * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0,
+ * and a train's datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not
+ * shown, but guessed in the same way.
  *
- * On an event loop, libuv tells the port that something has arrived. In a Worker the poll loop of the NIC reads it (`polled`): `receive`, then `wait`.
+ * On an event loop, libuv tells the port that something has arrived. In a Worker the poll loop of the NIC reads it
+ * (`polled`): `receive`, then `wait`.
  *
  * Invariants: batches go out in the order they were given; nothing is received after `close`.
  */
@@ -39,7 +41,7 @@ const BATCH_SLOTS = 60;
 const BATCHES = 8;
 /** 64 KiB each: up to 120 packets of 4 KiB. */
 const RECEIVE_SLOTS = 8;
-/** Datagrams after which what is to be sent has its turn. Short ones do not come in trains: many slots of them make one turn. */
+/** Short ones do not come in trains: many slots of them make one turn. */
 const RECEIVE_TURN = 120;
 /** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
 const EIO = 5;
@@ -47,11 +49,11 @@ const EINVAL = 22;
 
 /** Options of {@link openBatchedUdpPort}. */
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
-  /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
+  /** The owner calls `receive` and `wait`; the port has no event loop of its own. Default false. */
   readonly polled?: boolean;
   /**
-   * Takes data of batches from where they stand (`TxBatch.borrow`). Only where whoever fills a batch sends it at once, and nobody between
-   * reads the slots. Default false.
+   * Sends data of batches from where it is (`TxBatch.borrow`). Use only if batches are sent as soon as they are filled
+   * and nothing in between reads the slots. Default false.
    */
   readonly borrows?: boolean;
   /** A monotonic clock: how long the port looks again before it sleeps. */
@@ -62,8 +64,8 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
 export interface BatchedUdpPort extends Port {
   onTrain: NonNullable<Port['onTrain']>;
   /**
-   * Delivers datagrams that have arrived, a turn's worth, and returns their number. Never waits. A port with several places to read may leave out those where little
-   * comes, unless `everything` is asked for: before timers are judged.
+   * Delivers a bounded number of arrived datagrams and returns their number. Never waits. A port with several sources
+   * may skip quiet ones unless `everything` is requested, as before timers are checked.
    */
   receive(everything?: boolean): number;
   /** Some of what it was given to send has not left yet: the kernel has no room. */
@@ -74,15 +76,15 @@ export interface BatchedUdpPort extends Port {
   readonly wakeFd: number;
 }
 
-/** Undefined if batched ports can be opened here; otherwise a text that says why not. */
+/** Undefined if batched ports can be opened here; otherwise the reason. */
 export function batchedUdpAvailable(): string | undefined {
   const lib = libC();
   return typeof lib === 'string' ? lib : undefined;
 }
 
 /**
- * A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address, and ERR_ROCE_UNSUPPORTED if the system has
- * none.
+ * A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address, and
+ * ERR_ROCE_UNSUPPORTED if the system has none.
  */
 export function openBatchedUdpPort(options: BatchedUdpPortOptions): BatchedUdpPort {
   const lib = libC();
@@ -107,19 +109,14 @@ class MmsgPort implements BatchedUdpPort {
   readonly #options: BatchedUdpPortOptions;
   readonly #rx: RxDatagram;
   readonly #received: ReceiveVector;
-  /** A stack: the batch used last is the one whose slab is still in the cache. */
   #free: SendVector[] = [];
-  /** Batches the kernel has not taken whole, oldest first. */
   readonly #unsent: SendVector[] = [];
   #state: 'new' | 'open' | 'closed' = 'new';
   #fd = -1;
-  /** For its owner, if it is polled. */
   #readiness: Readiness | undefined;
-  /** For itself, if it is not. */
   #loop: LoopReadiness | undefined;
   #turnPending = false;
   readonly #spin = new TrafficSpin();
-  /** The last look at the socket took all that was there. */
   #isDrained = true;
   #udpPort: number;
   #receiveBudgetPackets = 0;
@@ -173,7 +170,7 @@ class MmsgPort implements BatchedUdpPort {
 
   async open(): Promise<void> {
     if (this.#state !== 'new') throw new RoceError('ERR_ROCE_INVALID_STATE', `the port is already ${this.#state}`);
-    this.#state = 'closed'; // Unless all of this succeeds.
+    this.#state = 'closed';
     const {
       address,
       receiveBufferBytes = DEFAULT_SOCKET_BUFFER_BYTES,
@@ -207,8 +204,6 @@ class MmsgPort implements BatchedUdpPort {
     this.#free = Array.from({ length: batches }, make);
   }
 
-  // ---- sending
-
   beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#state !== 'open') return undefined;
     if (nowNs !== undefined) this.#spin.onSent(nowNs);
@@ -218,7 +213,6 @@ class MmsgPort implements BatchedUdpPort {
     return batch;
   }
 
-  /** Takes only batches that {@link beginBatch} gave out. */
   sendBatch(batch: TxBatch): void {
     const vector = batch as SendVector;
     if (this.#state !== 'open') return;
@@ -250,8 +244,6 @@ class MmsgPort implements BatchedUdpPort {
     } else this.#free.push(vector);
   }
 
-  // ---- receiving
-
   receive(): number {
     if (this.#state !== 'open') return 0;
     if (this.#unsent.length > 0) this.#flush();
@@ -265,7 +257,6 @@ class MmsgPort implements BatchedUdpPort {
     return datagrams;
   }
 
-  /** Hands over what stands in the first `slots` slots. Returns how many datagrams that was. */
   #takeIn(slots: number): number {
     const received = this.#received;
     const rx = this.#rx;
@@ -294,14 +285,16 @@ class MmsgPort implements BatchedUdpPort {
     return this.#readiness?.block(timeoutNs) ?? true;
   }
 
-  /** Never reads in the loop's callback: what reading resolves has to run behind it, as behind every callback of Node. */
+  /**
+   * Never reads in the loop's callback: promises resolved by reading have to run after it, as after every callback of
+   * Node.
+   */
   readonly #turnSoon = (): void => {
     if (this.#turnPending) return;
     this.#turnPending = true;
     setImmediate(this.#turn);
   };
 
-  /** One turn of the event loop: looks again while there is traffic, and a while longer where that pays, then leaves it to the loop. */
   readonly #turn = (): void => {
     this.#turnPending = false;
     if (this.#state !== 'open') return;

@@ -1,5 +1,3 @@
-/** Error hints for a failed bind. */
-
 import { RoceError } from '../core/errors.js';
 import { formatHostPort } from '../core/host-port.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';
@@ -16,7 +14,6 @@ const HINTS: Readonly<Record<string, string>> = {
 const ROCE_PORT_IN_USE =
   "another RoCE endpoint or Linux's rdma_rxe owns the port: end it, or choose another address (127.0.0.2) or UDP port";
 
-/** ERR_ROCE_IO for errno `code` while binding `host`:`udpPort`. */
 export function bindError(code: string, host: string, udpPort: number, cause?: unknown): RoceError {
   const hint = code === 'EADDRINUSE' && udpPort === ROCE_UDP_PORT ? ROCE_PORT_IN_USE : HINTS[code];
   return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${formatHostPort(host, udpPort)}: ${code}`, hint, { cause });

@@ -1,8 +1,6 @@
 /**
- * One bound node:dgram socket with large buffers, ready for synchronous sends. Native options are used where they can be had; the
- * result says whether they were.
- *
- * Invariant: the file descriptor of a native socket is closed exactly once, by Node after it has adopted it, by us before.
+ * Uses native options if available; the result reports whether. Invariant: the file descriptor of a native socket is
+ * closed exactly once, by Node after it has adopted it, by us before.
  */
 
 import { createSocket, type Socket } from 'node:dgram';
@@ -10,35 +8,24 @@ import type { IpAddress } from '../packet/address.js';
 import { bindError } from './bind-error.js';
 import { closeNativeSocket, forbidSharing, nativeUdpAvailable, openNativeSocket } from './native-socket.js';
 
-/** What is asked for each direction where nobody says; Linux grants twice that, up to its limits. */
+/** Requested per direction by default; Linux grants twice that, up to its limits. */
 export const DEFAULT_SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
 const SMALLEST_SOCKET_BUFFER_BYTES = 64 * 1024;
 
-/** What {@link bindSocket} needs to know. */
 export interface BoundSocketOptions {
-  /** Where it is bound. */
   readonly address: IpAddress;
-  /** 0 lets the system choose. */
   readonly udpPort: number;
-  /** Asked for; the system may grant less. */
   readonly receiveBufferBytes: number;
-  /** Asked for; the system may grant less. */
   readonly sendBufferBytes: number;
-  /** Whether to set the options that the ICRC needs, through koffi. */
   readonly native: boolean;
 }
 
-/** A socket with what the system granted. */
 export interface BoundSocket {
-  /** Bound, not connected; to be closed by {@link closeSocket}. */
   readonly socket: Socket;
-  /** Where it is bound: the one asked for, or the one the system chose. */
   readonly udpPort: number;
-  /** What the kernel accounts received datagrams against: on Linux twice the size asked for. */
   readonly receiveBufferBytes: number;
 }
 
-/** Rejects with ERR_ROCE_IO that says what to do. */
 export async function bindSocket(options: BoundSocketOptions): Promise<BoundSocket> {
   const { address, udpPort } = options;
   const socket = createSocket({
@@ -70,7 +57,6 @@ export async function bindSocket(options: BoundSocketOptions): Promise<BoundSock
   return { socket, udpPort: socket.address().port, receiveBufferBytes: socket.getRecvBufferSize() };
 }
 
-/** Resolves when the socket is closed and its address free. */
 export function closeSocket(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.close(resolve);
@@ -94,8 +80,6 @@ function growBuffer(bytes: number, set: (bytes: number) => void): void {
     try {
       set(size);
       return;
-    } catch {
-      // Refused: the next size is half of it, and the system's default remains if none is accepted.
-    }
+    } catch {}
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Frames in batches through a packet socket: what recvmmsg(2) fills and sendmmsg(2) empties. Each slot is a `struct virtio_net_hdr` with the frame behind
- * it; the kernel shows in a control message the 802.1Q tag that it has taken out of a received frame (packet(7), PACKET_AUXDATA).
- *
- * Invariant: these objects own every byte the structures point to, so whoever holds them while the kernel works is safe.
+ * Frames in batches for recvmmsg(2) and sendmmsg(2). Each slot is a `struct virtio_net_hdr` followed by the frame; the
+ * kernel reports a stripped 802.1Q tag in a control message (packet(7), PACKET_AUXDATA). Invariant: these objects own
+ * every byte the structures point to, so holding one while the kernel works is safe.
  */
 
 import { writeU16 } from '../core/bytes.js';
@@ -25,7 +24,10 @@ import {
 
 /** Header, and the longest super-frame: 64 KiB of IP behind Ethernet with a tag. */
 const SLOT_BYTES = 65_536 + 64;
-/** What it takes to put the tag back, and data aligned behind the usual headers: 2 + 10 + 14 + 20 + 8 + 12 + 16 is a multiple of 8 but for 2. */
+/**
+ * What it takes to put the tag back, and data aligned behind the usual headers: 2 + 10 + 14 + 20 + 8 + 12 + 16 is a
+ * multiple of 8 but for 2.
+ */
 const SLOT_START = 8;
 const SLOT_STRIDE_BYTES = SLOT_START + SLOT_BYTES;
 const CONTROL_BYTES = 64;
@@ -39,7 +41,6 @@ const TP_STATUS_VLAN_VALID = 1 << 4;
 const EAGAIN = 11;
 const ENOBUFS = 105;
 
-/** The structures of `slots` messages without names, over a slab of slots. */
 class FrameVector {
   protected readonly lib: LibC;
   protected readonly slots: number;
@@ -48,7 +49,6 @@ class FrameVector {
   protected readonly iovWord: number;
   protected readonly controlWord: number;
   readonly #memory: ArrayBuffer;
-  /** The frames. */
   readonly slab: Uint8Array;
 
   constructor(lib: LibC, slots: number) {
@@ -75,19 +75,14 @@ class FrameVector {
     }
   }
 
-  /** Where the header of a slot begins in {@link slab}. */
   protected start(slot: number): number {
     return slot * SLOT_STRIDE_BYTES + SLOT_START;
   }
 }
 
-/** Frames that have arrived. */
 export class FrameReceiveVector extends FrameVector {
-  /** Of the slot last {@link open}ed: where its `struct virtio_net_hdr` begins in the slab. */
   header = 0;
-  /** Of the slot last opened: where its frame begins. */
   frame = 0;
-  /** Of the slot last opened: bytes of the frame. */
   length = 0;
   #used = 0;
 
@@ -96,14 +91,12 @@ export class FrameReceiveVector extends FrameVector {
     this.#used = slots;
   }
 
-  /** Takes what the socket holds, without waiting: how many slots were filled, 0 when there was nothing. */
   receive(fd: number): number {
     for (let i = 0; i < this.#used; i++) this.words[i * MMSGHDR_WORDS + WORD_CONTROLLEN] = CONTROL_BYTES;
     this.#used = Math.max(0, this.lib.recvmmsg(fd, this.headersAddress, this.slots, 0, 0));
     return this.#used;
   }
 
-  /** Reads what came with a filled slot, and puts its 802.1Q tag back. */
   open(slot: number): void {
     this.header = this.start(slot);
     this.frame = this.header + VNET_HEADER_BYTES;
@@ -118,7 +111,6 @@ export class FrameReceiveVector extends FrameVector {
     this.#insertTag(tag >>> 16 || 0x8100, tag & 0xffff);
   }
 
-  /** The addresses and the header move to the front, where the slot has room. */
   #insertTag(protocol: number, tci: number): void {
     const { slab } = this;
     slab.copyWithin(this.header - VLAN_TAG_BYTES, this.header, this.frame + 2 * MAC_BYTES);
@@ -135,25 +127,20 @@ export class FrameReceiveVector extends FrameVector {
   }
 }
 
-/** Frames that are to leave. */
 export class FrameSendVector extends FrameVector {
-  /** Frames that the kernel refused so far. */
   refused = 0;
   #count = 0;
 
-  /** Whether no further frame can be added before {@link flush}. */
   get isFull(): boolean {
     return this.#count === this.slots;
   }
 
-  /** Adds a copy of a whole frame. */
   add(bytes: Uint8Array, offset: number, length: number): void {
     const start = this.start(this.#count);
     this.slab.fill(0, start, start + VNET_HEADER_BYTES);
     this.#copy(bytes, offset, length, start + VNET_HEADER_BYTES);
   }
 
-  /** Adds a copy of a super-frame, `length` bytes with the `struct virtio_net_hdr` that it came with. */
   addWithHeader(bytes: Uint8Array, offset: number, length: number): void {
     this.#copy(bytes, offset, length, this.start(this.#count));
   }
@@ -165,7 +152,7 @@ export class FrameSendVector extends FrameVector {
     this.#count++;
   }
 
-  /** Hands everything to the kernel. Frames that it does not take now are lost, as on a link whose queue is full, and counted. */
+  /** Frames that it does not take now are lost, as on a link whose queue is full, and counted. */
   flush(fd: number): void {
     let next = 0;
     while (next < this.#count) {

@@ -1,7 +1,4 @@
-/**
- * What the kernel knows beside the datagrams of a UDP port, asked for when somebody wants to know: which size gets through to a peer, and what was
- * lost for want of room. Linux only; elsewhere the answer is that nobody knows.
- */
+/** Linux only; elsewhere the answer is unknown. */
 
 import { readFileSync } from 'node:fs';
 import type { IpAddress } from '../packet/address.js';
@@ -18,8 +15,8 @@ const IPV6_MTU = 24;
 const ANY_PORT = 9;
 
 /**
- * The path MTU (256..4096) that gets through from `local` to `remote` as far as the kernel knows by now: the link's, or what a router on the way
- * has told (RFC 1191, RFC 8201). Undefined where it cannot be asked, or knows no way. It costs four system calls.
+ * The path MTU (256..4096) that gets through from `local` to `remote` as currently known to the kernel: the link's, or
+ * that reported by a router (RFC 1191, RFC 8201). It costs four system calls.
  */
 export function pathMtuTowards(local: IpAddress, remote: IpAddress): number | undefined {
   const lib = libC();
@@ -46,8 +43,8 @@ export function pathMtuTowards(local: IpAddress, remote: IpAddress): number | un
 }
 
 /**
- * Datagrams that found the receive buffer of the UDP socket on `address`:`udpPort` full, as the kernel counts them (`drops` of /proc/net/udp; a
- * train that came in one piece is one). Undefined where it does not say.
+ * Datagrams that found the receive buffer of the UDP socket on `address`:`udpPort` full, as the kernel counts them
+ * (`drops` of /proc/net/udp; a train that came in one piece is one).
  */
 export function receiveOverruns(address: IpAddress, udpPort: number): number | undefined {
   const place = `${hexOf(address)}:${udpPort.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -69,7 +66,10 @@ export function receiveOverruns(address: IpAddress, udpPort: number): number | u
   );
 }
 
-/** As the kernel prints it: 32-bit words in the order of the machine, which is little-endian wherever this library calls the C library. */
+/**
+ * As the kernel prints it: 32-bit words in the order of the machine, which is little-endian wherever this library calls
+ * the C library.
+ */
 function hexOf({ bytes }: IpAddress): string {
   const words: string[] = [];
   for (let i = 0; i < bytes.length; i += 4) {

@@ -1,8 +1,7 @@
 /**
- * The few functions of the C library that node:dgram does not offer, called through koffi (an optional dependency; Linux only).
- *
- * Pointers are numbers: koffi converts those fastest, and every structure is laid out by hand. A number does not keep its memory alive:
- * whoever takes an {@link LibC.addressOf} must hold the buffer for as long as the kernel may use the address.
+ * C library functions through koffi (optional; Linux only). Pointers are numbers, which koffi converts fastest, and
+ * structures are laid out by hand. A number does not keep its memory alive: the caller of {@link LibC.addressOf} must
+ * hold the buffer while the kernel may use the address.
  */
 
 import { endianness } from 'node:os';
@@ -10,64 +9,40 @@ import { isMainThread } from 'node:worker_threads';
 import { RoceError } from '../core/errors.js';
 import { nativeFileOf, requirePackage } from '../core/packages.js';
 
-/** Functions as in the manual pages, sections 2 and 3. A call that fails returns -1; {@link LibC.errno} says why. */
+/** A call that fails returns -1; {@link LibC.errno} has the reason. */
 export interface LibC {
-  /** socket(2): a descriptor. */
   socket(family: number, type: number, protocol: number): number;
-  /** setsockopt(2) with the bytes of `value`. */
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
-  /** getsockopt(2) into `value`; `length` holds a socklen_t both ways. */
   getsockopt(fd: number, level: number, option: number, value: Uint8Array, length: Uint8Array): number;
-  /** getsockname(2) into `address`; `length` holds a socklen_t both ways. */
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
-  /** bind(2) to a `struct sockaddr`. */
   bind(fd: number, address: Uint8Array, length: number): number;
-  /** if_nametoindex(3): the number of a network interface; 0 when there is none of this name. */
   if_nametoindex(name: string): number;
-  /** connect(2) to a `struct sockaddr`. */
   connect(fd: number, address: Uint8Array, length: number): number;
-  /** close(2). */
   close(fd: number): number;
-  /** eventfd(2): a descriptor. */
   eventfd(initial: number, flags: number): number;
-  /** read(2) to memory that stays; bytes read. */
   read(fd: number, address: number, length: number): number;
-  /** write(2) from memory that stays; bytes written. */
   write(fd: number, address: number, length: number): number;
-  /** sendmmsg(2) of `struct mmsghdr`s; messages sent. */
   sendmmsg(fd: number, messages: number, count: number, flags: number): number;
-  /** recvmmsg(2) into `struct mmsghdr`s; messages received. */
   recvmmsg(fd: number, messages: number, count: number, flags: number, timeout: number): number;
-  /** memfd_create(2): an anonymous file in memory. */
   memfd_create(name: string, flags: number): number;
-  /** fcntl(2) with a number as argument. */
   fcntl(fd: number, command: number, argument: number): number;
-  /** mmap(2). -1 when it fails. */
   mmap(address: number, length: number, protection: number, flags: number, fd: number, offset: number): number;
-  /** munmap(2). */
   munmap(address: number, length: number): number;
-  /** madvise(2). */
   madvise(address: number, length: number, advice: number): number;
-  /** Blocks the calling thread. */
   ppoll(fds: number, count: number, timeout: number, signals: number): number;
   /**
-   * Lets the event loop of this thread poll a descriptor (uv_poll_t): `callback` runs in each of its rounds that finds it readable. A negative
-   * status is an error of the descriptor, and the last call.
+   * Lets the event loop of this thread poll a descriptor (uv_poll_t): `callback` runs in each of its rounds that finds
+   * it readable. A negative status is an error of the descriptor, and the last call.
    */
   pollOnLoop(fd: number, callback: (status: number) => void): LoopPoll;
-  /** Where the first byte of an array stands. Arrays must be made over an ArrayBuffer, which never moves. */
+  /** Arrays must be made over an ArrayBuffer, which never moves. */
   addressOf(bytes: Uint8Array): number;
-  /** An ArrayBuffer over memory that somebody else keeps alive. */
   view(address: number, length: number): ArrayBuffer;
-  /** Of the last call that failed in this thread. */
   errno(): number;
 }
 
-/** A descriptor that an event loop polls. */
 export interface LoopPoll {
-  /** Goes on after an error. */
   start(callback: (status: number) => void): void;
-  /** Ends it; the descriptor may be closed then. */
   close(): void;
 }
 
@@ -76,12 +51,10 @@ const RTLD_LAZY_NODELETE = 0x1 | 0x1000;
 
 let loaded: LibC | string | undefined;
 
-/** The package that calls native code. Throws ERR_ROCE_UNSUPPORTED if it cannot be loaded; it can if {@link libC} returns functions. */
 export function koffiPackage(): typeof import('koffi') {
   return requirePackage(KOFFI);
 }
 
-/** The C library, or a text that says why it cannot be called. Loaded once, on first use. */
 export function libC(): LibC | string {
   loaded ??= load();
   return loaded;
@@ -136,8 +109,8 @@ type DlOpen = (path: string, flags: number) => number;
 let isKeptLoaded = isMainThread;
 
 /**
- * A thread that ends with an open handle closes it by a function of koffi, after Node has let go of koffi itself. So the code has to stay,
- * even where no other thread has it. Throws ERR_ROCE_UNSUPPORTED when it cannot be made to.
+ * A thread that ends with an open handle closes it by a function of koffi, after Node has let go of koffi itself. So
+ * the code has to stay, even where no other thread has it.
  */
 function keepLoaded(dlopen: DlOpen): void {
   const path = nativeFileOf(KOFFI);

@@ -1,4 +1,7 @@
-/** The largest RoCE path MTU an interface can carry in unfragmented datagrams (the ICRC does not survive IP fragmentation). */
+/**
+ * The largest RoCE path MTU an interface can carry in unfragmented datagrams (the ICRC does not survive IP
+ * fragmentation).
+ */
 
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -8,15 +11,13 @@ import { isLoopback } from './udp-endpoint.js';
 
 /** Room for IPv6, UDP, BTH, the largest extension headers, pad and ICRC (40 + 8 + 12 + 28 + 3 + 4), rounded up. */
 const OVERHEAD_BYTES = 96;
-/** What an Ethernet of 1500 bytes carries: the safe answer where the link cannot be asked. */
+/** What an Ethernet of 1500 bytes carries: the safe answer if the link's MTU is unknown. */
 const USUAL_PATH_MTU = 1024;
 
-/** The IBTA path MTU (256..4096) for frames of `linkMtuBytes` (an Ethernet payload: IP header and up). */
 export function pathMtuForLink(linkMtuBytes: number): number {
   return PATH_MTUS.findLast((mtu) => mtu + OVERHEAD_BYTES <= linkMtuBytes) ?? PATH_MTUS[0];
 }
 
-/** The path MTU for datagrams that leave from `address`, each with so many bytes that are not of RoCE. */
 export function pathMtuForAddress(address: IpAddress, extraBytes = 0): number {
   if (isLoopback(address)) return 4096;
   for (const [name, entries] of Object.entries(networkInterfaces())) {
@@ -24,7 +25,7 @@ export function pathMtuForAddress(address: IpAddress, extraBytes = 0): number {
     try {
       return pathMtuForLink(Number(readFileSync(`/sys/class/net/${name}/mtu`, 'utf8')) - extraBytes);
     } catch {
-      return USUAL_PATH_MTU; // no sysfs: not Linux
+      return USUAL_PATH_MTU;
     }
   }
   return USUAL_PATH_MTU;

@@ -1,13 +1,10 @@
 /**
- * Tells an event loop that a socket has something to read: libuv polls the descriptor (uv_poll_t), as it does for its own sockets, and reads
- * nothing. No thread waits, and the one that is woken is the one that reads.
- *
- * Invariants: `onReadable` runs as long as there is something to read, once a round of the loop; the descriptor is closed after this object.
+ * Signals readability of a socket through libuv (uv_poll_t), which reads nothing. Invariants: `onReadable` runs as long
+ * as there is something to read, once per loop iteration; the descriptor is closed after this object.
  */
 
 import type { LibC, LoopPoll } from './libc.js';
 
-/** The watch of one event loop over one socket. It keeps the loop alive. */
 export class LoopReadiness {
   readonly #poll: LoopPoll;
   readonly #onPoll: (status: number) => void;
@@ -30,7 +27,6 @@ export class LoopReadiness {
     this.#poll.start(this.#onPoll);
   }
 
-  /** Ends the polling; `onReadable` is not called again. */
   close(): void {
     this.#stopped = false;
     this.#poll.close();

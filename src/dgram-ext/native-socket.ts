@@ -1,9 +1,10 @@
 /**
- * UDP sockets with the options that node:dgram cannot set, made through koffi (an optional dependency; Linux only). Node adopts the
- * file descriptor and does the I/O.
+ * UDP sockets with the options that node:dgram cannot set, made through koffi (an optional dependency; Linux only).
+ * Node adopts the file descriptor and does the I/O.
  *
- * Why each option: IP_MTU_DISCOVER=DO on an unconnected socket makes Linux send IPv4 identification 0 with DF, so that the ICRC, which
- * covers both, can be computed beforehand. UDP_NO_CHECK6_RX lets in the zero UDP checksums that RoCEv2 senders put over IPv6.
+ * Why each option: IP_MTU_DISCOVER=DO on an unconnected socket makes Linux send IPv4 identification 0 with DF, so that
+ * the ICRC, which covers both, can be computed beforehand. UDP_NO_CHECK6_RX lets in the zero UDP checksums that RoCEv2
+ * senders put over IPv6.
  */
 
 import { getSystemErrorName } from 'node:util';
@@ -39,16 +40,15 @@ const IPV6_RECVTCLASS = 66;
 const UDP_SEGMENT = 103;
 const UDP_GRO = 104;
 
-/** Undefined if sockets can be prepared for exact ICRCs; otherwise a text that says why not. */
+/** Undefined if sockets can be prepared for exact ICRCs; otherwise the reason. */
 export function nativeUdpAvailable(): string | undefined {
   const lib = libC();
   return typeof lib === 'string' ? lib : undefined;
 }
 
 /**
- * A bound, unconnected, non-blocking UDP socket with every option above. Returns its file descriptor, which the caller must hand to
- * Node or close. Buffer sizes beyond the system's limit are granted to privileged processes and clamped for others.
- * Throws ERR_ROCE_IO when the address cannot be bound. Call it only if {@link nativeUdpAvailable} returns undefined.
+ * A bound, unconnected, non-blocking UDP socket with every option above. Buffer sizes beyond the system's limit are
+ * granted to privileged processes and clamped for others.
  */
 export function openNativeSocket(
   address: IpAddress,
@@ -85,47 +85,42 @@ export function openNativeSocket(
   return fd;
 }
 
-/** Nobody else may bind the socket's port: Node (libuv) allows it on descriptors that it adopts, and then any user sends in our name. */
+/**
+ * No other process may bind the socket's port: Node (libuv) allows it on descriptors that it adopts, and then any user
+ * could send from our port.
+ */
 export function forbidSharing(fd: number): void {
   (libC() as LibC).setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, new Uint8Array(4), 4);
 }
 
-/** Closes a descriptor that Node has not adopted. */
 export function closeNativeSocket(fd: number): void {
   const lib = libC();
   if (typeof lib !== 'string') lib.close(fd);
 }
 
-/** What the kernel can do on a socket beyond single datagrams; older ones lack some of it. */
 export interface SocketAbilities {
-  /** Sends trains of datagrams in one piece (UDP_SEGMENT, Linux 4.18). */
   readonly segmentation: boolean;
-  /** Hands trains over in one piece (UDP_GRO, Linux 5.0). */
   readonly coalescing: boolean;
-  /** Shows the traffic class of what arrives: DSCP and ECN. */
   readonly trafficClass: boolean;
 }
 
-/** Switches on what batched I/O uses. */
 export function enableBatching(fd: number, family: 4 | 6): SocketAbilities {
   const lib = libC() as LibC;
   const set = (level: number, option: number, value: number) =>
     lib.setsockopt(fd, level, option, Uint8Array.of(value, 0, 0, 0), 4) === 0;
   return {
-    segmentation: set(IPPROTO_UDP, UDP_SEGMENT, 0), // Only asks: each message says its own segment size.
+    segmentation: set(IPPROTO_UDP, UDP_SEGMENT, 0), // Only enables it: each message carries its own segment size.
     coalescing: set(IPPROTO_UDP, UDP_GRO, 1),
     trafficClass: family === 4 ? set(IPPROTO_IP, IP_RECVTOS, 1) : set(IPPROTO_IPV6, IPV6_RECVTCLASS, 1),
   };
 }
 
-/** The UDP port a socket is bound to. */
 export function boundUdpPort(fd: number): number {
   const address = new Uint8Array(SOCKET_ADDRESS_BYTES);
   (libC() as LibC).getsockname(fd, address, Uint8Array.of(SOCKET_ADDRESS_BYTES, 0, 0, 0));
   return socketAddressPort(address, 0);
 }
 
-/** What the kernel accounts received datagrams against: twice the size asked for, if it was granted. */
 export function receiveBufferBytesOf(fd: number): number {
   const value = new Uint8Array(4);
   (libC() as LibC).getsockopt(fd, SOL_SOCKET, SO_RCVBUF, value, Uint8Array.of(4, 0, 0, 0));

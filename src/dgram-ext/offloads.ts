@@ -1,8 +1,6 @@
 /**
- * What a network card would still have to do to a frame that a packet socket shows: checksums that are not there yet, and super-frames to be cut apart
- * (virtio specification 1.2, §5.1.6: `struct virtio_net_hdr`, which the kernel puts in front of frames on request, packet(7)).
- *
- * Frames of a virtual link (veth, tap) come so, because nothing ever does that work there.
+ * Completes frames from a packet socket as a network card would: missing checksums and super-frames (virtio
+ * specification 1.2, §5.1.6: `struct virtio_net_hdr`, packet(7)). Frames of virtual links (veth, tap) come unfinished.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -12,27 +10,18 @@ import { IPV4_BYTES, refreshIpv4Checksum } from '../packet/ipv4.js';
 import { IPV6_BYTES } from '../packet/ipv6.js';
 import { UDP_BYTES, writeUdpChecksumV6 } from '../packet/udp.js';
 
-/** Length of a `struct virtio_net_hdr`. */
 export const VNET_HEADER_BYTES = 10;
 const NEEDS_CHECKSUM = 1;
-/** `gso_type`: an ordinary frame. */
 const GSO_NONE = 0;
-/** `gso_type`: datagrams of one flow behind one header (UDP_SEGMENT). */
 const GSO_UDP_L4 = 5;
-/** Of UDP, from its header on. */
 const UDP_CHECKSUM_OFFSET = 6;
 
-/** The frame is complete. */
 export const FRAME_WHOLE = 0;
-/** Several datagrams behind one header; {@link splitDatagrams} cuts them apart. */
 export const FRAME_OF_DATAGRAMS = 1;
-/** A super-frame of TCP: to be handed on as it is, with its header. */
 export const FRAME_OF_SEGMENTS = 2;
 
-/** Ethernet with a tag, IPv6 and UDP. */
 const SAVED_HEADERS = new Uint8Array(ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES + UDP_BYTES);
 
-/** Does what is missing to the frame behind the header at `header`, and says what it is. `length` counts the frame alone. */
 export function completeFrame(bytes: Uint8Array, header: number, frame: number, length: number): number {
   const gsoType = bytes[header + 1] & 0x7f;
   if (gsoType === GSO_UDP_L4) return FRAME_OF_DATAGRAMS;
@@ -44,7 +33,10 @@ export function completeFrame(bytes: Uint8Array, header: number, frame: number, 
   return FRAME_WHOLE;
 }
 
-/** The field holds the sum of the pseudo-header; the rest from `start` on is added. UDP over IPv4 does without: the ICRC covers more. */
+/**
+ * The field holds the pseudo-header sum; the rest from `start` on is added. UDP over IPv4 needs none: the ICRC covers
+ * more.
+ */
 function completeChecksum(bytes: Uint8Array, frame: number, length: number, start: number, offset: number): void {
   if (start + offset + 2 > length) return;
   const field = frame + start + offset;
@@ -57,8 +49,9 @@ function completeChecksum(bytes: Uint8Array, frame: number, length: number, star
 }
 
 /**
- * Hands the datagrams of a super-frame to `take`, one frame after another, as the kernel would cut them: identifications count up over IPv4. Each frame is
- * made in front of its payload, in place of what has been taken before it, so that nothing is copied but headers.
+ * Hands the datagrams of a super-frame to `take`, one frame after another, as the kernel would cut them:
+ * identifications count up over IPv4. Each frame is made in front of its payload, in place of what has been taken
+ * before it, so that nothing is copied but headers.
  */
 export function splitDatagrams(
   bytes: Uint8Array,

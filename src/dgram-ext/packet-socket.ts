@@ -1,6 +1,6 @@
 /**
- * A socket for all frames of a network interface (AF_PACKET, packet(7)), for programs with CAP_NET_RAW: promiscuous, without the frames that this host
- * sends by the interface itself, with checksums and trains as they stand ({@link completeFrame}).
+ * An AF_PACKET socket (packet(7), CAP_NET_RAW): promiscuous, without frames that this host sends by the interface
+ * itself, checksums and trains unfinished ({@link completeFrame}).
  */
 
 import { getSystemErrorName } from 'node:util';
@@ -24,10 +24,6 @@ const PACKET_IGNORE_OUTGOING = 23;
 const PACKET_MR_PROMISC = 1;
 const BUFFER_BYTES = 16 * 1024 * 1024;
 
-/**
- * A non-blocking descriptor, to be closed by the caller. Throws ERR_ROCE_UNSUPPORTED without native calls, ERR_ROCE_NOT_FOUND for an interface that does not
- * exist in this network namespace, and ERR_ROCE_IO where the system refuses.
- */
 export function openPacketSocket(interfaceName: string): number {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `no packet sockets here: ${lib}`);

@@ -1,5 +1,6 @@
 /**
- * Blocks a thread until a socket has something to read or another thread wants attention: ppoll(2) on the socket and an eventfd(2).
+ * Blocks a thread until a socket has something to read or another thread signals: ppoll(2) on the socket and an
+ * eventfd(2).
  *
  * Invariant: the descriptor list lives as long as this object.
  */
@@ -13,13 +14,11 @@ const TIMESPEC_OFFSET = 2 * POLLFD_BYTES;
 const TOKEN_OFFSET = TIMESPEC_OFFSET + 16;
 const EFD_CLOEXEC_NONBLOCK = 0o2000000 | 0o4000;
 
-/** The wait of one thread for one socket. */
 export class Readiness {
   readonly #lib: LibC;
   readonly #memory = new ArrayBuffer(64);
   readonly #view = new DataView(this.#memory);
   readonly #address: number;
-  /** Whoever adds to it (a write of eight bytes) ends the waiting. */
   readonly eventFd: number;
 
   constructor(lib: LibC, fd: number) {
@@ -32,7 +31,6 @@ export class Readiness {
     });
   }
 
-  /** Blocks this thread for `timeoutNs` at most. False: the time is over. */
   block(timeoutNs: number): boolean {
     const seconds = Math.floor(timeoutNs / NS_PER_S);
     this.#view.setUint32(TIMESPEC_OFFSET, seconds, true);
@@ -42,7 +40,6 @@ export class Readiness {
     return ready !== 0;
   }
 
-  /** Gives the eventfd back. */
   close(): void {
     this.#lib.close(this.eventFd);
   }
@@ -54,10 +51,8 @@ export class Readiness {
   }
 }
 
-/** A one for eventfds, in memory that stays. */
 const ONE = new BigUint64Array(new ArrayBuffer(64)).fill(1n);
 
-/** What adds one to an eventfd of this process, from any thread, and so ends the wait on it. Only where {@link libC} is there. */
 export function eventFdWaker(fd: number): () => void {
   const lib = libC() as LibC;
   const address = lib.addressOf(new Uint8Array(ONE.buffer));

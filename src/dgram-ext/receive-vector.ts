@@ -1,8 +1,7 @@
 /**
- * Where recvmmsg(2) puts what arrives: a few slots of 64 KiB, each with room for a train of datagrams that the kernel kept together
- * (UDP_GRO, udp(7)), its sender, its segment size and its traffic class.
- *
- * Invariant: this object owns every byte the structures point to, so whoever holds it while the kernel writes is safe.
+ * The buffers of recvmmsg(2): slots of 64 KiB, each with room for a UDP_GRO train (udp(7)), its sender, segment size
+ * and traffic class. Invariant: this object owns every byte the structures point to, so holding it while the kernel
+ * writes is safe.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -27,7 +26,6 @@ import { SOCKET_ADDRESS_BYTES, SocketAddressCache, socketAddressPort } from './s
 
 /** The longest UDP payload, with or without GRO. */
 const SLOT_BYTES = 65536;
-/** Slots begin where data are aligned behind the usual headers. */
 const SLOT_STRIDE_BYTES = SLOT_BYTES + 8;
 const NAME_BYTES = 32;
 /** Traffic class and segment size take 24 each. */
@@ -42,27 +40,20 @@ const IPV6_TCLASS = 67;
 const SOL_UDP = 17;
 const UDP_GRO = 104;
 
-/** Slots for one socket. {@link ReceiveVector.receive} fills them, {@link ReceiveVector.open} reads one. */
 export class ReceiveVector {
   readonly #lib: LibC;
   readonly #slots: number;
   readonly #memory: ArrayBuffer;
   readonly #words: Uint32Array;
   readonly #names: Uint8Array;
-  /** What arrived. */
   readonly slab: Uint8Array;
   readonly #controlWord: number;
   readonly #headersAddress: number;
   readonly #sources: SocketAddressCache;
-  /** Headers the kernel has written to since they were reset. */
   #used: number;
-  /** Of the slot last {@link open}ed. */
   source: IpAddress;
-  /** Of the slot last {@link open}ed: UDP port of the sender. */
   sourcePort = 0;
-  /** Of the slot last {@link open}ed: DSCP << 2 | ECN; 0 where the kernel does not show it. */
   trafficClass = 0;
-  /** Of the slot last {@link open}ed: length of all its datagrams. */
   bytes = 0;
   /** Of the slot last {@link open}ed: length of each datagram but the last, which may be shorter. */
   segmentBytes = 0;
@@ -96,7 +87,6 @@ export class ReceiveVector {
     this.#used = slots;
   }
 
-  /** Takes what the socket holds, without waiting: how many slots were filled, 0 when there was nothing. */
   receive(fd: number): number {
     for (let i = 0; i < this.#used; i++) {
       const header = i * MMSGHDR_WORDS;
@@ -107,7 +97,6 @@ export class ReceiveVector {
     return this.#used;
   }
 
-  /** Reads what came with a filled slot; returns how many datagrams it holds. */
   open(slot: number): number {
     const words = this.#words;
     const header = slot * MMSGHDR_WORDS;
@@ -131,17 +120,14 @@ export class ReceiveVector {
     return this.bytes === 0 ? 1 : Math.ceil(this.bytes / this.segmentBytes);
   }
 
-  /** Datagrams of {@link segmentBytes} in the slot last {@link open}ed: all, or all but the last. */
   get wholeSegments(): number {
     return this.bytes === 0 ? 0 : Math.floor(this.bytes / this.segmentBytes);
   }
 
-  /** Where datagram `index` of the slot last opened stands in {@link slab}, until the next {@link receive}. */
   segmentOffset(slot: number, index: number): number {
     return slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + index * this.segmentBytes;
   }
 
-  /** Length of datagram `index` of the slot last opened. */
   segmentLength(index: number): number {
     return Math.min(this.segmentBytes, this.bytes - index * this.segmentBytes);
   }

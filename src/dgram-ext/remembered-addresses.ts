@@ -1,11 +1,11 @@
 /**
- * Where arrays stand in memory, asked once an array: a number costs least to pass to native code. Safe because memory behind an array of more than 64 bytes
- * never moves; of a detached array, whose length is 0, the address is worth nothing, so callers check bounds first.
+ * Caches addresses of arrays, because a number is cheapest to pass to native code. Memory behind an array of more than
+ * 64 bytes never moves; a detached array has length 0, so callers check bounds first.
  */
 
 import type { LibC } from './libc.js';
 
-/** A function that gives the address of an array's first byte. Streams take one array many times in a row; it keeps that one alive until another is asked for. */
+/** Streams use one array many times in a row; it is kept alive until another one is used. */
 export function rememberedAddresses(lib: Pick<LibC, 'addressOf'>): (bytes: Uint8Array) => number {
   const addresses = new WeakMap<Uint8Array, number>();
   let lastBytes: Uint8Array | undefined;

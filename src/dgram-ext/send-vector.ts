@@ -1,10 +1,7 @@
 /**
- * A batch of outgoing datagrams with the `struct mmsghdr`s beside it that sendmmsg(2) wants: one message a train, its segments gathered
- * from the slots of the slab, cut apart again by the kernel or the network card (UDP_SEGMENT, udp(7)). Data that are borrowed are a piece of their own between what
- * stands in the slot before and behind them.
- *
- * Invariant: this object owns, or has borrowed, every byte the structures point to, so whoever holds it while the kernel reads is safe. {@link SendVector.keep} ends the
- * borrowing of a batch that has to wait.
+ * A batch with the `struct mmsghdr`s for sendmmsg(2): one message per train (UDP_SEGMENT, udp(7)). Borrowed data is a
+ * piece of its own. Invariant: this object owns or has borrowed every byte the structures point to;
+ * {@link SendVector.keep} ends the borrowing of a batch that has to wait.
  */
 
 import { copyBytes } from '../core/bytes.js';
@@ -16,31 +13,19 @@ import { SOCKET_ADDRESS_BYTES, socketAddressLength, writeSocketAddress } from '.
 
 /** `struct mmsghdr`, in 32-bit words: name, namelen, iov, iovlen, control, controllen, flags, len. */
 export const MMSGHDR_BYTES = 64;
-/** The same in 32-bit words. */
 export const MMSGHDR_WORDS = MMSGHDR_BYTES / 4;
-/** Word of `struct mmsghdr`: pointer to the socket address. */
 export const WORD_NAME = 0;
-/** Word of `struct mmsghdr`: bytes of the socket address. */
 export const WORD_NAMELEN = 2;
-/** Word of `struct mmsghdr`: pointer to the iovecs. */
 export const WORD_IOV = 4;
-/** Word of `struct mmsghdr`: number of iovecs. */
 export const WORD_IOVLEN = 6;
-/** Word of `struct mmsghdr`: pointer to the control messages. */
 export const WORD_CONTROL = 8;
-/** Word of `struct mmsghdr`: bytes of control messages. */
 export const WORD_CONTROLLEN = 10;
-/** Word of `struct mmsghdr`: bytes received, or sent. */
 export const WORD_LEN = 14;
-/** `struct iovec`: base, length. */
 export const IOVEC_BYTES = 16;
-/** The same in 32-bit words. */
 export const IOVEC_WORDS = IOVEC_BYTES / 4;
-/** Word of `struct iovec`: bytes. */
 export const IOVEC_WORD_LENGTH = 2;
 
 const U32 = 0x1_0000_0000;
-/** Stores a 64-bit pointer as two words. */
 export function storePointer(words: Uint32Array, word: number, address: number): void {
   words[word] = address >>> 0;
   words[word + 1] = Math.floor(address / U32);
@@ -63,49 +48,37 @@ const UDP_SEGMENT = 103;
 
 const EAGAIN = 11;
 
-/** Pieces of a datagram at most: what stands before the borrowed data, these, what stands behind them. */
 const PIECES_MAX = 3;
 
-/** How {@link SendVector.send} ended. */
 export const SEND_DONE = 0;
 /** The kernel is full: call again later, with the same fd. */
 export const SEND_AGAIN = 1;
 
-/** A batch that the kernel takes with few system calls. */
 export class SendVector extends TxBatch {
   readonly #lib: LibC;
   readonly #memory: ArrayBuffer;
   readonly #words: Uint32Array;
   readonly #names: Uint8Array;
-  /** Word index of each part. */
   readonly #iovWord: number;
   readonly #controlWord: number;
   readonly #headersAddress: number;
   readonly #iovAddress: number;
-  /** What stands in each name, so that it is written only when it changes. */
+  /** The content of each name, so that it is written only when it changes. */
   readonly #nameAddresses: IpAddress[];
   readonly #namePorts: Uint16Array;
-  /** Datagrams in each message. */
   readonly #segments: Uint16Array;
-  /** First slot of each message. */
   readonly #firstSlots: Uint16Array;
-  /** By slot: which iovec points to the data that are borrowed. */
   readonly #borrowedIovs: Uint16Array;
   readonly #slabAddress: number;
   readonly #addressOf: (bytes: Uint8Array) => number;
   #isBorrowing = false;
-  /** Where in the slab the last piece ends. */
   #pieceEnd = -1;
   #messages = 0;
   #next = 0;
-  /** Datagrams that went out, and that the kernel refused, since {@link prepare}. */
   sent = 0;
-  /** Datagrams that the kernel refused since {@link prepare}. */
   refused = 0;
-  /** errno of the last refusal. */
   lastErrno = 0;
 
-  /** `borrows`: data may be {@link borrow}ed. */
   constructor(lib: LibC, slots: number, placeholder: IpAddress, trainMax: number, borrows = false) {
     super(slots, placeholder, trainMax);
     this.mayBorrow = borrows;
@@ -139,7 +112,7 @@ export class SendVector extends TxBatch {
     }
   }
 
-  /** First the traffic class, which every message says, then the segment size, which only trains have. */
+  /** First the traffic class, which every message has, then the segment size, which only trains have. */
   #initControl(i: number, family: 4 | 6): void {
     const o = this.#controlWord + (i * CONTROL_BYTES) / 4;
     const words = this.#words;
@@ -151,7 +124,7 @@ export class SendVector extends TxBatch {
     words[o + CMSG_WORDS + 3] = UDP_SEGMENT;
   }
 
-  /** Makes messages of the `count` slots: one a train. Slots of length 0 are passed over: somebody else has taken what stood there. */
+  /** Slots of length 0 are skipped: another path has sent their packets. */
   prepare(): void {
     let message = -1;
     let iov = 0;
@@ -175,7 +148,7 @@ export class SendVector extends TxBatch {
     this.refused = 0;
   }
 
-  /** Adds the pieces of a slot's datagram to those of the message that begins with iovec `first`; `iov` is the next one. Returns the next one after them. */
+  /** Returns the next one after them. */
   #addPieces(slot: number, first: number, iov: number): number {
     const start = this.payloadOffset(slot);
     const length = this.lengths[slot];
@@ -190,7 +163,6 @@ export class SendVector extends TxBatch {
     return this.#addPiece(this.lastWordOffset(slot), length - before - borrowed, first, data + 1);
   }
 
-  /** A piece of the slab; the last one of the message becomes longer where it ends at `start`. */
   #addPiece(start: number, length: number, first: number, iov: number): number {
     const continues = this.#pieceEnd === start && iov > first;
     this.#pieceEnd = start + length;
@@ -208,7 +180,9 @@ export class SendVector extends TxBatch {
     this.#words[word + IOVEC_WORD_LENGTH] = length;
   }
 
-  /** The batch has to wait: what is borrowed is copied now, so that nothing that happens to the memory meanwhile changes a packet. */
+  /**
+   * The batch has to wait: what is borrowed is copied now, so that later changes of the memory do not change a packet.
+   */
   keep(): void {
     if (!this.#isBorrowing) return;
     for (let slot = this.#firstSlots[this.#next]; slot < this.count; slot++) {
@@ -221,7 +195,6 @@ export class SendVector extends TxBatch {
     this.release();
   }
 
-  /** The kernel has taken the batch: nothing is borrowed any more. */
   release(): void {
     if (!this.#isBorrowing) return;
     this.#isBorrowing = false;
@@ -244,7 +217,7 @@ export class SendVector extends TxBatch {
     writeSocketAddress(this.#names, message * NAME_BYTES, destination, this.destinationPorts[slot]);
   }
 
-  /** Sends what is left. A message the kernel refuses for good is counted and passed over. */
+  /** A message the kernel refuses for good is counted and passed over. */
   send(fd: number): typeof SEND_DONE | typeof SEND_AGAIN {
     while (this.#next < this.#messages) {
       const address = this.#headersAddress + this.#next * MMSGHDR_BYTES;

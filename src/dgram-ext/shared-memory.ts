@@ -1,13 +1,11 @@
 /**
- * The same memory without the name "shared". V8 copies to and from a SharedArrayBuffer word by word with relaxed atomics, three to five
- * times slower than memmove. A NIC that copies messages needs no such promise: what an application changes while the NIC copies it may
- * arrive torn, on hardware too.
+ * A view of shared memory without the name "shared": V8 copies to and from a SharedArrayBuffer word by word with
+ * relaxed atomics, three to five times slower than memmove. A NIC needs no such guarantee.
  */
 
 import { rememberShown } from '../core/shared-memory.js';
 import { libC } from './libc.js';
 
-/** An ArrayBuffer over the bytes of `memory`, or `memory` itself where that cannot be had. */
 export function copyableView(memory: SharedArrayBuffer): ArrayBufferLike {
   const lib = libC();
   if (typeof lib === 'string' || memory.byteLength === 0) return memory;

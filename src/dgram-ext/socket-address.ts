@@ -1,16 +1,15 @@
-/** `struct sockaddr_in` and `sockaddr_in6` as the kernel lays them out: the family in host order, the rest in network order. */
+/**
+ * `struct sockaddr_in` and `sockaddr_in6` as the kernel lays them out: the family in host order, the rest in network
+ * order.
+ */
 
 import { readU16, writeU16 } from '../core/bytes.js';
 import { IpAddress } from '../packet/address.js';
 
-/** Address family of IPv4 on Linux. */
 export const AF_INET = 2;
-/** Address family of IPv6 on Linux. */
 export const AF_INET6 = 10;
-/** Room for either. */
 export const SOCKET_ADDRESS_BYTES = 28;
 
-/** Bytes the kernel wants for an address of this family. */
 export function socketAddressLength(family: 4 | 6): number {
   return family === 4 ? 16 : SOCKET_ADDRESS_BYTES;
 }
@@ -26,7 +25,6 @@ export function writeSocketAddress(b: Uint8Array, o: number, address: IpAddress,
   b.set(address.bytes, o + addressOffset(address.family));
 }
 
-/** UDP port of the structure at `b[o]`. */
 export function socketAddressPort(b: Uint8Array, o: number): number {
   return readU16(b, o + 2);
 }
@@ -34,7 +32,6 @@ export function socketAddressPort(b: Uint8Array, o: number): number {
 /** Bounds what a sender of many source addresses can make us hold; the table is simply emptied when full. */
 const ADDRESSES_MAX = 1024;
 
-/** Socket addresses of one family -> one IpAddress each, so that the engine compares by identity and nothing is made per packet. */
 export class SocketAddressCache {
   readonly #known = new Map<string, IpAddress>();
   readonly #offset: number;
@@ -45,7 +42,6 @@ export class SocketAddressCache {
     this.#offset = addressOffset(own.family);
   }
 
-  /** The address in the structure at `b[o]`. */
   get(b: Uint8Array, o: number): IpAddress {
     const { bytes } = this.#last;
     const start = o + this.#offset;

@@ -3,21 +3,20 @@
 import { formatHostPort, parseHostPort } from '../core/host-port.js';
 import { IpAddress } from '../packet/address.js';
 
-/** An IP address and a UDP port. */
 export interface UdpEndpoint {
-  /** IP address of the socket. */
   readonly host: IpAddress;
   /** 0..65535; 0 lets the system choose when it is bound. */
   readonly port: number;
 }
 
-/** Throws ERR_ROCE_MALFORMED, ERR_ROCE_OUT_OF_RANGE for a port above 65535. Port 0 is allowed: the system then chooses. */
+/**
+ * Throws ERR_ROCE_MALFORMED, ERR_ROCE_OUT_OF_RANGE for a port above 65535. Port 0 is allowed: the system then chooses.
+ */
 export function parseUdpEndpoint(text: string): UdpEndpoint {
   const { host, port } = parseHostPort(text, 0);
   return { host: IpAddress.parse(host), port };
 }
 
-/** As {@link parseUdpEndpoint} reads it. */
 export function formatUdpEndpoint({ host, port }: UdpEndpoint): string {
   return formatHostPort(host.text, port);
 }

@@ -1,10 +1,7 @@
 /**
- * A port on an ordinary UDP socket: node:dgram does the I/O, koffi prepares the socket where it is installed (Linux).
- *
- * Over IPv4 a prepared socket sends identification 0 with DF, so that the ICRC is exact (RoCEv2 annex A17.3.3); a plain one lets the
- * kernel number its datagrams, so that only peers which solve for the identification accept them. Over IPv6 both are exact.
- * Neither shows ECN, DSCP or the identification of what it receives.
- *
+ * A port on node:dgram; koffi prepares the socket if installed (Linux). Over IPv4 a prepared socket sends
+ * identification 0 with DF, so that the ICRC is exact (RoCEv2 annex A17.3.3); otherwise only peers that solve for the
+ * identification accept it. Over IPv6 both are exact. ECN, DSCP and identification of received datagrams are unknown.
  * Invariant: the socket is never connected (a connected one numbers its datagrams).
  */
 

@@ -1,9 +1,11 @@
 /**
- * The NIC poll loop on an event loop: a poll soon after anything that may have made work, and one timer for all deadlines.
+ * The NIC poll loop on an event loop: a poll soon after anything that may have made work, and one timer for all
+ * deadlines.
  *
- * After datagrams that a port has delivered together the poll follows in the same iteration of the event loop, once everything that they resolved has run:
- * what the program posts in answer leaves with the acknowledgements, and the loop iterates once per message, not three times. Otherwise the poll is in the
- * check phase, so that what several callbacks of an iteration post leaves together. A doorbell that has waited for long is served at once: the peer works
+ * After datagrams that a port has delivered together the poll follows in the same iteration of the event loop, once
+ * everything that they resolved has run: what the program posts in answer leaves with the acknowledgements, and the
+ * loop iterates once per message, not three times. Otherwise the poll is in the check phase, so that what several
+ * callbacks of an iteration post leaves together. A doorbell that has waited for long is served at once: the peer works
  * while the program makes more. A program that spins does not return to the loop at all: it polls the NIC itself.
  */
 
@@ -16,15 +18,23 @@ import { nowNs, timeoutMs } from './system-clock.js';
 
 /** How long the first doorbell waits for others: about as long as a small request takes to make. */
 const DOORBELL_WAIT_NS = 25_000;
-/** Each early send makes later doorbells wait this many times longer, until the next poll: a peer that has work can wait for more, and trains are cheaper than datagrams. */
+/**
+ * Each early send makes later doorbells wait this many times longer, until the next poll: a peer that has work can wait
+ * for more, and trains are cheaper than datagrams.
+ */
 const WAIT_FACTOR = 4;
 const NONE_RANG = Number.POSITIVE_INFINITY;
-/** Doorbells at most that ring without a look at the clock, which costs a tenth of what a short request does: they ring so fast that none of them can be late. */
+/**
+ * Reading the clock costs a tenth of a short request, so at most this many doorbells ring without it; such rapid ones
+ * cannot be late.
+ */
 const UNTIMED_MAX = 7;
 
 /** What happens around polls where the application is in another thread. */
 export interface PollHooks {
-  /** Before each poll, after what was received: takes in what was asked for in the meantime; true when something was. */
+  /**
+   * Before each poll, after what was received: takes in what was asked for in the meantime; true when something was.
+   */
   begin(): boolean;
   /** After each poll. False: poll again at once. */
   mayBlock(nowNs: number, worked: boolean): boolean;
@@ -35,9 +45,7 @@ export class EventLoopPoller {
   readonly #poller: NicPoller;
   readonly #nic: Nic;
   readonly #hooks: PollHooks | undefined;
-  /** What can be read at any time. */
   readonly #socket: Pick<BatchedUdpPort, 'receive'> | undefined;
-  /** The port says when it has delivered. */
   readonly #isTold: boolean;
   /** A poll in the check phase is pending. */
   #immediate: NodeJS.Immediate | undefined;
@@ -48,12 +56,9 @@ export class EventLoopPoller {
   #closed = false;
   /** Since the last poll. */
   #received = false;
-  /** When the first doorbell rang that has not been served. */
   #rangNs = NONE_RANG;
   #doorbellWaitNs = DOORBELL_WAIT_NS;
-  /** Doorbells since that one. */
   #rings = 0;
-  /** Doorbells until the clock is looked at again. */
   #untimed = 0;
 
   /** `socket` is the port or what it is wrapped around, if that can be read at any time: {@link pollNow} needs it. */
@@ -79,8 +84,9 @@ export class EventLoopPoller {
   }
 
   /**
-   * Reads what has arrived, as much as one read returns, and polls, within this call. False: nothing was done. The socket cannot be read at any time, the
-   * NIC itself has called the caller, or the poller is closed. Timers of the event loop are left alone: the poll that follows on the loop sets them.
+   * Reads what has arrived, as much as one read returns, and polls, within this call. False: nothing was done. The
+   * socket cannot be read at any time, the NIC itself has called the caller, or the poller is closed. Timers of the
+   * event loop are left alone: the poll that follows on the loop sets them.
    */
   pollNow(): boolean {
     const poller = this.#poller;
@@ -108,7 +114,7 @@ export class EventLoopPoller {
     const waitedNs = timeNs - this.#rangNs;
     const leftNs = this.#doorbellWaitNs - waitedNs;
     if (leftNs > 0) {
-      // Half as many as would ring until then if they went on like this.
+      // Half of the doorbells expected until then at this rate.
       this.#untimed = Math.min(UNTIMED_MAX, Math.floor((leftNs * this.#rings) / (2 * waitedNs + 1)));
     } else if (!this.#closed) {
       this.#rangNs = NONE_RANG;
@@ -124,13 +130,15 @@ export class EventLoopPoller {
     this.#untimed = 0;
   }
 
-  /** Before the NIC gets a datagram. */
   #onReceived(): void {
     this.#received = true;
     if (!this.#isTold) this.pollSoon();
   }
 
-  /** After the datagrams of one read. Ticks run before promises, so the tick that has to run after them is scheduled by a promise. */
+  /**
+   * After the datagrams of one read. Ticks run before promises, so the tick that has to run after them is scheduled by
+   * a promise.
+   */
   readonly #pollAfterDelivery = (): void => {
     if (this.#followsDelivery || this.#closed) return;
     this.#followsDelivery = true;
@@ -150,7 +158,8 @@ export class EventLoopPoller {
     const rung = hooks?.begin() ?? false;
     const poller = this.#poller;
     const socket = this.#socket;
-    // A timer is due: what arrived while the process waited for a processor may not have been announced yet.
+    // A timer is due, but datagrams that arrived while the process waited for a processor may not have been announced
+    // yet.
     const sent = poller.isReading && socket !== undefined ? poller.receiveAndPoll(socket) : poller.poll();
     const worked = rung || sent || this.#received || this.#nic.hasWork;
     this.#received = false;

@@ -4,23 +4,19 @@ import { pathMtuTowards, receiveOverruns } from '../dgram-ext/known-by-kernel.js
 import { COUNTER } from '../memory/ring/counters.js';
 import type { IpAddress } from '../packet/address.js';
 
-/** Asked from any thread of the process, whichever has the port. */
 export class HostNetworkInfo {
   readonly #address: IpAddress;
   readonly #udpPort: number;
 
-  /** Of the port bound to `address` and `udpPort`. */
   constructor(address: IpAddress, udpPort: number) {
     this.#address = address;
     this.#udpPort = udpPort;
   }
 
-  /** See {@link EngineLink.pathMtuTowards}. */
   pathMtuTowards(remote: IpAddress): number | undefined {
     return pathMtuTowards(this.#address, remote);
   }
 
-  /** See {@link EngineLink.refreshCounters}. */
   refreshCounters(counters: Float64Array): void {
     const overruns = receiveOverruns(this.#address, this.#udpPort);
     if (overruns !== undefined) counters[COUNTER.rx_socket_overruns] = overruns;

@@ -1,6 +1,7 @@
 /**
- * Implementation selection: which of several implementations of one function a thread uses, by default the fastest of those that are available and correct. Which
- * are available depends on the system, and which is fast on the processor, so each is first tested and then timed. An environment variable names one instead.
+ * Implementation selection: which of several implementations of one function a thread uses, by default the fastest of
+ * those that are available and correct. Which are available depends on the system, and which is fast on the processor,
+ * so each is first tested and then timed. An environment variable names one instead.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -12,25 +13,32 @@ export type Candidate<T> = () => T;
 
 /** What is selected, and how. */
 export interface SelectionRules<T> {
-  /** For errors: `CRC-32`. */
   readonly what: string;
   /** The environment variable that names one, which is then used, or nothing is. */
   readonly variable: string;
   /** By name, in the order in which they usually win. */
   readonly candidates: Readonly<Record<string, Candidate<T>>>;
-  /** The name of a candidate that is slower than all others: it is tested only where no other is correct, and never timed. */
+  /**
+   * The name of a candidate that is slower than all others: it is tested only where no other is correct, and never
+   * timed.
+   */
   readonly lastResort?: string;
-  /** The self-test. */
   readonly isCorrect: (implementation: T) => boolean;
   /** What an implementation does that fails the self-test. */
   readonly failure: string;
   /** Nanoseconds for a usual amount of work. */
   readonly costOf: (implementation: T) => number;
-  /** Called after each candidate: what one leaves in the registers of the processor slows down the next, and the thread ever after. */
+  /**
+   * Called after each candidate: what one leaves in the registers of the processor slows down the next, and the thread
+   * ever after.
+   */
   readonly clean?: () => void;
 }
 
-/** A later candidate has to cost at most this share of the best so far: a smaller difference is noise, and the selection should not change from run to run. */
+/**
+ * A later candidate has to cost at most this share of the best so far: a smaller difference is noise, and the selection
+ * should not change from run to run.
+ */
 const CHEAPER = 0.95;
 
 /** Selects one implementation for this thread. */
@@ -44,8 +52,9 @@ export class ImplementationSelection<T> {
   }
 
   /**
-   * The implementation `wanted`, by default that of the environment variable; the fastest where that is empty. It is selected once for each name. Throws
-   * ERR_ROCE_UNKNOWN_NAME for a name that no candidate has, and ERR_ROCE_UNSUPPORTED where nothing is available and correct.
+   * The implementation `wanted`, by default that of the environment variable; the fastest where that is empty. It is
+   * selected once for each name. Throws ERR_ROCE_UNKNOWN_NAME for a name that no candidate has, and
+   * ERR_ROCE_UNSUPPORTED where nothing is available and correct.
    */
   select(wanted: string = process.env[this.#rules.variable] ?? ''): T {
     if (this.#selected === undefined || this.#selectedFor !== wanted) {
@@ -89,7 +98,6 @@ export class ImplementationSelection<T> {
     );
   }
 
-  /** The implementation, or why it cannot be used. */
   #tested(candidate: Candidate<T>): T | string {
     const { isCorrect, failure } = this.#rules;
     try {
@@ -101,7 +109,10 @@ export class ImplementationSelection<T> {
   }
 }
 
-/** Nanoseconds that `work` takes: the shortest of many runs within `forNs`, which other work on the machine disturbed least. */
+/**
+ * Nanoseconds that `work` takes: the shortest of many runs within `forNs`, which other work on the machine disturbed
+ * least.
+ */
 export function leastNs(work: () => void, forNs: number): number {
   const endNs = nowNs() + forNs;
   let least = Number.POSITIVE_INFINITY;

@@ -1,5 +1,3 @@
-/** The inline engine: the NIC on the application's own event loop. */
-
 import type { RandomSource } from '../core/random.js';
 import type { Protection } from '../memory/ring/protection.js';
 import { Engine } from '../nic/engine.js';
@@ -10,12 +8,10 @@ import type { OpenPort } from './open-port.js';
 import { populate } from './populate.js';
 import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
 
-/** The engine whose doorbells and interrupts are calls. */
 export class InlineEngine extends Engine {
   readonly #opened: OpenPort;
   readonly #poller: EventLoopPoller;
 
-  /** Takes over an open port; `close` closes it. */
   constructor(opened: OpenPort, random: RandomSource) {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;

@@ -1,5 +1,3 @@
-/** What {@link INSTRUMENTS} loads. */
-
 export { CapturePort } from '../port/capture/capture-port.js';
 export { LINKTYPE_RAW } from '../port/capture/pcapng-blocks.js';
 export { PcapngFile } from '../port/capture/pcapng-file.js';

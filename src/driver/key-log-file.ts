@@ -1,17 +1,12 @@
-/** The file of a key log: for its owner alone. */
-
 import { constants, open } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 
 const MODE = 0o600;
-/** Of everybody but the owner. */
 const OF_OTHERS = 0o077;
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 
-/**
- * Appends lines; '' makes the file, and shows that lines can be appended. Rejects with ERR_ROCE_IO for a file that cannot be written, or that others may read or write.
- */
+/** Rejects with ERR_ROCE_IO for a file that cannot be written, or that others may read or write. */
 export async function appendToKeyLog(path: string, lines: string): Promise<void> {
   let file: Awaited<ReturnType<typeof open>> | undefined;
   try {

@@ -1,6 +1,6 @@
 /**
- * Makes a folder and those above it. Node's own `mkdir` with `recursive` never returns where a file system takes no folders and says ENOENT, as Linux does in /proc: it
- * makes the parent, which is there, and tries again, for ever (seen with Node 20).
+ * Node's `mkdir` with `recursive` never returns where a file system takes no folders and answers ENOENT, as Linux does
+ * in /proc: it makes the existing parent and tries again, indefinitely (seen with Node 20).
  */
 
 import { mkdir, rmdir, stat } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 
-/** Makes the folder if it is not there. `mode`: of those that are made, less the umask. Resolves with those that are new, the outermost first. Rejects with ERR_ROCE_IO, and leaves none then. */
+/** Resolves with those that are new, the outermost first. */
 export async function makeFolder(folder: string, mode = 0o777): Promise<readonly string[]> {
   const made: string[] = [];
   try {
@@ -20,12 +20,10 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<readonly
   }
 }
 
-/** Removes folders that {@link makeFolder} has made. Those that something is in stay. */
 export async function removeIfEmpty(made: readonly string[]): Promise<void> {
   for (const folder of [...made].reverse()) await rmdir(folder).catch(() => {});
 }
 
-/** ERR_ROCE_IO, which names the folder and says why it cannot be used. */
 export function unusableFolder(folder: string, cause: unknown): RoceError {
   return new RoceError('ERR_ROCE_IO', `cannot use the folder ${folder}: ${whyUnwritable(cause)}`, undefined, { cause });
 }
@@ -44,7 +42,6 @@ async function make(folder: string, mode: number, made: string[]): Promise<void>
   }
 }
 
-/** Whether the folder is there. Rejects if something else is. */
 async function isThere(folder: string): Promise<boolean> {
   try {
     if ((await stat(folder)).isDirectory()) return true;

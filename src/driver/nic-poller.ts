@@ -1,6 +1,6 @@
 /**
- * One iteration of the NIC poll loop, whichever thread runs it: deadlines that are due, then what there is to send. Datagrams are processed as they
- * arrive and answered once per poll, so that acknowledgements coalesce.
+ * One iteration of the NIC poll loop, whichever thread runs it: deadlines that are due, then what there is to send.
+ * Datagrams are processed as they arrive and answered once per poll, so that acknowledgements coalesce.
  */
 
 import type { BatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
@@ -9,20 +9,24 @@ import type { Port, RxDatagram } from '../port/datagram.js';
 import { nowNs } from './system-clock.js';
 
 /**
- * What a paced flow may catch up when it is polled late: timers are a millisecond coarse, and a busy system keeps a process or thread
- * waiting for several. The flow's window bounds the burst as well.
+ * What a paced flow may catch up when it is polled late: timers are a millisecond coarse, and a busy system keeps a
+ * process or thread waiting for several. The flow's window bounds the burst as well.
  */
 export const PACING_CATCH_UP_NS = 10e6;
 
-/** More datagrams than a socket holds. After reading this many, everything that had arrived before has been read. */
+/** After reading this many, everything that had arrived before has been read. */
 const ARRIVED_MAX = 8192;
 const NONE_DUE = -1;
 /**
- * After a batch of this many packets the clock is read again: that costs less than a hundredth of the batch, which would be retransmitted if its timer began too early.
- * Shorter ones are seldom delayed, and cost little when they are retransmitted.
+ * After a batch of this many packets the clock is read again: that costs less than a hundredth of the batch, which
+ * would be retransmitted if its timer began too early. Shorter ones are seldom delayed, and cost little when they are
+ * retransmitted.
  */
 const TIMED_PACKETS = 8;
-/** A batch that left this long after the clock was read was delayed by the system. Making and sending the longest one takes a tenth of it. */
+/**
+ * A batch that left this long after the clock was read was delayed by the system. Making and sending the longest one
+ * takes a tenth of it.
+ */
 const SCHEDULING_DELAY_MIN_NS = 1e6;
 
 /** Polls a NIC and its port under one clock. */
@@ -30,18 +34,19 @@ export class NicPoller {
   /** Its deadlines and batches are served here. */
   readonly nic: Nic;
   readonly #port: Port;
-  /** The clock is read once per poll, and again for the first datagram after it: what arrived later must not look earlier. */
+  /**
+   * The clock is read once per poll, and again for the first datagram after it: what arrived later must not look
+   * earlier.
+   */
   nowNs = nowNs();
   /** The NIC is in the middle of something: code that it calls must not poll it. */
   isBusy = false;
-  /** The clock has just been read. */
   #isReceiving = false;
   /** Datagrams and pauses since the last poll. */
   #heard = 0;
   /** Datagrams and pauses since the first poll that found a timer due; {@link NONE_DUE}: no timer is due. */
   #heardSinceDue = NONE_DUE;
 
-  /** Received datagrams and pauses go to the NIC from here on. */
   constructor(nic: Nic, port: Port, onReceived: () => void) {
     this.nic = nic;
     this.#port = port;
@@ -74,13 +79,18 @@ export class NicPoller {
     this.#send();
   }
 
-  /** Sends one batch at most: received datagrams wait in the kernel in the meantime, and their buffer is finite. True when it sent something. */
+  /**
+   * Sends one batch at most: received datagrams wait in the kernel in the meantime, and their buffer is finite. True
+   * when it sent something.
+   */
   poll(): boolean {
     this.nowNs = nowNs();
     return this.#poll();
   }
 
-  /** Reads what the port has and polls, both at one time: reading the clock costs as much as reading an empty socket. */
+  /**
+   * Reads what the port has and polls, both at one time: reading the clock costs as much as reading an empty socket.
+   */
   receiveAndPoll(socket: Pick<BatchedUdpPort, 'receive'>): boolean {
     this.nowNs = nowNs();
     this.#isReceiving = true;
@@ -121,8 +131,9 @@ export class NicPoller {
   }
 
   /**
-   * Whether timers may fire in this poll: they do in the first one without new datagrams. A process that had to wait for a processor finds its timers due and the
-   * answers in its socket. If it sent again without reading them, it would get as many answers more.
+   * Whether timers may fire in this poll: they do in the first one without new datagrams. A process that had to wait
+   * for a processor finds its timers due and the answers in its socket. If it sent again without reading them, it would
+   * get as many answers more.
    */
   #mayFireTimers(heard: number): boolean {
     if (this.nic.nextTimerNs > this.nowNs) {

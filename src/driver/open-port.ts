@@ -1,5 +1,3 @@
-/** Builds the port an endpoint was asked for: socket or frame port, with fault rules and capture around it as wanted. */
-
 import { RoceError } from '../core/errors.js';
 import { SeededRandom } from '../core/random.js';
 import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
@@ -25,9 +23,7 @@ import { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from './shm-loader.js';
 import { nowNs, SYSTEM_CLOCK, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
 
-/** How often a trace looks at the rates of queue pairs. */
 const RATE_INTERVAL_MS = 1;
-/** Of an emulated link, where nobody says. */
 const FRAME_MTU_BYTES = 9000;
 
 /** How a device is reached. Only `address` is required. */
@@ -50,8 +46,9 @@ export interface PortOptions {
   /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
   /**
-   * How datagrams get in and out of a UDP port. `dgram`: node:dgram. `mmsg`: batched, Linux with koffi. `shm`: mmsg, and memory shared with peers of this user on this host. `auto`: mmsg
-   * where it can be had, and shared memory where an exchange finds that both ends can. Default dgram on the caller's event loop.
+   * How datagrams get in and out of a UDP port. `dgram`: node:dgram. `mmsg`: batched, Linux with koffi. `shm`: mmsg,
+   * and memory shared with peers of this user on this host. `auto`: mmsg where it can be had, and shared memory where
+   * an exchange finds that both ends can. Default dgram on the caller's event loop.
    */
   readonly io?: PortIo;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
@@ -64,40 +61,29 @@ export interface PortOptions {
   readonly trace?: string;
 }
 
-/** A port whose packets may be protected; the keys come later. */
 export interface ProtectedPortOptions extends PortOptions {
-  /** Whether plain packets may come and go. Default: packets are not protected. */
   readonly protection?: ProtectionMode;
 }
 
-/** An open port, and what has to be closed after it. */
 export interface OpenPort {
-  /** With everything around it that was asked for. */
   readonly port: Port;
-  /** For people: the port, what is around it, what protects its packets, and which CRC-32 makes its ICRCs. */
   readonly description: string;
-  /** The batched port at the bottom, if it is one. The poll loop may read it, and waits for it if it was opened as `polled`. */
+  /**
+   * The batched port at the bottom, if it is one. The poll loop may read it, and waits for it if it was opened as
+   * `polled`.
+   */
   readonly batched: BatchedUdpPort | undefined;
-  /** To be told of the NIC, when a trace was asked for. */
   readonly trace: TracePort | undefined;
-  /** To be given keys, when packets may be protected. */
   readonly protection: SecurePort | undefined;
-  /** See `EngineLink.resolve`. */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
-  /** See `EngineLink.unshare`. */
   unshare(address: IpAddress, udpPort: number): void;
-  /** See `EngineLink.memoryDomain`. */
   readonly memoryDomain: string | undefined;
-  /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
   readonly hostInfo: HostNetworkInfo | undefined;
-  /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
+  /** Rejects with ERR_ROCE_IO when those could not be written. */
   close(): Promise<void>;
 }
 
-/**
- * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io`, a CRC-32 or a cipher that cannot be had here,
- * ERR_ROCE_UNKNOWN_NAME for a CRC-32 or a cipher that does not exist, and ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
- */
+/** `driving`: a batched port is left to the caller to poll. */
 export async function openPort(
   options: ProtectedPortOptions,
   driving: 'itself' | 'polled' = 'itself',
@@ -199,10 +185,8 @@ async function protect(port: Port, { io, frame, native }: PortOptions, mode: Pro
   return new SecurePort(port, { mode, nowNs, makeCipher: make, cipherName: name, pathMtuMax });
 }
 
-/** A batched port, and how it shares memory if it can. */
 interface BatchedPort {
   readonly port: BatchedUdpPort;
-  /** The same port, if it shares memory. */
   readonly sharing?: SharedMemoryPort;
   readonly memoryDomain?: string | undefined;
 }
@@ -221,8 +205,8 @@ async function makeBatchedPort(
   if (chooseIo(io).io === 'dgram') return undefined;
   const polled = driving === 'polled';
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
-  const borrows = isBare; // What stands around a port reads the slots.
-  // Whoever watches packets, or has them lost, means those of the network.
+  const borrows = isBare; // Wrappers around the port read the slots.
+  // Observers and fault rules mean packets of the network.
   const sharing = io === 'shm' || (io === 'auto' && isBare) ? await loadSharing(io) : undefined;
   if (sharing === undefined) return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const ring = { random: systemRandom(), streams: borrows };
@@ -233,7 +217,6 @@ async function makeBatchedPort(
   return { port, sharing: port, memoryDomain: sharing.memoryDomain() };
 }
 
-/** Undefined where nobody has said shm, and a bundle has left it out. */
 async function loadSharing(io: 'shm' | 'auto'): Promise<SharedMemoryPorts | undefined> {
   try {
     return await SHARED_MEMORY_PORTS.load();

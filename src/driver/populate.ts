@@ -1,7 +1,7 @@
 /**
- * Pages for memory before it is used. The kernel gives memory its pages when they are first touched, which costs more than the packet that touches them; so
- * the library's own allocations get theirs when they are made. Real adapters pin a region's pages when it is registered, with the same cost at the same
- * time. Huge pages are not asked for: on a virtual machine they cost a quarter or the sixfold, by whether the host has given the machine that memory before.
+ * Populates pages of the library's own allocations when they are made, because a first touch costs more than the packet
+ * that causes it; real adapters pin pages at registration. Huge pages are not requested: on a virtual machine they cost
+ * between a quarter and six times as much, depending on the host.
  */
 
 import { type LibC, libC } from '../dgram-ext/libc.js';
@@ -10,10 +10,13 @@ import { type LibC, libC } from '../dgram-ext/libc.js';
 const MADV_POPULATE_WRITE = 23;
 /** No page is smaller; where they are larger, the kernel refuses the address, and pages are touched. */
 const PAGE_BYTES = 4096;
-/** Memory beyond this is left as it is: who takes so much at once seldom uses all of it soon, and the pause would be felt. */
+/**
+ * Memory beyond this is left as it is: who takes so much at once seldom uses all of it soon, and the pause would be
+ * felt.
+ */
 const POPULATED_BYTES_MAX = 1 << 30;
 
-/** Gives fresh memory its pages now; it must be all zero. `lib` is for tests. Does nothing for more than 1 GiB. */
+/** Gives fresh memory its pages now; it must be all zero. Does nothing for more than 1 GiB. */
 export function populate(memory: ArrayBufferLike, lib: Pick<LibC, 'addressOf' | 'madvise'> | string = libC()): void {
   if (memory.byteLength > POPULATED_BYTES_MAX || memory.byteLength < PAGE_BYTES) return;
   const bytes = new Uint8Array(memory);

@@ -1,5 +1,3 @@
-/** What {@link SECURE_PORTS} loads. */
-
 export { keyLogLines } from '../port/secure/key-log.js';
 export { SecurePort } from '../port/secure/secure-port.js';
 export { chooseCipher, nodeCrypto } from './cipher/cipher-choice.js';

@@ -1,4 +1,2 @@
-/** What {@link SHARED_MEMORY_PORTS} loads. */
-
 export { memoryDomain } from '../port/shm/memory-domain.js';
 export { openShmPort } from '../port/shm/shm-port.js';

@@ -1,4 +1,4 @@
-/** The clock of the system: the only place that reads it. Everybody else gets the time, or a `Clock`, passed in. */
+/** The only place that reads the system's clock; everything else gets a time or a `Clock` passed in. */
 
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../core/clock.js';
@@ -8,10 +8,12 @@ const CLOCK_READINGS = 50;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
-/** What `performance` counts from differs from thread to thread; `hrtime` is the system's monotonic clock, but makes a BigInt a call. */
 const START_NS = clockStartNs();
 
-/** Both clocks tick alike; what lies between the two readings is the error, and the shortest of several is taken: the first ones are slow. */
+/**
+ * Both clocks tick alike; the time between the two readings is the error, and the shortest of several is taken: the
+ * first ones are slow.
+ */
 function clockStartNs(): number {
   let startNs = 0;
   let shortestNs = Number.POSITIVE_INFINITY;
@@ -26,12 +28,14 @@ function clockStartNs(): number {
   return startNs;
 }
 
-/** The system's monotonic clock in nanoseconds: the same in all threads, to the microsecond. */
+/** The system's monotonic clock in ns: the same in all threads, to the microsecond. */
 export function nowNs(): number {
   return START_NS + performance.now() * NS_PER_MS;
 }
 
-/** What setTimeout has to be given so that it does not fire before `ns` have passed: whole milliseconds, 0 to 2^31 - 1. */
+/**
+ * What setTimeout has to be given so that it does not fire before `ns` have passed: whole milliseconds, 0 to 2^31 - 1.
+ */
 export function timeoutMs(ns: number): number {
   return Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil(ns / NS_PER_MS)));
 }
@@ -45,12 +49,10 @@ export const SYSTEM_CLOCK: Clock = {
   },
 };
 
-/** The time of day: milliseconds since 1970 (UTC). It may jump. */
 export function wallMs(): number {
   return Date.now();
 }
 
-/** The time of day with the resolution of the monotonic clock, in nanoseconds since 1970; set once, when this is called. */
 export function wallClockNs(): () => bigint {
   const offset = BigInt(Date.now()) * BigInt(NS_PER_MS) - process.hrtime.bigint();
   return () => offset + process.hrtime.bigint();

@@ -1,9 +1,11 @@
-/** The operating system's generator as a random source: keys, QPNs and start PSNs of live endpoints must not be guessable. */
+/**
+ * The operating system's generator as a random source: keys, QPNs and start PSNs of live endpoints must not be
+ * guessable.
+ */
 
 import { randomFillSync } from 'node:crypto';
 import type { RandomSource } from '../core/random.js';
 
-/** Draws in blocks: one call into the generator costs more than the numbers. */
 export function systemRandom(): RandomSource {
   const block = new Uint32Array(64);
   let used = block.length;

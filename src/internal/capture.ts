@@ -1,4 +1,6 @@
-/** Internals of capture that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of capture that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { CaptureCopy } from '../port/capture/capture-copy.js';
 export { CapturePort } from '../port/capture/capture-port.js';

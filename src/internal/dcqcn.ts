@@ -1,4 +1,6 @@
-/** Internals of dcqcn that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of dcqcn that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
 export { REACTION_POINT_TABLE, ReactionPoint } from '../dcqcn/reaction-point.js';

@@ -1,4 +1,7 @@
-/** Internals of dgram-ext that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of dgram-ext that the packages of this repository use. No part of the public API: it changes without
+ * notice.
+ */
 
 export { batchedUdpAvailable, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 export { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';

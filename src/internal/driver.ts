@@ -1,4 +1,6 @@
-/** Internals of driver that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of driver that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { chooseCipher } from '../driver/cipher/cipher-choice.js';
 export { chooseCrc32 } from '../driver/crc32/crc32-choice.js';

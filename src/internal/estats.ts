@@ -1,4 +1,6 @@
-/** Internals of estats that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of estats that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { checkControlDirectory, controlDirectoryPath } from '../verbs/estats/control-directory.js';
 export {

@@ -1,4 +1,6 @@
-/** Internals of faults that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of faults that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { drop } from '../port/faults/actions/drop.js';
 export {

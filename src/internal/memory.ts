@@ -1,4 +1,6 @@
-/** Internals of memory that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of memory that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export type { QpAttributes } from '../memory/ring/commands.js';
 export { COUNTER_NAMES, type CounterName } from '../memory/ring/counters.js';

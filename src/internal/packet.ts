@@ -1,4 +1,6 @@
-/** Internals of packet that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of packet that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { IpAddress } from '../packet/address.js';
 export {

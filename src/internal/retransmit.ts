@@ -1,4 +1,7 @@
-/** Internals of retransmit that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of retransmit that the packages of this repository use. No part of the public API: it changes without
+ * notice.
+ */
 
 export type { LossModel } from '../retransmit/recovery.js';
 export {

@@ -1,4 +1,7 @@
-/** Internals of stock-exchanges that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of stock-exchanges that the packages of this repository use. No part of the public API: it changes without
+ * notice.
+ */
 
 export {
   PERFTEST_FIRST_MESSAGE,

@@ -1,4 +1,7 @@
-/** Internals of storage-rpc that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of storage-rpc that the packages of this repository use. No part of the public API: it changes without
+ * notice.
+ */
 
 export { serveCompletions } from '../storage-rpc/link/completions.js';
 export { ConnectionWatch } from '../storage-rpc/link/connection-watch.js';

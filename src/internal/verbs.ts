@@ -1,4 +1,6 @@
-/** Internals of verbs that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of verbs that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { Access } from '../verbs/access.js';
 export {

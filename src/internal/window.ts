@@ -1,4 +1,6 @@
-/** Internals of window that the packages of this repository use. No part of the public API: it changes without notice. */
+/**
+ * Internals of window that the packages of this repository use. No part of the public API: it changes without notice.
+ */
 
 export { BlockRequester, BlockServer } from '../window/alloc-per-write.js';
 export { checkPool } from '../window/block-memory.js';

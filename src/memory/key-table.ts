@@ -1,9 +1,10 @@
 /**
- * Memory regions, memory windows and their keys (IBTA vol. 1 §10.6), and the check every local and remote access passes.
+ * Memory regions, memory windows and their keys (IBTA vol. 1 §10.6), and the check every local and remote access
+ * passes.
  *
- * A key is 32 bits: a random 24-bit index that names the entry and 8 bits that change when the entry is registered or bound anew, so
- * that a stale key never validates. Ranges are compared in 64 bits without ever adding address and length: the sum may wrap
- * (CVE-2016-8636 in another stack).
+ * A key is 32 bits: a random 24-bit index that names the entry and 8 bits that change when the entry is registered or
+ * bound again, so that a stale key never validates. Ranges are compared in 64 bits without ever adding address and
+ * length: the sum may wrap (CVE-2016-8636 in another stack).
  */
 
 import { RoceError } from '../core/errors.js';
@@ -20,17 +21,16 @@ const REMOTE_ATOMIC = 8;
 const MW_BIND = 16;
 const ZERO_BASED = 32;
 
-/** What an access check says. */
 export const MEMORY_OK = 0;
 /** No entry has this key, or a window is not for this queue pair. */
 export const MEMORY_BAD_KEY = 1;
-/** The key belongs to another protection domain. */
 export const MEMORY_WRONG_PD = 2;
-/** The region or window is free: deregistered, invalidated or not bound yet. Or its memory is gone: the program gave it to another thread. */
+/**
+ * The region or window is free: deregistered, invalidated or not bound yet. Or its memory is gone: the program gave it
+ * to another thread.
+ */
 export const MEMORY_NOT_VALID = 3;
-/** The entry does not grant all rights that are asked for. */
 export const MEMORY_NO_ACCESS = 4;
-/** Some of the bytes lie outside of the entry. */
 export const MEMORY_OUT_OF_RANGE = 5;
 
 /** va - base as a Number, or -1 when va < base or the distance is not below 2^53. */
@@ -49,11 +49,9 @@ function fits(offset: number, length: number, rangeBytes: number): boolean {
   return offset >= 0 && length <= rangeBytes && offset <= rangeBytes - length;
 }
 
-/** What a BIND_MW work request asks for. Addresses are 64 bits in two unsigned halves. */
+/** Addresses are 64 bits in two unsigned halves. */
 export interface BindRequest {
-  /** Handle of the window. */
   window: number;
-  /** lkey of the region to bind to. */
   regionKey: number;
   /** The window's next rkey: its handle in the upper 24 bits, any new low byte. */
   newKey: number;
@@ -61,27 +59,22 @@ export interface BindRequest {
   baseHigh: number;
   /** First virtual address, bits 31..0. */
   baseLow: number;
-  /** 0 unbinds. */
   lengthBytes: number;
   /** Bits of `ibv_access_flags`; ZERO_BASED for type 2 windows only. */
   access: number;
-  /** The queue pair whose send queue has the request. */
   qpn: number;
-  /** Protection domain of that queue pair. */
   pd: number;
 }
 
-/** All keys of one NIC. */
 export class KeyTable {
   readonly #random: RandomSource;
-  /** By the upper 24 bits of the key. Entries keep their index for life. */
+  /** Entries keep their index for life. */
   readonly #entries = new Map<number, MemoryRegion | MemoryWindow>();
 
   constructor(random: RandomSource) {
     this.#random = random;
   }
 
-  /** Regions and windows that exist, valid or not. */
   get size(): number {
     return this.#entries.size;
   }
@@ -117,7 +110,6 @@ export class KeyTable {
     return region;
   }
 
-  /** A window that is not bound yet, with a fresh key. */
   allocWindow(pd: number, type: 1 | 2): MemoryWindow {
     const key = this.#newKey();
     const window = new MemoryWindow(key >>> 8, pd, type, key);
@@ -140,7 +132,7 @@ export class KeyTable {
     this.#entries.delete(handle);
   }
 
-  /** Unbinds the window and forgets it. Throws ERR_ROCE_NOT_FOUND for an unknown handle. */
+  /** Unbinds and removes the window. Throws ERR_ROCE_NOT_FOUND for an unknown handle. */
   freeWindow(handle: number): void {
     const entry = this.#entries.get(handle);
     if (entry?.kind !== 'MW') throw new RoceError('ERR_ROCE_NOT_FOUND', 'no such memory window');
@@ -148,15 +140,14 @@ export class KeyTable {
     this.#entries.delete(handle);
   }
 
-  /** True when the PD still owns keys. */
   ownsAny(pd: number): boolean {
     for (const entry of this.#entries.values()) if (entry.pd === pd) return true;
     return false;
   }
 
   /**
-   * Checks an access and fills `out`. `required` are the access bits that must all be present (0: local read). `qpn` decides about
-   * type 2 windows; local accesses pass -1, which no window accepts: an lkey always names a region.
+   * `required` are the access bits that must all be present (0: local read). `qpn` decides about type 2 windows; local
+   * accesses pass -1, which no window accepts: an lkey always names a region.
    */
   resolve(
     key: number,
@@ -180,10 +171,7 @@ export class KeyTable {
     return place(entry, entry.region!, entry.regionOffset + offset, lengthBytes, out);
   }
 
-  /**
-   * BIND_MW (IBTA §10.6.7.2.1): true when the window now has the new key and range. Zero length unbinds. False: nothing changed and
-   * the work request fails with MW_BIND_ERR.
-   */
+  /** BIND_MW (IBTA §10.6.7.2.1): true when the window now has the new key and range. Zero length unbinds. */
   bind(request: BindRequest): boolean {
     const window = this.#entries.get(request.window);
     if (window?.kind !== 'MW' || window.pd !== request.pd || request.newKey >>> 8 !== window.handle) return false;
@@ -219,7 +207,7 @@ export class KeyTable {
     return true;
   }
 
-  /** REG_MR: maps a free fast-register region onto `length` bytes of its backing from `offset`. False when that is not allowed. */
+  /** REG_MR: maps a free fast-register region onto `length` bytes of its backing from `offset`. */
   fastRegister(
     handle: number,
     pd: number,
@@ -247,8 +235,8 @@ export class KeyTable {
   }
 
   /**
-   * LOCAL_INV and the invalidate of SEND_WITH_INV: only fast-register regions without bound windows, and type 2 windows bound by this
-   * QP, can be invalidated. False when the key names nothing of the kind.
+   * LOCAL_INV and the invalidate of SEND_WITH_INV: only fast-register regions without bound windows, and type 2 windows
+   * bound by this QP, can be invalidated.
    */
   invalidate(key: number, pd: number, qpn: number): boolean {
     const entry = this.#entries.get(key >>> 8);

@@ -15,11 +15,9 @@ export function letsPeersWrite(access: number): boolean {
 
 /** A region as the NIC knows it (IBTA vol. 1 §10.6). Addresses are 64 bits in two unsigned halves. */
 export class MemoryRegion {
-  /** Tells it from a window. */
   readonly kind = 'MR';
   /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
-  /** Handle of its protection domain. */
   readonly pd: number;
   /** The lkey and rkey of today, 32 bits. */
   key: number;
@@ -27,7 +25,6 @@ export class MemoryRegion {
   valid: boolean;
   /** Counts registrations; a later one may have the same key again. */
   generation = 0;
-  /** Bits of `ibv_access_flags`. */
   access: number;
   /** Virtual address of byte 0, bits 63..32; 0 for a zero-based region. */
   baseHigh: number;
@@ -39,11 +36,12 @@ export class MemoryRegion {
   bytes: Uint8Array;
   /** Views of `bytes` that packets were made from. */
   views: ViewCache;
-  /** A fast-register region changes its key and range by work requests and can be invalidated; an ordinary one cannot. */
+  /**
+   * A fast-register region changes its key and range by work requests and can be invalidated; an ordinary one cannot.
+   */
   readonly fastRegister: boolean;
   /** All memory that a fast-register region may be mapped onto. */
   readonly backing: Uint8Array;
-  /** Valid windows on it; while there are any it cannot go away. */
   boundWindows = 0;
 
   constructor(handle: number, pd: number, key: number, backing: Uint8Array, fastRegister: boolean) {
@@ -64,31 +62,23 @@ export class MemoryRegion {
 
 /** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, under a key of its own. */
 export class MemoryWindow {
-  /** Tells it from a region. */
   readonly kind = 'MW';
   /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
-  /** Handle of its protection domain. */
   readonly pd: number;
   /** Type 1 is usable by every QP of the PD; type 2 only by the QP that bound it, and it can be invalidated. */
   readonly type: 1 | 2;
   /** The rkey of today, 32 bits. */
   key: number;
-  /** Whether it is bound. */
   valid = false;
   /** Counts bindings; a later one may have the same key again. */
   generation = 0;
-  /** Bits of `ibv_access_flags`, granted by the binding. */
   access = 0;
   /** Virtual address of its first byte, bits 63..32; 0 for a zero-based window. */
   baseHigh = 0;
-  /** Virtual address of its first byte, bits 31..0. */
   baseLow = 0;
-  /** Bytes that it opens. */
   lengthBytes = 0;
-  /** What it is bound to; undefined while it is not. */
   region: MemoryRegion | undefined;
-  /** Where in the region the window starts. */
   regionOffset = 0;
   /** The queue pair that bound it, which alone may use a type 2 window. */
   qpn = 0;

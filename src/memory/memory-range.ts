@@ -1,10 +1,7 @@
-/** Registered memory after its check: what packets are copied from and to. */
-
 import { copyBytes, copyWords, wordsToCopy } from '../core/bytes.js';
 import { sourceWords, targetWords, type ViewCache } from '../core/view-cache.js';
 import { letsPeersWrite, type MemoryRegion, type MemoryWindow } from './keyed-range.js';
 
-/** Up to here a loop is faster than any view. */
 const SHORT_COPY_BYTES = 64;
 
 const NEVER_VALID = { valid: false, generation: 0 } as const;
@@ -12,17 +9,13 @@ const ALWAYS_VALID = { valid: true, generation: 0 } as const;
 
 const NO_BYTES = new Uint8Array(0);
 
-/** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
 export class MemoryRange {
-  /** The array that the range stands in. */
   bytes: Uint8Array = NO_BYTES;
-  /** Where in `bytes` the range begins. */
   offset = 0;
   #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
   #generation = 0;
   #letsPeersWrite = false;
-  /** Bytes of the array when it was checked. */
   #arrayBytes = 0;
 
   /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
@@ -36,7 +29,6 @@ export class MemoryRange {
     this.#arrayBytes = bytes.length;
   }
 
-  /** Bytes that no key protects and that never go away. */
   setPlain(bytes: Uint8Array, offset: number): void {
     this.#views = undefined;
     this.#owner = ALWAYS_VALID;
@@ -46,7 +38,6 @@ export class MemoryRange {
     this.#arrayBytes = bytes.length;
   }
 
-  /** Makes it the same range as `other`, of the same generation. */
   copyFrom(other: MemoryRange): void {
     this.#views = other.#views;
     this.#owner = other.#owner;
@@ -57,17 +48,16 @@ export class MemoryRange {
     this.#arrayBytes = other.#arrayBytes;
   }
 
-  /** Registered memory that no other thread can change: between two calls of this one it stays as it is. */
+  /** Registered memory that no other thread can change. */
   get isOfThisThread(): boolean {
     return this.#views !== undefined && !this.#views.isShared;
   }
 
-  /** Registered memory that no peer can change: the program alone does, and may not while the NIC sends it. */
+  /** Registered memory that no peer can change; only the program can, and it may not while the NIC sends it. */
   get isOfThisProgram(): boolean {
     return this.#views !== undefined && !this.#letsPeersWrite;
   }
 
-  /** Copies `length` bytes from `skip` bytes into the range on, to an array that lives long. */
   copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
     const start = this.offset + skip;
     const views = this.#views;
@@ -79,7 +69,6 @@ export class MemoryRange {
     else to.set(views.view(start, length), toOffset);
   }
 
-  /** Copies `from[fromOffset, fromOffset + length)` to `skip` bytes into the range. */
   place(skip: number, from: Uint8Array, fromOffset: number, length: number): void {
     const start = this.offset + skip;
     const views = this.#views;
@@ -89,8 +78,8 @@ export class MemoryRange {
   }
 
   /**
-   * False once the region or window was deregistered, invalidated or bound anew, or the program gave its memory to another thread, which leaves an empty
-   * array: messages of many packets ask before each one.
+   * False once the region or window was deregistered, invalidated or bound again, or the program gave its memory to
+   * another thread, which leaves an empty array: messages of many packets ask before each one.
    */
   get stillValid(): boolean {
     const owner = this.#owner;

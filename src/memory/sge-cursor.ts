@@ -1,11 +1,12 @@
-/**
- * A scatter/gather list resolved to real bytes: copies any part of a message in or out. Resolved once a message, asked once a packet.
- */
+/** Resolved once per message, used once per packet. */
 
 import { type KeyTable, MEMORY_OK } from './key-table.js';
 import { MemoryRange } from './memory-range.js';
 
-/** The flat list that a work request carries (see ring/work-queue.ts); named here by shape so that memory does not import rings. */
+/**
+ * The flat list that a work request carries (see ring/work-queue.ts); named here by shape so that memory does not
+ * import rings.
+ */
 interface FlatSgeList {
   readonly count: number;
   readonly totalBytes: number;
@@ -15,12 +16,11 @@ interface FlatSgeList {
   readonly lkeys: Uint32Array;
 }
 
-/** The ranges of one message. Made once a queue and loaded again for every message. */
+/** Made once a queue and loaded again for every message. */
 export class SgeCursor {
   readonly #ranges: MemoryRange[] = [];
   readonly #lengths: number[] = [];
   #count = 0;
-  /** Bytes of the message: the sum of all elements. */
   totalBytes = 0;
   /** Where in the range of the last {@link rangeOf} its bytes begin. */
   rangeSkip = 0;
@@ -42,7 +42,7 @@ export class SgeCursor {
     return true;
   }
 
-  /** Points the cursor at bytes that need no key: inline data, which stands in the queue itself. */
+  /** Points the cursor at bytes that need no key: inline data, which is in the queue itself. */
   loadPlain(bytes: Uint8Array, offset: number, length: number): void {
     if (this.#ranges.length === 0) this.#ranges.push(new MemoryRange());
     this.#ranges[0].setPlain(bytes, offset);
@@ -51,13 +51,12 @@ export class SgeCursor {
     this.totalBytes = length;
   }
 
-  /** False once any of the regions went away. */
   get stillValid(): boolean {
     for (let i = 0; i < this.#count; i++) if (!this.#ranges[i].stillValid) return false;
     return true;
   }
 
-  /** The one range that holds message bytes [offset, offset + length), from {@link rangeSkip} on. Undefined where they are in several. */
+  /** Undefined where they are in several. */
   rangeOf(offset: number, length: number): MemoryRange | undefined {
     let skip = offset;
     for (let i = 0; i < this.#count; i++) {
@@ -71,7 +70,6 @@ export class SgeCursor {
     return undefined;
   }
 
-  /** Copies message bytes [offset, offset + length) to `to`. */
   gather(offset: number, length: number, to: Uint8Array, toOffset: number): void {
     let skip = offset;
     let left = length;
@@ -91,7 +89,6 @@ export class SgeCursor {
     }
   }
 
-  /** Copies `from[fromOffset, fromOffset + length)` to message bytes [offset, offset + length). */
   scatter(offset: number, length: number, from: Uint8Array, fromOffset: number): void {
     let skip = offset;
     let left = length;

@@ -1,6 +1,6 @@
 /**
- * The control operations of the NIC: makes, changes and frees its objects (IBTA vol. 1 chapter 10 and §11.2). Each refusal is a RoceError, and nothing
- * has changed then.
+ * The control operations of the NIC: makes, changes and frees its objects (IBTA vol. 1 chapter 10 and §11.2). Each
+ * refusal is a RoceError, and nothing has changed then.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -27,7 +27,6 @@ import type { PortFacts } from './port-facts.js';
 import { NicCompletionQueue, NicSharedReceiveQueue, OwnReceives } from './queues.js';
 
 interface ProtectionDomain {
-  /** QPs, SRQs and address handles in it. */
   users: number;
 }
 
@@ -36,7 +35,6 @@ interface AddressHandle {
   readonly path: Path;
 }
 
-/** Everything of a queue pair that its destruction gives back. */
 interface QueuePairParts {
   readonly pd: ProtectionDomain;
   readonly sendCq: NicCompletionQueue;
@@ -44,23 +42,17 @@ interface QueuePairParts {
   readonly srq: NicSharedReceiveQueue | undefined;
 }
 
-/** What the commands need of the NIC around them. */
 export interface CommandEnvironment {
-  /** What queue pairs see of the NIC. */
   readonly host: QpHost;
-  /** Where its datagrams leave. */
   readonly port: PortFacts;
-  /** Regions and windows. */
   readonly keys: KeyTable;
-  /** Makes paths to peers. */
   readonly paths: PeerPaths;
   /** A number for a new queue pair. */
   readonly newQpn: () => number;
-  /** By QPN. The commands alone add and remove. */
+  /** The commands alone add and remove. */
   readonly queuePairs: Map<number, NicQueuePair>;
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
-  /** The same for the bytes of regions. */
   readonly regionMemory: (id: number) => ArrayBufferLike | undefined;
   /** The queue pair has been destroyed: its timers are void, and its number is free. */
   readonly forget: (qp: NicQueuePair) => void;
@@ -73,7 +65,6 @@ function datagramSourcePort(handle: number): number {
   return 0xc000 | (handle & 0x3fff);
 }
 
-/** Executes commands. */
 export class CommandTable {
   readonly #environment: CommandEnvironment;
   readonly #pds = new HandleTable<ProtectionDomain>('protection domain');
@@ -82,14 +73,12 @@ export class CommandTable {
   readonly #ahs = new HandleTable<AddressHandle>('address handle');
   readonly #parts = new Map<NicQueuePair, QueuePairParts>();
   #nextHandle = 1;
-  /** The time of the commands being executed. */
   #nowNs = 0;
 
   constructor(environment: CommandEnvironment) {
     this.#environment = environment;
   }
 
-  /** Executes one command at time `now`. Throws RoceError to refuse it; nothing has changed then. */
   execute<N extends CommandName>(name: N, args: CommandArgs<N>, now: number): CommandResult<N> {
     this.#nowNs = now;
     const handler = this.#handlers[name] as (args: CommandArgs<N>) => CommandResult<N>;

@@ -1,6 +1,7 @@
 /**
- * The NIC's timers: the earliest deadline of each queue pair in one heap. A deadline that moves later (every acknowledgement moves the
- * retransmission timer) costs nothing: the old entry stays and is found premature when it fires.
+ * The NIC's timers: the earliest deadline of each queue pair in one heap. A deadline that moves later (every
+ * acknowledgement moves the retransmission timer) costs nothing: the old entry stays and is found premature when it
+ * fires.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -13,7 +14,6 @@ interface Entry {
   timed: Timed | undefined;
 }
 
-/** The deadlines of all queue pairs of one NIC. */
 export class Deadlines {
   /** Equal times fire in the order they were armed, so that runs repeat exactly. */
   readonly #heap = new TinyQueue<Entry>([], (a, b) => a.timeNs - b.timeNs || a.sequence - b.sequence);

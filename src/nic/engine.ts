@@ -1,6 +1,7 @@
 /**
- * The NIC's end of an engine link on the application's own thread: a NIC, its rings on plain memory, and interrupts that are never
- * delivered from inside a call. Drivers extend it with the two things that differ: when to poll the NIC, and where packets go.
+ * The NIC's end of an engine link on the application's own thread: a NIC, its rings on plain memory, and interrupts
+ * that are never delivered from inside a call. Drivers extend it with the two things that differ: when to poll the NIC,
+ * and where packets go.
  */
 
 import type { RandomSource } from '../core/random.js';
@@ -14,14 +15,12 @@ import type { IpAddress } from '../packet/address.js';
 import { Nic, type NicOptions, type NicTuning } from './nic.js';
 import type { PortFacts } from './port-facts.js';
 
-/** A NIC on the thread of its application. */
 export abstract class Engine implements EngineLink {
   readonly nic: Nic;
   readonly commands = CommandRing.create(allocatePlain, COMMAND_DEPTH);
   readonly events = EventRing.create(allocatePlain, EVENT_DEPTH);
   readonly counters = new Float64Array(COUNTER_NAMES.length);
   onInterrupt: () => void = () => {};
-  /** Never called: it ends with the application. */
   onFailure: () => void = () => {};
   readonly #memory = new AttachedMemory();
   #interruptPending = false;
@@ -38,7 +37,6 @@ export abstract class Engine implements EngineLink {
     });
   }
 
-  /** A driver that needs more of its NIC makes its own kind. Called by the constructor of this class. */
   protected makeNic(options: NicOptions): Nic {
     return new Nic(options);
   }
@@ -49,31 +47,25 @@ export abstract class Engine implements EngineLink {
   abstract nowNs(): number;
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
-  /** A driver whose port shares memory says so, ... */
   get memoryDomain(): string | undefined {
     return undefined;
   }
 
-  /** ... and has this. */
   unshare(_address: IpAddress, _udpPort: number): void {}
 
-  /** A driver whose port protects packets has it. */
   get protection(): Protection | undefined {
     return undefined;
   }
 
-  /** A driver whose packets leave through the system asks it. */
   pathMtuTowards(_address: IpAddress): number | undefined {
     return undefined;
   }
 
-  /** A driver whose packets arrive through the system asks it. */
   refreshCounters(): void {}
 
-  /** A driver whose memory is the system's asks it. */
   populate(_memory: ArrayBufferLike): void {}
 
-  /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
+  /** There is a request or an event for the NIC: it may have to send, or to be woken earlier. */
   protected abstract pollSoon(): void;
 
   ringCommands(): void {

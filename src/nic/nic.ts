@@ -1,12 +1,13 @@
 /**
- * The software NIC: schedules the queue pairs that send, keeps the timers, and joins the parts: commands (`command-table.ts`), what arrives
- * (`receive-path.ts`) and the peers (`peer-paths.ts`).
+ * The software NIC: schedules the queue pairs that send, keeps the timers, and joins the parts: commands
+ * (`command-table.ts`), what arrives (`receive-path.ts`) and the peers (`peer-paths.ts`).
  *
- * It is sans-IO. A driver feeds it received datagrams, doorbells and the time, and takes batches to send; calling any of it once too
- * often does no harm.
+ * It is sans-IO. A driver feeds it received datagrams, doorbells and the time, and takes batches to send; calling any
+ * of it once too often does no harm.
  *
- * A queue pair whose pacer says "later" leaves the round-robin until then, and one whose priority the link partner has paused leaves it
- * until the pause ends: neither keeps others waiting. Congestion notifications have a queue of their own and go first.
+ * A queue pair whose pacer says "later" leaves the round-robin until then, and one whose priority the link partner has
+ * paused leaves it until the pause ends: neither keeps others waiting. Congestion notifications have a queue of their
+ * own and go first.
  */
 
 import type { RandomSource } from '../core/random.js';
@@ -38,7 +39,10 @@ import { SchedulingDelays } from './scheduling-delays.js';
 
 /** Packets one QP may send before the next one does. */
 const BURST_PACKETS = 16;
-/** How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the wire. */
+/**
+ * How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the
+ * wire.
+ */
 const PACING_CATCH_UP_NS = 10_000;
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
@@ -46,40 +50,31 @@ const FIRST_PAUSE_COUNTER = COUNTER.rx_prio0_pause;
 const TX_PACKETS = COUNTER.tx_packets;
 const TX_BYTES = COUNTER.tx_bytes;
 
-/** What a driver may set to suit its clock and network. */
 export interface NicTuning {
-  /** How late a paced flow may be served and still catch up. Default 10 us; as long as timers are coarse, where they are. */
   readonly pacingCatchUpNs?: number;
-  /** The priority (0..7) of packets with this DSCP, for PFC. Default: its upper three bits. */
+  /** Default: its upper three bits. */
   readonly priorityOfDscp?: (dscp: number) => number;
   /**
-   * False where packets have the length of their payload and none of its bytes: nothing is copied from and to memory, and the ICRC is neither made nor checked. For
-   * simulators that move headers alone. Default: true.
+   * False where packets have the length of their payload and none of its bytes: nothing is copied from and to memory,
+   * and the ICRC is neither made nor checked.
    */
   readonly carriesPayload?: boolean;
 }
 
-/** What a NIC is made of. */
 export interface NicOptions {
-  /** The port its datagrams leave by and come from. */
   readonly port: PortFacts;
   /** Keys and QPNs come from here: unpredictable in production, seeded in simulations. */
   readonly random: RandomSource;
-  /** Where it counts, by {@link COUNTER}; may be shared memory. */
   readonly counters: Float64Array;
-  /** Where async events go. */
   readonly events: EventRing;
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
-  /** The same for the bytes of regions, if there is a way to copy them faster. Default: {@link memory}. */
   readonly regionMemory?: (id: number) => ArrayBufferLike | undefined;
-  /** The event ring has something new. Called from inside the NIC: the driver must not call back at once. */
+  /** Called from inside the NIC: the driver must not call back at once. */
   readonly onEvent: () => void;
-  /** What the driver knows of clock and network. */
   readonly tuning: NicTuning;
 }
 
-/** The software NIC. */
 export class Nic implements QpHost {
   readonly keys: KeyTable;
   readonly counters: Float64Array;
@@ -89,7 +84,6 @@ export class Nic implements QpHost {
   readonly pacingCatchUpNs: number;
   readonly carriesPayload: boolean;
   readonly #options: NicOptions;
-  /** By QPN. */
   protected readonly queuePairs = new Map<number, NicQueuePair>();
   readonly #paths: PeerPaths;
   readonly #numbers: QueuePairNumbers;
@@ -143,8 +137,6 @@ export class Nic implements QpHost {
   get parseDrops(): Float64Array {
     return this.#receivePath.parseDrops;
   }
-
-  // ---- what queue pairs ask of their host
 
   nextIpId(): number {
     if (this.#options.port.ipIdPolicy !== 'sequential') return 0;
@@ -200,25 +192,19 @@ export class Nic implements QpHost {
     this.#options.onEvent();
   }
 
-  // ---- what drivers call
-
-  /** Executes the commands before index `end`; without it, all. */
   executeCommands(ring: CommandRing, now: number, end?: number): void {
     const done = ring.drain((name, args) => this.#commands.execute(name, args, now), end);
     if (done > 0) this.raise(EVENT_COMMAND_DONE, 0);
   }
 
-  /** The application has posted something to this queue pair. */
   doorbell(qpn: number): void {
     this.queuePairs.get(qpn)?.doorbell();
   }
 
-  /** When it is not known whose doorbell rang. */
   doorbellAll(): void {
     for (const qp of this.queuePairs.values()) qp.doorbell();
   }
 
-  /** True while some QP may have something to send. */
   get hasWork(): boolean {
     return !this.#runQueue.isEmpty || this.#mayNotify;
   }
@@ -228,8 +214,8 @@ export class Nic implements QpHost {
   }
 
   /**
-   * The link partner pauses a priority (0..7) for that long, counted from now, or lifts the pause (0): one class of a PFC frame. A quantum
-   * is 512 bit times of the link.
+   * The link partner pauses a priority (0..7) for that long, counted from now, or lifts the pause (0): one class of a
+   * PFC frame. A quantum is 512 bit times of the link.
    */
   pause(priority: number, durationNs: number, now: number): void {
     this.counters[FIRST_PAUSE_COUNTER + priority]++;
@@ -255,18 +241,20 @@ export class Nic implements QpHost {
     return batch.count - before;
   }
 
-  /** The batch that {@link transmit} filled at `now` left only `delayNs` later: the timers that began with it begin then. */
+  /**
+   * The batch that {@link transmit} filled at `now` left only `delayNs` later: the timers that began with it begin
+   * then.
+   */
   onSchedulingDelay(now: number, delayNs: number): void {
     this.#delays.add(now, delayNs);
   }
 
-  /** The pause of its priority is over. */
   #resume(qp: NicQueuePair): void {
     qp.scheduled = false;
     this.schedule(qp);
   }
 
-  /** True when the QP's priority is paused: it waits for the end of the pause, and counts as scheduled meanwhile. */
+  /** True when the QP's priority is paused: it waits for the end of the pause, and counts as scheduled until then. */
   #holdBack(qp: NicQueuePair): boolean {
     const priority = this.#priorityOfDscp(qp.nextDscp);
     if (!this.#pauses.isPaused(priority)) return false;
@@ -279,14 +267,17 @@ export class Nic implements QpHost {
     return Math.min(this.#deadlines.nextNs, this.creditScheduler.dueNs, this.#pacing.nextNs, this.#pauses.nextNs);
   }
 
-  /** When the first timer of a queue pair runs out, as far as {@link nextDeadlineNs} comes from one: for an ACK, or for a receiver that was not ready. */
+  /**
+   * When the first timer of a queue pair runs out, as far as {@link nextDeadlineNs} comes from one: for an ACK, or for
+   * a receiver that was not ready.
+   */
   get nextTimerNs(): number {
     return this.#deadlines.nextNs;
   }
 
   /**
-   * Does what is due at `now`: retransmissions, credit, pacing, ends of pauses. `timersToo: false` leaves out the timers of queue pairs, while an answer may have
-   * arrived that the NIC has not been given yet.
+   * Does what is due at `now`: retransmissions, credit, pacing, ends of pauses. `timersToo: false` leaves out the
+   * timers of queue pairs, while an answer may have arrived that the NIC has not been given yet.
    */
   onDeadline(now: number, timersToo = true): void {
     if (timersToo) this.#deadlines.fire(now);
@@ -295,7 +286,7 @@ export class Nic implements QpHost {
     this.#pauses.expire(now);
   }
 
-  /** Ahead of datagrams that stand one behind another, as `Port.onTrain` has it. */
+  /** Called before consecutive datagrams, as `Port.onTrain` has it. */
   trainArrives(bytes: Uint8Array, offset: number, packetBytes: number, packets: number): void {
     this.#receivePath.train.begin(bytes, offset, packetBytes, packets);
   }
@@ -310,7 +301,6 @@ export class Nic implements QpHost {
     return this.queuePairs.get(qpn)?.rate;
   }
 
-  /** The rates at which queue pairs under rate control may send now, for whoever watches. Walks all queue pairs. */
   visitRates(now: number, visit: (qpn: number, rateBps: number, alpha: number) => void): void {
     for (const { qpn, rate } of this.queuePairs.values()) {
       const rateBps = rate.rateBps(now);

@@ -1,6 +1,6 @@
 /**
- * Queue pairs that wait for their pacer, by the time they may go on. Unlike timers, these times never move while they wait, so the queue
- * pair itself is the entry and nothing is allocated.
+ * Queue pairs that wait for their pacer, by the time they may go on. Unlike timers, these times never move while they
+ * wait, so the queue pair itself is the entry and nothing is allocated.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -11,12 +11,10 @@ function order(a: Paced, b: Paced): number {
   return a.resumeNs - b.resumeNs || a.resumeSequence - b.resumeSequence;
 }
 
-/** Those of one NIC that wait. */
 export class PacingQueue {
   #heap = new TinyQueue<Paced>([], order);
   #sequence = 0;
 
-  /** A queue pair that waits already keeps its time. */
   add(qp: Paced, timeNs: number): void {
     if (qp.isWaiting) return;
     qp.isWaiting = true;
@@ -35,12 +33,10 @@ export class PacingQueue {
     );
   }
 
-  /** Infinity when nobody waits. */
   get nextNs(): number {
     return this.#heap.peek()?.resumeNs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Schedules all whose time has come. */
   release(now: number): void {
     for (let qp = this.#heap.peek(); qp !== undefined && qp.resumeNs <= now; qp = this.#heap.peek()) {
       this.#heap.pop();

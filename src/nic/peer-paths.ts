@@ -1,5 +1,3 @@
-/** Paths to peers, and who shares the socket of each: what it can hold is divided among the queue pairs connected to it. */
-
 import { RoceError } from '../core/errors.js';
 import type { QpAttributes } from '../memory/ring/commands.js';
 import { IpAddress } from '../packet/address.js';
@@ -14,32 +12,25 @@ import type { PortFacts } from './port-facts.js';
 const INFLIGHT_DEFAULT_PACKETS = 128;
 /** Of two packets one is sent while the other is answered. */
 const INFLIGHT_MIN_PACKETS = 2;
-/** ICRC flows remembered for datagrams of unconnected senders. */
 const DATAGRAM_FLOWS_MAX = 256;
 
-/** An address vector as commands carry it. */
 export type AddressFields = Pick<QpAttributes, 'remoteGid' | 'remoteUdpPort' | 'dscp' | 'ecn'>;
 
-/** Those that send to one socket. */
 interface SocketFlows extends FlowCount {
-  /** By the number of packets that they were told. */
   readonly arbiters: Map<number, SendArbiter>;
 }
 
-/** The peers of one NIC. */
 export class PeerPaths {
   readonly #port: PortFacts;
   readonly #makesIcrc: boolean;
   readonly #flows = new Map<string, SocketFlows>();
   readonly #datagramFlows = new Map<string, IcrcFlow>();
 
-  /** `makesIcrc`: as in {@link Path}. */
   constructor(port: PortFacts, makesIcrc: boolean) {
     this.#port = port;
     this.#makesIcrc = makesIcrc;
   }
 
-  /** See {@link QpHost.connect}. */
   connect(qpn: number, attributes: QpAttributes): ConnectedPeer {
     const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
     const arbiter = this.#arbiterOf(path, attributes.inflightPackets);
@@ -47,7 +38,10 @@ export class PeerPaths {
     return { path, inFlightLimit: new PeerInFlightLimit(arbiter), isSharing: true };
   }
 
-  /** Those that send to the socket at the end of `path` and were told that it holds `inflightPackets`; 0: not told. */
+  /**
+   * Queue pairs that send to the socket at the end of `path`, which was announced to hold `inflightPackets`; 0: not
+   * announced.
+   */
   #arbiterOf(path: Path, inflightPackets: number): SendArbiter {
     const key = socketKey(path);
     let flows = this.#flows.get(key);
@@ -66,7 +60,6 @@ export class PeerPaths {
     return arbiter;
   }
 
-  /** See {@link QpHost.disconnect}. */
   disconnect(connection: ConnectedPeer): void {
     if (!connection.isSharing) return;
     connection.isSharing = false;
@@ -78,13 +71,9 @@ export class PeerPaths {
     const arbiter = flows.arbiters.get(inFlightLimit.limitPackets)!;
     if (arbiter.members === 0) flows.arbiters.delete(inFlightLimit.limitPackets);
     if (flows.count === 0) this.#flows.delete(key);
-    else for (const other of flows.arbiters.values()) other.grant(); // Their part is larger now.
+    else for (const other of flows.arbiters.values()) other.grant();
   }
 
-  /**
-   * A path with `entropyPort` as UDP source port, unless the port has a fixed one. Throws ERR_ROCE_ADDRESS_FAMILY for an address of the other
-   * family.
-   */
   pathTo({ remoteGid, remoteUdpPort, dscp, ecn }: AddressFields, entropyPort: number): Path {
     const remote = IpAddress.fromBytes(remoteGid);
     const local = this.#port.address;
@@ -108,7 +97,6 @@ export class PeerPaths {
     });
   }
 
-  /** See {@link QpHost.datagramFlow}. */
   datagramFlow(datagram: RxDatagram): IcrcFlow {
     const key = `${datagram.source.text} ${datagram.sourcePort}`;
     let flow = this.#datagramFlows.get(key);

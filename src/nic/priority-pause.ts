@@ -1,6 +1,7 @@
 /**
- * Priority-based flow control at the NIC (IEEE 802.1Qbb): which priorities the link partner has paused and until when, and the queue pairs
- * that had a turn meanwhile. A pause ends when it is lifted or when its time is over; until then nothing of that priority is sent.
+ * Priority-based flow control at the NIC (IEEE 802.1Qbb): which priorities the link partner has paused and until when,
+ * and the queue pairs that were scheduled during the pause. A pause ends when it is lifted or when its time is over;
+ * until then nothing of that priority is sent.
  */
 
 import { PRIORITIES } from '../packet/pfc.js';
@@ -8,29 +9,25 @@ import { RunQueue } from './run-queue.js';
 
 const OPEN = Number.NEGATIVE_INFINITY;
 
-/** The pauses of one port, and what waits for their end. */
 export class PriorityPause<T> {
   readonly #untilNs = new Float64Array(PRIORITIES).fill(OPEN);
   readonly #held = Array.from({ length: PRIORITIES }, () => new RunQueue<T>());
   #paused = 0;
-  /** Takes back what waited for the end of a pause. */
   readonly #release: (item: T) => void;
 
   constructor(release: (item: T) => void) {
     this.#release = release;
   }
 
-  /** True while any priority is paused. */
   get isAny(): boolean {
     return this.#paused > 0;
   }
 
-  /** True while nothing of that priority (0..7) may leave. */
   isPaused(priority: number): boolean {
     return this.#untilNs[priority] !== OPEN;
   }
 
-  /** A pause frame names the priority: its newest word counts. Zero nanoseconds lift the pause. */
+  /** A pause frame names the priority: its newest word counts. */
   pause(priority: number, durationNs: number, now: number): void {
     if (durationNs <= 0) {
       this.#lift(priority);
@@ -53,7 +50,6 @@ export class PriorityPause<T> {
     return next;
   }
 
-  /** Ends the pauses whose time is over. */
   expire(now: number): void {
     if (this.#paused === 0) return;
     for (let priority = 0; priority < PRIORITIES; priority++) {

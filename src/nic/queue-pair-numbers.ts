@@ -8,7 +8,6 @@ const QPN_MAX = 0xfffffe;
 /** A freed QPN is not given out again while this many others have been freed since: late packets must find nobody. */
 const QUARANTINE = 256;
 
-/** The QPNs of one NIC. */
 export class QueuePairNumbers {
   readonly #random: RandomSource;
   readonly #freed: number[] = [];
@@ -17,7 +16,6 @@ export class QueuePairNumbers {
     this.#random = random;
   }
 
-  /** A QPN that is neither in use nor was so lately. */
   take(isInUse: (qpn: number) => boolean): number {
     for (;;) {
       const qpn = randomInt(this.#random, QPN_MIN, QPN_MAX);
@@ -25,7 +23,6 @@ export class QueuePairNumbers {
     }
   }
 
-  /** The queue pair with this number is no more. */
   free(qpn: number): void {
     this.#freed.push(qpn);
     if (this.#freed.length > QUARANTINE) this.#freed.shift();

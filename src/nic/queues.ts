@@ -1,5 +1,3 @@
-/** The NIC's side of completion queues and receive queues. */
-
 import type { CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import {
   EVENT_COMPLETION,
@@ -11,7 +9,6 @@ import {
 import type { RecvQueue, RecvWqe } from '../memory/ring/work-queue.js';
 import type { CompletionSink, ReceiveSource } from '../qp/host.js';
 
-/** A completion queue as the NIC fills it. */
 export class NicCompletionQueue implements CompletionSink {
   readonly handle: number;
   readonly ring: CompletionRing;
@@ -47,7 +44,6 @@ export class NicCompletionQueue implements CompletionSink {
   }
 }
 
-/** A QP's own receive queue. */
 export class OwnReceives implements ReceiveSource {
   readonly shared = false;
   readonly #ring: RecvQueue;
@@ -61,7 +57,6 @@ export class OwnReceives implements ReceiveSource {
   }
 }
 
-/** A receive queue shared by several QPs (IBTA §10.2.9). */
 export class NicSharedReceiveQueue implements ReceiveSource {
   readonly shared = true;
   readonly handle: number;

@@ -1,6 +1,6 @@
 /**
- * The checks that every received packet passes before its queue pair sees it, in the fixed order of IBTA vol. 1 §9.6 and annex A17. Each failure has
- * a counter, so that received = accepted + the sum of the drops.
+ * The checks that every received packet passes before its queue pair sees it, in the fixed order of IBTA vol. 1 §9.6
+ * and annex A17. Each failure has a counter, so that received = accepted + all drops.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -15,25 +15,23 @@ const RX_BYTES = COUNTER.rx_bytes;
 const RX_ACCEPTED = COUNTER.rx_accepted;
 const ALL_PARTITIONS = 0x7fff;
 
-/** From datagrams to queue pairs. */
 export class ReceivePath {
   /** Malformed packets by parse reason, in the order of PARSE_REASONS. */
   readonly parseDrops = new Float64Array(PARSE_REASONS.length);
-  /** What is known of the neighbours of a datagram. */
   readonly train = new ReceivedTrain();
   readonly #counters: Float64Array;
   readonly #queuePairs: ReadonlyMap<number, NicQueuePair>;
   readonly #checksIcrc: boolean;
   readonly #packet = new RocePacket();
 
-  /** `queuePairs` by QPN. Without `checksIcrc` the last check passes. */
+  /** Without `checksIcrc` the last check passes. */
   constructor(counters: Float64Array, queuePairs: ReadonlyMap<number, NicQueuePair>, checksIcrc: boolean) {
     this.#counters = counters;
     this.#queuePairs = queuePairs;
     this.#checksIcrc = checksIcrc;
   }
 
-  /** Judges a datagram, and hands it to its queue pair if nothing is wrong with it. */
+  /** Checks a datagram, and passes it to its queue pair if it is valid. */
   receive(datagram: RxDatagram, now: number): void {
     const counters = this.#counters;
     const packet = this.#packet;

@@ -1,22 +1,22 @@
-/** First-in first-out list of the queue pairs that have something to send: a growing ring, nothing allocated once it is large enough. */
+/**
+ * First-in first-out list of the queue pairs that have something to send: a growing ring, nothing allocated once it is
+ * large enough.
+ */
 export class RunQueue<T> {
   #ring: Array<T | undefined> = Array(16).fill(undefined);
   #head = 0;
   #count = 0;
 
-  /** Nothing is in it. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
-  /** At the end. */
   push(item: T): void {
     if (this.#count === this.#ring.length) this.#grow();
     this.#ring[(this.#head + this.#count) & (this.#ring.length - 1)] = item;
     this.#count++;
   }
 
-  /** The oldest, or undefined. */
   shift(): T | undefined {
     if (this.#count === 0) return undefined;
     const item = this.#ring[this.#head];

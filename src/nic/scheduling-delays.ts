@@ -1,11 +1,12 @@
 /**
- * Scheduling-delay compensation: which batches left later than the time that their timers are counted from, because the system had taken the processor away
- * between the reading of the clock and the sending. Without it a peer that has had no time to answer looks silent.
+ * Scheduling-delay compensation: which batches left later than the time that their timers are counted from, because the
+ * system had taken the processor away between the reading of the clock and the sending. Without it a peer that has had
+ * no time to answer looks silent.
  *
  * Invariant: the last {@link REMEMBERED} are known. One that is forgotten counts as sent at once.
  */
 
-/** Such batches come milliseconds apart at least, and a timer that has more of them behind it has run for long. */
+/** Such batches come milliseconds apart at least, so a timer that has more of them has run for long. */
 const REMEMBERED = 16;
 
 /** The delayed batches of one NIC. Times are nanoseconds. */

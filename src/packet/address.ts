@@ -1,6 +1,6 @@
 /**
- * IP addresses as the engine holds them: parsed once, then compared by identity or by bytes. A GID on RoCEv2 is the IPv6 address, or
- * the IPv4 address mapped to `::ffff:a.b.c.d` (annex A17.4.5.2).
+ * IP addresses as the engine holds them: parsed once, then compared by identity or by bytes. A GID on RoCEv2 is the
+ * IPv6 address, or the IPv4 address mapped to `::ffff:a.b.c.d` (annex A17.4.5.2).
  */
 
 import { equalBytes, toHex } from '../core/bytes.js';
@@ -32,7 +32,9 @@ export class IpAddress {
     }
   }
 
-  /** Accepts dotted IPv4, IPv6 in any RFC 4291 form, and v4-mapped IPv6, which becomes IPv4. Throws ERR_ROCE_MALFORMED. */
+  /**
+   * Accepts dotted IPv4, IPv6 in any RFC 4291 form, and v4-mapped IPv6, which becomes IPv4. Throws ERR_ROCE_MALFORMED.
+   */
   static parse(text: string): IpAddress {
     const bytes = typeof text !== 'string' ? undefined : text.includes(':') ? parseIpv6(text) : parseIpv4(text);
     if (bytes === undefined) {
@@ -59,7 +61,10 @@ export class IpAddress {
     return this === other || equalBytes(this.bytes, other.bytes);
   }
 
-  /** Whether a single host can have the address: not the unspecified address, multicast, or IPv4's 255.255.255.255 and reserved 240/4. */
+  /**
+   * Whether a single host can have the address: not the unspecified address, multicast, or IPv4's 255.255.255.255 and
+   * reserved 240/4.
+   */
   get isUnicast(): boolean {
     const { family, bytes } = this;
     return family === 4 ? bytes[0] !== 0 && bytes[0] < 224 : bytes[0] !== 0xff && bytes.some((byte) => byte !== 0);
@@ -70,7 +75,10 @@ export class IpAddress {
     return toHex(this.gid);
   }
 
-  /** What counts as one address in limits: the address, or of IPv6 the network of 64 bits, because one host may have all of it. */
+  /**
+   * What counts as one address in limits: the address, or of IPv6 the network of 64 bits, because one host may have all
+   * of it.
+   */
   get network(): string {
     return this.family === 4 ? this.text : this.gidHex.slice(0, NETWORK_HEX_DIGITS);
   }

@@ -1,15 +1,15 @@
 /**
- * The AETH syndrome byte (IBTA vol. 1 §9.7.5.1, tables 43..46): bits 7..5 say what kind of answer it is, bits 4..0 carry the credit
- * count, the RNR timer code or the NAK code. Bit 7 is reserved as zero.
+ * The AETH syndrome byte (IBTA vol. 1 §9.7.5.1, tables 43..46): bits 7..5 say what kind of answer it is, bits 4..0
+ * carry the credit count, the RNR timer code or the NAK code. Bit 7 is reserved as zero.
  */
 
-/** Acknowledge with credit code 0; the credit code stands in the low five bits. */
+/** Acknowledge with credit code 0; the credit code is in the low five bits. */
 export const AETH_ACK = 0x00;
 /** Acknowledge without end-to-end flow control (credit code 31): what rxe and NICs with shared receive queues send. */
 export const SYNDROME_ACK = 0x1f;
-/** Receiver not ready; the timer code stands in the low five bits. */
+/** Receiver not ready; the timer code is in the low five bits. */
 export const SYNDROME_RNR = 0x20;
-/** NAK: a PSN was skipped; the requester sends again from the PSN of this packet on. */
+/** NAK: a PSN was skipped; the requester retransmits from this packet's PSN on. */
 export const NAK_PSN_SEQUENCE = 0x60;
 /** NAK: the request breaks a rule of the transport or of the responder's queue pair. Fatal. */
 export const NAK_INVALID_REQUEST = 0x61;

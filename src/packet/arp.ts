@@ -1,4 +1,4 @@
-/** ARP for IPv4 over Ethernet (RFC 826): as much as an endpoint needs to ask and to answer. */
+/** ARP for IPv4 over Ethernet (RFC 826): requests and replies of an endpoint. */
 
 import { readU16, writeU16 } from '../core/bytes.js';
 import { ETHERTYPE_IPV4, MAC_BYTES } from './ethernet.js';
@@ -25,7 +25,7 @@ export class ArpPacket {
   readonly targetIp = new Uint8Array(4);
 }
 
-/** Writes the packet behind an Ethernet header; returns the offset behind it. A request carries a zero `targetMac`. */
+/** Writes the packet after an Ethernet header; returns the offset after it. A request carries a zero `targetMac`. */
 export function writeArp(
   b: Uint8Array,
   o: number,

@@ -1,6 +1,9 @@
 /** The Internet checksum (RFC 1071): the complement of the ones' complement sum of 16-bit words. */
 
-/** Adds `b[o, o + length)` as big-endian words to `sum`; an odd last byte counts as a high byte. Good for a sum over 64 KiB. */
+/**
+ * Adds `b[o, o + length)` as big-endian words to `sum`; an odd last byte counts as a high byte. Good for a sum over 64
+ * KiB.
+ */
 export function addWords(b: Uint8Array, o: number, length: number, sum: number): number {
   const end = o + length;
   let total = sum;

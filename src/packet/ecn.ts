@@ -1,6 +1,6 @@
 /**
- * Explicit Congestion Notification (RFC 3168) and DSCP (RFC 2474) in place: what a switch does to a packet on its way. The ICRC leaves out TOS, traffic class
- * and header checksum, so that a mark does not break it.
+ * Explicit Congestion Notification (RFC 3168) and DSCP (RFC 2474) in place: what a switch does to a packet on its way.
+ * The ICRC leaves out TOS, traffic class and header checksum, so that a mark does not break it.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -12,7 +12,6 @@ export const ECN_ECT0 = 2;
 /** Congestion Experienced, in the low two bits of TOS / traffic class. */
 export const ECN_CE = 3;
 
-/** The codepoint of the IPv4 or IPv6 header at `ip`. */
 export function readEcn(b: Uint8Array, ip: number): number {
   return readTrafficClass(b, ip) & ECN_CE;
 }
@@ -23,8 +22,8 @@ export function writeCe(b: Uint8Array, ip: number): void {
 }
 
 /**
- * Writes TOS or traffic class, DSCP in its upper six bits, into the IPv4 or IPv6 header at `ip`. The IPv4 checksum is updated by the
- * difference (RFC 1624, eqn 3).
+ * Writes TOS or traffic class, DSCP in its upper six bits, into the IPv4 or IPv6 header at `ip`. The IPv4 checksum is
+ * updated by the difference (RFC 1624, eqn 3).
  */
 export function writeTrafficClass(b: Uint8Array, ip: number, trafficClass: number): void {
   if (b[ip] >> 4 === 6) {

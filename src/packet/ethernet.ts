@@ -46,7 +46,7 @@ export function readMac(b: Uint8Array, o: number): Uint8Array {
   return Uint8Array.from(b.subarray(o, o + MAC_BYTES)); // A Buffer's slice() would be a view.
 }
 
-/** Writes an untagged header; returns the offset behind it, as all writers do. */
+/** Writes an untagged header; returns the offset after it, as all writers do. */
 export function writeEthernet(
   b: Uint8Array,
   o: number,

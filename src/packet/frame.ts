@@ -1,6 +1,7 @@
 /**
- * The way from an Ethernet frame down to a UDP payload. Strict and total, as the parser of roce.ts: whatever the bytes, it returns a
- * reason, reads nothing outside its range and allocates nothing. The UDP checksum is left alone: the ICRC covers more.
+ * The way from an Ethernet frame down to a UDP payload. Strict and total, as the parser of roce.ts: whatever the bytes,
+ * it returns a reason, reads nothing outside its range and allocates nothing. The UDP checksum is left alone: the ICRC
+ * covers more.
  */
 
 import { readU16 } from '../core/bytes.js';
@@ -30,7 +31,10 @@ const BAD_IP_CHECKSUM = 6;
 const IP_FRAGMENT = 7;
 const BAD_UDP_LENGTH = 9;
 
-/** Bytes that a frame without check sequence takes on the link besides its own: preamble, FCS and the gap to the next frame. */
+/**
+ * Bytes that a frame without check sequence takes on the link besides its own: preamble, FCS and the gap to the next
+ * frame.
+ */
 export const ETHERNET_LINK_BYTES: number = 8 + 4 + 12;
 const ETHERNET_OVERHEAD_BYTES = ETHERNET_BYTES + ETHERNET_LINK_BYTES;
 
@@ -53,7 +57,9 @@ export const FRAME_REASONS: readonly string[] = [
   'bad_udp_length',
 ];
 
-/** Where things are in one frame; made once and filled again. Offsets count from the start of the array that was parsed. */
+/**
+ * Where things are in one frame; made once and filled again. Offsets count from the start of the array that was parsed.
+ */
 export class FrameInfo {
   /** Where the six bytes of the receiver's MAC address stand. */
   destinationMacOffset = 0;
@@ -100,9 +106,9 @@ export class FrameInfo {
 }
 
 /**
- * Parses the frame `bytes[offset, offset + length)` (without check sequence; padding behind the IP packet is allowed) into `out`.
- * Returns {@link FRAME_OK} or an index into {@link FRAME_REASONS}. With FRAME_NOT_IP the Ethernet fields are valid, with
- * FRAME_NOT_UDP also the IP fields; otherwise `out` is meaningless unless OK. Never throws.
+ * Parses the frame `bytes[offset, offset + length)` (without check sequence; padding behind the IP packet is allowed)
+ * into `out`. Returns {@link FRAME_OK} or an index into {@link FRAME_REASONS}. With FRAME_NOT_IP the Ethernet fields
+ * are valid, with FRAME_NOT_UDP also the IP fields; otherwise `out` is meaningless unless OK. Never throws.
  */
 export function parseFrame(bytes: Uint8Array, offset: number, length: number, out: FrameInfo): number {
   if (length < ETHERNET_BYTES) return TOO_SHORT;
@@ -171,7 +177,9 @@ function parseIpv6(bytes: Uint8Array, ip: number, end: number, out: FrameInfo): 
   return parseUdp(bytes, ip + IPV6_BYTES, payloadBytes, out);
 }
 
-/** `available` is what the IP header says; RoCEv2 has nothing behind the UDP datagram, so both lengths must agree. */
+/**
+ * `available` is the length by the IP header; RoCEv2 has nothing behind the UDP datagram, so both lengths must agree.
+ */
 function parseUdp(bytes: Uint8Array, udp: number, available: number, out: FrameInfo): number {
   if (out.protocol !== IP_PROTOCOL_UDP) return FRAME_NOT_UDP;
   if (available < UDP_BYTES || readU16(bytes, udp + 4) !== available) return BAD_UDP_LENGTH;

@@ -1,4 +1,7 @@
-/** The 40 bytes before every received datagram: an IPv6 header, or an IPv4 header behind 20 bytes that mean nothing (IBTA annex A17). */
+/**
+ * The 40 bytes before every received datagram: an IPv6 header, or an IPv4 header after 20 bytes that mean nothing (IBTA
+ * annex A17).
+ */
 
 import { IpAddress } from './address.js';
 

@@ -1,10 +1,11 @@
 /**
- * The invariant CRC of RoCEv2 (annex A17.3.3): CRC-32 over eight 0xFF, the IP header, the UDP header and BTH .. pad, in which every
- * field that a router may change is replaced by ones. Its four bytes travel least significant byte first.
+ * The invariant CRC of RoCEv2 (annex A17.3.3): CRC-32 over eight 0xFF, the IP header, the UDP header and BTH .. pad, in
+ * which every field that a router may change is replaced by ones. Its four bytes travel least significant byte first.
  *
- * CRC is linear over GF(2): crc(a ^ d) = crc(a) ^ L(d). Two things follow. The headers of a flow differ from packet to packet only in
- * lengths and identification, so their CRC is a constant plus table entries. And the one covered field that a UDP socket hides, the
- * IPv4 identification, can be computed from the ICRC: 16 unknown bits in 32 equations leave 16 bits of check.
+ * CRC is linear over GF(2): crc(a ^ d) = crc(a) ^ L(d). Two things follow. The headers of a flow differ from packet to
+ * packet only in lengths and identification, so their CRC is a constant plus table entries. And the one covered field
+ * that a UDP socket hides, the IPv4 identification, can be computed from the ICRC: 16 unknown bits in 32 equations
+ * leave 16 bits of check.
  *
  * IPv4 headers are taken to have no options, DF set and offset 0, as every RoCEv2 sender makes them.
  */
@@ -27,16 +28,20 @@ export const ICRC_OK_ID_SOLVED = 1;
 export const ICRC_BAD = 2;
 
 /**
- * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most likely n.
+ * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most
+ * likely n.
  */
 export const IP_ID_UNKNOWN = -1;
-/** The `ipId` of a packet that came in PSP and was authentic: its integrity is proven by more than a checksum, and no ICRC has to be computed. */
+/**
+ * The `ipId` of a packet that came in PSP and was authentic: its integrity is proven by more than a checksum, and no
+ * ICRC has to be computed.
+ */
 export const IP_ID_PROTECTED = -0x1_0000;
 
 /** CRC-32 of any message followed by its own CRC, least significant byte first: the same with a sign. */
 const RESIDUE = 0x2144df1c;
 
-/** L of every value of one byte that has `after` bytes behind it in the prefix. */
+/** L of every value of one byte that has `after` bytes after it in the prefix. */
 function contributions(after: number): Int32Array {
   const table = new Int32Array(256);
   const zeros = new Uint8Array(after + 1);
@@ -84,7 +89,10 @@ export class IcrcFlow {
     this.#base = crc32(udp, crc32(ip, crc32(new Uint8Array(8).fill(0xff))));
   }
 
-  /** CRC-32 up to the BTH for a UDP payload of that many bytes, with a sign, to be continued over the BTH. `ipId` is ignored for IPv6. */
+  /**
+   * CRC-32 up to the BTH for a UDP payload of that many bytes, with a sign, to be continued over the BTH. `ipId` is
+   * ignored for IPv6.
+   */
   prefix(udpPayloadBytes: number, ipId: number): number {
     const udp = udpPayloadBytes + UDP_BYTES;
     let crc = this.#base ^ UDP_LENGTH_HIGH[udp >> 8] ^ UDP_LENGTH_LOW[udp & 0xff];
@@ -96,9 +104,9 @@ export class IcrcFlow {
   }
 
   /**
-   * The CRC-32 behind the last of `packets` right packets of `packetBytes` each, with the identifications 0, 1, 2 ..., when it begins with the prefix of the first
-   * and goes on from packet to packet. By linearity it is known beforehand: a sum that enters a packet with another value than its prefix leaves it with
-   * another value than the residue.
+   * The CRC-32 after the last of `packets` correct packets of `packetBytes` each, with the identifications 0, 1, 2 ...,
+   * starting from the prefix of the first. By linearity it is known in advance: a sum that enters a packet with another
+   * value than its prefix leaves it with another value than the residue.
    */
   trainSum(packetBytes: number, packets: number): number {
     if (packetBytes !== this.#trainPacketBytes) {
@@ -120,7 +128,7 @@ export class IcrcFlow {
 function maskedIpv4(source: IpAddress, destination: IpAddress): Uint8Array {
   const ip = new Uint8Array(IPV4_BYTES);
   ip[0] = 0x45;
-  ip[6] = 0x40; // DF
+  ip[6] = 0x40;
   ip[9] = IP_PROTOCOL_UDP;
   ip.set(source.bytes, 12);
   ip.set(destination.bytes, 16);
@@ -155,9 +163,9 @@ function maskIp(ip: Uint8Array): void {
 }
 
 /**
- * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes before the trailer, if it has one, are room for
- * it. `checkView`, if given, is a view of exactly the bytes before these four, and `bytes` is an array that lives long: making a view costs more than the CRC of a
- * short packet.
+ * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes before the
+ * trailer, if it has one, are room for it. `checkView`, if given, is a view of exactly the bytes before these four, and
+ * `bytes` is an array that lives long: making a view costs more than the CRC of a short packet.
  */
 export function sealIcrc(
   flow: IcrcFlow,
@@ -182,7 +190,8 @@ export function sealIcrc(
 }
 
 /**
- * The same for a packet without trailer that consists of `bytes[offset, offset + headerBytes)`, `data[dataOffset, dataOffset + dataBytes)` and the ICRC, which is stored at
+ * The same for a packet without trailer that consists of `bytes[offset, offset + headerBytes)`,
+ * `data[dataOffset, dataOffset + dataBytes)` and the ICRC, which is stored at
  * `bytes[icrcOffset]`. `data` lives long.
  */
 export function sealIcrcAround(
@@ -212,9 +221,10 @@ function storeIcrc(bytes: Uint8Array, at: number, crc: number): void {
 }
 
 /**
- * Checks the packet `bytes[offset, offset + udpPayloadBytes)`, with or without trailer: ICRC_OK, ICRC_OK_ID_SOLVED (identification in `flow.solvedId`) or ICRC_BAD.
- * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then the likeliest is tried and any other solved for; or {@link IP_ID_PROTECTED}, and nothing is
- * checked. Writes to BTH byte 4 and restores it.
+ * Checks the packet `bytes[offset, offset + udpPayloadBytes)`, with or without trailer: ICRC_OK, ICRC_OK_ID_SOLVED
+ * (identification in `flow.solvedId`) or ICRC_BAD.
+ * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then the likeliest is tried and any other solved for; or
+ * {@link IP_ID_PROTECTED}, and nothing is checked. Writes to BTH byte 4 and restores it.
  */
 export function checkIcrc(
   flow: IcrcFlow,
@@ -251,10 +261,11 @@ export const TRAIN_PACKETS_MAX = 64;
 const maskedBytes = new Uint8Array(TRAIN_PACKETS_MAX);
 
 /**
- * True when `packets` (1 to {@link TRAIN_PACKETS_MAX}) packets of `packetBytes` each that stand one behind another from `bytes[offset]` on have the identifications 0, 1, 2 ... and
- * a right ICRC each: one sum over all of them, because the call costs as much as the sum of a packet. A train with one wrong packet never passes. Several wrong ones pass
- * if their errors cancel, one in 2^32, as errors within a packet do. False says nothing of any one packet: each has to be checked by itself. Writes to byte 4 of each BTH and restores
- * it. `bytes` lives long.
+ * True when `packets` (1 to {@link TRAIN_PACKETS_MAX}) packets of `packetBytes` each that are consecutive from
+ * `bytes[offset]` on have the identifications 0, 1, 2 ... and a correct ICRC each: one CRC over all of them, because
+ * the call costs as much as the CRC of a packet. A train with one wrong packet never passes. Several wrong ones pass if
+ * their errors cancel, one in 2^32, as errors within a packet do. False: each has to be checked separately. Writes to
+ * byte 4 of each BTH and restores it. `bytes` must be long-lived.
  */
 export function trainHolds(
   flow: IcrcFlow,
@@ -277,8 +288,8 @@ export function trainHolds(
 }
 
 /**
- * Corrects the ICRC of a sealed IPv4 packet `bytes[offset, offset + udpPayloadBytes)` for another identification than it was made for. A wrong
- * ICRC stays wrong.
+ * Corrects the ICRC of a sealed IPv4 packet `bytes[offset, offset + udpPayloadBytes)` for another identification than
+ * it was made for. A wrong ICRC stays wrong.
  */
 export function renumberIcrc(
   bytes: Uint8Array,
@@ -295,12 +306,12 @@ export function renumberIcrc(
   for (let i = 0; i < ICRC_BYTES; i++) bytes[end + i] ^= moved >>> (8 * i);
 }
 
-/** Bytes from the identification to the end of the UDP header. */
 const FROM_ID_BYTES = IPV4_BYTES - 4 + UDP_BYTES;
 
 /**
  * What the identification differs by (exclusive or) when the CRC differs by `difference`, or -1. Runs the CRC
- * register backwards over everything from the identification on: there it must hold the two bytes themselves, and nothing else.
+ * register backwards over everything from the identification on: there it must hold the two bytes themselves, and
+ * nothing else.
  */
 function solveId(difference: number, length: number): number {
   const register = multiply(difference, inversePower(FROM_ID_BYTES + length));
@@ -320,7 +331,6 @@ function multiply(a: number, b: number): number {
 }
 
 const ONE = 0x80000000;
-/** x. */
 const X = 0x40000000;
 /** x^-1: one step of the register takes it to {@link ONE}. */
 const INVERSE_X = (((CRC32_POLYNOMIAL ^ ONE) << 1) | 1) >>> 0;
@@ -335,7 +345,6 @@ function inversePower(bytes: number): number {
 /** Kept for every length that a path MTU of 4096 allows; 0 is no power of x, so it marks the empty places. */
 const INVERSE_POWERS = new Uint32Array(4352);
 
-/** `base`^(8 bytes). */
 function power(base: number, bytes: number): number {
   let result = ONE;
   let factor = base;
@@ -347,9 +356,9 @@ function power(base: number, bytes: number): number {
 }
 
 /**
- * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field from the packet,
- * also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_MALFORMED unless it is a complete UDP packet
- * with room for BTH and ICRC.
+ * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field
+ * from the packet, also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_MALFORMED unless it
+ * is a complete UDP packet with room for BTH and ICRC.
  */
 export function icrcOfIpPacket(ipPacket: Uint8Array): {
   /** Over what the packet holds, 32 bits. */
@@ -367,7 +376,7 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): {
   const bth = udpOffset + UDP_BYTES;
   const trailerBytes = trailerBytesOf(ipPacket, bth, ipEnd - bth);
   const end = ipEnd - trailerBytes;
-  const masked = Uint8Array.from(ipPacket.subarray(0, end - ICRC_BYTES)); // A Buffer's slice() would be a view.
+  const masked = Uint8Array.from(ipPacket.subarray(0, end - ICRC_BYTES));
   maskIp(masked);
   if (trailerBytes > 0) setLengths(masked, udpOffset, end);
   masked[udpOffset + 6] = 0xff;
@@ -378,7 +387,6 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): {
   return { computed, carried: (tail[0] | (tail[1] << 8) | (tail[2] << 16) | (tail[3] << 24)) >>> 0 };
 }
 
-/** Of a packet whose trailer is gone. */
 function setLengths(ipPacket: Uint8Array, udpOffset: number, end: number): void {
   if (ipPacket[0] >> 4 === 4) writeU16(ipPacket, 2, end);
   else writeU16(ipPacket, 4, end - IPV6_BYTES);

@@ -1,5 +1,5 @@
 /**
- * `rocev2/packet`: the packet codec by itself, from Ethernet down to the ICRC.
+ * `rocev2/packet`: the packet codec alone, from Ethernet to the ICRC.
  *
  * @module rocev2/packet
  */

@@ -1,7 +1,8 @@
 /**
- * In-band network telemetry (INT) and its echo: a trailer behind the ICRC of a packet between two of our own endpoints. The sender of data leaves
- * room, switches on the way write what they know of their queues (INT of HPCC, Li et al., SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al.,
- * SIGCOMM 2020), and the receiver sends it back behind its next acknowledgement. It is compatible with no vendor's telemetry.
+ * In-band network telemetry (INT) and its echo: a trailer behind the ICRC of a packet between two of our own endpoints.
+ * The sender of data leaves room, switches on the way write what they know of their queues (INT of HPCC, Li et al.,
+ * SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al., SIGCOMM 2020), and the receiver sends it back behind its
+ * next acknowledgement. It is compatible with no vendor's telemetry.
  *
  *     BTH (byte 4: bit 0x20 set) ... payload, pad, ICRC | hop records, 5 x 12, or credit, 4 | counts, 12 | tail, 8
  *
@@ -10,11 +11,13 @@
  *     counts       u32 ns between arrival and echo | data packets received, u32 | of them marked CE, u32
  *     tail         time stamp of the sender, u32 ns | kind, 4 bits; marked, 1 bit; hops, 3 bits | digest of PINT, or entropy | 0x5254
  *
- * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, credit in DATA_CREDIT and its echo, counts in echoes. An echo has the bit `marked` of a data packet that was marked CE, and its way: which of
- * several UDP source ports of the connection it had, where the kind leaves the octet free. All numbers are big-endian; times and counts wrap.
+ * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, credit in DATA_CREDIT and its echo, counts in echoes. An
+ * echo has the bit `marked` of a data packet that was marked CE, and its way: which of several UDP source ports of the
+ * connection it had, where the kind leaves the octet free. All numbers are big-endian; times and counts wrap.
  *
- * The ICRC covers a packet as if it had no trailer: without the trailer and the bit, which the ICRC leaves out (annex A17.3.3), it is the packet of
- * the standard. So switches write to the trailer without touching the ICRC. What is damaged in it costs one wrong sample of a rate control.
+ * The ICRC covers a packet as if it had no trailer: without the trailer and the bit, which the ICRC leaves out (annex
+ * A17.3.3), it is the packet of the standard. So switches write to the trailer without touching the ICRC. What is
+ * damaged in it costs one wrong sample of a rate control.
  */
 
 import { readU16, readU32, writeU16, writeU32 } from '../core/bytes.js';
@@ -23,8 +26,8 @@ import { readU16, readU32, writeU16, writeU32 } from '../core/bytes.js';
 export const BTH_TRAILER = 0x20;
 
 /**
- * BTH byte 4: the connection uses several UDP source ports, at most {@link ENTROPIES_MAX} in a row. A reserved bit, which the ICRC leaves out; it tells who looks on that
- * the ports belong together.
+ * BTH byte 4: the connection uses several UDP source ports, at most {@link ENTROPIES_MAX} in a row. A reserved bit,
+ * which the ICRC leaves out; it tells who looks on that the ports belong together.
  */
 export const BTH_MULTIPATH = 0x10;
 /** Entropies of a connection: what an octet of the trailer can name. */
@@ -38,7 +41,7 @@ export const INT_DATA_TIMES = 1;
 export const INT_DATA_HOPS = 2;
 /** Data that also asks for the digest of PINT. */
 export const INT_DATA_DIGEST = 3;
-/** Data that also says what its sender wants to send: its echo grants credit. */
+/** Data that also announces the sender's demand: its echo grants credit. */
 export const INT_DATA_CREDIT = 4;
 /** An echo has the kind of the data and this bit. */
 export const INT_ECHO = 8;
@@ -51,10 +54,9 @@ const COUNTS_BYTES = 12;
 const CREDIT_BYTES = 4;
 const TAIL_BYTES = 8;
 const MAGIC = 0x5254;
-/** Beside the number of hops, in echoes: the data packet was marked. */
+/** Next to the number of hops, in echoes: the data packet was marked. */
 const ECHO_MARKED = 8;
 const HOPS_MASK = 7;
-/** Unit of the queue length in a hop record. */
 const QUEUE_UNIT_BYTES = 256;
 
 /** Bytes of a trailer of this kind, 0 where there is no such kind. */
@@ -79,7 +81,9 @@ export function intTrailerBytes(kind: number): number {
   }
 }
 
-/** The kind of the trailer at the end of the UDP payload `bytes[offset, offset + length)`; {@link INT_NONE} without one. */
+/**
+ * The kind of the trailer at the end of the UDP payload `bytes[offset, offset + length)`; {@link INT_NONE} without one.
+ */
 export function readIntKind(bytes: Uint8Array, offset: number, length: number): number {
   if (length < 20 || (bytes[offset + 4] & BTH_TRAILER) === 0) return INT_NONE;
   const end = offset + length;
@@ -92,7 +96,10 @@ export function trailerBytesOf(bytes: Uint8Array, offset: number, length: number
   return trailerBytes + 16 > length ? 0 : trailerBytes;
 }
 
-/** Writes the trailer of a data packet that begins at `packet`, whose ICRC ends at `at`, and that takes `entropy`, 0..255. Returns its end. */
+/**
+ * Writes the trailer of a data packet that begins at `packet`, whose ICRC ends at `at`, and that takes `entropy`,
+ * 0..255. Returns its end.
+ */
 export function writeDataTrailer(
   b: Uint8Array,
   packet: number,
@@ -109,8 +116,8 @@ export function writeDataTrailer(
 }
 
 /**
- * Writes an echo behind the ICRC, which ends at `at`, of the packet that begins at `packet`: what the data packet's `trailer` of this `kind` said, and
- * the counts. Returns its end.
+ * Writes an echo behind the ICRC, which ends at `at`, of the packet that begins at `packet`: the content of the data
+ * packet's `trailer` of this `kind`, and the counts. Returns its end.
  */
 export function writeEchoTrailer(
   b: Uint8Array,
@@ -133,7 +140,7 @@ export function writeEchoTrailer(
   return end;
 }
 
-/** How many data packets an echo answers for, and how long the newest of them stood at the receiver. */
+/** How many data packets an echo answers for, and how long the newest of them was held at the receiver. */
 export interface EchoCounts {
   /** Time between the arrival of the newest data packet and its echo, ns, at most 2^32 - 1. */
   residenceNs: number;
@@ -147,7 +154,10 @@ export interface EchoCounts {
   granted: number;
 }
 
-/** Says in the data trailer of kind {@link INT_DATA_CREDIT} that ends at `end` how many packets its sender wants to send after this one. */
+/**
+ * Writes into the data trailer of kind {@link INT_DATA_CREDIT} that ends at `end` how many packets its sender wants to
+ * send after this one.
+ */
 export function writeWanted(b: Uint8Array, end: number, packets: number): void {
   writeU32(b, end - TAIL_BYTES - CREDIT_BYTES, packets);
 }
@@ -175,7 +185,7 @@ export function nanosecondsSince(timeNs: number, now: number): number {
   return elapsed < 0 ? elapsed + 0x1_0000_0000 : elapsed;
 }
 
-/** One hop: what a switch says of itself when a packet leaves it. */
+/** One hop: what a switch reports when a packet leaves it. */
 export interface HopRecord {
   /** When the packet left, ns modulo 2^32 by the clock of the switch. */
   timeNs: number;
@@ -236,7 +246,9 @@ export function raiseDigest(b: Uint8Array, end: number, digest: number): void {
 const DIGEST_BASE = 1.05;
 const DIGEST_LEAST = 2 ** -6;
 
-/** The code of a utilization; `fraction`, 0 to 1 and random, rounds it so that the mean is right, 0.5 to the nearest. */
+/**
+ * The code of a utilization; `fraction`, 0 to 1 and random, rounds it so that the mean is right, 0.5 to the nearest.
+ */
 export function encodeDigest(utilization: number, fraction: number): number {
   if (!(utilization > DIGEST_LEAST)) return 0;
   return Math.min(255, Math.floor(Math.log(utilization / DIGEST_LEAST) / Math.log(DIGEST_BASE) + fraction));
@@ -247,7 +259,10 @@ export function decodeDigest(code: number): number {
   return DIGEST_LEAST * DIGEST_BASE ** code;
 }
 
-/** The entropy of the data packet that the trailer ending at `end` echoes; -1: it is no echo, or of a kind that has no room for an entropy value. */
+/**
+ * The entropy of the data packet that the trailer ending at `end` echoes; -1: it is no echo, or of a kind that has no
+ * room for an entropy value.
+ */
 export function echoedEntropy(b: Uint8Array, end: number): number {
   const kind = b[end - 4] >> 4;
   return (kind & INT_ECHO) === 0 || kind === (INT_ECHO | INT_DATA_DIGEST) ? -1 : b[end - 3];
@@ -258,7 +273,7 @@ export function isEchoMarked(b: Uint8Array, end: number): boolean {
   return (b[end - 4] & ECHO_MARKED) !== 0;
 }
 
-/** What an echo tells the sender of data. Made once, and filled again for every echo. */
+/** An echo for the sender of data. Made once and reused for every echo. */
 export class IntEcho implements EchoCounts {
   /** The kind of the data packet, {@link INT_DATA_TIMES} to {@link INT_DATA_DIGEST}. */
   kind: number = INT_NONE;
@@ -274,7 +289,7 @@ export class IntEcho implements EchoCounts {
   granted = 0;
   /** Digest of the newest one. */
   digest = 0;
-  /** Records in {@link hops}, in the order of the way. */
+  /** Records in {@link hops}, in path order. */
   hopCount = 0;
   /** The entropy of the newest data packet. */
   readonly hops: readonly HopRecord[] = Array.from({ length: INT_HOPS_MAX }, newHopRecord);

@@ -10,8 +10,8 @@ export const IP_PROTOCOL_UDP = 17;
 const DONT_FRAGMENT = 0x4000;
 
 /**
- * Writes a header with DF set and its checksum. `source` and `destination` are 4 bytes, `tos` is DSCP << 2 | ECN, `payloadBytes` what
- * follows the header. Returns the offset behind it.
+ * Writes a header with DF set and its checksum. `source` and `destination` are 4 bytes, `tos` is DSCP << 2 | ECN,
+ * `payloadBytes` what follows the header. Returns the offset after it.
  */
 export function writeIpv4(
   b: Uint8Array,
@@ -39,7 +39,7 @@ export function writeIpv4(
   return o + IPV4_BYTES;
 }
 
-/** Stores the header checksum anew, after a change such as an ECN mark or a TTL decrement. */
+/** Recomputes the header checksum after a change such as an ECN mark or a TTL decrement. */
 export function refreshIpv4Checksum(b: Uint8Array, o: number): void {
   writeU16(b, o + 10, 0);
   writeU16(b, o + 10, finishChecksum(addWords(b, o, IPV4_BYTES, 0)));

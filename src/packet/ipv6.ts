@@ -11,8 +11,8 @@ export const IPV6_SOURCE_OFFSET = 8;
 export const IPV6_DESTINATION_OFFSET = 24;
 
 /**
- * Writes a header. `source` and `destination` are 16 bytes, `trafficClass` is DSCP << 2 | ECN, `payloadBytes` what follows the header.
- * Returns the offset behind it.
+ * Writes a header. `source` and `destination` are 16 bytes, `trafficClass` is DSCP << 2 | ECN, `payloadBytes` what
+ * follows the header. Returns the offset after it.
  */
 export function writeIpv6(
   b: Uint8Array,

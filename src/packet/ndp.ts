@@ -1,6 +1,6 @@
 /**
- * IPv6 neighbour discovery (RFC 4861 §4.3, §4.4, §7.1): solicitation and advertisement, as much as an endpoint needs to ask and to
- * answer. Both are written as whole IPv6 packets, because the ICMPv6 checksum covers the addresses.
+ * IPv6 neighbour discovery (RFC 4861 §4.3, §4.4, §7.1): solicitation and advertisement, as much as an endpoint needs to
+ * ask and to answer. Both are written as whole IPv6 packets, because the ICMPv6 checksum covers the addresses.
  */
 
 import { readU16, writeU16, writeU32 } from '../core/bytes.js';
@@ -15,7 +15,6 @@ export const NEIGHBOR_SOLICITATION = 135;
 /** ICMPv6 type of an answer or announcement (RFC 4861 §4.4). */
 export const NEIGHBOR_ADVERTISEMENT = 136;
 
-/** Type, code, checksum, flags and target address. */
 const ICMP_BYTES = 24;
 /** Type, length in units of eight bytes, MAC address. */
 const OPTION_BYTES = 8;
@@ -24,7 +23,7 @@ const OPTION_TARGET_MAC = 2;
 /** Length of either packet, IPv6 header included. */
 export const NDP_BYTES: number = IPV6_BYTES + ICMP_BYTES + OPTION_BYTES;
 
-/** Neighbour discovery never crosses a router: only packets that nobody has decremented count. */
+/** Neighbour discovery never crosses a router: only packets with an undecremented hop limit count. */
 const HOP_LIMIT = 255;
 const ADVERTISEMENT_SOLICITED = 0x40000000;
 const ADVERTISEMENT_OVERRIDE = 0x20000000;
@@ -39,7 +38,7 @@ export class NdpPacket {
   type = 0;
   /** 16 bytes of the IPv6 header; all zero in a question by a station without an address. */
   readonly sourceIp = new Uint8Array(16);
-  /** 16 bytes: the address that is asked for or spoken of. */
+  /** 16 bytes: the address that is queried or announced. */
   readonly targetIp = new Uint8Array(16);
   /** The link-layer address option: of the asker in a solicitation, of the target in an advertisement. */
   readonly mac = new Uint8Array(MAC_BYTES);
@@ -57,7 +56,10 @@ export function multicastMac(group: Uint8Array): Uint8Array {
   return Uint8Array.of(0x33, 0x33, group[12], group[13], group[14], group[15]);
 }
 
-/** Asks who has `targetIp`; send it to the {@link multicastMac} of the {@link solicitedNodeAddress}. Returns the offset behind it. */
+/**
+ * Asks who has `targetIp`; send it to the {@link multicastMac} of the {@link solicitedNodeAddress}. Returns the offset
+ * after it.
+ */
 export function writeNeighborSolicitation(
   b: Uint8Array,
   o: number,
@@ -70,8 +72,8 @@ export function writeNeighborSolicitation(
 }
 
 /**
- * Says that `sourceIp` is at `sourceMac`: the answer to a solicitation from `destinationIp`, or unasked to a group (RFC 4861 §7.2.6).
- * Returns the offset behind it.
+ * Announces `sourceIp` at `sourceMac`: the answer to a solicitation from `destinationIp`, or unsolicited to a group
+ * (RFC 4861 §7.2.6). Returns the offset after it.
  */
 export function writeNeighborAdvertisement(
   b: Uint8Array,

@@ -1,9 +1,10 @@
 /**
- * The BTH opcode table (IBTA vol. 1 §9.2, table 38; RoCEv2 annex A17 for CNP): which extension headers follow, what the packet is
- * part of, and how long its payload may be. Everything that reads or writes packets derives from this one table.
+ * The BTH opcode table (IBTA vol. 1 §9.2, table 38; RoCEv2 annex A17 for CNP): which extension headers follow, what the
+ * packet is part of, and how long its payload may be. Everything that reads or writes packets derives from this one
+ * table.
  */
 
-/** Extension headers, as bits; they stand in the packet in this order. */
+/** Extension headers, as bits; they are in the packet in this order. */
 export const HDR_RETH = 1;
 /** ACK extended header: syndrome and MSN. */
 export const HDR_AETH = 2;
@@ -38,7 +39,7 @@ export const OP_ATOMIC_ACK = 6;
 export const OP_ATOMIC = 7;
 /** Congestion notification packet. */
 export const OP_CNP = 8;
-/** News of a packet that a switch has cut. */
+/** Report of a trimmed packet. */
 export const OP_TRIMMED = 9;
 
 /** Where in its message the packet stands: the length rule of IBTA §9.7.4.1.6. */
@@ -73,7 +74,10 @@ export interface OpcodeInfo {
   readonly extBytes: number;
 }
 
-/** Upper three bits of the opcodes of reliable connections. Opcodes of SEND and WRITE are `base | operation`, in RC and UC alike. */
+/**
+ * Upper three bits of the opcodes of reliable connections. Opcodes of SEND and WRITE are `base | operation`, in RC and
+ * UC alike.
+ */
 export const RC_BASE = 0x00;
 /** The same for unreliable connections. */
 export const UC_BASE = 0x20;
@@ -103,7 +107,7 @@ export const RC_WRITE_ONLY = 0x0a;
 export const RC_WRITE_ONLY_IMM = 0x0b;
 /** Asks for data; takes as many PSNs as the response has packets. */
 export const RC_READ_REQUEST = 0x0c;
-/** First of several packets of a READ response; acknowledges what stands before the READ. */
+/** First of several packets of a READ response; acknowledges everything before the READ. */
 export const RC_READ_RESPONSE_FIRST = 0x0d;
 /** Inner packet of a READ response, without AETH. */
 export const RC_READ_RESPONSE_MIDDLE = 0x0e;
@@ -111,7 +115,7 @@ export const RC_READ_RESPONSE_MIDDLE = 0x0e;
 export const RC_READ_RESPONSE_LAST = 0x0f;
 /** READ response in one packet. */
 export const RC_READ_RESPONSE_ONLY = 0x10;
-/** ACK, RNR NAK or NAK, as the syndrome says. */
+/** ACK, RNR NAK or NAK, by the syndrome. */
 export const RC_ACK = 0x11;
 /** Result of an atomic operation. */
 export const RC_ATOMIC_ACK = 0x12;
@@ -127,16 +131,19 @@ export const RC_SEND_ONLY_INV = 0x17;
 export const UD_SEND_ONLY = 0x64;
 /** Datagram with immediate data. */
 export const UD_SEND_ONLY_IMM = 0x65;
-/** Congestion notification packet: the receiver of a marked packet tells its sender (annex A17.9.3). */
+/** Congestion notification packet: the receiver of a marked packet notifies its sender (annex A17.9.3). */
 export const CNP = 0x81;
 /**
- * Selective acknowledgement, an extension between our own endpoints: BTH, AETH, bitmap. In the opcode range that IBTA leaves to
- * manufacturers (top bits 11), so that no standard peer can mistake it.
+ * Selective acknowledgement, an extension between our own endpoints: BTH, AETH, bitmap. In the opcode range that IBTA
+ * leaves to manufacturers (top bits 11), so that no standard peer can mistake it.
  */
 export const VENDOR_SACK = 0xd1;
-/** A SEND or WRITE that a switch has cut to its BTH, whose opcode this replaces: an extension as the former. */
+/** A SEND or WRITE trimmed to its BTH by a switch, whose opcode this replaces: an extension, as the previous one. */
 export const VENDOR_TRIMMED = 0xd2;
-/** Its receiver asks for the packet with this PSN again: BTH alone. A READ response that a switch has cut becomes one, too. */
+/**
+ * Its receiver requests retransmission of the packet with this PSN: BTH alone. A trimmed READ response becomes one,
+ * too.
+ */
 export const VENDOR_TRIM_NAK = 0xd3;
 
 const HEADER_BYTES: ReadonlyArray<readonly [number, number]> = [
@@ -167,7 +174,6 @@ function info(
   return { opcode, name, transport, kind, place, headers, extBytes: extBytesOf(headers) };
 }
 
-/** SEND and WRITE look the same in RC and UC. */
 function sendAndWrite(transport: 'RC' | 'UC', base: number): OpcodeInfo[] {
   return [
     info(base | 0x00, 'SEND_FIRST', transport, OP_SEND, PLACE_FIRST, 0),

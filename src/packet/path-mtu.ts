@@ -2,5 +2,4 @@
 
 /** In bytes, ascending; the wire and verbs number them 1..5. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
-/** One of {@link PATH_MTUS}. */
 export type PathMtu = (typeof PATH_MTUS)[number];

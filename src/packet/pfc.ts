@@ -1,10 +1,12 @@
 /**
- * Priority-based flow control frames (IEEE 802.1Q clause 36, MAC control of IEEE 802.3 annex 31D): a station asks its neighbour to stop
- * sending some of the eight priorities for a time, or to go on.
+ * Priority-based flow control frames (IEEE 802.1Q clause 36, MAC control of IEEE 802.3 annex 31D): a station requests
+ * its neighbour to stop sending some of the eight priorities for a time, or to go on.
  *
- *   destination 01-80-C2-00-00-01 | source | 0x8808 | opcode 0x0101 | class enable vector | 8 pause times | zeroes to 60 bytes
+ *   destination 01-80-C2-00-00-01 | source | 0x8808 | opcode 0x0101 | class enable vector | 8 pause times | zeroes to
+ *   60 bytes
  *
- * A pause time counts quanta of 512 bit times of the link; 0 lets the priority go on. Only priorities whose bit is set are affected.
+ * A pause time counts quanta of 512 bit times of the link; 0 lets the priority go on. Only priorities whose bit is set
+ * are affected.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -16,9 +18,7 @@ import {
   writeEthernet,
 } from './ethernet.js';
 
-/** Traffic classes of a link (IEEE 802.1Q). */
 export const PRIORITIES = 8;
-/** Length of a pause frame without check sequence. */
 export const PFC_FRAME_BYTES = ETHERNET_FRAME_BYTES_MIN;
 /** The longest pause: 65535 times 512 bit times. */
 export const PFC_QUANTA_MAX = 0xffff;
@@ -26,10 +26,8 @@ export const PFC_QUANTA_MAX = 0xffff;
 const OPCODE_PFC = 0x0101;
 const QUANTUM_BITS = 512;
 const MAC_CONTROL_GROUP: Uint8Array = Uint8Array.of(0x01, 0x80, 0xc2, 0x00, 0x00, 0x01);
-/** Opcode, vector, eight times. */
 const PFC_BYTES = 2 + 2 + 2 * PRIORITIES;
 
-/** Made once and filled again. */
 export class PfcFrame {
   /** Bit i: `quanta[i]` applies. */
   enabled = 0;
@@ -37,7 +35,6 @@ export class PfcFrame {
   readonly quanta: Uint16Array = new Uint16Array(PRIORITIES);
 }
 
-/** Writes a whole frame of {@link PFC_FRAME_BYTES} (without check sequence). Returns the offset behind it. */
 export function writePfc(b: Uint8Array, o: number, source: Uint8Array, frame: PfcFrame): number {
   const end = o + PFC_FRAME_BYTES;
   let at = writeEthernet(b, o, MAC_CONTROL_GROUP, source, ETHERTYPE_MAC_CONTROL);
@@ -52,8 +49,8 @@ export function writePfc(b: Uint8Array, o: number, source: Uint8Array, frame: Pf
 }
 
 /**
- * Reads a frame into `out`. False for anything that is not exactly a PFC frame: another destination, ethertype or opcode, reserved bits in the
- * vector, too few bytes; `out` is then meaningless. Padding is not looked at. Never throws.
+ * False for anything that is not exactly a PFC frame: another destination, ethertype or opcode, reserved bits in the
+ * vector, too few bytes; `out` is then meaningless. Padding is not looked at.
  */
 export function parsePfc(bytes: Uint8Array, offset: number, length: number, out: PfcFrame): boolean {
   if (length < ETHERNET_BYTES + PFC_BYTES) return false;
@@ -67,7 +64,6 @@ export function parsePfc(bytes: Uint8Array, offset: number, length: number, out:
   return true;
 }
 
-/** Duration of this many quanta on a link of `rateBps`, in ns. */
 export function pauseNs(quanta: number, rateBps: number): number {
   return (quanta * QUANTUM_BITS * 1e9) / rateBps;
 }

@@ -1,6 +1,6 @@
 /**
- * 24-bit packet sequence numbers (IBTA vol. 1 §9.7.1). All arithmetic is modulo 2^24; comparing PSNs with `<` is always a bug,
- * because a connection wraps after 16 Mi packets and start values are random.
+ * 24-bit packet sequence numbers (IBTA vol. 1 §9.7.1). All arithmetic is modulo 2^24; comparing PSNs with `<` is always
+ * a bug, because a connection wraps after 16 Mi packets and start values are random.
  */
 
 /** The low 24 bits, and the highest PSN. */

@@ -1,9 +1,9 @@
 /**
- * RoCEv2 packets, BTH .. ICRC: what stands in a UDP payload (IBTA vol. 1 §9.2..9.3, annex A17).
+ * RoCEv2 packets, BTH .. ICRC: what is in a UDP payload (IBTA vol. 1 §9.2..9.3, annex A17).
  *
- * The parser is strict and total: whatever the bytes, it returns a reason and reads nothing outside its range. It knows a packet's
- * form only; the path MTU, keys, PSNs and the ICRC are judged elsewhere. Neither it nor the writers allocate. Byte order is
- * big-endian; 64-bit fields are two 32-bit halves.
+ * The parser is strict and total: whatever the bytes, it returns a reason and reads nothing outside its range. It
+ * checks a packet's form only; path MTU, keys, PSNs and the ICRC are checked elsewhere. Neither it nor the writers
+ * allocate. Byte order is big-endian; 64-bit fields are two 32-bit halves.
  */
 
 import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../core/bytes.js';
@@ -26,7 +26,7 @@ import {
 
 /** Length of the base transport header. */
 export const BTH_BYTES = 12;
-/** Length of the invariant CRC behind the payload. */
+/** Length of the invariant CRC after the payload. */
 export const ICRC_BYTES = 4;
 /** Length of the RDMA extended header. */
 export const RETH_BYTES = 16;
@@ -47,14 +47,17 @@ export const ATOMIC_BYTES = 8;
 /** The longest bitmap of a SACK: 1024 PSNs. */
 export const SACK_BITMAP_BYTES_MAX = 128;
 
-/** Bytes of a UD receive before its data: the IPv6 header, or 20 zero bytes and the IPv4 header (IBTA vol. 1 §11.4.1.2, annex A17). */
+/**
+ * Bytes of a UD receive before its data: the IPv6 header, or 20 zero bytes and the IPv4 header (IBTA vol. 1 §11.4.1.2,
+ * annex A17).
+ */
 export const GRH_BYTES = 40;
 
 /** Flags of BTH byte 1. */
 export const BTH_SOLICITED = 0x80;
 /** BTH byte 1: path migration state. */
 export const BTH_MIGREQ = 0x40;
-/** The pad count stands at bits 5..4 of BTH byte 1. */
+/** The pad count is at bits 5..4 of BTH byte 1. */
 export const BTH_PAD_SHIFT = 4;
 /** BTH byte 4: forward and backward congestion notification. */
 export const BTH_FECN = 0x80;
@@ -89,8 +92,8 @@ export const PARSE_REASONS: readonly string[] = [
 const NO_INFO = OPCODES[RC_SEND_ONLY]!;
 
 /**
- * One parsed packet; made once and filled again for every packet. Fields of extension headers that the packet does not have keep
- * what an earlier packet left in them: `info.headers` says which ones count.
+ * One parsed packet; allocated once and refilled for every packet. Fields of extension headers that the packet does not
+ * have keep the values of an earlier packet: `info.headers` gives the valid ones.
  */
 export class RocePacket {
   /** BTH byte 0. */
@@ -115,7 +118,7 @@ export class RocePacket {
   resv7 = 0;
   /** The receiving queue pair, 24 bits. */
   destQpn = 0;
-  /** The sender asks for an acknowledgement. */
+  /** The sender requests an acknowledgement. */
   ackReq = false;
   /** Packet sequence number, 24 bits. */
   psn = 0;
@@ -155,7 +158,7 @@ export class RocePacket {
   payloadOffset = 0;
   /** Payload without pad. The bitmap is the payload of a SACK. */
   payloadBytes = 0;
-  /** Bytes behind the ICRC: see int-trailer.ts. 0 without a trailer. */
+  /** Bytes after the ICRC: see int-trailer.ts. 0 without a trailer. */
   trailerBytes = 0;
   /** Where the trailer begins, in the array that was parsed. */
   trailerOffset = 0;
@@ -211,7 +214,7 @@ export function readBth(b: Uint8Array, o: number, info: OpcodeInfo, out: RocePac
   out.psn = readU24(b, o + 9);
 }
 
-/** Reads the extension headers from `start` on; they stand in the order of their bits in opcode.ts. */
+/** Reads the extension headers from `start` on; they are in the order of their bits in opcode.ts. */
 export function readExtensions(b: Uint8Array, start: number, headers: number, out: RocePacket): void {
   let o = start;
   if ((headers & HDR_RETH) !== 0) {
@@ -254,8 +257,8 @@ export function readExtensions(b: Uint8Array, start: number, headers: number, ou
 }
 
 /**
- * Writes a BTH with the default P_Key and reserved bits zero. `flagsByte` is {@link BTH_SOLICITED} | {@link BTH_MIGREQ} |
- * pad << {@link BTH_PAD_SHIFT}. Like all writers here it returns the offset behind what it wrote.
+ * Writes a BTH with the default P_Key and reserved bits zero. `flagsByte` is {@link BTH_SOLICITED} | {@link BTH_MIGREQ}
+ * | pad << {@link BTH_PAD_SHIFT}. Like all writers here it returns the offset after what it wrote.
  */
 export function writeBth(
   b: Uint8Array,
@@ -292,7 +295,7 @@ export function writeReth(
   return o + RETH_BYTES;
 }
 
-/** Writes an AETH at `o`: syndrome and 24-bit MSN. Returns the offset behind it, as all these do. */
+/** Writes an AETH at `o`: syndrome and 24-bit MSN. Returns the offset after it, as all these do. */
 export function writeAeth(b: Uint8Array, o: number, syndrome: number, msn: number): number {
   b[o] = syndrome;
   writeU24(b, o + 1, msn);
@@ -355,8 +358,9 @@ export type RoceFields = {
 } & Partial<Readonly<Omit<RocePacket, 'opcode' | 'info' | 'padBytes' | 'payloadOffset' | 'payloadBytes'>>>;
 
 /**
- * Makes a packet, BTH .. pad (no ICRC), for tests and tools; the fast path uses the writers. A parsed {@link RocePacket} and its
- * payload give the bytes it was parsed from. Throws a RangeError for an opcode that is not in the table.
+ * Makes a packet, BTH .. pad (no ICRC), for tests and tools; the fast path uses the writers. A parsed
+ * {@link RocePacket} and its payload give the bytes it was parsed from. Throws a RangeError for an opcode that is not
+ * in the table.
  */
 export function emitRoce(fields: RoceFields, payload: Uint8Array = new Uint8Array(0)): Uint8Array {
   const info = OPCODES[fields.opcode];

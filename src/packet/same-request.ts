@@ -1,4 +1,4 @@
-/** Whether two request packets with one PSN are copies of each other: a requester that sends again sends the same. */
+/** Whether two request packets with one PSN are copies of each other: a requester that retransmits sends the same. */
 
 import { readU32 } from '../core/bytes.js';
 import { RC_READ_REQUEST } from './opcode.js';
@@ -6,14 +6,15 @@ import { BTH_BYTES, ICRC_BYTES } from './roce.js';
 
 /** Congestion bits: switches may set them. */
 const BTH_CONGESTION_BYTE = 4;
-/** AckReq: a second copy may ask where the first did not. */
+/** AckReq: a retransmission may set it where the first copy did not. */
 const BTH_ACK_REQ_BYTE = 8;
 const READ_LENGTH_OFFSET = BTH_BYTES + 12;
 const READ_LENGTH_BYTES = 4;
 
 /**
- * True when the packets at `offset` of `one` and at `otherOffset` of `other`, from BTH to ICRC `length` bytes long, ask for the same. Congestion
- * bits, AckReq and the ICRC may differ, and so may the length of a READ: where its answers were lost in part, only that part is asked for again.
+ * True when the packets at `offset` of `one` and at `otherOffset` of `other`, from BTH to ICRC `length` bytes long, are
+ * the same request. Congestion bits, AckReq and the ICRC may differ, and so may the length of a READ: where its answers
+ * were lost in part, only that part is requested again.
  */
 export function isSameRequest(
   one: Uint8Array,
@@ -32,7 +33,7 @@ export function isSameRequest(
   return true;
 }
 
-/** True when the packets at these offsets are READ requests and the first asks for less than the second. */
+/** True when the packets at these offsets are READ requests and the first is shorter than the second. */
 export function asksForLess(one: Uint8Array, offset: number, other: Uint8Array, otherOffset: number): boolean {
   if (one[offset] !== RC_READ_REQUEST || other[otherOffset] !== RC_READ_REQUEST) return false;
   return readU32(one, offset + READ_LENGTH_OFFSET) < readU32(other, otherOffset + READ_LENGTH_OFFSET);

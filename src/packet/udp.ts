@@ -1,6 +1,6 @@
 /**
- * UDP headers (RFC 768). RoCEv2 senders leave the checksum zero, over IPv6 too (RFC 6935 allows it for tunnels; the ICRC protects the
- * packet), so zero is accepted everywhere.
+ * UDP headers (RFC 768). RoCEv2 senders leave the checksum zero, over IPv6 too (RFC 6935 allows it for tunnels; the
+ * ICRC protects the packet), so zero is accepted everywhere.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -11,7 +11,7 @@ import { IPV6_BYTES, pseudoHeaderSumV6 } from './ipv6.js';
 /** Length of a header. */
 export const UDP_BYTES = 8;
 
-/** Writes a header with checksum zero; returns the offset behind it. */
+/** Writes a header with checksum zero; returns the offset after it. */
 export function writeUdp(
   b: Uint8Array,
   o: number,
@@ -44,7 +44,10 @@ export function writeUdpLength(b: Uint8Array, ip: number, udp: number, payloadBy
   refreshUdpChecksum(b, ip, udp);
 }
 
-/** After a change of the payload: a checksum over IPv6 is made anew, one over IPv4 becomes zero, which means none. Zero stays zero. */
+/**
+ * After a change of the payload: an IPv6 checksum is recomputed, an IPv4 one becomes zero, which means none. Zero stays
+ * zero.
+ */
 export function refreshUdpChecksum(b: Uint8Array, ip: number, udp: number): void {
   if (readU16(b, udp + 6) === 0) return;
   if (b[ip] >> 4 === 4) writeU16(b, udp + 6, 0);

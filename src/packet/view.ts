@@ -1,6 +1,6 @@
 /**
- * A packet as text, for decoders and test messages. Lenient where roce.ts is strict: it says what is wrong and shows every field the
- * bytes have room for, valid or not. Allocates freely; not for the packet path.
+ * Lenient where roce.ts is strict: it reports what is wrong and shows every field that the bytes have room for, valid
+ * or not. Allocates freely; not for the packet path.
  */
 
 import { toHex } from '../core/bytes.js';

@@ -1,5 +1,3 @@
-/** Moves a datagram from one batch to another. */
-
 import { copyBytes } from '../core/bytes.js';
 import { renumberIcrc } from '../packet/icrc.js';
 import type { TxBatch } from './datagram.js';
@@ -23,8 +21,8 @@ export function copySlotFields(from: TxBatch, fromSlot: number, to: TxBatch, toS
 }
 
 /**
- * Adds a slot to a batch that has room. `inTrains`: the IPv4 identification is the place in a train, which is another one here, and the ICRC is
- * corrected for it.
+ * `inTrains`: the IPv4 identification is the place in a train, which is another one here, and the ICRC is corrected for
+ * it.
  */
 export function appendSlot(from: TxBatch, slot: number, to: TxBatch, inTrains: boolean): void {
   const place = to.count++;

@@ -1,6 +1,6 @@
 /**
- * What crosses the line between the engine and a port: UDP payloads (BTH .. ICRC) with the few facts of their IP header that
- * matter. Records are reused; nothing here is allocated per packet.
+ * What crosses the line between the engine and a port: UDP payloads (BTH .. ICRC) with the few facts of their IP header
+ * that matter. Records are reused; nothing here is allocated per packet.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -11,11 +11,17 @@ export const ROCE_UDP_PORT = 4791;
 export { ECN_CE, ECN_ECT0 } from '../packet/ecn.js';
 export { IP_ID_UNKNOWN } from '../packet/icrc.js';
 
-/** One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them over. */
+/**
+ * One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them
+ * over.
+ */
 export interface RxDatagram {
-  /** The array that the datagram stands in; it may hold more than the datagram. */
+  /** The array that the datagram is in; it may hold more than the datagram. */
   bytes: Uint8Array;
-  /** UDP payload: `bytes[offset, offset + length)`. The engine may flip bits of BTH byte 4 while it checks the ICRC, and restores them. */
+  /**
+   * UDP payload: `bytes[offset, offset + length)`. The engine may flip bits of BTH byte 4 while it checks the ICRC, and
+   * restores them.
+   */
   offset: number;
   /** Bytes of UDP payload, BTH to ICRC. */
   length: number;
@@ -36,16 +42,15 @@ export interface RxDatagram {
 }
 
 /**
- * Where a UDP payload should begin, modulo 8: a BTH has 12 bytes, and a BTH with RETH 28, so that the data behind them stand at a multiple
- * of 8. Copies between shared memory and places that are not aligned alike are seven times slower (V8 copies shared memory word by word
- * if it can, else byte by byte).
+ * Where a UDP payload should begin, modulo 8: a BTH has 12 bytes, and a BTH with RETH 28, so that the data behind them
+ * are at a multiple of 8. Copies between shared memory and places that are not aligned alike are seven times slower (V8
+ * copies shared memory word by word if it can, else byte by byte).
  */
 export const PAYLOAD_ALIGNMENT = 4;
 /** Bytes kept free in front of every payload so that a frame port can write Ethernet, IP and UDP headers in place. */
 export const TX_HEADROOM_BYTES = 96 + PAYLOAD_ALIGNMENT;
 /** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
 export const TX_PAYLOAD_BYTES_MAX = 4260;
-/** Bytes of a line of the processor's cache. */
 export const CACHE_LINE_BYTES = 64;
 /** One slot of a batch, headroom and payload: whole lines of the cache, so that all slots stand alike in them. */
 export const TX_SLOT_BYTES: number =
@@ -57,8 +62,9 @@ const NOTHING = new Uint8Array(0);
 const LAST_WORD_BYTES = 4;
 
 /**
- * A batch of outgoing datagrams: `count` slots of one slab, and arrays with one element per slot. The engine writes the UDP payload
- * at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has taken it.
+ * A batch of outgoing datagrams: `count` slots of one slab, and arrays with one element per slot. The engine writes the
+ * UDP payload at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has
+ * taken it.
  */
 export class TxBatch {
   /** Slots that may be used. */
@@ -71,7 +77,6 @@ export class TxBatch {
   first = 0;
   /** Slots in use, from slot 0 on; the engine counts up, the port starts again at 0. */
   count = 0;
-  /** Slot where the train of the last {@link trainIndex} began. */
   #trainStart = 0;
   /** UDP payload length in bytes. */
   readonly lengths: Uint16Array;
@@ -90,19 +95,19 @@ export class TxBatch {
   /** IP address to send to. */
   readonly destinations: IpAddress[];
   /**
-   * The port takes data from where they stand, if they are {@link borrow}ed: nobody else reads the slots, and it sends, or copies, before the thread does
-   * anything else.
+   * The port sends borrowed data from where it is ({@link borrow}): nothing else reads the slots, and it sends, or
+   * copies, before the thread does anything else.
    */
   mayBorrow = false;
-  /** Bytes of the datagram that stand elsewhere; 0: all stand in the slot. */
+  /** Bytes of the datagram outside of the slot; 0: none. */
   readonly borrowedLengths: Uint16Array;
   /** Bytes of the slot before them. */
   readonly borrowedAt: Uint16Array;
-  /** The array that they stand in. */
+  /** The array with them. */
   readonly borrowedFrom: Uint8Array[];
   /** Where in that array. */
   readonly borrowedOffsets: Float64Array;
-  /** Cached views, one a slot of the slab, made anew only when the length differs from the last use of the slot. */
+  /** Cached views, one a slot of the slab, made again only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
   readonly #checkViews: Uint8Array[] = [];
   readonly #frameViews: Uint8Array[] = [];
@@ -142,8 +147,9 @@ export class TxBatch {
   }
 
   /**
-   * The datagram that is being written to the next slot continues, behind its first `at` bytes, with `from[offset, offset + length)`, and ends with four bytes
-   * at {@link lastWordOffset}. Only where {@link mayBorrow}; ends with the sending.
+   * The datagram that is being written to the next slot continues, behind its first `at` bytes, with
+   * `from[offset, offset + length)`, and ends with four bytes at {@link lastWordOffset}. Only where {@link mayBorrow};
+   * ends with the sending.
    */
   borrow(at: number, from: Uint8Array, offset: number, length: number): void {
     const slot = this.count;
@@ -154,8 +160,8 @@ export class TxBatch {
   }
 
   /**
-   * Where in the slab the last four bytes of a datagram with borrowed data stand: just before the next slot's datagram, so that both are one piece of a train
-   * if there is one.
+   * Where in the slab the last four bytes of a datagram with borrowed data stand: just before the next slot's datagram,
+   * so that both are one piece of a train if there is one.
    */
   lastWordOffset(slot: number): number {
     const next = this.payloadOffset(slot) + TX_SLOT_BYTES;
@@ -169,9 +175,10 @@ export class TxBatch {
   }
 
   /**
-   * The place of a slot's datagram in its train: neighbours of one length and one traffic class to one socket, of which only the last may
-   * be shorter. Ports that hand trains to the kernel in one piece (UDP_SEGMENT) send them with that place as IPv4 identification, so the
-   * ICRC has to know it. Ask for the slots in order, from 0, once their arrays are filled.
+   * The place of a slot's datagram in its train: neighbours of one length and one traffic class to one socket, of which
+   * only the last may be shorter. Ports that hand trains to the kernel in one piece (UDP_SEGMENT) send them with that
+   * place as IPv4 identification, so the ICRC has to know it. Ask for the slots in order, from 0, once their arrays are
+   * filled.
    */
   trainIndex(slot: number): number {
     const start = this.#trainStart;
@@ -205,7 +212,10 @@ export class TxBatch {
     return this.#view(this.#checkViews, slot, this.payloadOffset(slot), this.lengths[slot] - trailerBytes - 4);
   }
 
-  /** The UDP payload with the `headerBytes` in front of it (at most TX_HEADROOM_BYTES, the same for every call on a batch). */
+  /**
+   * The UDP payload with the `headerBytes` in front of it (at most TX_HEADROOM_BYTES, the same for every call on a
+   * batch).
+   */
   frameView(slot: number, headerBytes: number): Uint8Array {
     return this.#view(this.#frameViews, slot, this.payloadOffset(slot) - headerBytes, this.lengths[slot] + headerBytes);
   }
@@ -221,7 +231,7 @@ export class TxBatch {
   }
 }
 
-/** A datagram of a batch as its receiver sees it, with bytes of its own. For simulated links; real ports have kernels between them. */
+/** For simulated links; real ports have kernels between them. */
 export function datagramOf(batch: TxBatch, slot: number): RxDatagram {
   const bytes = batch.payloadView(slot).slice();
   return {
@@ -239,9 +249,9 @@ export function datagramOf(batch: TxBatch, slot: number): RxDatagram {
 }
 
 /**
- * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF forced; also
- * IPv6, where there is none), `train` (the same, but datagrams of a train are numbered: {@link TxBatch.trainIndex}), or `sequential` (we
- * write the header: one number per datagram sent by this port).
+ * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF
+ * forced; also IPv6, where there is none), `train` (the same, but datagrams of a train are numbered:
+ * {@link TxBatch.trainIndex}), or `sequential` (we write the header: one number per datagram sent by this port).
  */
 export type IpIdPolicy = 'zero' | 'train' | 'sequential';
 
@@ -251,7 +261,9 @@ export interface PortCounters {
   txDatagrams: number;
   /** Datagrams that were handed to `onDatagram`. */
   rxDatagrams: number;
-  /** Datagrams that were refused on the way out, by the kernel or for want of a neighbour's address; not part of `txDatagrams`. */
+  /**
+   * Datagrams refused on transmission, by the kernel or for lack of a neighbour's address; not part of `txDatagrams`.
+   */
   txErrors: number;
 }
 
@@ -268,39 +280,45 @@ export interface Port {
   /** How the IPv4 identification is filled. */
   readonly ipIdPolicy: IpIdPolicy;
   /**
-   * The UDP source port every datagram leaves with, which the ICRC covers: a UDP socket sends from the port it is bound to (known
-   * once open). Undefined where the port writes the header itself and sends what `batch.sourcePorts` says.
+   * The UDP source port every datagram leaves with, which the ICRC covers: a UDP socket sends from the port it is bound
+   * to (known once open). Undefined where the port writes the header itself and uses `batch.sourcePorts`.
    */
   readonly fixedSourcePort: number | undefined;
   /** Counts up as long as the port lives; read-only for others. */
   readonly counters: Readonly<PortCounters>;
-  /** 4 KiB-class datagrams the receive buffer holds before the kernel drops silently; Infinity where nothing is dropped. */
+  /**
+   * 4 KiB-class datagrams the receive buffer holds before the kernel drops silently; Infinity where nothing is dropped.
+   */
   readonly receiveBudgetPackets: number;
   /** Called once per received datagram. Set by the driver before {@link open} resolves. */
   onDatagram: (datagram: RxDatagram) => void;
   /**
-   * Called ahead of all datagrams that came in one piece: `packets` of them, of `packetBytes` each, stand one behind another from `bytes[offset]` on, and nothing but their receiver
-   * changes them until the next call. A last one that is shorter is not counted. Set by the driver, as `onDatagram`. Absent: nothing is known of neighbours.
+   * Called before the datagrams that arrived in one piece: `packets` of them, of `packetBytes` each, are consecutive
+   * from `bytes[offset]` on, and only their receiver changes them until the next call. A shorter last one is not
+   * counted. Set by the driver, as `onDatagram`. Absent: trains are not reported.
    */
   onTrain?: (bytes: Uint8Array, offset: number, packetBytes: number, packets: number) => void;
   /**
-   * Called behind the datagrams of one look at the socket, by ports that take many at a time. Set by the driver, as `onDatagram`. Absent: each datagram comes
-   * by itself.
+   * Called after the datagrams of one read of the socket, by ports that read many at a time. Set by the driver, as
+   * `onDatagram`. Absent: datagrams come one by one.
    */
   onDelivered?: () => void;
   /**
-   * The link partner pauses a priority (0..7) for that long from now, or lifts the pause (0). Set by the driver, as `onDatagram`. Ports
-   * without a link of their own never call it.
+   * The link partner pauses a priority (0..7) for that long from now, or lifts the pause (0). Set by the driver, as
+   * `onDatagram`. Ports without a link of their own never call it.
    */
   onPause: (priority: number, durationNs: number) => void;
   /** A socket error that is not about one datagram. */
   onError: (error: Error) => void;
   /**
-   * Binds the sockets. Rejects with ERR_ROCE_IO when the address is taken or not of this host, ERR_ROCE_INVALID_STATE when called again,
-   * ERR_ROCE_CLOSED when closed meanwhile.
+   * Binds the sockets. Rejects with ERR_ROCE_IO when the address is taken or not of this host, ERR_ROCE_INVALID_STATE
+   * when called again, ERR_ROCE_CLOSED when closed during that.
    */
   open(): Promise<void>;
-  /** A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. `nowNs`: the time, where the caller has just read the clock. */
+  /**
+   * A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. `nowNs`: the time,
+   * where the caller has just read the clock.
+   */
   beginBatch(nowNs?: number): TxBatch | undefined;
   /** Sends `batch.count` datagrams and takes the batch back. */
   sendBatch(batch: TxBatch): void;

@@ -1,5 +1,3 @@
-/** Ethernet, IP and UDP around the payloads of a batch: what a port that sends whole frames writes in front of each of them. */
-
 import type { IpAddress } from '../packet/address.js';
 import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, writeEthernet } from '../packet/ethernet.js';
 import type { FrameInfo } from '../packet/frame.js';
@@ -10,12 +8,14 @@ import { ROCE_UDP_PORT, type RxDatagram, type TxBatch } from './datagram.js';
 
 const HOP_LIMIT = 64;
 
-/** Bytes of Ethernet, IP and UDP header together. */
 export function frameHeaderBytes(family: 4 | 6): number {
   return ETHERNET_BYTES + (family === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
 }
 
-/** Writes them in front of the payload of `slot`: DF is set, the UDP checksum is 0 in both families, as Linux's rdma_rxe sends it. */
+/**
+ * Writes them in front of the payload of `slot`: DF is set, the UDP checksum is 0 in both families, as Linux's rdma_rxe
+ * sends it.
+ */
 export function writeFrameHeaders(
   batch: TxBatch,
   slot: number,
@@ -40,7 +40,6 @@ export function writeFrameHeaders(
   writeUdp(slab, o, batch.sourcePorts[slot], batch.destinationPorts[slot], payloadBytes);
 }
 
-/** A record for {@link readFrame} to fill again and again. */
 export function newRxDatagram(address: IpAddress): RxDatagram {
   return {
     bytes: new Uint8Array(0),
@@ -56,7 +55,6 @@ export function newRxDatagram(address: IpAddress): RxDatagram {
   };
 }
 
-/** What a parsed frame to this station means to the engine. */
 export function readFrame(rx: RxDatagram, bytes: Uint8Array, frame: FrameInfo, source: IpAddress): void {
   rx.bytes = bytes;
   rx.offset = frame.payloadOffset;

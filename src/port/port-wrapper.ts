@@ -1,9 +1,12 @@
-/** A port around another one: everything passes through. Wrappers (capture, faults) override what they change, and compose in any order. */
+/**
+ * A port around another one: everything passes through. Wrappers (capture, faults) override what they change, and
+ * compose in any order.
+ */
 
 import type { IpAddress } from '../packet/address.js';
 import type { IpIdPolicy, Port, PortCounters, RxDatagram, TxBatch } from './datagram.js';
 
-/** Delegates all of {@link Port} to another port. A subclass says what it does to each direction. */
+/** Delegates all of {@link Port} to another port. A subclass changes one or both directions. */
 export abstract class PortWrapper implements Port {
   /** The port that is wrapped; its `onDatagram` belongs to the wrapper. */
   protected readonly inner: Port;

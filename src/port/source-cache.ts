@@ -1,6 +1,6 @@
 /**
- * Address bytes in received frames -> one IpAddress each, so that the engine compares by identity. A cache in the strict sense: when two
- * addresses share a key, the later one takes the place, and both are right.
+ * Address bytes in received frames -> one IpAddress each, so that the engine compares by identity. A cache in the
+ * strict sense: when two addresses share a key, the later one takes the place, and both are right.
  */
 
 import { readU32 } from '../core/bytes.js';
@@ -8,7 +8,7 @@ import { IpAddress } from '../packet/address.js';
 
 const ADDRESSES_MAX = 1024;
 
-/** At most 1,024 addresses; a full cache starts anew. */
+/** At most 1,024 addresses; a full cache starts again. */
 export class SourceCache {
   readonly #known = new Map<number, IpAddress>();
 
@@ -25,7 +25,6 @@ export class SourceCache {
   }
 }
 
-/** Whether the bytes of `address` stand at `offset`. */
 export function isAt(address: Uint8Array, bytes: Uint8Array, offset: number, length: number): boolean {
   if (address.length !== length) return false;
   for (let i = 0; i < length; i++) if (address[i] !== bytes[offset + i]) return false;

@@ -1,6 +1,7 @@
 /**
- * Which data packets request an acknowledgement (IBTA vol. 1 §9.7.5.1.1). The standard leaves that to the requester, except that something has to
- * request it before the requester waits. Each acknowledgement wakes this side up, which costs more than several packets do.
+ * Which data packets request an acknowledgement (IBTA vol. 1 §9.7.5.1.1). The standard leaves that to the requester,
+ * except that something has to request it before the requester waits. Each acknowledgement wakes this side up, which
+ * costs more than several packets do.
  */
 
 /** Inside a message one is requested for every quarter of a window, so that the window keeps moving. */
@@ -24,23 +25,22 @@ export class AckRequestPolicy {
   #windowPackets = 0;
   #isArbitrated = false;
 
-  /** RTR to RTS. */
   reset(): void {
     this.#isForced = false;
     this.#packetsSinceRequest = 0;
   }
 
   /**
-   * A timeout has passed: the next packet requests an acknowledgement. The one that would have done so, the last, may be lost each time in the same
-   * burst.
+   * A timeout has passed: the next packet requests an acknowledgement. The one that would have done so, the last, may
+   * be lost each time in the same burst.
    */
   force(): void {
     this.#isForced = true;
   }
 
   /**
-   * Of `windowPackets` packets, `inFlightPackets` are in flight before the next one. `isArbitrated`: the window is a share that the send arbiter
-   * grants, and other queue pairs wait for it.
+   * Of `windowPackets` packets, `inFlightPackets` are in flight before the next one. `isArbitrated`: the window is a
+   * share that the send arbiter grants, and other queue pairs wait for it.
    */
   onWindow(inFlightPackets: number, windowPackets: number, isArbitrated: boolean): void {
     this.#inFlightPackets = inFlightPackets;

@@ -1,6 +1,6 @@
 /**
- * The answer without data that a responder has pending: an ACK, or the NAK that replaces it (IBTA vol. 1 §9.7.5.1, §9.7.5.2). One stands for
- * everything before it, however many packets asked.
+ * The answer without data that a responder has pending: an ACK, or the NAK that replaces it (IBTA vol. 1 §9.7.5.1,
+ * §9.7.5.2). One stands for everything before it, however many packets requested one.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -15,7 +15,6 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
-/** What is pending; a higher one replaces a lower one. */
 const PENDING_NOTHING = 0;
 const PENDING_ACK = 1;
 const PENDING_SEQUENCE_NAK = 2;
@@ -38,12 +37,11 @@ export class Acknowledger {
     return this.#pending !== PENDING_NOTHING;
   }
 
-  /** What is pending says only that packets have arrived. */
   get isAckAlone(): boolean {
     return this.#pending === PENDING_ACK;
   }
 
-  /** A NAK is pending that stops execution: what follows it will be sent again, or never executed. */
+  /** A NAK is pending that stops execution: what follows it will be retransmitted, or never executed. */
   get isRefusing(): boolean {
     return this.#pending >= PENDING_RNR_NAK;
   }

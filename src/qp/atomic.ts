@@ -1,16 +1,18 @@
-/** Atomics on memory (IBTA vol. 1 §9.4.5). Operands are numbers of the wire; memory holds a little-endian u64, as on every host that Node runs on. */
+/**
+ * Atomics on memory (IBTA vol. 1 §9.4.5). Operands are numbers of the wire; memory holds a little-endian u64, as on
+ * every host that Node runs on.
+ */
 
 import type { MemoryRange } from '../memory/memory-range.js';
 import { RC_FETCH_ADD } from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
 
-/** A 64-bit value in halves: what stood in memory before the operation. */
+/** A 64-bit value in halves: the memory's content before the operation. */
 interface Original {
   origHigh: number;
   origLow: number;
 }
 
-/** Reads the u64 at the start of the range. */
 export function readHostU64(range: MemoryRange, out: Original): void {
   out.origLow = readLittleEndian(range.bytes, range.offset);
   out.origHigh = readLittleEndian(range.bytes, range.offset + 4);
@@ -27,7 +29,6 @@ export function applyAtomic(packet: RocePacket, original: Original, range: Memor
   }
 }
 
-/** Writes a u64, given in halves, in host order. */
 export function writeHostU64(b: Uint8Array, o: number, high: number, low: number): void {
   writeLittleEndian(b, o, low);
   writeLittleEndian(b, o + 4, high);

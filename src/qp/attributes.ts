@@ -1,5 +1,3 @@
-/** Attributes of queue pairs: what they are at first, which values they may have, which of them a mask names. */
-
 import { RoceError } from '../core/errors.js';
 import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
 import { checkAttributes } from '../memory/ring/attribute-ranges.js';
@@ -72,7 +70,10 @@ export function initialAttributes(): QpAttributes {
   };
 }
 
-/** Throws what {@link checkAttributes} throws, and ERR_ROCE_OUT_OF_RANGE for what the port cannot carry; refuses schemes that are none. */
+/**
+ * Throws what {@link checkAttributes} throws, and ERR_ROCE_OUT_OF_RANGE for what the port cannot carry; refuses schemes
+ * that are none.
+ */
 export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
   checkAttributes(values, mask);
   if ((mask & QP_ATTR_RECOVERY) !== 0) {
@@ -92,12 +93,10 @@ export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: numb
   }
 }
 
-/** True when the move to SQD asks for SQ_DRAINED. */
 export function asksForDrained({ enSqdAsyncNotify }: QpAttributes, mask: number): boolean {
   return (mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) !== 0 && enSqdAsyncNotify === 1;
 }
 
-/** Which attributes each mask bit stands for. */
 const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof QpAttributes>]> = [
   [QP_ATTR_ACCESS_FLAGS, ['accessFlags']],
   [QP_ATTR_QKEY, ['qkey']],
@@ -119,7 +118,6 @@ const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof Qp
   [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
 ];
 
-/** Copies the attributes that the mask names. */
 export function applyAttributes(to: QpAttributes, from: QpAttributes, mask: number): void {
   for (const [bit, names] of MASKED) {
     if ((mask & bit) === 0) continue;

@@ -1,6 +1,6 @@
 /**
- * The completer: judges what comes back (IBTA vol. 1 §9.7.5, §9.7.6). It acknowledges PSNs, places READ and atomic results, and tells the
- * retransmitter what was lost.
+ * The completer: processes responses (IBTA vol. 1 §9.7.5, §9.7.6). It acknowledges PSNs, places READ and atomic
+ * results, and informs the retransmitter of losses.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -58,7 +58,7 @@ export class Completer {
     this.#retransmitter = side.retransmitter;
   }
 
-  /** Forgets the buffers of the READ that was placed last: the next one may stand at the same index. */
+  /** Drops the buffers of the READ that was placed last: the next one may have the same index. */
   reset(): void {
     this.#sinkIndex = -1;
   }
@@ -92,7 +92,7 @@ export class Completer {
     this.#parts.host.counters[COUNTER.stale_response]++;
   }
 
-  /** About what was never sent: no honest peer says that, and nothing is believed of it. */
+  /** About something never sent: no honest peer reports that, so nothing in it is used. */
   #unsent(): void {
     this.#parts.host.counters[COUNTER.unsent_response]++;
     this.#parts.link.warn(EVENT_QP_UNSENT_RESPONSE);
@@ -107,7 +107,7 @@ export class Completer {
       else if (!this.#acknowledge(packet.psn, now)) this.#impliedNak(packet.psn);
       return;
     }
-    // Any NAK acknowledges what stands before its PSN.
+    // Any NAK acknowledges everything before its PSN.
     const before = psnAdd(packet.psn, -1);
     const reachesBefore = psnDiff(before, out.unacked) < 0 || this.#acknowledge(before, now);
     if (!reachesBefore) {
@@ -126,8 +126,8 @@ export class Completer {
   }
 
   /**
-   * NAK 0x60: everything from `psn` on is to be sent again. Go-back-0 names the start of a message, which may lie behind `unacked`; when
-   * `psn` lies ahead, inside a READ, responses before it are missing as well.
+   * NAK 0x60: everything from `psn` on is to be retransmitted. Go-back-0 names the start of a message, which may lie
+   * behind `unacked`; when `psn` lies ahead, inside a READ, responses before it are missing as well.
    */
   #sequenceError(psn: number): void {
     const out = this.#out;
@@ -160,11 +160,14 @@ export class Completer {
     }
   }
 
-  /** SACK: BTH.PSN is missing; bit i says that PSN + 1 + i is there. What is missing below the highest one there is lost. */
+  /**
+   * SACK: BTH.PSN is missing; bit i says that PSN + 1 + i is there. What is missing below the highest one there is
+   * lost.
+   */
   #receiveSack(packet: RocePacket, bytes: Uint8Array): void {
     const out = this.#out;
     if (psnDiff(packet.psn, out.unacked) < 0) {
-      this.#stale(); // Overtaken by newer ones: what it says is missing, or kept, need not be so any more.
+      this.#stale(); // Overtaken by newer ones: packets that it reports as missing or buffered may no longer be.
       return;
     }
     let end = packet.psn;
@@ -172,7 +175,7 @@ export class Completer {
       if ((bytes[packet.payloadOffset + (i >>> 3)] & (1 << (i & 7))) === 0) continue;
       const psn = psnAdd(packet.psn, 1 + i);
       if (psnDiff(psn, out.newPsn) >= 0) {
-        // The peer keeps a stranger's packet. What it says of ours is true.
+        // The peer has buffered a forged packet; its report on ours is valid.
         this.#unsent();
         break;
       }
@@ -183,17 +186,17 @@ export class Completer {
     this.#retransmitter.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
-  /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */
+  /**
+   * A request is kept by the receiver and need not be retransmitted, except a READ or atomic, whose response may get
+   * lost as well.
+   */
   #markSacked(psn: number): void {
     const out = this.#out;
     const index = out.find(psn, out.head);
     if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markSacked(psn);
   }
 
-  /**
-   * Acknowledges SEND and WRITE PSNs up to and including `psn`. False when an unanswered READ or atomic stands before its end: its
-   * response was lost.
-   */
+  /** False if an unanswered READ or atomic is before its end: its response was lost. */
   #acknowledge(psn: number, now: number): boolean {
     const out = this.#out;
     const before = out.unacked;
@@ -249,13 +252,15 @@ export class Completer {
     if (psn === out.lastPsn[index & out.mask]) this.#parts.probe.current.answered(index);
   }
 
-  /** An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored. */
+  /**
+   * An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored.
+   */
   #badResponse(isNext: boolean): void {
     if (isNext) this.#completion.completeInError(STATUS_BAD_RESP_ERR, 0);
     else this.#stale();
   }
 
-  /** Copies the answer into the work request's buffers. False when that cannot be done; the QP has failed or the packet is dropped. */
+  /** False when that cannot be done; the QP has failed or the packet is dropped. */
   #place(packet: RocePacket, bytes: Uint8Array, index: number, isNext: boolean): boolean {
     const out = this.#out;
     if (this.#sinkIndex !== index || !this.#sink.stillValid) {
@@ -272,7 +277,8 @@ export class Completer {
       this.#sink.scatter(0, ATOMIC_BYTES, this.#atomicResult, 0);
       return true;
     }
-    // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its sender chooses.
+    // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its
+    // sender chooses.
     const i = index & out.mask;
     const offset = psnOffset(packet.psn, out.firstPsn[i]) * this.#parts.link.mtuBytes;
     const expected = packet.psn === out.lastPsn[i] ? this.#wqe.messageBytes - offset : this.#parts.link.mtuBytes;

@@ -1,4 +1,7 @@
-/** How fast a queue pair may send data: the rate control in force, what data packets say because of it, and which notifications count. */
+/**
+ * How fast a queue pair may send data: the rate control in force, what data packets say because of it, and which
+ * notifications count.
+ */
 
 import { CongestionControl } from '../dcqcn/congestion-control.js';
 import { NotificationLimit } from '../dcqcn/notification-limit.js';
@@ -15,7 +18,6 @@ import type { ProbeSlot } from './probe.js';
 export class CongestionState {
   /** Nothing is sent before `control.pacer.opensNs`, except answers without data. */
   control: CongestionControl;
-  /** ECN codepoint of data packets. */
   dataEcn = 0;
   /** In-band telemetry that data packets ask for: the kind of their trailer, or INT_NONE. */
   dataIntKind: number = INT_NONE;
@@ -37,12 +39,15 @@ export class CongestionState {
     return new CongestionControl(settings, host.pacingCatchUpNs);
   }
 
-  /** Starts the rate control that the attributes name: what was learned so far is forgotten. */
+  /** Starts the rate control that the attributes name: earlier state is discarded. */
   restart(): void {
     this.control = this.#newControl();
   }
 
-  /** The rate control or the address vector has changed. Data carry the codepoint of the latter, else the one that the former needs. */
+  /**
+   * The rate control or the address vector has changed. Data carry the codepoint of the latter, else the one that the
+   * former needs.
+   */
   chooseEcn(): void {
     const own = this.#link.connection?.path.ecn ?? 0;
     this.dataEcn = own === 0 && this.control.rate.usesEcn ? ECN_ECT0 : own;

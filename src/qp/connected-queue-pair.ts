@@ -23,7 +23,6 @@ import { Scheduling } from './scheduling.js';
 import { checkTransition, checkWhileDraining } from './state.js';
 import type { QueuePairParts, Transport } from './transport.js';
 
-/** A queue pair that is connected to one other. */
 export class ConnectedQueuePair implements NicQueuePair {
   readonly qpn: number;
   readonly attributes: QpAttributes;
@@ -49,8 +48,6 @@ export class ConnectedQueuePair implements NicQueuePair {
     lifecycle.attach(this.#transport);
   }
 
-  // ---- the receive path
-
   carries(packet: RocePacket): boolean {
     return packet.info.transport === 'CNP' || this.#transport.carries(packet);
   }
@@ -71,7 +68,7 @@ export class ConnectedQueuePair implements NicQueuePair {
       this.#parts.congestion.onCnp(now);
       return;
     }
-    // A packet with a trailer is answered by an echo, which tells of each mark.
+    // A packet with a trailer is answered by an echo, which reports each mark.
     if (datagram.ecn === ECN_CE && packet.trailerBytes === 0) this.#notifier.onMarked(now);
     this.#transport.receive(packet, datagram, now);
   }
@@ -120,8 +117,6 @@ export class ConnectedQueuePair implements NicQueuePair {
     return !waits && unackedPsn === newPsn && postedWqes === 0;
   }
 
-  // ---- commands
-
   modify(mask: number, values: QpAttributes): void {
     const { host } = this.#parts;
     const { attributes, peer } = this;
@@ -145,7 +140,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#startRateControl();
     this.#parts.congestion.chooseEcn();
     if (to === QPS_RTS && from === QPS_RTR) transport.startSending();
-    // In ERR already: the NAK that an error owes still leaves.
+    // In ERR already: the pending NAK of an error is still sent.
     if (to === QPS_ERR) this.#parts.lifecycle.stop(from === QPS_ERR);
     else attributes.state = to;
     if (from !== QPS_SQD || to !== QPS_SQD) {

@@ -1,7 +1,7 @@
 /**
- * The receiver's half of in-band telemetry (packet/int-trailer.ts): keeps the trailer of the newest data packet, and counts marks, until an
- * acknowledgement takes both back to the sender. Counts are sums since the connection began, so that a lost acknowledgement loses none of them, as in
- * Accurate ECN (RFC 9768).
+ * The receiver's half of in-band telemetry (packet/int-trailer.ts): keeps the trailer of the newest data packet, and
+ * counts marks, until an acknowledgement takes both back to the sender. Counts are totals since the connection began,
+ * so that a lost acknowledgement loses none of them, as in Accurate ECN (RFC 9768).
  */
 
 import {
@@ -17,7 +17,6 @@ import type { RocePacket } from '../packet/roce.js';
 const NO_BYTES = new Uint8Array(0);
 const U32_MAX = 0xffff_ffff;
 
-/** What one queue pair owes the sender of data. */
 export class IntEchoState {
   #kind: number = INT_NONE;
   /** Room is made when the first trailer comes: few queue pairs get one. */
@@ -26,17 +25,14 @@ export class IntEchoState {
   #isPending = false;
   readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0, isMarked: false, granted: 0 };
 
-  /** Of the newest trailer; {@link INT_NONE}: none has come. */
   get kind(): number {
     return this.#kind;
   }
 
-  /** An echo is owed. */
   get isPending(): boolean {
     return this.#isPending;
   }
 
-  /** A new connection begins. */
   reset(): void {
     this.#isPending = false;
     this.#counts.received = 0;
@@ -45,7 +41,10 @@ export class IntEchoState {
     this.#kind = INT_NONE;
   }
 
-  /** Credit has been granted, `granted` packets since the connection began: the newest trailer is echoed once more, if there has been one. */
+  /**
+   * Credit has been granted, `granted` packets since the connection began: the newest trailer is echoed once more, if
+   * there has been one.
+   */
   grant(granted: number): void {
     this.#counts.granted = granted;
     if (this.#kind !== INT_NONE) this.#isPending = true;
@@ -67,7 +66,7 @@ export class IntEchoState {
     this.#isPending = true;
   }
 
-  /** Appends what is owed to the packet that begins at `packet` and whose ICRC will end at `at`. Returns the end: `at` when nothing is owed. */
+  /** Returns the end: `at` when nothing is pending. */
   append(b: Uint8Array, packet: number, at: number, now: number): number {
     if (!this.#isPending) return at;
     this.#isPending = false;

@@ -1,4 +1,6 @@
-/** The way of a connected queue pair into ERR, and the events that tell its owner how far it is (IBTA vol. 1 §11.6.3). */
+/**
+ * The way of a connected queue pair into ERR, and the events that tell its owner how far it is (IBTA vol. 1 §11.6.3).
+ */
 
 import {
   EVENT_COMM_EST,
@@ -42,7 +44,7 @@ export class Lifecycle {
     this.#transport = transport;
   }
 
-  /** The first request of the peer says that it is ready to send. */
+  /** The first request of the peer shows that it is ready to send. */
   establishCommunication(): void {
     if (this.#hasCommunicated) return;
     this.#hasCommunicated = true;
@@ -62,8 +64,8 @@ export class Lifecycle {
   }
 
   /**
-   * To ERR, by an error whose cause the caller has completed. With `finalNak`, pending answers still leave, the NAK that names the cause last;
-   * without, nothing is sent any more.
+   * To ERR, by an error whose cause the caller has completed. With `finalNak`, pending answers still leave, the NAK
+   * that names the cause last; without, nothing is sent any more.
    */
   enterError(finalNak = false): void {
     const { host, qpn, attributes } = this.#options;
@@ -80,7 +82,7 @@ export class Lifecycle {
     if (!finalNak) transport.silence();
     transport.flushSends();
     transport.flushReceives();
-    this.#link.disconnect(); // Others may use its share.
+    this.#link.disconnect();
     this.#scheduling.deadlineNs = Number.POSITIVE_INFINITY;
     if (wasRunning && receives.shared) host.raise(EVENT_QP_LAST_WQE_REACHED, qpn);
     this.#scheduling.schedule();

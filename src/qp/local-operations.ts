@@ -1,4 +1,7 @@
-/** Work requests that send nothing: binding a memory window, registering a fast-register region, invalidating a key (IBTA vol. 1 §11.4.1). */
+/**
+ * Work requests that send nothing: binding a memory window, registering a fast-register region, invalidating a key
+ * (IBTA vol. 1 §11.4.1).
+ */
 
 import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import {
@@ -11,7 +14,7 @@ import {
 import type { SendWqe } from '../memory/ring/work-queue.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
 
-/** Executes LOCAL_INV, BIND_MW or REG_MR at once. Returns the completion status (`ibv_wc_status`). */
+/** Returns the completion status (`ibv_wc_status`). */
 export function executeLocal(options: QueuePairOptions, wqe: SendWqe): number {
   if (wqe.opcode === WR_LOCAL_INV) {
     const { host, pd, qpn } = options;

@@ -1,6 +1,6 @@
 /**
- * What the NIC calls: the one interface of queue pairs, whatever their transport. The NIC never asks for the kind of a queue pair; what differs
- * between transports stands behind these methods, and `queue-pair-types.ts` is the list of them.
+ * What the NIC calls: the one interface of queue pairs, whatever their transport. The NIC never checks the kind of a
+ * queue pair; what differs between transports is behind these methods, and `queue-pair-types.ts` is the list of them.
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
@@ -11,58 +11,50 @@ import type { RocePacket } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
 
-/** What a queue pair of any type is made of. */
 export interface QueuePairOptions {
   readonly host: QpHost;
   /** 24 bits, unique on this NIC. */
   readonly qpn: number;
-  /** Handle of its protection domain. */
   readonly pd: number;
   readonly sendCq: CompletionSink;
   readonly recvCq: CompletionSink;
   /** Where receive work requests come from: its own queue or an SRQ. */
   readonly receives: ReceiveSource;
-  /** The ring that the application posts send work requests to. */
   readonly sendQueue: SendQueue;
-  /** Every send work request completes visibly (`sq_sig_all`). */
   readonly signalAll: boolean;
-  /** Those of state RESET; the queue pair changes them. */
   readonly attributes: QpAttributes;
 }
 
-/** PSNs as `queryQp` tells them: the next one to be sent, and the one expected next. */
+/** PSNs as `queryQp` reports them: the next one to be sent, and the one expected next. */
 export interface NextPsns {
-  /** Of the next new request. */
   readonly sqPsn: number;
   /** Expected from the peer; 0 for datagrams. */
   readonly rqPsn: number;
 }
 
-/** How far both sides are: the answer of `inspectQp`. */
 export type QpProgress = CommandResult<'inspectQp'>;
 
 /** Which datagrams may be a peer's, and how they are checked. */
 export interface PeerAddressing {
   /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
   matchesAddresses(datagram: RxDatagram): boolean;
-  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
+  /**
+   * True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is
+   * known.
+   */
   matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
-  /** ICRC state of datagrams from this sender. */
   receiveFlow(datagram: RxDatagram): IcrcFlow;
-  /** UDP source port of the connection; 0 where there is none. */
   readonly sourcePort: number;
   /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
   readonly remoteSourcePort: number;
 }
 
-/** A queue pair as the NIC sees it. */
 export interface NicQueuePair extends Schedulable {
-  /** As `modify` has set them, the state among them. */
   readonly attributes: QpAttributes;
   /** The peer, or all peers of a queue pair without a connection. */
   readonly peer: PeerAddressing;
 
-  // ---- the checks of the receive path, in the order in which the NIC asks (IBTA vol. 1 §9.6)
+  // ---- the checks of the receive path, in the order of the NIC (IBTA vol. 1 §9.6)
 
   /** True when the packet's transport is the queue pair's, or an extension that was agreed. */
   carries(packet: RocePacket): boolean;
@@ -70,10 +62,7 @@ export interface NicQueuePair extends Schedulable {
   accepts(packet: RocePacket): boolean;
   /** True when the packet carries the queue pair's Q_Key, or its transport has none. */
   matchesQkey(packet: RocePacket): boolean;
-  /** Takes a packet that passed all checks. */
   receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
-
-  // ---- sending
 
   doorbell(): void;
   /** DSCP of the next packet, which decides its priority; 0 when there is none to send. */
@@ -81,11 +70,9 @@ export interface NicQueuePair extends Schedulable {
   /** Sends at most one packet; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean;
 
-  // ---- commands
-
   /**
-   * Applies the attributes that `mask` names and moves the state to `values.state`. Throws ERR_ROCE_INVALID_STATE,
-   * ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT, and then has changed nothing.
+   * Throws ERR_ROCE_INVALID_STATE, ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT, and then has
+   * changed nothing.
    */
   modify(mask: number, values: QpAttributes): void;
   /** To ERR, by a broken completion queue: both queues are flushed. */
@@ -93,11 +80,8 @@ export interface NicQueuePair extends Schedulable {
   /** The queue pair is no more: windows it bound are gone, nothing is completed. */
   destroy(): void;
   readonly nextPsns: NextPsns;
-  /** In SQD: what was begun is not finished yet. */
   readonly isDraining: boolean;
   readonly rate: RateControl;
-  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */
   watch(memory: ArrayBufferLike): void;
-  /** How far both sides are. Throws ERR_ROCE_UNSUPPORTED where the type does not tell. */
   readonly progress: QpProgress;
 }

@@ -1,7 +1,3 @@
-/**
- * An address vector in use: where packets of a connection go, what their IP headers say, and the ICRC state of both directions.
- */
-
 import type { IpAddress } from '../packet/address.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc, sealIcrcAround } from '../packet/icrc.js';
@@ -15,17 +11,14 @@ export const CNP_DSCP = 48;
 
 /** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
 export interface ConnectedPeer {
-  /** Where its packets go. */
   readonly path: Path;
-  /** What it may have in flight. */
   readonly inFlightLimit: PeerInFlightLimit;
-  /** It counts among those who share the peer's socket. */
   isSharing: boolean;
 }
 
 /**
- * UDP source port of a connection, the entropy field of RoCEv2 (annex A17.9.2; the kernel's `rdma_get_udp_sport`): the same for both
- * directions, in 0xC000..0xFFFF.
+ * UDP source port of a connection, the entropy field of RoCEv2 (annex A17.9.2; the kernel's `rdma_get_udp_sport`): the
+ * same for both directions, in 0xC000..0xFFFF.
  */
 export function flowSourcePort(localQpn: number, remoteQpn: number): number {
   let value = BigInt(localQpn) * BigInt(remoteQpn);
@@ -51,17 +44,12 @@ export function entropyOfPort(port: number, sourcePort: number): number {
 
 /** One address vector, with one or several entropy values. */
 export class Path {
-  /** Our address. */
   readonly local: IpAddress;
-  /** The address of the peer. */
   readonly remote: IpAddress;
-  /** UDP port that we receive on. */
   readonly localUdpPort: number;
   /** UDP source port of what we send, on entropy 0. */
   readonly sourcePort: number;
-  /** The port has one source port for everything. */
   readonly hasFixedPort: boolean;
-  /** UDP port that the peer receives on. */
   readonly remoteUdpPort: number;
   /** 0..63. */
   readonly dscp: number;
@@ -132,7 +120,6 @@ export class Path {
     this.#chosen = entropy;
   }
 
-  /** What was chosen for the next packet, 0 where nothing was. */
   get chosenEntropy(): number {
     return Math.max(0, this.#chosen);
   }
@@ -157,7 +144,7 @@ export class Path {
     return flow;
   }
 
-  /** ICRC state of arriving packets. A peer keeps its source port ({@link PeerPort}), so that few remembered flows are enough. */
+  /** A peer keeps its source port ({@link PeerPort}), so that few remembered flows are enough. */
   receiveFlow(sourcePort: number): IcrcFlow {
     if (this.#entropies > 1) {
       const entropy = entropyOfPort(this.sourcePort, sourcePort);
@@ -183,8 +170,9 @@ export class Path {
   }
 
   /**
-   * Closes the packet in the batch's next slot that ends, with its trailer but without the ICRC, at `end`: addresses, identification, ICRC. `ipId` is the identification where
-   * the batch is not sent in trains. ECN and DSCP are those of the address vector unless given; they decide on trains, too.
+   * Closes the packet in the batch's next slot that ends, with its trailer but without the ICRC, at `end`: addresses,
+   * identification, ICRC. `ipId` is the identification where the batch is not sent in trains. ECN and DSCP are those of
+   * the address vector unless given; they decide on trains, too.
    */
   seal(batch: TxBatch, end: number, ipId: number, ecn = this.ecn, dscp = this.dscp): void {
     const slot = batch.count++;

@@ -1,40 +1,44 @@
 /**
- * How many packets a queue pair may have in flight. The peer's socket can hold so many, and all queue pairs to it share that; but each peer queue
- * pair tells the number for itself. A number belongs to the queue pair that was told it: what others claim, small or large, changes nobody
- * else's window. All that others can do is take part, and then each has its fair share.
+ * How many packets a queue pair may have in flight. The peer's socket can hold so many, and all queue pairs to it share
+ * that; but each peer queue pair tells the number for itself. A number belongs to the queue pair that was told it: what
+ * others claim, small or large, changes nobody else's window. All that others can do is take part, and then each has
+ * its fair share.
  *
- * Where the share is a few packets, an arbiter lets them take turns (`send-arbiter.ts`): each sends a burst, and only so many at a time as the socket holds.
+ * Where the share is a few packets, an arbiter lets them take turns (`send-arbiter.ts`): each sends a burst, and only
+ * so many at a time as the socket holds.
  */
 
 import { BURST_PACKETS_MIN, type SendArbiter, type SendFlow } from './send-arbiter.js';
 
-/** The queue pairs that send to one socket. */
 export interface FlowCount {
-  /** How many there are: connected, and not in ERR. */
   count: number;
 }
 
-/** A share below this is used in turns: an answer for every packet or two, and everything of a queue pair out of the cache each time, cost more than waiting. */
+/**
+ * A share below this is used in turns: an answer for every packet or two, and everything of a queue pair out of the
+ * cache each time, cost more than waiting.
+ */
 const SHARE_MIN_PACKETS = 4;
-/** Fewer packets are no more than two bursts. */
+/** With fewer packets there are no more than two bursts. */
 const ARBITRATED_LIMIT_MIN_PACKETS = 2 * BURST_PACKETS_MIN;
 
 /**
- * Packets one queue pair may have in flight that does not take turns: its share of what the peer's socket can hold. Two at least, so that one is sent while the
- * other is answered, as long as that fits into twice the limit, the whole of the peer's buffer; with more queue pairs one.
+ * Packets one queue pair may have in flight that does not take turns: its share of what the peer's socket can hold. Two
+ * at least, so that one is sent while the other is answered, as long as that fits into twice the limit, the whole of
+ * the peer's buffer; with more queue pairs one.
  */
 export function windowPackets({ limitPackets, flows }: { limitPackets: number; flows: FlowCount }): number {
   const { count } = flows;
   return Math.max(count <= limitPackets ? 2 : 1, Math.floor(limitPackets / Math.max(1, count)));
 }
 
-/** What one queue pair may have in flight. */
 export class PeerInFlightLimit {
-  /** Packets that the peer's socket can hold, as its queue pair told: all of it would be ours if we were alone. */
+  /**
+   * Packets that the peer's socket can hold, as announced by its queue pair: all of it is ours if no other queue pair
+   * sends to it.
+   */
   readonly limitPackets: number;
-  /** With whom it is shared. */
   readonly flows: FlowCount;
-  /** Those that were told the same. */
   readonly arbiter: SendArbiter;
   /** With more flows than this the arbiter decides. */
   readonly #flowsMax: number;
@@ -65,12 +69,18 @@ export class PeerInFlightLimit {
     arbiter.members++;
   }
 
-  /** The arbiter decides, or the last burst has left something: {@link settle} has to be called when what is in flight changes. */
+  /**
+   * The arbiter decides, or the last burst has left something: {@link settle} has to be called when what is in flight
+   * changes.
+   */
   get isArbitrating(): boolean {
     return this.flows.count > this.#flowsMax || this.#flow.held > 0 || this.#flow.isWaiting;
   }
 
-  /** The arbiter decides when packets are sent. Not by a queue pair whose peer is silent: its packets must not keep others waiting, and they are few. */
+  /**
+   * The arbiter decides when packets are sent. Not by a queue pair whose peer is silent: its packets must not keep
+   * others waiting, and they are few.
+   */
   get isArbitrated(): boolean {
     return this.flows.count > this.#flowsMax && this.#isMember && !this.#isSilent;
   }
@@ -80,7 +90,10 @@ export class PeerInFlightLimit {
     return this.isArbitrated ? this.arbiter.burstPackets : windowPackets(this);
   }
 
-  /** Packets that may be sent in this burst; begins one if it can. 0: `wake` is called when it has begun. Only where {@link isArbitrated}. */
+  /**
+   * Packets that may be sent in this burst; begins one if it can. 0: `wake` is called when it has begun. Only where
+   * {@link isArbitrated}.
+   */
   burstPackets(wake: () => void): number {
     const flow = this.#flow;
     if (flow.burstLeft === 0) {
@@ -103,7 +116,6 @@ export class PeerInFlightLimit {
     flow.burstLeft = 0;
   }
 
-  /** `inFlight` packets are in flight now. `isSilent`: a timeout has passed since the peer was heard. */
   settle(inFlight: number, isSilent: boolean): void {
     this.#isSilent = isSilent;
     const flow = this.#flow;
@@ -115,7 +127,6 @@ export class PeerInFlightLimit {
     }
   }
 
-  /** The queue pair sends no more. */
   detach(): void {
     this.#isMember = false;
     this.arbiter.members--;

@@ -1,4 +1,7 @@
-/** What a connected queue pair knows of its peer: the path there, its share of the peer's socket, and which packets are the peer's. */
+/**
+ * What a connected queue pair knows of its peer: the path there, its share of the peer's socket, and which packets are
+ * the peer's.
+ */
 
 import type { QpAttributes } from '../memory/ring/commands.js';
 import { EVENT_QP_SOURCE_PORT } from '../memory/ring/enums.js';
@@ -53,7 +56,10 @@ export class PeerLink implements PeerAddressing {
     return this.#port.port;
   }
 
-  /** A connection to the peer that the attributes will name once those of `mask` are applied. Throws what {@link QpHost.connect} throws. */
+  /**
+   * A connection to the peer that the attributes will name once those of `mask` are applied. Throws what
+   * {@link QpHost.connect} throws.
+   */
   open(values: QpAttributes, mask: number): ConnectedPeer {
     const attributes = { ...this.#options.attributes };
     applyAttributes(attributes, values, mask);
@@ -91,7 +97,10 @@ export class PeerLink implements PeerAddressing {
     this.path.seal(batch, end, this.#options.host.nextIpId(), ecn, dscp);
   }
 
-  /** Raises an event about packets that no honest peer sends, EVENT_QP_*: once for each peer, however many packets there are. */
+  /**
+   * Raises an event about packets that no honest peer sends, EVENT_QP_*: once for each peer, however many packets there
+   * are.
+   */
   warn(event: number): void {
     if (this.#warned.has(event)) return;
     this.#warned.add(event);

@@ -1,27 +1,29 @@
 /**
- * The UDP source port of a connected peer. IBTA annex A17.3.2.1 gives a queue pair one source port, and every capture in `test/golden` keeps to it for
- * requests and answers alike, so a packet from another port is not the peer's: any program of the peer's host may send from a port of its own,
- * but not from the one that the peer's NIC is bound to.
+ * The UDP source port of a connected peer. IBTA annex A17.3.2.1 gives a queue pair one source port, and every capture
+ * in `test/golden` keeps to it for requests and answers alike, so a packet from another port is not the peer's: any
+ * program of the peer's host may send from a port of its own, but not from the one that the peer's NIC is bound to.
  *
- * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the connection on, not from one
- * that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
+ * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the
+ * connection on, not from one that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
  *
- * A peer that spreads its packets over several entropies has a source port for each, from that of the flow on; one with a fixed port has that alone.
+ * A peer that spreads its packets over several entropies has a source port for each, from that of the flow on; one with
+ * a fixed port has that alone.
  */
 
 import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../memory/ring/enums.js';
 import { CNP } from '../packet/opcode.js';
 import { entropyOfPort, flowSourcePort } from './path.js';
 
-/** Which source port the packets of one peer may have. */
 export class PeerPort {
-  /** A port, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
   #port: number;
   readonly #isTold: boolean;
   readonly #flowPort: number;
   readonly #entropies: number;
 
-  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. `entropies`: source ports from there on that the peer may use. */
+  /**
+   * `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. `entropies`: source ports
+   * from there on that the peer may use.
+   */
   constructor(rule: number, qpn: number, destQpn: number, entropies: number) {
     this.#flowPort = flowSourcePort(qpn, destQpn);
     this.#entropies = rule < SOURCE_PORT_LEARN ? 1 : entropies;
@@ -29,19 +31,18 @@ export class PeerPort {
     this.#isTold = this.#port < SOURCE_PORT_LEARN;
   }
 
-  /** The port as `queryQp` tells it: one that was told or learned, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  /** The port as `queryQp` reports it: an announced or learned one, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
   get port(): number {
     return this.#port;
   }
 
-  /** Nothing is left to learn. */
   get isSettled(): boolean {
     return this.#port !== SOURCE_PORT_LEARN;
   }
 
   /**
-   * Whether a packet with this opcode may come from `sourcePort`. A CNP may come from any port unless the port was told: NICs exist that send
-   * CNPs, which carry no data, from port 0.
+   * A CNP may come from any port unless the port was announced: NICs exist that send CNPs, which carry no data, from
+   * port 0.
    */
   accepts(sourcePort: number, opcode: number): boolean {
     return (
@@ -56,11 +57,13 @@ export class PeerPort {
     return this.#entropies > 1 && entropyOfPort(this.#flowPort, sourcePort) < this.#entropies;
   }
 
-  /** A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn. */
+  /**
+   * A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn.
+   */
   learn(sourcePort: number): void {
     if (this.#port === SOURCE_PORT_LEARN) this.#port = this.#isEntropy(sourcePort) ? this.#flowPort : sourcePort;
   }
 }
 
-/** Of queue pairs that are not connected: every packet is judged by other rules. */
+/** Of queue pairs that are not connected: packets are checked by other rules. */
 export const ANY_PEER_PORT = new PeerPort(SOURCE_PORT_ANY, 0, 0, 1);

@@ -1,7 +1,4 @@
-/**
- * What a queue pair tells about its work while it does it. Which of the two implementations a queue pair has decides whether telemetry
- * costs anything: `NO_PROBE` does nothing, a `PageProbe` writes a telemetry page.
- */
+/** What a queue pair reports for telemetry: `NO_PROBE` does nothing, `PageProbe` writes a telemetry page. */
 
 import { readU24 } from '../core/bytes.js';
 import {
@@ -32,34 +29,30 @@ const RX_PACKETS = QP_COUNTER.rx_packets;
 const RX_BYTES = QP_COUNTER.rx_bytes;
 const OUT_OF_SEQUENCE = QP_COUNTER.out_of_sequence;
 const DUPLICATE_REQUEST = QP_COUNTER.duplicate_request;
-/** 1 for the opcodes with an AETH behind the BTH. */
 const HAS_AETH = Uint8Array.from(OPCODES, (info) => (info !== undefined && (info.headers & HDR_AETH) !== 0 ? 1 : 0));
 
-/** What a queue pair reports. */
 export interface QpProbe {
-  /** The time of what happens next; the queue pair sets it whenever it is told the time. */
+  /** Time of the following events; the queue pair sets it whenever it gets the time. */
   nowNs: number;
   /** A packet of the WQE at `index` was sent for the first time, perhaps the first one, perhaps the last. */
   sent(index: number, isFirst: boolean, isLast: boolean): void;
-  /** A request packet was sent again. */
   resent(): void;
   /** The WQE has its last answer, though it cannot complete before older ones. */
   answered(index: number): void;
-  /** The WQE completes, with or without a CQE. */
   completed(index: number): void;
-  /** The send side, or that of READ responses, stands still for this cause (WAIT_*), goes on, or has nothing to do (WAIT_NOTHING). */
+  /**
+   * The send side, or that of READ responses, is stalled for this cause (WAIT_*), continues, or has nothing to do
+   * (WAIT_NOTHING).
+   */
   waits(cause: number): void;
   /** Everything posted disappears without completing; the next WQE will have this index. */
   discarded(next: number): void;
-  /** No acknowledgement came for `afterNs`. */
   timedOut(afterNs: number): void;
-  /** The newest packet of the batch is this queue pair's. */
   packetSent(batch: TxBatch): void;
   /** A packet that passed all checks; `distance` from the expected PSN, 0 for answers. */
   packetReceived(packet: RocePacket, bytes: number, distance: number): void;
 }
 
-/** Without telemetry: reports nothing. */
 export const NO_PROBE: QpProbe = {
   nowNs: 0,
   sent: () => {},
@@ -83,15 +76,12 @@ export class ProbeSlot {
   }
 }
 
-/** Writes what happens to a telemetry page. Allocates nothing. */
 export class PageProbe implements QpProbe {
   nowNs = 0;
   readonly page: TelemetryPage;
-  /** What SCALAR_WAITING says. */
   #waiting = WAIT_NOTHING;
-  /** Work requests between T2 and T5. */
   #active = 0;
-  /** Index behind the newest WQE that has T2: they are sent in order, and a flush completes those that never were. */
+  /** Index after the newest WQE that has T2: they are sent in order, and a flush completes those that never were. */
   #firstUnsent: number;
 
   /** `consumer`: the index of the oldest WQE that is not complete. */

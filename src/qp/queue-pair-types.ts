@@ -7,15 +7,12 @@ import { RcTransport } from './rc-transport.js';
 import { UcTransport } from './uc-transport.js';
 import { UdQueuePair } from './ud-queue-pair.js';
 
-/** A type of queue pair, as the NIC makes it. */
 export interface QueuePairType {
-  /** Makes one, in state RESET. */
   readonly create: (options: QueuePairOptions) => NicQueuePair;
   /** The QPN that every queue pair of this type has; a device has one then. */
   readonly fixedQpn?: number;
 }
 
-/** By QPT_*. */
 export const QUEUE_PAIR_TYPES: ReadonlyMap<number, QueuePairType> = new Map<number, QueuePairType>([
   [QPT_RC, { create: (options) => new ConnectedQueuePair(options, (parts) => new RcTransport(parts)) }],
   [QPT_UC, { create: (options) => new ConnectedQueuePair(options, (parts) => new UcTransport(parts)) }],

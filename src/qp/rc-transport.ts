@@ -106,7 +106,10 @@ export class RcTransport implements Transport {
     this.#sendSide.ackRequests.wantsTelemetry = congestion.dataIntKind !== INT_NONE;
   }
 
-  /** RC; SACK only where the recovery scheme uses it, news of packets that were cut only where the sender said that they may be. */
+  /**
+   * RC; SACK only where the recovery scheme uses it, news of packets that were cut only where the sender said that they
+   * may be.
+   */
   carries(packet: RocePacket): boolean {
     if (packet.info.transport === 'RC') return true;
     const { link, attributes } = this.#parts;
@@ -152,7 +155,7 @@ export class RcTransport implements Transport {
       if (intEcho.kind === INT_DATA_CREDIT) {
         credit.onData(readWanted(bytes, packet.trailerOffset + packet.trailerBytes), now);
       }
-      bytes[offset + 4] &= ~BTH_TRAILER; // What is kept of the packet has no trailer.
+      bytes[offset + 4] &= ~BTH_TRAILER; // Buffered packets have no trailer.
     }
     this.#responder.receive(packet, bytes, offset, length - packet.trailerBytes);
     if (this.#responder.expectedPsn !== expectedPsn) link.port.learn(datagram.sourcePort);
@@ -160,9 +163,9 @@ export class RcTransport implements Transport {
 
   emit(batch: TxBatch, now: number): boolean {
     const mayRequest = this.#maySend;
-    // An ACK leaves before the requests: it does not part the packets of a block, and the peer's request completes before the answer to it arrives,
-    // as with a NIC that acknowledges before software sees the message. A stock `ib_send_lat -e` relies on it: it loses an event, and waits
-    // indefinitely, where the answer comes first.
+    // An ACK leaves before the requests: it does not part the packets of a block, and the peer's request completes
+    // before the answer to it arrives, as with a NIC that acknowledges before software sees the message. A stock
+    // `ib_send_lat -e` relies on it: it loses an event, and waits indefinitely, where the answer comes first.
     if (this.#responder.owesOnlyAck && this.#responder.emit(batch, now)) return true;
     this.#responderFirst = !this.#responderFirst;
     if (this.#responderFirst && this.#responder.emit(batch, now)) return true;

@@ -1,6 +1,7 @@
 /**
- * Requests READs and atomics (IBTA vol. 1 §9.7.3.1). READs longer than the window are requested in several requests, each a READ of its own on the wire
- * with the PSNs the one request would have had, so that responses never outrun our receive buffer.
+ * Requests READs and atomics (IBTA vol. 1 §9.7.3.1). READs longer than the window are requested in several requests,
+ * each a READ of its own on the wire with the PSNs the one request would have had, so that responses never outrun our
+ * receive buffer.
  */
 
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
@@ -24,7 +25,6 @@ export class ReadRequester {
     this.#segmenter = segmenter;
   }
 
-  /** Another READ or atomic may be outstanding. */
   get #hasRoom(): boolean {
     return this.#side.out.reads.count < this.#parts.attributes.maxRdAtomic;
   }
@@ -34,7 +34,10 @@ export class ReadRequester {
     return this.#hasRoom || (isWindowFull && this.#side.out.kindOf(index) === KIND_ATOMIC);
   }
 
-  /** Emits the request of the work request at `index` with this PSN. Returns the PSNs that its answer takes, 0 when it has to wait. */
+  /**
+   * Emits the request of the work request at `index` with this PSN. Returns the PSNs that its answer takes, 0 when it
+   * has to wait.
+   */
   emit(index: number, psn: number, batch: TxBatch, used: number, window: number): number {
     if (this.#side.out.kindOf(index) === KIND_ATOMIC) return this.#emitAtomic(psn, batch, used < window);
     return this.#emitRead(index, psn, batch, used, window);
@@ -75,8 +78,9 @@ export class ReadRequester {
   }
 
   /**
-   * Selective repeat asks again only for the run of responses that it counts as lost. If none of a request has come, the request itself may be
-   * lost: then it is sent again as it was. A responder takes a part of it for a message, and its MSN would run ahead (IBTA vol. 1 §9.7.7).
+   * Selective repeat requests only the lost run of responses again. If no response has come, the request itself may be
+   * lost and is repeated unchanged, because a responder counts a part as a new message and its MSN would run ahead
+   * (IBTA vol. 1 §9.7.7).
    */
   #missingRunEnd(psn: number, end: number): number {
     const { recovery } = this.#side.retransmitter;

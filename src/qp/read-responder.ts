@@ -1,6 +1,6 @@
 /**
- * READs and atomics as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2): executes each once, keeps a record of it, and sends the answers in
- * request order. A repeated request is answered again from its record.
+ * READs and atomics as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2): executes each once, keeps a record of
+ * it, and sends the answers in request order. A repeated request is answered again from its record.
  */
 
 import { MemoryRange } from '../memory/memory-range.js';
@@ -80,17 +80,15 @@ export class ReadResponder {
     return this.#responses.count > 0;
   }
 
-  // ---- requests
-
   /**
-   * Executes the request with the expected PSN; its answers will carry `msn`. Returns the PSNs it takes; 0 when it has to be dropped, because
-   * repeated requests fill the queue of answers; REQUEST_REFUSED.
+   * Returns the PSNs it takes; 0 when it has to be dropped, because repeated requests fill the queue of answers;
+   * REQUEST_REFUSED.
    */
   execute(packet: RocePacket, msn: number): number {
     return packet.info.kind === op.OP_READ_REQUEST ? this.#executeRead(packet, msn) : this.#executeAtomic(packet, msn);
   }
 
-  /** A request behind the expected PSN. Returns the expected PSN after it: another one only where READs are executed anew. */
+  /** Returns the expected PSN after it: another one only where READs are executed again. */
   replay(packet: RocePacket, expectedPsn: number, msn: number): number {
     if (packet.info.kind === op.OP_READ_REQUEST) return this.#replayRead(packet, expectedPsn, msn);
     this.#replayAtomic(packet, msn);
@@ -181,7 +179,7 @@ export class ReadResponder {
     return responses.covers(first, last) ? undefined : responses.append();
   }
 
-  /** The requester has gone back to `psn`, and answers had been sent up to `reached`. Counted like its own rewinds: what was beyond was in vain. */
+  /** The requester went back to `psn` after answers up to `reached` were sent; those after `psn` were wasted. */
   #countRewind(psn: number, reached: number): void {
     const { counters } = this.#parts.host;
     const beyond = psnDiff(reached, psn) - 1;
@@ -232,8 +230,6 @@ export class ReadResponder {
     const job = this.#repeatedAnswer(packet.psn, packet.psn);
     if (job !== undefined) this.#fillAtomicJob(job, record, msn);
   }
-
-  // ---- answers
 
   emit(batch: TxBatch, now: number): number {
     const job = this.#responses.front;

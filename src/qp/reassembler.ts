@@ -1,7 +1,7 @@
 /**
- * Turns the packets of SEND and WRITE messages into bytes in memory and completions (IBTA vol. 1 §9.7.4.1). It knows the message in progress
- * and judges opcode sequence, resources, length and key, in that order; what a refusal means, and which packet is the next, is for
- * the transport to say.
+ * Turns the packets of SEND and WRITE messages into bytes in memory and completions (IBTA vol. 1 §9.7.4.1). It knows
+ * the message in progress and checks opcode sequence, resources, length and key, in that order; the meaning of a
+ * refusal, and the next expected packet, are up to the transport.
  */
 
 import { MEMORY_OK } from '../memory/key-table.js';
@@ -31,7 +31,7 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = QueuePairOptions & Pick<QueuePairParts, 'link'>;
 
-/** {@link Reassembler.place}: the bytes of the packet are in memory, and the message goes on. */
+/** {@link Reassembler.place}: the bytes of the packet are in memory, and the message continues. */
 export const PLACED = 0;
 /** The same, and the message is whole: {@link Reassembler.complete} has to follow. */
 export const PLACED_LAST = 1;
@@ -43,15 +43,13 @@ const NO_MESSAGE = -1;
 export class Reassembler {
   readonly #parts: Parts;
   readonly receives: ReceiveCompletions;
-  /** OP_SEND, OP_WRITE, or 0 between messages. */
   #kind = 0;
   #startPsn = NO_MESSAGE;
   #receivedBytes = 0;
-  /** WRITE: the whole length, and the memory it goes to. */
   #writeBytes = 0;
   readonly #writeRange = new MemoryRange();
   readonly #sink = new SgeCursor();
-  /** Why the last packet was refused: the NAK that says so, and the status of a receive WQE that was in use. */
+  /** Why the last packet was refused: the syndrome of the NAK, and the status of a receive WQE in use. */
   refusedSyndrome = 0;
   refusedStatus = 0;
 
@@ -69,20 +67,19 @@ export class Reassembler {
     return this.#startPsn;
   }
 
-  /** Forgets the message in progress; a receive WQE it took stays with the queue pair, for the next one. */
+  /** Drops the message in progress; a receive WQE it took stays with the queue pair, for the next one. */
   endMessage(): void {
     this.#kind = 0;
     this.#startPsn = NO_MESSAGE;
     this.#receivedBytes = 0;
   }
 
-  /** True when the packet goes on with the message in progress, or begins one between messages (IBTA §9.7.4.1.2). */
+  /** True if the packet continues the message in progress, or begins one between messages (IBTA §9.7.4.1.2). */
   isInSequence({ info }: RocePacket): boolean {
     const continues = info.place === op.PLACE_MIDDLE || info.place === op.PLACE_LAST;
     return continues ? this.#kind === info.kind : this.#kind === 0;
   }
 
-  /** Puts the bytes of a packet that is in sequence where they belong. Returns PLACED, PLACED_LAST, NOT_READY or REFUSED. */
   place(packet: RocePacket, bytes: Uint8Array): number {
     return packet.info.kind === op.OP_SEND ? this.#placeSend(packet, bytes) : this.#placeWrite(packet, bytes);
   }
@@ -167,8 +164,8 @@ export class Reassembler {
   }
 
   /**
-   * The message that ended with `packet` is executed: counts it and completes the receive WQE that it used. False when the key that a SEND asks to
-   * invalidate cannot be: the receive WQE has completed with an error, and the queue pair must stop.
+   * False when the key that a SEND asks to invalidate cannot be: the receive WQE has completed with an error, and the
+   * queue pair must stop.
    */
   complete(packet: RocePacket): boolean {
     return packet.info.kind === op.OP_SEND ? this.#completeSend(packet) : this.#completeWrite(packet);
@@ -209,7 +206,7 @@ export class Reassembler {
   }
 }
 
-/** Looks up the memory that a request names by key, address and length. False: the access is not allowed (NAK 0x62). */
+/** False: the access is not allowed (NAK 0x62). */
 export function resolveRemote(
   { host, pd, qpn }: QueuePairOptions,
   packet: RocePacket,

@@ -1,4 +1,7 @@
-/** The receive work request in use and the completions of receives: taken from the queue pair's own receive queue or an SRQ. */
+/**
+ * The receive work request in use and the completions of receives: taken from the queue pair's own receive queue or an
+ * SRQ.
+ */
 
 import { Cqe } from '../memory/ring/completion-ring.js';
 import { COUNTER } from '../memory/ring/counters.js';
@@ -20,12 +23,12 @@ export class ReceiveCompletions {
     return this.wqe.bound;
   }
 
-  /** Takes the oldest receive WQE, unless one is in use already. False: none is posted. */
+  /** False: none is posted. */
   bind(): boolean {
     return this.wqe.bound || this.#options.receives.take(this.wqe);
   }
 
-  /** The WQE in use is done. `immediate` is the immediate data or the invalidated key, as `flags` say. */
+  /** `immediate` is the immediate data or the invalidated key, as `flags` say. */
   complete(status: number, opcode: number, flags: number, byteCount: number, immediate: number, sourceQpn = 0): void {
     const { host, qpn, recvCq } = this.#options;
     if (status !== STATUS_SUCCESS) host.counters[COUNTER.resp_cqe_error]++;

@@ -1,5 +1,6 @@
 /**
- * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of a NIC share one scheduler.
+ * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of
+ * a NIC share one scheduler.
  *
  * What the peer says it wants is untrusted, and bounded by what it may have on the way.
  */
@@ -12,26 +13,21 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'link' | 'congestion'>;
 
-/** Credit of one connection. Sums are modulo 2^32. */
+/** Totals are modulo 2^32. */
 export class ReceiverCreditState implements CreditTaker {
   readonly #parts: Parts;
   readonly #tell: (granted: number) => void;
-  /** Data packets that have arrived. */
   #arrived = 0;
   #granted = 0;
-  /** What the sender wants to have been granted. */
   #target = 0;
   #packetNs = 0;
-  /** Packets that may be on the way. */
   #maximum = 0;
 
-  /** `tell`: sends the peer the sum of its credit. */
   constructor(parts: Parts, tell: (granted: number) => void) {
     this.#parts = parts;
     this.#tell = tell;
   }
 
-  /** A new connection begins, or none is any more. */
   reset(): void {
     this.#parts.host.creditScheduler.leave(this);
     this.#arrived = 0;
@@ -53,13 +49,13 @@ export class ReceiverCreditState implements CreditTaker {
     this.#tell(this.#granted);
   }
 
-  /** A data packet has arrived whose sender wants to send `wanted` more. */
+  /** A data packet has arrived whose sender announces `wanted` more. */
   onData(wanted: number, now: number): void {
     this.#arrived = (this.#arrived + 1) >>> 0;
     this.#wants(wanted, now);
   }
 
-  /** A packet has been cut on the way: its sender has it to send again. */
+  /** A packet has been cut on the way: its sender has it to retransmit. */
   onTrimmed(now: number): void {
     this.#wants(1, now);
   }
@@ -96,7 +92,7 @@ export class ReceiverCreditState implements CreditTaker {
   }
 }
 
-/** How far `sum` is ahead of `other`; not above 2^31, and negative behind it. */
+/** How far `sum` is ahead of `other`, at most 2^31; negative if it is behind. */
 function since(sum: number, other: number): number {
   return (sum - other) | 0;
 }

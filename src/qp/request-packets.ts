@@ -1,4 +1,4 @@
-/** READ and atomic requests as packets (IBTA vol. 1 §9.4.4, §9.4.5): no payload, always with a wish for an answer. */
+/** READ and atomic requests as packets (IBTA vol. 1 §9.4.4, §9.4.5): no payload, AckReq always set. */
 
 import { WR_ATOMIC_CMP_AND_SWP } from '../memory/ring/enums.js';
 import type { SendWqe } from '../memory/ring/work-queue.js';
@@ -28,7 +28,6 @@ export function writeReadRequest(
   link.seal(batch, o, congestion.dataEcn);
 }
 
-/** Writes a COMPARE_SWAP or FETCH_ADD request. */
 export function writeAtomicRequest(
   { attributes, link, congestion }: Parts,
   batch: TxBatch,

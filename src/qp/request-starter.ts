@@ -101,7 +101,7 @@ export class RequestStarter {
     return false;
   }
 
-  /** Makes the work request at `index` the current one. False, and the request fails, when its buffers are gone. */
+  /** False, and the request fails, when its buffers are gone. */
   load(index: number): boolean {
     const segmenter = this.#segmenter;
     if (segmenter.holds(index)) return true;

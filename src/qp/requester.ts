@@ -1,6 +1,7 @@
 /**
- * The requester: sends work requests in order and decides which packet is the next (IBTA vol. 1 §9.7.2). Owns the cursor and the send PSNs. What comes
- * back is evaluated by the completer, what is sent again is decided by the retransmitter.
+ * The requester: sends work requests in order and decides which packet is the next (IBTA vol. 1 §9.7.2). Owns the
+ * cursor and the send PSNs. What comes back is evaluated by the completer, what is sent again is decided by the
+ * retransmitter.
  */
 
 import { UNPACED } from '../dcqcn/pacer.js';
@@ -54,7 +55,7 @@ export class Requester {
     this.#side.completion.discard();
   }
 
-  /** Some of what was posted has not been sent, or is to be sent again. */
+  /** Some of what was posted has not been sent, or is to be retransmitted. */
   get hasUnsent(): boolean {
     return this.#side.out.cursor !== this.#side.sendQueue.producer;
   }
@@ -115,7 +116,7 @@ export class Requester {
     return false;
   }
 
-  /** Emits the request packet with this PSN. Returns the PSNs it stands for (a READ request: its responses), or 0 when it has to wait. */
+  /** Returns the PSNs it stands for (a READ request: its responses), or 0 when it has to wait. */
   #emitPacket(index: number, psn: number, batch: TxBatch, now: number): number {
     if (!this.#starter.load(index)) return 0;
     const { out } = this.#side;
@@ -172,7 +173,10 @@ export class Requester {
     return requestsAck;
   }
 
-  /** Packets that are to be sent after `psn`: the rest of what has been started, and a window for what has not, whose size is not known yet. */
+  /**
+   * Packets to be sent after `psn`: the rest of what has been started, and a window for what has not, whose size is not
+   * known yet.
+   */
   #wantedAfter(psn: number): number {
     const { out, retransmitter, sendQueue } = this.#side;
     const last = out.lastPsn[(out.started - 1) & out.mask];

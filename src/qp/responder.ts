@@ -1,8 +1,10 @@
 /**
- * The responder: executes request packets in PSN order and answers them (IBTA vol. 1 §9.7.4, §9.7.5). Owns the expected PSN and the MSN.
+ * The responder: executes request packets in PSN order and answers them (IBTA vol. 1 §9.7.4, §9.7.5). Owns the expected
+ * PSN and the MSN.
  *
- * Checks run in the order PSN, opcode sequence, QP access, resources, length, key, execution; the first that fails decides the answer.
- * Answers leave in request order: an ACK never overtakes a READ response or atomic result that is still pending.
+ * Checks run in the order PSN, opcode sequence, QP access, resources, length, key, execution; the first that fails
+ * decides the answer. Answers leave in request order: an ACK never overtakes a READ response or atomic result that is
+ * still pending.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -32,18 +34,18 @@ import { TrimReports } from './trim-reports.js';
 export class Responder {
   readonly #parts: QueuePairParts;
   expectedPsn = 0;
-  /** Messages executed, modulo 2^24. */
   msn = 0;
   #recovery: ReceiverRecovery = createReceiver(recoverySettings(STANDARD_RECOVERY));
   readonly #reassembler: Reassembler;
   readonly #reads: ReadResponder;
   readonly #acknowledger: Acknowledger;
   readonly #trimReports: TrimReports;
-  /** In-band telemetry that acknowledgements take back. */
   readonly intEcho = new IntEchoState();
-  /** Credit for the sender of data that asks for some. */
   readonly credit: ReceiverCreditState;
-  /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
+  /**
+   * The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in
+   * silence.
+   */
   #nakSent = false;
   readonly #buffered = new RocePacket();
 
@@ -60,7 +62,6 @@ export class Responder {
     });
   }
 
-  /** INIT to RTR: from here on requests are executed. */
   start(): void {
     const { attributes, host } = this.#parts;
     this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters), host.context);
@@ -96,7 +97,7 @@ export class Responder {
     this.#reassembler.receives.flush();
   }
 
-  /** Forgets pending answers: the QP was put into ERR by its owner. */
+  /** Drops pending answers: the owner put the QP into ERR. */
   silence(): void {
     this.#reads.clear();
     this.#acknowledger.clear();
@@ -107,12 +108,9 @@ export class Responder {
     return this.#acknowledger.isPending || this.#reads.isPending || this.#trimReports.isPending;
   }
 
-  /** An ACK is pending, and nothing else: no refusal, no data. */
   get owesOnlyAck(): boolean {
     return this.#acknowledger.isAckAlone && !this.#reads.isPending && !this.#trimReports.isPending;
   }
-
-  // ---- receiving
 
   receive(packet: RocePacket, bytes: Uint8Array, packetOffset: number, packetBytes: number): void {
     if (this.#acknowledger.isFatal) return;
@@ -135,7 +133,7 @@ export class Responder {
     this.#parts.scheduling.schedule();
   }
 
-  /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
+  /** The packet with this PSN was trimmed: it is requested again at once, unless a copy has arrived. */
   trimmed(psn: number, now: number): void {
     if (this.#acknowledger.isFatal) return;
     this.#parts.host.counters[COUNTER.rx_trimmed]++;
@@ -145,7 +143,7 @@ export class Responder {
     this.#parts.scheduling.schedule();
   }
 
-  /** After a gap has been filled: what selective repeat kept behind it. */
+  /** Executes what selective repeat has kept after a gap that is now filled. */
   #executeBuffered(filledGap: boolean): void {
     for (;;) {
       if (this.#parts.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
@@ -154,16 +152,17 @@ export class Responder {
       if (buffered === undefined) break;
       if (parseRoce(buffered.bytes, 0, buffered.length, this.#buffered) !== PARSE_OK) break;
       this.#execute(this.#buffered, buffered.bytes);
-      if (this.expectedPsn === before) break; // Not ready for it: it will be sent again.
+      if (this.expectedPsn === before) break;
     }
-    // The sender may be waiting at its window for this news.
+    // The sender's window may be closed until this arrives.
     if (filledGap) this.#acknowledger.acknowledge();
   }
 
   #ahead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): void {
     const { counters } = this.#parts.host;
     counters[COUNTER.out_of_sequence]++;
-    // Until the peer is told from strangers, what may be a stranger's is not kept: it would be executed when the peer fills the gap.
+    // Until the peer's port is settled, packets ahead of a gap are not buffered: an attacker's would be executed when
+    // the peer fills the gap.
     const verdict = this.#parts.link.port.isSettled
       ? this.#recovery.onAhead(psn, distance, bytes, offset, length)
       : AHEAD_NAK;
@@ -176,7 +175,7 @@ export class Responder {
       if (this.#acknowledger.isRefusing) return;
     }
     if (!this.#recovery.reportsGaps) {
-      // Its rate control waits for the echo, gap or not.
+      // The peer's rate control waits for the echo, gap or not.
       if (!this.intEcho.isPending) return;
       this.#acknowledger.acknowledge();
       this.#parts.scheduling.schedule();
@@ -187,7 +186,7 @@ export class Responder {
     this.#parts.scheduling.schedule();
   }
 
-  /** Two different packets with one PSN: one of them is a stranger's. */
+  /** Two different packets with one PSN: one of them is forged. */
   #conflict(): void {
     this.#parts.host.counters[COUNTER.reorder_conflicts]++;
     this.#parts.link.warn(EVENT_QP_REORDER_CONFLICT);
@@ -204,7 +203,8 @@ export class Responder {
     this.#parts.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
     if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
-    // Asked for or not: who sends again does not know what has arrived, and the packet that asks may be the one that is always lost.
+    // AckReq or not: a retransmitting peer does not know what has arrived, and the packet with AckReq may be the one
+    // that is always lost.
     else this.#acknowledger.acknowledge();
     this.#parts.scheduling.schedule();
   }
@@ -223,7 +223,7 @@ export class Responder {
     this.#acknowledger.gapFilled();
   }
 
-  /** The packet with the expected PSN. Advances it, unless the packet is refused. */
+  /** Advances it, unless the packet is refused. */
   #execute(packet: RocePacket, bytes: Uint8Array): void {
     this.#gapFilled();
     const { kind } = packet.info;
@@ -247,7 +247,8 @@ export class Responder {
     if (packet.ackReq) this.#acknowledger.acknowledge();
     if (verdict !== PLACED_LAST) return;
     this.msn = psnAdd(this.msn, 1);
-    // Class J: a key that cannot be invalidated is an error of ours alone. The data is placed and acknowledged, the QP stops.
+    // Class J: a key that cannot be invalidated is an error of ours alone. The data is placed and acknowledged, the QP
+    // stops.
     if (!reassembler.complete(packet)) this.#parts.lifecycle.enterError(true);
   }
 
@@ -266,7 +267,7 @@ export class Responder {
     this.#nakSent = true;
   }
 
-  /** A request that cannot be executed: the NAK is the last thing this QP says. `receiveStatus` completes a bound receive WQE. */
+  /** A request that cannot be executed: the NAK is the last packet of this QP. */
   #fail(syndrome: number, psn: number, receiveStatus: number): void {
     this.#acknowledger.refuse(syndrome, psn);
     this.#reassembler.endMessage();
@@ -274,9 +275,7 @@ export class Responder {
     this.#parts.lifecycle.enterError(true);
   }
 
-  // ---- answering
-
-  /** Sends at most one packet into the batch. False: nothing is pending, or READ responses wait for the pacer and answers behind them. */
+  /** False: nothing is pending, or READ responses wait for the pacer and answers after them. */
   emit(batch: TxBatch, now: number): boolean {
     if (this.#trimReports.isPending) {
       this.#trimReports.emit(batch);

@@ -1,39 +1,27 @@
 /**
- * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. And the records of the READs and
- * atomics it executed last, from which a repeated request is answered again (IBTA vol. 1 §9.7.5.1.2, "responder resources").
+ * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. And the
+ * records of the READs and atomics it executed last, from which a repeated request is answered again (IBTA vol. 1
+ * §9.7.5.1.2, "responder resources").
  */
 
 import { MemoryRange } from '../memory/memory-range.js';
 import { psnAdd, psnDiff, psnInRange } from '../packet/psn.js';
 
-/** {@link ResponderRecord.kind}: a READ. */
 export const RECORD_READ = 1;
-/** {@link ResponderRecord.kind}: COMPARE_SWAP or FETCH_ADD. */
 export const RECORD_ATOMIC = 2;
 
-/** A READ or atomic that was executed. */
 export class ResponderRecord {
-  /** RECORD_READ or RECORD_ATOMIC; 0: never used. */
   kind = 0;
-  /** PSN of the request. */
   firstPsn = 0;
-  /** PSN of its last response. */
   lastPsn = 0;
-  /** READ: the key it named. */
   rkey = 0;
-  /** READ: upper half of the address it named. */
   vaHigh = 0;
-  /** READ: lower half of the address it named. */
   vaLow = 0;
-  /** READ: bytes it asked for. */
   lengthBytes = 0;
-  /** The atomic's result: the value before. */
   origHigh = 0;
-  /** Atomic: lower half of the value before it. */
   origLow = 0;
 }
 
-/** The last `max_dest_rd_atomic` records, recycled in order. */
 export class ResponderRecords {
   #ring: ResponderRecord[];
   #next = 0;
@@ -42,7 +30,6 @@ export class ResponderRecords {
     this.#ring = Array.from({ length: capacity }, () => new ResponderRecord());
   }
 
-  /** Changes the capacity; the newest records stay. */
   resize(capacity: number): void {
     const oldestFirst = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
     const kept = oldestFirst.slice(Math.max(0, oldestFirst.length - capacity));
@@ -56,7 +43,6 @@ export class ResponderRecords {
     return this.#ring[this.#next];
   }
 
-  /** Recycles the oldest record. */
   take(): ResponderRecord {
     const record = this.#ring[this.#next];
     this.#next = (this.#next + 1) % this.#ring.length;
@@ -74,30 +60,19 @@ export class ResponderRecords {
   }
 }
 
-/** An answer being sent. */
 export class ResponseJob {
-  /** RECORD_READ or RECORD_ATOMIC. */
   kind = 0;
-  /** PSN of its first packet. */
   startPsn = 0;
-  /** The next PSN to send. */
   cursorPsn = 0;
-  /** PSN of its last packet. */
   lastPsn = 0;
-  /** MSN that its packets carry. */
   msn = 0;
-  /** READ: bytes in all. */
   lengthBytes = 0;
-  /** READ: where they stand. */
   readonly range = new MemoryRange();
-  /** Atomic: upper half of the result. */
   origHigh = 0;
-  /** Atomic: lower half of the result. */
   origLow = 0;
-  /** The record this is the first answer of. Undefined: the request was repeated, and its packets count as retransmissions. */
+  /** Undefined: the request was repeated, and its packets count as retransmissions. */
   firstAnswerOf: ResponderRecord | undefined;
 
-  /** Makes it the same answer as `other`. */
   copyFrom(other: ResponseJob): void {
     this.kind = other.kind;
     this.startPsn = other.startPsn;
@@ -118,7 +93,6 @@ export class ResponseQueue {
   #head = 0;
   readonly #replaysMax: number;
   #capacity: number;
-  /** Answers pending. */
   count = 0;
 
   /** `replaysMax`: repeated requests that may wait beyond the original ones; more are dropped. */
@@ -127,7 +101,7 @@ export class ResponseQueue {
     this.#capacity = maxDestRdAtomic + replaysMax;
   }
 
-  /** Makes room for that many original requests at a time; never less than there was, because some may wait. */
+  /** Reserves room for that many original requests at a time; never less than there was, because some may wait. */
   resize(maxDestRdAtomic: number): void {
     this.#capacity = Math.max(this.#capacity, maxDestRdAtomic + this.#replaysMax);
   }
@@ -141,7 +115,6 @@ export class ResponseQueue {
     return this.#ring[(this.#head + k) % this.#ring.length];
   }
 
-  /** The oldest answer; undefined when none is pending. */
   get front(): ResponseJob | undefined {
     return this.count === 0 ? undefined : this.#ring[this.#head];
   }
@@ -154,18 +127,15 @@ export class ResponseQueue {
     return this.#at(this.count - 1);
   }
 
-  /** The oldest answer has left. */
   popFront(): void {
     this.#head = (this.#head + 1) % this.#ring.length;
     this.count--;
   }
 
-  /** Nothing is to be answered any more. */
   clear(): void {
     this.count = 0;
   }
 
-  /** True while any of [first, last] is still to be sent. */
   covers(first: number, last: number): boolean {
     for (let k = 0; k < this.count; k++) {
       const job = this.#at(k);
@@ -174,19 +144,18 @@ export class ResponseQueue {
     return false;
   }
 
-  /** True while the record's first answer waits. Repeated ones do not count: the requester may have had it and asked for something new. */
+  /** Repeated ones do not count: the requester may have received the answer and sent a new request. */
   hasFirstAnswerOf(record: ResponderRecord): boolean {
     for (let k = 0; k < this.count; k++) if (this.#at(k).firstAnswerOf === record) return true;
     return false;
   }
 
   /**
-   * A job to fill in for the repeated request of [first, last]: it takes the place of what is pending of these PSNs, in order. Answers owed to other
-   * requests stay: a request may be repeated because the network was slow with it, and then nobody asks for them again. Undefined when
-   * the queue is full.
+   * Pending answers to other requests stay: the request may have been repeated only because the network was slow, and
+   * then the others are not repeated.
    */
   insert(first: number, last: number): ResponseJob | undefined {
-    if (this.count + 2 > this.#capacity) return undefined; // Itself, and what is left behind it of a job that it cuts in two.
+    if (this.count + 2 > this.#capacity) return undefined; // Itself, and the remainder of a job that it splits.
     let k = 0;
     while (k < this.count && psnDiff(this.#at(k).lastPsn, first) < 0) k++;
     if (k < this.count && psnDiff(this.#at(k).cursorPsn, first) < 0) this.#cut(k++, first);
@@ -195,7 +164,7 @@ export class ResponseQueue {
     return this.#open(k);
   }
 
-  /** Makes two of job `k`: its packets before `psn`, and behind it those from there on. */
+  /** Makes two of job `k`: its packets before `psn`, then those from there on. */
   #cut(k: number, psn: number): void {
     const rest = this.#open(k + 1);
     const job = this.#at(k);

@@ -1,6 +1,7 @@
 /**
- * Reliability of the requester (IBTA vol. 1 §9.7.5, §9.7.6): the retransmission timer, the retries, the wait for a receiver that was not ready,
- * and what the recovery scheme makes of a loss. It decides what is sent again and when; the requester sends it.
+ * Reliability of the requester (IBTA vol. 1 §9.7.5, §9.7.6): the retransmission timer, the retries, the wait for a
+ * receiver that was not ready, and what the recovery scheme makes of a loss. It decides what is retransmitted and when;
+ * the requester sends it.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -28,31 +29,35 @@ export class Retransmitter {
   readonly #completion: WorkRequestCompletion;
   readonly #ackRequests: AckRequestPolicy;
   recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
-  /** The former, if it judges by time and is at work. */
   #timed: SenderRecovery | undefined;
   #ackDeadlineNs = NEVER;
-  /** When the timer of the former started. */
   #ackStartNs = 0;
   #rnrDeadlineNs = NEVER;
   /**
-   * The timeouts since something was heard, added up. Not read off the clock: when that jumps, because this machine or process stood still, the peer
-   * has not been silent.
+   * Total of the timeouts since the last packet of the peer. Not taken from the clock: when that jumps because this
+   * machine or process was stalled, the peer has not been silent.
    */
   #silentNs = 0;
-  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
+  /**
+   * Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by
+   * every progress.
+   */
   retriesLeft = 0;
   /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
   rnrRetriesLeft = 0;
-  /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
+  /**
+   * A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not
+   * restart it.
+   */
   #retrying = false;
   /**
-   * The newest PSN in flight that the peer was asked to answer. The retransmission timer runs only while one is outstanding: packets that
-   * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
+   * The newest PSN in flight with an acknowledgement request. The retransmission timer runs only while one is
+   * outstanding: packets without a request may stay unanswered for as long as a slow link takes to carry the next one
+   * with it.
    */
   #ackReqPsn = 0;
-  /** Measures round trips as the rate control wants it. */
   rtt: RttProbe = NO_RTT_PROBE;
-  /** What the rate control has been told is acknowledged: everything before this PSN. */
+  /** Everything before this PSN has been reported to the rate control as acknowledged. */
   #reportedPsn = 0;
 
   constructor(parts: Parts, out: Outstanding, retirement: WorkRequestCompletion, ackRequests: AckRequestPolicy) {
@@ -72,7 +77,6 @@ export class Retransmitter {
     return this.#rnrDeadlineNs !== NEVER;
   }
 
-  /** When the first timer runs out; Infinity: none runs. */
   get deadlineNs(): number {
     const dueNs = Math.min(this.#ackDeadlineNs, this.#rnrDeadlineNs);
     return this.#timed === undefined || this.waitsForReceiver ? dueNs : Math.min(dueNs, this.#timed.dueNs);
@@ -89,7 +93,7 @@ export class Retransmitter {
     this.#reportedPsn = attributes.sqPsn;
   }
 
-  /** The rate control has changed: round trips are measured as it wants, one every `sampleBytes`. */
+  /** The rate control has changed: it samples round trips every `sampleBytes`. */
   measureRtt(sampleBytes: number): void {
     this.rtt = createRttProbe(sampleBytes);
   }
@@ -107,8 +111,6 @@ export class Retransmitter {
     this.#retrying = false;
     this.#silentNs = 0;
   }
-
-  // ---- what the requester reports
 
   /** PSNs [psn, psn + psns) have been sent, the new ones not yet counted in `newPsn`. */
   onSent(psn: number, psns: number, now: number): void {
@@ -134,7 +136,7 @@ export class Retransmitter {
     if (timed.dueNs < before) this.#deadlineChanged();
   }
 
-  /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
+  /** The window may have shrunk since, so that no packet requested an acknowledgement: then time decides. */
   blocked(now: number): void {
     if (this.#ackDeadlineNs === NEVER && this.#out.inFlight > 0) this.#armAckTimer(now);
   }
@@ -163,14 +165,13 @@ export class Retransmitter {
     this.#deadlineChanged();
   }
 
-  // ---- what the completer reports
-
-  /** An answer has come, of which the completer is told next. */
   onAnswer(now: number): void {
     if (this.#timed !== undefined) this.#timed.onAnswer(now);
   }
 
-  /** A switch has cut the packet `psn`, which the receiver says; or the answer with that PSN to a READ, which says so itself. */
+  /**
+   * The packet `psn` was trimmed, as the receiver reports, or the READ response with that PSN, which arrived trimmed.
+   */
   trimmed(psn: number, now: number): void {
     const { unacked, newPsn } = this.#out;
     if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.recovery.onTrimmed(psn)) return;
@@ -189,7 +190,10 @@ export class Retransmitter {
     if (entropy >= 0) this.recovery.onEcho(entropy, isEchoMarked(b, end));
   }
 
-  /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */
+  /**
+   * Called after the completer has processed an answer, or when time has passed: a time-based scheme decides what is
+   * lost.
+   */
   detectLosses(now: number): void {
     const timed = this.#timed;
     if (timed === undefined) return;
@@ -201,7 +205,7 @@ export class Retransmitter {
     if (timed.dueNs !== NEVER) this.#deadlineChanged();
   }
 
-  /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
+  /** Completes what is done and grants new retries. */
   progress(now: number): void {
     const out = this.#out;
     out.advance(this.recovery);
@@ -218,11 +222,11 @@ export class Retransmitter {
     this.#parts.scheduling.schedule();
   }
 
-  /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
+  /** PSNs [first, end) are known to be missing, or were unanswered for a whole timeout. */
   lost(first: number, end: number, cause: number): void {
     const out = this.#out;
     const recovery = this.recovery;
-    // What judges by time has yet to decide whether something is sent again.
+    // A time-based scheme has yet to decide whether something is retransmitted.
     if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.rtt.cancel();
     if (this.waitsForReceiver) return; // The resend after the wait covers it; an early one would only be refused again.
     const index = out.find(first, out.head);
@@ -243,7 +247,7 @@ export class Retransmitter {
     this.#parts.scheduling.schedule();
   }
 
-  /** A silence is measured in time where the queue pair has a total timeout; everything else is counted. */
+  /** Silence is measured in time if the queue pair has a total timeout; everything else is counted. */
   #mayRetry(cause: number): boolean {
     const { totalTimeout } = this.#parts.attributes;
     if (cause === LOSS_TIMEOUT && totalTimeout !== 0) return this.#silentNs < totalTimeoutNs(totalTimeout);
@@ -252,7 +256,7 @@ export class Retransmitter {
     return true;
   }
 
-  /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
+  /** Only go-back-0 goes back before acknowledged PSNs. */
   #rewind(psn: number): void {
     const out = this.#out;
     const { counters } = this.#parts.host;
@@ -264,7 +268,10 @@ export class Retransmitter {
     this.#goBack(psn);
   }
 
-  /** What is sent again asks again: the timer runs from then, however long the queue pair waits for its turn. */
+  /**
+   * Retransmissions request an answer again: the timer runs from then, however long the queue pair waits to be
+   * scheduled.
+   */
   #goBack(psn: number): void {
     this.#ackDeadlineNs = NEVER;
     this.#out.goBack(psn);
@@ -272,8 +279,8 @@ export class Retransmitter {
   }
 
   /**
-   * The receiver was not ready for `psn`, the oldest outstanding one, and asks for a pause of `pauseNs`: everything waits, then goes on there. Out of
-   * retries, the work request fails; `syndrome` goes with its completion.
+   * The receiver was not ready for `psn`, the oldest outstanding one, and requests a pause of `pauseNs`: everything
+   * waits, then continues there. Out of retries, the work request fails; `syndrome` goes with its completion.
    */
   receiverNotReady(psn: number, pauseNs: number, syndrome: number, now: number): void {
     if (this.waitsForReceiver) return;
@@ -286,7 +293,7 @@ export class Retransmitter {
       this.rnrRetriesLeft--;
     }
     this.rtt.cancel();
-    this.#silentNs = 0; // It is alive.
+    this.#silentNs = 0;
     this.#rnrDeadlineNs = now + pauseNs;
     this.#ackDeadlineNs = NEVER;
     this.#parts.probe.current.waits(WAIT_RNR);
@@ -310,7 +317,8 @@ export class Retransmitter {
       const timeoutNs = this.#timeoutNs;
       this.#ackStartNs += this.#parts.host.schedulingDelayNs(this.#ackStartNs);
       if (now < this.#ackStartNs + timeoutNs) {
-        this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer; or they left late.
+        // With more packets in flight the scheme waits longer; or they left late.
+        this.#ackDeadlineNs = this.#ackStartNs + timeoutNs;
         return;
       }
       this.#parts.host.counters[COUNTER.local_ack_timeout_err]++;

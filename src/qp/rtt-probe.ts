@@ -1,20 +1,19 @@
 /**
- * Measures round trips for rate controls that want to know them: from sending a packet that asks for an acknowledgement until it is
- * acknowledged. At least `sampleBytes` of data lie between two such packets, and none of them was sent twice (Karn's rule). With 0 one packet is
- * measured in a round trip: the next one is the first that leaves after the last one was acknowledged.
+ * Measures round trips for rate controls that use them: from sending a packet that requests an acknowledgement until it
+ * is acknowledged. At least `sampleBytes` of data lie between two such packets, and none of them was sent twice (Karn's
+ * rule). With 0 one packet is measured in a round trip: the next one is the first that leaves after the last one was
+ * acknowledged.
  */
 
 import { psnDiff } from '../packet/psn.js';
 
-/** A measurement of round trips, as the requester feeds it. */
 export interface RttProbe {
   /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
   isDue(bytes: number): boolean;
-  /** A packet with new data leaves. */
   onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void;
-  /** Everything before `unacked` is acknowledged. Returns the round trip of the newest packet among it in nanoseconds, or -1 if there is none. */
+  /** Returns the round trip of the newest packet among it in nanoseconds, or -1 if there is none. */
   onProgress(unacked: number, now: number): number;
-  /** Something is sent again: which copy an acknowledgement is about cannot be told. */
+  /** Something is retransmitted: which copy an acknowledgement is for is unknown. */
   cancel(): void;
 }
 
@@ -31,7 +30,6 @@ export const NO_RTT_PROBE: RttProbe = {
   cancel: () => {},
 };
 
-/** Packets whose acknowledgement is awaited; more are not measured. A power of two. */
 const PENDING_MAX = 256;
 
 class PacketRttProbe implements RttProbe {

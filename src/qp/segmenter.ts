@@ -1,6 +1,7 @@
 /**
- * Turns SEND and WRITE messages into packets (IBTA vol. 1 §9.7.2, §9.7.3.1). A packet is made from the work request each time it is sent,
- * first or again: nothing is kept for retransmission. Reliable and unreliable connections differ only in the opcodes.
+ * Turns SEND and WRITE messages into packets (IBTA vol. 1 §9.7.2, §9.7.3.1). A packet is made from the work request
+ * each time it is sent, first or again: nothing is kept for retransmission. Reliable and unreliable connections differ
+ * only in the opcodes.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -69,14 +70,14 @@ export class Segmenter {
   readonly #sq: SendQueue;
   readonly #opcodes: DataOpcodes;
   readonly #source = new SgeCursor();
-  /** Index of the WQE whose buffers are resolved; -1: none. */
   #resolved = -1;
   readonly wqe = new SendWqe();
   /** Packets that are to be sent after the next one, where data packets say so. */
   wanted = 0;
   /**
-   * The next packet may have its data from memory of several threads without a copy, if no peer can write them. Only where the request completes behind its sending, and not
-   * where it is sent again: a program that changes what it has posted loses a packet, and its copy arrives.
+   * The next packet may have its data from memory of several threads without a copy, if no peer can write them. Only
+   * where the request completes after its sending, and not where it is retransmitted: a program that changes what it
+   * has posted loses a packet, and its copy arrives.
    */
   trustsProgram = false;
 
@@ -86,7 +87,7 @@ export class Segmenter {
     this.#opcodes = opcodes;
   }
 
-  /** Forgets the message: what is posted next may stand at the same index. */
+  /** Drops the message: the next one posted may have the same index. */
   reset(): void {
     this.#resolved = -1;
   }
@@ -100,7 +101,7 @@ export class Segmenter {
     return this.#opcodes[this.wqe.opcode] !== undefined;
   }
 
-  /** Resolves the local buffers of the work request that was read; `required` access: 0 to read them. False: they are not allowed. */
+  /** False: they are not allowed. */
   resolve(required: number): boolean {
     const { wqe } = this;
     const { host, pd } = this.#parts;

@@ -1,24 +1,32 @@
 /**
- * Arbitrates between queue pairs that send to one socket, where it is too small for all of them at once. A queue pair sends a burst, and the next one
- * waits until the socket has room for a burst again: network adapters arbitrate in bursts as well. So a peer answers bursts and not packets, a queue
- * pair is in the cache for all of a burst, and there are never more packets in flight than the socket holds.
+ * Arbitrates between queue pairs that send to one socket, where it is too small for all of them at once. A queue pair
+ * sends a burst, and the next one waits until the socket has room for a burst again: network adapters arbitrate in
+ * bursts as well. So a peer answers bursts and not packets, a queue pair is in the cache for all of a burst, and there
+ * are never more packets in flight than the socket holds.
  *
- * A share is a number of packets, those of one burst. A flow that has used all of its share is served again in the order of requests. One that has
- * some of it left, or has had no share since the first in that order, goes ahead: a queue pair that sends little does not wait for all those that send
- * much, and none gets more than one share in a round (in the manner of FQ-CoDel's new and old flows, RFC 8290 §4.2).
+ * A share is a number of packets, those of one burst. A flow that has used all of its share is served again in the
+ * order of requests. One that has some of it left, or has had no share since the first in that order, goes ahead: a
+ * queue pair that sends little does not wait for all those that send much, and none gets more than one share in a round
+ * (in the manner of FQ-CoDel's new and old flows, RFC 8290 §4.2).
  *
- * Invariant: `taken` is the sum of what the flows hold: packets in flight, and what is left of their bursts. A flow that waits is woken as soon as there
- * is room, because room only comes by `hold`, `release` and {@link SendArbiter.grant}. No flow holds room without packets in flight: a burst ends when
- * there is nothing to send.
+ * Invariant: `taken` is the sum of what the flows hold: packets in flight, and what is left of their bursts. A flow
+ * that waits is woken as soon as there is room, because room only comes by `hold`, `release` and
+ * {@link SendArbiter.grant}. No flow holds room without packets in flight: a burst ends when there is nothing to send.
  */
 
 import type { FlowCount } from './peer-in-flight-limit.js';
 
-/** Packets of the shortest burst: four messages of 16 KiB, and as many packets as the NIC lets a queue pair send before the next one. */
+/**
+ * Packets of the shortest burst: four messages of 16 KiB, and as many packets as the NIC lets a queue pair send before
+ * the next one.
+ */
 export const BURST_PACKETS_MIN = 16;
 /** And of the longest: two such. Longer ones gain little more (docs/performance.md, "A thousand queue pairs"). */
 const BURST_PACKETS_MAX = 32;
-/** Bursts at a time for which the socket must have room before they get longer than the shortest: some are sent while others are answered. */
+/**
+ * Bursts at a time for which the socket must have room before they get longer than the shortest: some are sent while
+ * others are answered.
+ */
 const BURSTS_AT_A_TIME = 8;
 
 /** One queue pair of a {@link SendArbiter}. */
@@ -41,7 +49,6 @@ export interface SendFlow {
   wake: () => void;
 }
 
-/** First come, first served. */
 class FlowFifo {
   first: SendFlow | undefined;
   #last: SendFlow | undefined;
@@ -53,7 +60,6 @@ class FlowFifo {
     this.#last = flow;
   }
 
-  /** Removes `first`, which there is. */
   shift(): void {
     const flow = this.first!;
     this.first = flow.next;
@@ -63,18 +69,16 @@ class FlowFifo {
   }
 }
 
-/** Queue pairs that were told the same number of packets for one socket. What others were told has no influence on it. */
+/** Independent of what others were announced. */
 export class SendArbiter {
-  /** Packets that the socket can hold. */
   readonly limitPackets: number;
   /** Packets of a burst, 16 to 32. */
   readonly burstPackets: number;
-  /** All that send to the socket, also those that were told another number. */
+  /** All that send to the socket, also those with another announced number. */
   readonly flows: FlowCount;
   /** How many of them have this arbiter. */
   members = 0;
   #taken = 0;
-  /** Shares given out. */
   #shares = 0;
   /** Those who have something of their share left, or have had none for longer than the first in the other FIFO. */
   readonly #newFlows = new FlowFifo();
@@ -87,7 +91,6 @@ export class SendArbiter {
     this.flows = flows;
   }
 
-  /** Packets that its members hold. */
   get taken(): number {
     return this.#taken;
   }

@@ -1,5 +1,3 @@
-/** Completions of send work requests: frees the oldest element of the send queue and, where one is wanted, writes its CQE. */
-
 import { Cqe } from '../memory/ring/completion-ring.js';
 import { COUNTER } from '../memory/ring/counters.js';
 import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../memory/ring/enums.js';
@@ -20,8 +18,7 @@ export class SendCompletions {
   }
 
   /**
-   * The oldest element, at `index`, is done. It is freed before its completion is written: a CQ that overruns stops the QP, which
-   * flushes from the element behind.
+   * It is freed before its completion is written: a CQ that overruns stops the QP, which flushes from the next element.
    */
   complete(index: number, status: number, vendorError = 0): void {
     const sq = this.#sq;
@@ -45,7 +42,10 @@ export class SendCompletions {
     this.complete(index, status, vendorError);
   }
 
-  /** The oldest element meets a local error, which stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
+  /**
+   * The oldest element meets a local error, which stops the send queue alone: state SQE, receives go on (IBTA
+   * §10.3.1.6).
+   */
   stop(status: number): void {
     this.#options.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
     this.completeInError(this.#sq.consumer, status);

@@ -1,4 +1,4 @@
-/** What requester and completer of a reliable connection work on together; each part has one writer of its state. */
+/** What requester and completer of a reliable connection share; each field has one writer. */
 
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import { AckRequestPolicy } from './ack-request-policy.js';
@@ -9,7 +9,6 @@ import { WorkRequestCompletion } from './work-request-completion.js';
 
 export class SendSide {
   readonly sendQueue: SendQueue;
-  /** What is in flight. */
   readonly out: Outstanding;
   readonly completion: WorkRequestCompletion;
   readonly retransmitter: Retransmitter;
@@ -22,7 +21,6 @@ export class SendSide {
     this.retransmitter = new Retransmitter(parts, this.out, this.completion, this.ackRequests);
   }
 
-  /** Work requests posted and not complete. */
   get postedWqes(): number {
     return (this.sendQueue.producer - this.out.head) >>> 0;
   }

@@ -13,7 +13,6 @@ export class SendWindow {
   readonly #out: Outstanding;
   readonly #retransmitter: Retransmitter;
   readonly #wake: () => void;
-  /** The rate control, where it limits the bytes in flight. */
   #rate: RateControl | undefined;
 
   constructor({ link, scheduling }: Pick<QueuePairParts, 'link' | 'scheduling'>, { out, retransmitter }: SendSide) {
@@ -37,12 +36,18 @@ export class SendWindow {
     return this.#link.inFlightLimit.isArbitrated;
   }
 
-  /** An arbiter decides, or something is left of the last burst: {@link settle} has to follow each change of what is in flight. */
+  /**
+   * An arbiter decides, or something is left of the last burst: {@link settle} has to follow each change of what is in
+   * flight.
+   */
   get isArbitrating(): boolean {
     return this.#link.inFlightLimit.isArbitrating;
   }
 
-  /** Packets that may be in flight now, one at least, where `inFlight` are. Requests a burst where an arbiter decides; `inFlight`: it has yet to begin. */
+  /**
+   * Packets that may be in flight now, one at least, where `inFlight` are. Requests a burst where an arbiter decides;
+   * `inFlight`: it has yet to begin.
+   */
   open(inFlight: number, now: number): number {
     const window = this.#packetsNow(now);
     const { inFlightLimit } = this.#link;

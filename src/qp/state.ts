@@ -1,6 +1,6 @@
 /**
- * The state of a queue pair and how it changes (IBTA vol. 1 §10.3.1, §11.2.5.2). A transition that is not in the transport's table, lacks a
- * required attribute, or carries one it may not, is the caller's mistake.
+ * The state of a queue pair and how it changes (IBTA vol. 1 §10.3.1, §11.2.5.2). A transition that is not in the
+ * transport's table, lacks a required attribute, or carries one it may not, is the caller's mistake.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -32,18 +32,17 @@ import {
 } from '../memory/ring/commands.js';
 import { QP_STATE_NAMES, QPS_ERR, QPS_RESET, QPS_RTS } from '../memory/ring/enums.js';
 
-/** The attributes of one transition, as mask bits. */
 export interface Transition {
-  /** Attributes that must be given. */
   readonly required: number;
-  /** Attributes that may be given as well. */
   readonly optional: number;
 }
 
-/** The transitions of one transport by {@link transitionKey}; those to RESET and ERR are in none: they are allowed from everywhere. */
+/**
+ * The transitions of one transport by {@link transitionKey}; those to RESET and ERR are in none: they are allowed from
+ * everywhere.
+ */
 export type TransitionTable = ReadonlyMap<number, Transition>;
 
-/** Key of the transition between two states (QPS_*). */
 export const transitionKey = (from: number, to: number) => from * 8 + to;
 
 const ATTRIBUTE_NAMES: ReadonlyArray<readonly [bit: number, name: string]> = [
@@ -72,7 +71,6 @@ const ATTRIBUTE_NAMES: ReadonlyArray<readonly [bit: number, name: string]> = [
   [QP_ATTR_REMOTE_SOURCE_PORT, 'REMOTE_SOURCE_PORT'],
 ];
 
-/** To RESET and to ERR. */
 const FROM_ANYWHERE: Transition = { required: 0, optional: 0 };
 
 function names(mask: number): string {
@@ -82,8 +80,8 @@ function names(mask: number): string {
 }
 
 /**
- * Checks a modify while the send queue drains: what a queue pair in RTS takes, this one takes as well; the rest concerns work that is on the
- * wire and has to wait (IBTA §10.3.1.5). Throws ERR_ROCE_INVALID_STATE.
+ * Checks a modify while the send queue drains: changes allowed in RTS are allowed; others concern work on the wire and
+ * have to wait (IBTA §10.3.1.5).
  */
 export function checkWhileDraining(transitions: TransitionTable, mask: number): void {
   const running = transitions.get(transitionKey(QPS_RTS, QPS_RTS))?.optional ?? 0;
@@ -96,10 +94,6 @@ export function checkWhileDraining(transitions: TransitionTable, mask: number): 
   );
 }
 
-/**
- * Checks a modify from state `from` to `to` with the attributes in `mask`. Throws ERR_ROCE_INVALID_STATE for a transition that does not
- * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing, ERR_ROCE_CONFLICT for those not allowed; the QP is untouched then.
- */
 export function checkTransition(transitions: TransitionTable, from: number, to: number, mask: number): void {
   const what = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
   const transition = to === QPS_RESET || to === QPS_ERR ? FROM_ANYWHERE : transitions.get(transitionKey(from, to));

@@ -1,4 +1,7 @@
-/** The attributes that each transition of each transport takes (IBTA vol. 1 §11.2.5.2, table 91), our extensions included. */
+/**
+ * The attributes that each transition of each transport takes (IBTA vol. 1 §11.2.5.2, table 91), our extensions
+ * included.
+ */
 
 import {
   QP_ATTR_ACCESS_FLAGS,
@@ -39,7 +42,6 @@ const UC_RUNNING_OPTIONAL =
   QP_ATTR_REMOTE_SOURCE_PORT;
 const RUNNING_OPTIONAL = UC_RUNNING_OPTIONAL | QP_ATTR_MIN_RNR_TIMER | QP_ATTR_TOTAL_TIMEOUT;
 
-/** Reliable connection. */
 export const RC_TRANSITIONS: TransitionTable = new Map([
   // The scheme is ours to say before a connection manager takes the queue pair to RTR.
   [transitionKey(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: QP_ATTR_RECOVERY }],
@@ -119,7 +121,6 @@ export const UC_TRANSITIONS: TransitionTable = new Map([
   [transitionKey(QPS_SQE, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_ACCESS_FLAGS }],
 ]);
 
-/** Unreliable datagram, QP1 included. */
 export const UD_TRANSITIONS: TransitionTable = new Map([
   [transitionKey(QPS_RESET, QPS_INIT), { required: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY, optional: 0 }],
   [transitionKey(QPS_INIT, QPS_INIT), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY }],

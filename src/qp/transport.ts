@@ -23,15 +23,11 @@ export interface QueuePairParts extends QueuePairOptions {
 /** The protocol between two connected queue pairs. */
 export interface Transport extends Stoppable {
   readonly transitions: TransitionTable;
-  /** UDP source ports that each end uses, by the attributes. */
   readonly entropies: number;
-  /** INIT to RTR: from here on packets are received. */
   startReceiving(): void;
-  /** RTR to RTS: from here on work requests are sent. */
   startSending(): void;
-  /** RTS to SQD: what was begun is finished, nothing more is begun. */
+  /** RTS to SQD: work in progress is finished, no more is started. */
   drain(): void;
-  /** Some of what was begun is not finished. */
   readonly hasBegun: boolean;
   /** There is something to send, now or later. */
   readonly hasUnsent: boolean;
@@ -47,7 +43,6 @@ export interface Transport extends Stoppable {
   accepts(packet: RocePacket): boolean;
   /** Takes any packet but a CNP. */
   receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
-  /** Sends at most one packet. */
   emit(batch: TxBatch, now: number): boolean;
   /** A timer may have run out. */
   onDeadline(now: number): void;

@@ -1,4 +1,4 @@
-/** Packets that a switch has cut, to be asked for again: what a responder owes for them. */
+/** Trimmed packets for which a responder still has to request a retransmission. */
 
 import { COUNTER } from '../memory/ring/counters.js';
 import { VENDOR_TRIM_NAK } from '../packet/opcode.js';
@@ -10,9 +10,8 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
-/** Reports that there is room for at first; a power of two. */
 const REPORTS_FIRST = 64;
-/** Reports that may wait: as many packets as schemes with cut packets have in flight. What does not fit is found missing as what was lost is. */
+/** What does not fit is found missing as what was lost is. */
 const REPORTS_MAX = SELECTIVE_SPAN;
 
 export class TrimReports {
@@ -40,7 +39,7 @@ export class TrimReports {
     this.#count++;
   }
 
-  /** A burst of headers came in one turn of the event loop. */
+  /** Many headers arrived in one event loop iteration. */
   #grow(): void {
     const psns = new Uint32Array(2 * this.#count);
     for (let i = 0; i < this.#count; i++) psns[i] = this.#psns[(this.#first + i) & (this.#count - 1)];

@@ -1,6 +1,6 @@
 /**
- * The sending half of an unreliable connection (IBTA vol. 1 §9.8.2): messages go out once, packet after packet, and are done when their last packet
- * has left. Nothing is acknowledged and nothing sent again.
+ * The sending half of an unreliable connection (IBTA vol. 1 §9.8.2): messages go out once, packet after packet, and are
+ * done when their last packet has left. Nothing is acknowledged and nothing retransmitted.
  */
 
 import {
@@ -28,7 +28,6 @@ export class UcRequester {
   readonly #sq: SendQueue;
   readonly #segmenter: Segmenter;
   readonly #completions: SendCompletions;
-  /** Which packet of the message in progress is the next. */
   #nextPacket = NO_PACKET;
   psn = 0;
 
@@ -39,7 +38,6 @@ export class UcRequester {
     this.#completions = new SendCompletions(parts, parts.probe);
   }
 
-  /** RTR to RTS: the first packet will have this PSN. */
   start(psn: number): void {
     this.psn = psn;
     this.#nextPacket = NO_PACKET;
@@ -57,7 +55,6 @@ export class UcRequester {
     return this.#nextPacket !== NO_PACKET;
   }
 
-  /** While draining: says when the message in progress has left. */
   drain(): void {
     if (this.#parts.attributes.state === QPS_SQD && !this.isInMessage) this.#parts.lifecycle.sendQueueDrained();
   }
@@ -100,7 +97,7 @@ export class UcRequester {
     return true;
   }
 
-  /** Begins the work request at `index`, or executes it if it sends nothing. Returns the status it fails with, or SUCCESS. */
+  /** Returns the status it fails with, or SUCCESS. */
   #start(index: number): number {
     const segmenter = this.#segmenter;
     segmenter.read(index);

@@ -1,6 +1,7 @@
 /**
- * The receiving half of an unreliable connection (IBTA vol. 1 §9.8.2.2): a message whose packets all arrive in order is delivered, any other is dropped
- * whole and in silence. Whatever the PSN, the first packet of a message begins a new one.
+ * The receiving half of an unreliable connection (IBTA vol. 1 §9.8.2.2): a message whose packets all arrive in order is
+ * delivered, any other is dropped whole and in silence. Whatever the PSN, the first packet of a message begins a new
+ * one.
  *
  * A receive WQE that an unfinished message took serves the next one.
  */
@@ -18,9 +19,7 @@ export class UcResponder {
   readonly #counters: Float64Array;
   readonly #lifecycle: Lifecycle;
   readonly #reassembler: Reassembler;
-  /** PSN of the packet that goes on where the last one ended. */
   expectedPsn = 0;
-  /** Messages delivered; the wire does not carry it. */
   msn = 0;
   /** What arrives belongs to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
   #dropping = false;
@@ -78,7 +77,7 @@ export class UcResponder {
     } else if (verdict === REFUSED) this.#refuse();
   }
 
-  /** What the peer asked for is not allowed: dropped. That our own receive buffer is not there is our error: the queue pair stops. */
+  /** That our own receive buffer is not there is our error: the queue pair stops. */
   #refuse(): void {
     const { refusedSyndrome, refusedStatus, receives } = this.#reassembler;
     if (refusedSyndrome !== NAK_REMOTE_OPERATION) {

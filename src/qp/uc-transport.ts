@@ -13,7 +13,6 @@ import { UcResponder } from './uc-responder.js';
 export class UcTransport implements Transport {
   readonly transitions = UC_TRANSITIONS;
   readonly entropies = 1;
-  /** There is no timer but that of notifications. */
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #parts: QueuePairParts;
   readonly #requester: UcRequester;
@@ -45,7 +44,6 @@ export class UcTransport implements Transport {
     return this.#requester.hasUnsent;
   }
 
-  /** Nothing is answered. */
   silence(): void {}
 
   flushSends(): void {
@@ -81,7 +79,7 @@ export class UcTransport implements Transport {
     const distance = psnDiff(packet.psn, this.#responder.expectedPsn);
     probe.current.packetReceived(packet, datagram.length, distance);
     this.#responder.receive(packet, datagram.bytes);
-    // A message may begin with any PSN; only one in sequence proves that the sender knows it.
+    // A message may begin with any PSN; only one in sequence shows that the sender knows it.
     if (distance === 0) link.port.learn(datagram.sourcePort);
   }
 

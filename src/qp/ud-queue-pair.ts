@@ -1,7 +1,7 @@
 /**
- * Unreliable datagram queue pairs, and QP1 (GSI), which is one with a fixed number: what connection management needs (IBTA vol. 1 §9.8.3).
- * One packet a message, no acknowledgement. A message that finds no receive WQE or has the wrong Q_Key is dropped; one that does not fit its
- * receive WQE completes it with LOC_LEN_ERR, and the QP goes on.
+ * Unreliable datagram queue pairs, and QP1 (GSI), which is one with a fixed number: what connection management needs
+ * (IBTA vol. 1 §9.8.3). One packet per message, no acknowledgement. A message that finds no receive WQE or has the
+ * wrong Q_Key is dropped; one that does not fit its receive WQE completes it with LOC_LEN_ERR, and the QP continues.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -57,7 +57,6 @@ import { SendCompletions } from './send-completions.js';
 import { checkTransition } from './state.js';
 import { UD_TRANSITIONS } from './transitions.js';
 
-/** Datagrams are not under rate control. */
 const UNLIMITED: RateControl = new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });
 
 /** Datagrams come from everywhere. */
@@ -83,7 +82,6 @@ class AnyPeer implements PeerAddressing {
   }
 }
 
-/** UD and GSI. */
 export class UdQueuePair implements NicQueuePair {
   readonly qpn: number;
   readonly attributes: QpAttributes;
@@ -117,7 +115,7 @@ export class UdQueuePair implements NicQueuePair {
     applyAttributes(this.attributes, values, mask);
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
-    // A message is done when it is sent: nothing that was begun is left.
+    // A message is done when it is sent: no work in progress is left.
     const hasDrained = values.state === QPS_SQD && from === QPS_RTS;
     if (hasDrained && asksForDrained(values, mask)) this.#options.host.raise(EVENT_SQ_DRAINED, this.qpn);
     if (values.state === QPS_ERR) this.#flush();
@@ -256,7 +254,10 @@ function isControlled(qkey: number): boolean {
   return qkey >>> 31 === 1;
 }
 
-/** The IP header of the datagram as far as it is known, in the 40 bytes that verbs give to it: IPv6 as is, IPv4 in the last 20. */
+/**
+ * The IP header of the datagram as far as it is known, in the 40 bytes that verbs give to it: IPv6 as is, IPv4 in the
+ * last 20.
+ */
 function writeGrh(grh: Uint8Array, datagram: RxDatagram): void {
   grh.fill(0);
   const { source, destination } = datagram;

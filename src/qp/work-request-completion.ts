@@ -1,4 +1,6 @@
-/** Completes the work requests of a reliable connection in order, as their PSNs are acknowledged (IBTA vol. 1 §9.7.5.1). */
+/**
+ * Completes the work requests of a reliable connection in order, as their PSNs are acknowledged (IBTA vol. 1 §9.7.5.1).
+ */
 
 import { QPS_SQD, STATUS_SUCCESS } from '../memory/ring/enums.js';
 import type { SendQueue } from '../memory/ring/work-queue.js';
@@ -33,25 +35,24 @@ export class WorkRequestCompletion {
     return index === this.#failedIndex;
   }
 
-  /** The work request at `index` cannot go on. It completes with `status` once everything before it has. */
+  /** It completes with `status` once everything before it has. */
   fail(index: number, status: number): void {
     this.#failedIndex = index;
     this.#failedStatus = status;
     this.completeDone();
   }
 
-  /** Completes what is done at the head of the queue. While draining, says when nothing is left. */
+  /** While draining, reports when nothing is left. */
   completeDone(): void {
     const out = this.#out;
     while (out.head !== out.started && out.head !== this.#failedIndex && out.isDone(out.head)) {
-      // The accounts move on before the completion is written: a CQ that overruns stops the QP, which flushes the rest.
+      // The accounts advance before the completion is written: a CQ that overruns stops the QP, which flushes the rest.
       const index = out.head;
       out.removeHead();
       this.#completions.complete(index, STATUS_SUCCESS);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
     else if (this.#parts.attributes.state === QPS_SQD && out.isIdle) {
-      // Everything that was started has completed, and nothing more is started.
       this.#parts.lifecycle.sendQueueDrained();
     }
   }

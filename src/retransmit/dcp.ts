@@ -1,22 +1,29 @@
 /**
- * Recovery by what switches cut, in the manner of DCP (Li et al., "Revisiting RDMA Reliability for Lossy Fabrics", SIGCOMM 2025). Nothing is concluded: a packet is lost when its header
- * comes back, and then that packet is sent again, and no other.
+ * Recovery by what switches cut, in the manner of DCP (Li et al., "Revisiting RDMA Reliability for Lossy Fabrics",
+ * SIGCOMM 2025). Nothing is concluded: a packet is lost when its header comes back, and then that packet is sent again,
+ * and no other.
  *
- *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the
- *     packet into its queue of what is to be sent again. A cut READ response arrives at the end that has asked, which asks for that part again.
- *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are cumulative. So packets may take all entropies in turn, and one that is late is never sent
- *     twice.
- *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged is sent again. It is coarse, since no loss that a switch knows of needs it.
+ *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose
+ *     nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the packet into its queue
+ *     of what is to be sent again. A cut READ response arrives at the end that has asked, which asks for that part
+ *     again.
+ *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are
+ *     cumulative. So packets may take all entropies in turn, and one that is late is never sent twice.
+ *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged
+ *     is sent again. It is coarse, since no loss that a switch knows of needs it.
  *
- * So of a lossy link with cut probability p the sender sends 1 / (1 - p) packets for each that counts. What loses no header is a control queue with a share of the link that is large enough: with N senders
- * at line rate into one port, data packets r times as long as headers on the link, and control and data served in the ratio w to 1, the port serves 1 / (1 + w) of a link of data, cuts the rest of N, and
+ * So of a lossy link with cut probability p the sender sends 1 / (1 - p) packets for each that counts. What loses no
+ * header is a control queue with a share of the link that is large enough: with N senders at line rate into one port,
+ * data packets r times as long as headers on the link, and control and data served in the ratio w to 1, the port serves
+ * 1 / (1 + w) of a link of data, cuts the rest of N, and
  *
  *     (N - 1 / (1 + w)) / r <= w / (1 + w),   that is   w >= (N - 1) / (r - N)   for N < r,
  *
  * keeps the control queue short. Strict priority, the default of the switch, is w without bound.
  *
- * It deviates in this: DCP writes each packet where its own address says, and counts the packets of each message, since there every packet has an address and the number of its message. Here what is ahead of
- * a gap stands in the store of selective repeat and is executed in order, so a message is complete when its last packet is.
+ * It deviates in this: DCP writes each packet where its own address says, and counts the packets of each message, since
+ * there every packet has an address and the number of its message. Here what is ahead of a gap stands in the store of
+ * selective repeat and is executed in order, so a message is complete when its last packet is.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
@@ -36,7 +43,7 @@ import { defineRecovery, LOSS_REPORTED, NO_REWIND } from './recovery.js';
 import { SelectiveRepeatReceiver } from './selective-repeat.js';
 
 const DCP_TABLE = {
-  /** UDP source ports. At least two: switches cut packets of connections that say they have several. */
+  /** At least two: switches cut packets of connections that say they have several. */
   paths: { default: 64, min: 2, max: ENTROPIES_MAX, whole: true, agreed: true },
   /** 0: all packets take the first, as ECMP has it; 1: all in turn. */
   choice: { default: CHOICE_SPRAY, min: CHOICE_ECMP, max: CHOICE_SPRAY, whole: true },
@@ -44,7 +51,7 @@ const DCP_TABLE = {
 
 type DcpParameters = ParametersOf<typeof DCP_TABLE>;
 
-/** Sends again what came back cut; after a timeout, everything unacknowledged. */
+/** Retransmits packets reported as trimmed; after a timeout, everything unacknowledged. */
 export class DcpSender extends PacketAccounts {
   override readonly infersLosses = false;
   readonly #parameters: DcpParameters;
@@ -73,7 +80,7 @@ export class DcpSender extends PacketAccounts {
   }
 
   override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
-    if (cause === LOSS_REPORTED) return NO_REWIND; // By order, which says nothing here.
+    if (cause === LOSS_REPORTED) return NO_REWIND; // PSN order, which has no meaning here.
     for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
       if (this.state[psn & SPAN_MASK] !== PACKET_DELIVERED) this.markLost(psn);
     }
@@ -85,10 +92,9 @@ function entropyChoice({ choice, paths }: DcpParameters): EntropyChoice {
   return choice === CHOICE_SPRAY ? new RoundRobinEntropies(paths) : new SingleEntropy();
 }
 
-/** Keeps what comes behind a gap, and says nothing of it. */
 export class DcpReceiver extends SelectiveRepeatReceiver {
   override readonly reportsGaps = false;
-  /** Each answer that was cut may be asked for by itself, and a request that is dropped waits for the timeout. */
+  /** Each trimmed answer may be requested separately, and a dropped request waits for the timeout. */
   override readonly replaysMax = SELECTIVE_SPAN;
 
   override bitmapBytes(_expected: number): number {
@@ -96,7 +102,6 @@ export class DcpReceiver extends SelectiveRepeatReceiver {
   }
 }
 
-/** The definition for the registry. */
 export const dcp = defineRecovery({
   name: 'dcp',
   summary: 'sends again what switches have cut and returned, and nothing else; a timeout if a header is lost',

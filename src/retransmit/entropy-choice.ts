@@ -1,9 +1,13 @@
 /**
- * Which entropy value the next packet carries, for schemes that spread one connection over many paths. It is an index of a UDP source port, from which
- * switches choose a path: several values may share one, and nobody here knows the network.
+ * Which entropy value the next packet carries, for schemes that spread one connection over many paths. It is an index
+ * of a UDP source port, from which switches choose a path: several values may share one, and nobody here knows the
+ * network.
  */
 
-/** Chooses one of a fixed number of entropies, from what became of earlier packets. Every method but `next` may do nothing. */
+/**
+ * Chooses one of a fixed number of entropies, from what became of earlier packets. Every method but `next` may do
+ * nothing.
+ */
 export abstract class EntropyChoice {
   /** The entropy of the next packet, from 0 on; `now` in nanoseconds. */
   abstract next(now: number): number;
@@ -15,7 +19,6 @@ export abstract class EntropyChoice {
   onTrimmed(_way: number): void {}
   /** A packet of `entropy` counts as lost. */
   onLost(_way: number): void {}
-  /** Nothing was heard for a whole timeout. */
   onTimeout(_now: number): void {}
 }
 

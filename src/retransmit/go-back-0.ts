@@ -1,13 +1,13 @@
 /**
- * Go-back-0: what the first RoCE NICs did (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016, §4.1). A gap at PSN i inside a
- * message that began at PSN s makes the receiver forget the message and expect s again; the sender restarts the whole message. When
- * a message is longer than the distance between losses it never completes: the livelock.
+ * Go-back-0: what the first RoCE NICs did (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016, §4.1). A
+ * gap at PSN i inside a message that began at PSN s makes the receiver drop the message and expect s again; the sender
+ * restarts the whole message. When a message is longer than the distance between losses it never completes: the
+ * livelock.
  */
 
 import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
 import { AHEAD_RESTART_MESSAGE, defineRecovery } from './recovery.js';
 
-/** Resumes at the start of the message. */
 export class GoBack0Sender extends GoBackNSender {
   override readonly restartsMessages = true;
 
@@ -16,7 +16,7 @@ export class GoBack0Sender extends GoBackNSender {
   }
 }
 
-/** Forgets the message in progress when a packet of it is missing. */
+/** Drops the message in progress when a packet of it is missing. */
 export class GoBack0Receiver extends GoBackNReceiver {
   override readonly restartsReads = true;
 
@@ -29,12 +29,11 @@ export class GoBack0Receiver extends GoBackNReceiver {
   }
 }
 
-/** The definition for the registry. */
 export const goBack0 = defineRecovery({
   name: 'go-back-0',
   summary: 'of the first RoCE NICs: the whole message is sent again',
   parameters: {},
-  /** Regular, M >= K: 0, for no K packets in a row arrive whole. Shorter messages get through by the phase of the count. */
+  /** Regular, M >= K: 0, for no K packets in a row arrive whole. */
   efficiency: (loss, messagePackets) => (loss.kind === 'regular' && messagePackets >= loss.period ? 0 : undefined),
   sender: () => new GoBack0Sender(),
   receiver: () => new GoBack0Receiver(),

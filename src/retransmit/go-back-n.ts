@@ -1,6 +1,6 @@
 /**
- * Go-back-N: the rule of the InfiniBand transport (IBTA vol. 1 §9.7.5) and the only scheme standard peers speak. The receiver drops
- * everything after a gap and names the missing PSN; the sender resumes there.
+ * Go-back-N: the rule of the InfiniBand transport (IBTA vol. 1 §9.7.5) and the only scheme standard peers speak. The
+ * receiver drops everything after a gap and names the missing PSN; the sender resumes there.
  */
 
 import { AHEAD_NAK, defineRecovery, ReceiverRecovery, SenderRecovery } from './recovery.js';
@@ -14,19 +14,18 @@ export class GoBackNSender extends SenderRecovery {
   }
 }
 
-/** Drops what comes behind a gap and reports the gap once. */
+/** Drops packets after a gap and reports the gap once. */
 export class GoBackNReceiver extends ReceiverRecovery {
   override onAhead(_psn: number, _distance: number, _bytes: Uint8Array, _offset: number, _length: number): number {
     return AHEAD_NAK;
   }
 }
 
-/** The definition for the registry. */
 export const goBackN = defineRecovery({
   name: 'go-back-n',
   summary: "the standard's: everything from the first lost packet on is sent again",
   parameters: {},
-  /** Regular: of every k K packets sent, k = ceil((W+1) / K), the last W+1 are sent in vain. Random: (1-p) / (1 + p W). */
+  /** Regular: of every k K packets sent, k = ceil((W+1) / K), the last W+1 are wasted. Random: (1-p) / (1 + p W). */
   efficiency: (loss, _messagePackets, pipelineDepth) => {
     if (loss.kind === 'random') return (1 - loss.probability) / (1 + loss.probability * pipelineDepth);
     const wasted = pipelineDepth + 1;

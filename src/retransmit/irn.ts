@@ -1,13 +1,15 @@
 /**
- * IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): selective repeat for networks without pauses, with two additions (§3.1, §3.2).
+ * IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): selective repeat for networks without
+ * pauses, with two additions (§3.1, §3.2).
  *
  *   - BDP-FC: at most the packets of a bandwidth-delay product are in flight, a fixed number.
- *   - Two timeouts: RTO_low while at most N packets are in flight, when a NACK may never come and a repetition costs little; else RTO_high, which is the longest
- *     round trip with all buffers on the way full.
+ *   - Two timeouts: RTO_low while at most N packets are in flight, when a NACK may never come and a repetition costs
+ *     little; else RTO_high, which is the longest round trip with all buffers on the way full.
  *
- * The receiver reports gaps as selective repeat does. READ responses are covered as well: their requester sees the gap, and asks for what is missing.
- * The cap is the paper's for 40 Gb/s and packets of 1 KB. Its timeouts, 100 us and 320 us, suit that network and no pair of processes: by default RTO_high is the
- * local ACK timeout of the queue pair, and RTO_low 5/16 of it, which is the paper's ratio.
+ * The receiver reports gaps as selective repeat does. READ responses are covered as well: their requester sees the gap,
+ * and requests what is missing. The cap is the paper's for 40 Gb/s and packets of 1 KB. Its timeouts, 100 us and 320
+ * us, suit that network and no pair of processes: by default RTO_high is the local ACK timeout of the queue pair, and
+ * RTO_low 5/16 of it, which is the paper's ratio.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -30,7 +32,6 @@ const IRN_TABLE = {
   highTimeoutNs: { default: 0, ...LIMITS.timeOrZeroNs },
 } as const satisfies ParameterTable;
 
-/** Selective repeat with a cap and two timeouts. */
 export class IrnSender extends SelectiveRepeatSender {
   override readonly inFlightMax: number;
   readonly #p: ParametersOf<typeof IRN_TABLE>;
@@ -54,13 +55,11 @@ export class IrnSender extends SelectiveRepeatSender {
   }
 }
 
-/** The definition for the registry. */
 export const irn = defineRecovery({
   name: 'irn',
   summary: 'selective repeat with a cap on packets in flight and two timeouts, for networks without pauses',
   parameters: IRN_TABLE,
   usesSack: true,
-  /** As selective repeat. */
   efficiency: selectiveRepeat.efficiency!,
   sender: (parameters) => new IrnSender(parameters),
   receiver: () => new SelectiveRepeatReceiver(),

@@ -1,10 +1,9 @@
 /**
- * Selective repeat from one pool of bitmaps, in the manner of MELO (Lu et al., "Memory Efficient Loss Recovery for Hardware-based Transport in Datacenter", APNet 2017): a connection
- * takes a bitmap when it has a gap and gives it back when it has none, so that a NIC needs as many as have losses at the same time, and not one for each connection. A connection that finds the pool
- * empty drops what is ahead of its gap and sends the standard's NAK: its peer goes back.
- *
- * The paper has about 64 KB for all connections; a bitmap here is 128 bytes (1,024 packets), so 512 of them. What the paper calls data goes to the host's memory there; here it is
- * kept and executed in order, as with selective repeat. The pool belongs to the NIC.
+ * Selective repeat from one pool of bitmaps, in the manner of MELO (Lu et al., "Memory Efficient Loss Recovery for
+ * Hardware-based Transport in Datacenter", APNet 2017): a connection holds a bitmap only while it has a gap. Without
+ * one it drops what is ahead of the gap and sends the standard NAK, so its peer goes back. The paper has about 64 KB in
+ * total; a bitmap here is 128 bytes (1,024 packets), so 512 of them. Packets ahead are kept and executed in order, as
+ * with selective repeat, not written to host memory. The pool belongs to the NIC.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
@@ -18,13 +17,11 @@ const MELO_TABLE = {
   poolBitmaps: { default: (64 * 1024 * 8) / SELECTIVE_SPAN, min: 0, max: 65_536, whole: true },
 } as const satisfies ParameterTable;
 
-/** The bitmaps in use at one NIC. Connections with different `poolBitmaps` share it, each up to its own limit. */
+/** Connections with different `poolBitmaps` share it, each up to its own limit. */
 class BitmapPool {
-  /** Bitmaps that connections have. */
   used = 0;
 }
 
-/** Keeps what comes behind a gap while it has a bitmap. */
 export class MeloReceiver extends SelectiveRepeatReceiver {
   readonly #pool: BitmapPool;
   readonly #limit: number;
@@ -65,13 +62,11 @@ export class MeloReceiver extends SelectiveRepeatReceiver {
   }
 }
 
-/** The definition for the registry. */
 export const melo = defineRecovery({
   name: 'melo',
   summary: 'selective repeat with one pool of bitmaps for all connections of a NIC, without one it goes back',
   parameters: MELO_TABLE,
   usesSack: true,
-  /** As selective repeat, as long as the pool has bitmaps. */
   efficiency: selectiveRepeat.efficiency!,
   sender: () => new SelectiveRepeatSender(),
   receiver: (parameters, nic) => new MeloReceiver(parameters, nic),

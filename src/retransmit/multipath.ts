@@ -1,14 +1,19 @@
 /**
- * One connection over many paths: each packet has a UDP source port, its entropy, of its own, so that the switches of a network with equal paths spread the
- * packets of one queue pair over all of them. What Ultra Ethernet and MRC do, from parts that are here; compatible with neither.
+ * One connection over many paths: each packet has a UDP source port, its entropy, of its own, so that the switches of a
+ * network with equal paths spread the packets of one queue pair over all of them. What Ultra Ethernet and MRC do, from
+ * parts that are here; compatible with neither.
  *
- *   - Entropies: `paths` source ports from that of the flow on. `choice` says which the next packet takes: 0 one for all (ECMP), 1 in turn (spraying), 2 REPS, 3 the
- *     bitmap of penalties. Acknowledgements and READ responses take them in turn.
- *   - Feedback: a data packet says in its trailer which entropy it took and when it left; the acknowledgement echoes both, and whether the packet was marked
- *     (packet/int-trailer.ts). SACK says what has arrived, as for selective repeat; its bitmap grows to 1,024 bits, because one slow path holds back more than 64.
- *   - Losses are judged by time, as RACK does: on many paths order says nothing. A packet that a switch has cut to its header is known to be lost at once.
- *   - Placement: the receiver keeps what is ahead, in the store of selective repeat, and executes it in order. Messages of a queue pair keep their order, and what a
- *     stranger slips in is compared before it is written; both ask for the store. MRC has neither, and writes each packet where its address says.
+ *   - Entropies: `paths` source ports from that of the flow on. `choice` says which the next packet takes: 0 one for
+ *     all (ECMP), 1 in turn (spraying), 2 REPS, 3 the bitmap of penalties. Acknowledgements and READ responses take
+ *     them in turn.
+ *   - Feedback: a data packet says in its trailer which entropy it took and when it left; the acknowledgement echoes
+ *     both, and whether the packet was marked (packet/int-trailer.ts). SACK says what has arrived, as for selective
+ *     repeat; its bitmap grows to 1,024 bits, because one slow path holds back more than 64.
+ *   - Losses are judged by time, as RACK does: on many paths order says nothing. A packet that a switch has cut to its
+ *     header is known to be lost at once.
+ *   - Placement: the receiver keeps what is ahead, in the store of selective repeat, and executes it in order. Messages
+ *     of a queue pair keep their order, and what a stranger slips in is compared before it is written; both ask for the
+ *     store. MRC has neither, and writes each packet where its address says.
  *
  * A port whose source port is fixed, a datagram socket, has one entropy value. Then this is RACK with echoes.
  */
@@ -33,7 +38,7 @@ export const CHOICE_REPS = 2;
 export const CHOICE_BITMAP = 3;
 
 const MULTIPATH_TABLE = {
-  /** Entropies. 64 as in the Ultra Ethernet Consortium's htsim; more than there are paths, since switches hash them. */
+  /** 64 as in the Ultra Ethernet Consortium's htsim; more than there are paths, since switches hash them. */
   paths: { default: 64, min: 1, max: ENTROPIES_MAX, whole: true, agreed: true },
   /** 0 ECMP, 1 spraying, 2 REPS, 3 bitmap. */
   choice: { default: CHOICE_REPS, min: CHOICE_ECMP, max: CHOICE_BITMAP, whole: true },
@@ -44,7 +49,6 @@ const MULTIPATH_TABLE = {
 
 type MultipathParameters = ParametersOf<typeof MULTIPATH_TABLE>;
 
-/** Of a packet that has not taken one of our choice. */
 const NO_ENTROPY = 0xffff;
 
 function entropyChoice({ choice, paths, freezeNs }: MultipathParameters): EntropyChoice {
@@ -126,14 +130,12 @@ export class MultipathSender extends RackSender {
   }
 }
 
-/** The definition for the registry. */
 export const multipath = defineRecovery({
   name: 'multipath',
   summary: 'packets of one connection over many paths by their UDP source ports, losses judged by time',
   parameters: MULTIPATH_TABLE,
   usesSack: true,
   entropies: ({ paths }) => paths,
-  /** As selective repeat. */
   efficiency: selectiveRepeat.efficiency!,
   sender: (parameters) => new MultipathSender(parameters),
   receiver: () => new SelectiveRepeatReceiver(),

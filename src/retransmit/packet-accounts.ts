@@ -1,9 +1,15 @@
-/** What a sender knows of each packet in flight, for schemes that send only what is missing. How it concludes that one is lost is up to the scheme. */
+/**
+ * What a sender knows of each packet in flight, for schemes that send only what is missing. The scheme decides when one
+ * counts as lost.
+ */
 
 import { psnAdd } from '../packet/psn.js';
 import { SenderRecovery } from './recovery.js';
 
-/** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
+/**
+ * PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can
+ * report.
+ */
 export const SELECTIVE_SPAN = 1024;
 /** `psn & SPAN_MASK` is the slot of a PSN in {@link PacketAccounts.state}. */
 export const SPAN_MASK = SELECTIVE_SPAN - 1;
@@ -16,15 +22,21 @@ export const PACKET_DELIVERED = 1;
 export const PACKET_LOST = 2;
 /** A state of {@link PacketAccounts}: sent again. */
 export const PACKET_RESENT = 3;
-/** A state of {@link PacketAccounts}: buffered by the receiver behind a gap, and not executed. It is not sent again, and not done either. */
+/**
+ * A state of {@link PacketAccounts}: buffered by the receiver behind a gap, and not executed. It is not sent again, and
+ * not done either.
+ */
 export const PACKET_SACKED = 4;
 
-/** The sender's half of such a scheme, all but the judgement of losses. */
+/** The sender's half of such a scheme, except loss detection. */
 export abstract class PacketAccounts extends SenderRecovery {
   override readonly goesBack = false;
   /** At most {@link SELECTIVE_SPAN}: what the accounts hold. */
   override readonly inFlightMax: number = SELECTIVE_SPAN;
-  /** By slot, `psn & SPAN_MASK`: one of PACKET_OUTSTANDING, PACKET_DELIVERED, PACKET_LOST, PACKET_RESENT, PACKET_SACKED. The methods write it. */
+  /**
+   * By slot, `psn & SPAN_MASK`: one of PACKET_OUTSTANDING, PACKET_DELIVERED, PACKET_LOST, PACKET_RESENT, PACKET_SACKED.
+   * The methods write it.
+   */
   protected readonly state = new Uint8Array(SELECTIVE_SPAN);
   #lost = 0;
   #arrived = 0;
@@ -45,7 +57,7 @@ export abstract class PacketAccounts extends SenderRecovery {
     this.#settle(psn, PACKET_SACKED);
   }
 
-  /** `psn` is to be sent again. */
+  /** `psn` is to be retransmitted. */
   protected markLost(psn: number): void {
     this.#settle(psn, PACKET_LOST);
   }

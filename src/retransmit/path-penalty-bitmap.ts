@@ -1,6 +1,7 @@
 /**
- * The bitmap of the Ultra Ethernet Consortium's htsim: entropies in turn, but one that did badly is passed over, once for each point of its penalty. So a bad entropy
- * is tried again after some rounds, and used again when it has become good; nothing has to probe it.
+ * The bitmap of the Ultra Ethernet Consortium's htsim: entropies in turn, but one that did badly is passed over, once
+ * for each point of its penalty. So a bad entropy is tried again after some rounds, and used again when it has become
+ * good; nothing has to probe it.
  */
 
 import { EntropyChoice, RoundRobinEntropies } from './entropy-choice.js';

@@ -1,21 +1,25 @@
 /**
- * RACK-TLP (RFC 8985), from TCP's segments to PSNs: selective repeat that judges losses by time, not by order. For networks that reorder, and for lost
- * repetitions and tails, which order cannot see.
+ * RACK-TLP (RFC 8985), from TCP's segments to PSNs: selective repeat that judges losses by time, not by order. For
+ * networks that reorder, and for lost repetitions and tails, which order cannot see.
  *
  *   - RACK (§6.2): a packet is lost when one that was sent later has been delivered, and
  *       sent + RACK.rtt + reo_wnd <= now,   reo_wnd = min(mult * min_RTT / 4, SRTT).
  *     A repetition counts from when it was sent again, so it can be found lost like any other.
- *   - reo_wnd (§6.2 step 4): `mult` grows by one in a round trip that shows a spurious retransmission, and is 1 again after 16 recoveries without one. TCP learns of
- *     such repetitions by DSACK; here the sender sees that the answer came sooner after the repetition than min_RTT: it was to the first copy.
- *   - TLP (§7): after PTO = 2 SRTT without an answer that is due one packet is sent again, so that its answer tells what else is missing. PTO doubles with each
- *     probe until a round trip has been measured (Karn; RFC 6298 §5.7).
- *   - RTO (§6.3): the local ACK timeout of the queue pair, as the last. The oldest packet counts as lost, and of the others those that are overdue.
+ *   - reo_wnd (§6.2 step 4): `mult` grows by one in a round trip that shows a spurious retransmission, and is 1 again
+ *     after 16 recoveries without one. TCP learns of such repetitions by DSACK; here the sender sees that the answer
+ *     came sooner after the repetition than min_RTT: it was to the first copy.
+ *   - TLP (§7): after PTO = 2 SRTT without an answer that is due one packet is sent again, so that its answer tells
+ *     what else is missing. PTO doubles with each probe until a round trip has been measured (Karn; RFC 6298 §5.7).
+ *   - RTO (§6.3): the local ACK timeout of the queue pair, as the last. The oldest packet counts as lost, and of the
+ *     others those that are overdue.
  *
- * It deviates in three points. reo_wnd never shrinks to 0 because three packets are ahead (DupThresh): that rule is for networks that do not reorder. TLP sends
- * the oldest packet in flight, not the newest: its answer proves as much, because it was sent last, and a READ is asked for from its beginning. min_RTT is
- * the minimum of the connection, not of the last minutes: too low a value costs repetitions, of which `mult` learns.
+ * It deviates in three points. reo_wnd never shrinks to 0 because three packets are ahead (DupThresh): that rule is for
+ * networks that do not reorder. TLP sends the oldest packet in flight, not the newest: its answer proves as much,
+ * because it was sent last, and a READ is asked for from its beginning. min_RTT is the minimum of the connection, not
+ * of the last minutes: too low a value costs repetitions, of which `mult` learns.
  *
- * The receiver is that of selective repeat. To a receiver that keeps nothing behind a gap everything behind a reported one is sent again.
+ * The receiver is that of selective repeat. To a receiver that keeps nothing behind a gap everything behind a reported
+ * one is sent again.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -33,7 +37,9 @@ import { defineRecovery, LOSS_DROPPED, LOSS_TIMEOUT, NO_REWIND } from './recover
 import { SelectiveRepeatReceiver, selectiveRepeat } from './selective-repeat.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Recoveries without a spurious retransmission until the window is the shortest again (RFC 8985 §6.2: reo_wnd_persist). */
+/**
+ * Recoveries without a spurious retransmission until the window is the shortest again (RFC 8985 §6.2: reo_wnd_persist).
+ */
 const PERSIST = 16;
 /** SRTT moves by this part of the difference (RFC 6298 §2). */
 const SRTT_GAIN = 1 / 8;
@@ -48,7 +54,6 @@ export const RACK_TABLE = {
   probeMinimumNs: { default: 0, ...LIMITS.timeOrZeroNs },
 } as const satisfies ParameterTable;
 
-/** Losses by time. */
 export class RackSender extends PacketAccounts {
   override readonly usesTime = true;
   readonly #p: ParametersOf<typeof RACK_TABLE>;
@@ -56,10 +61,9 @@ export class RackSender extends PacketAccounts {
   readonly #sentNs = new Float64Array(SELECTIVE_SPAN);
   /** The next new PSN just after that: everything that was sent before lies before it. */
   readonly #sentBefore = new Uint32Array(SELECTIVE_SPAN);
-  /** There is more than one copy (Karn's rule). */
   readonly #isRepeated = new Uint8Array(SELECTIVE_SPAN);
   #nowNs = 0;
-  /** Of the delivered packet that was sent last, RACK.segment: when, its PSN, and what lies before. */
+  /** Of the delivered packet that was sent last, RACK.segment: its time, its PSN, and what is before it. */
   #newestNs = -1;
   #newestPsn = 0;
   #newestBefore = 0;
@@ -82,7 +86,10 @@ export class RackSender extends PacketAccounts {
   /** When the probe was sent whose answer is awaited; -1: none is. */
   #probedNs = -1;
   #probedPsn = 0;
-  /** PTO is this many times as long: twice for each probe until a round trip has been measured, since answers to repeated packets measure none. */
+  /**
+   * Backoff of PTO: doubles with each probe until a round trip has been measured, since answers to retransmissions
+   * measure none.
+   */
   #ptoBackoff = 1;
 
   constructor(parameters: ParametersOf<typeof RACK_TABLE>) {
@@ -140,8 +147,6 @@ export class RackSender extends PacketAccounts {
     const { probeRtts, probeMinimumNs } = this.#p;
     return probeRtts === 0 ? NEVER : this.#ptoBackoff * Math.max(probeRtts * this.#srttNs, probeMinimumNs);
   }
-
-  // ---- what an answer says
 
   override onAnswer(now: number): void {
     this.#nowNs = now;
@@ -202,7 +207,7 @@ export class RackSender extends PacketAccounts {
       return NO_REWIND;
     }
     if (cause === LOSS_DROPPED) {
-      // What was sent again less than a round trip ago this report cannot be about.
+      // What was retransmitted less than a round trip ago this report cannot be about.
       for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
         const i = psn & SPAN_MASK;
         const state = this.state[i];
@@ -217,7 +222,8 @@ export class RackSender extends PacketAccounts {
     const newest = psnAdd(end, -1);
     const i = newest & SPAN_MASK;
     const rttNs = this.#nowNs - this.#sentNs[i];
-    // A READ that is kept behind the gap, or one that an acknowledgement jumps past: proof of time, though it is not done.
+    // A READ that is kept after the gap, or one that an acknowledgement jumps past: a valid time sample, though it is
+    // not done.
     const isKnown = newest === first || this.state[i] === PACKET_SACKED || this.state[i] === PACKET_DELIVERED;
     if (!isKnown && (this.#isRepeated[i] === 0 || rttNs >= this.#shortestNs)) this.#isEvidence(newest, rttNs);
     return NO_REWIND;
@@ -227,14 +233,12 @@ export class RackSender extends PacketAccounts {
     return this.#minRttNs === NEVER ? 0 : this.#minRttNs;
   }
 
-  /** It has not arrived, was sent at `ns` or before, and does not wait to be sent again. */
+  /** It has not arrived, was sent at `ns` or before, and does not wait to be retransmitted. */
   #isMissing(psn: number, ns: number): boolean {
     const i = psn & SPAN_MASK;
     const state = this.state[i];
     return (state === PACKET_OUTSTANDING || state === PACKET_RESENT) && this.#sentNs[i] <= ns;
   }
-
-  // ---- judgement
 
   override detectLosses(unacked: number, next: number, awaits: boolean, now: number): boolean {
     this.#nowNs = now;
@@ -253,7 +257,10 @@ export class RackSender extends PacketAccounts {
     return foundLost;
   }
 
-  /** After an answer about something new: round trips, the reordering window (RFC 8985 §6.2 step 4), and the time of the next probe. */
+  /**
+   * After an answer about something new: round trips, the reordering window (RFC 8985 §6.2 step 4), and the time of the
+   * next probe.
+   */
   #learn(unacked: number, next: number, awaits: boolean, now: number): void {
     this.#heard = false;
     if (this.#sampleNs >= 0) {
@@ -306,13 +313,11 @@ function isSentAfter(oneNs: number, onePsn: number, otherNs: number, otherPsn: n
   return oneNs > otherNs || (oneNs === otherNs && psnDiff(onePsn, otherPsn) > 0);
 }
 
-/** The definition for the registry. */
 export const rack = defineRecovery({
   name: 'rack',
   summary: 'selective repeat that judges losses by time, and probes tails (RFC 8985), for networks that reorder',
   parameters: RACK_TABLE,
   usesSack: true,
-  /** As selective repeat. */
   efficiency: selectiveRepeat.efficiency!,
   sender: (parameters) => new RackSender(parameters),
   receiver: () => new SelectiveRepeatReceiver(),

@@ -1,16 +1,20 @@
 /**
- * REPS (Bonato et al., "REPS: Recycled Entropies for Packet Spraying", 2024, arXiv 2407.21625): an entropy value that brought a packet through unmarked is used
- * again, once. A ring of the last eight such entropies is all there is to remember. With nothing to recycle, entropies are explored.
+ * REPS (Bonato et al., "REPS: Recycled Entropies for Packet Spraying", 2024, arXiv 2407.21625): an entropy value that
+ * brought a packet through unmarked is used again, once. A ring of the last eight such entropies is all there is to
+ * remember. With nothing to recycle, entropies are explored.
  *
- * After a timeout the ring freezes: its entropies are used again and again, in turn, and nothing is explored, because what is explored may be what failed. The first
- * acknowledgement after `freezeNs` thaws it; then a few packets explore.
+ * After a timeout the ring freezes: its entropies are used again and again, in turn, and nothing is explored, because
+ * what is explored may be what failed. The first acknowledgement after `freezeNs` thaws it; then a few packets explore.
  *
  * Exploration is in turn here, not at random as published: this engine has no randomness of its own.
  */
 
 import { EntropyChoice, RoundRobinEntropies } from './entropy-choice.js';
 
-/** Entropies that the ring holds, and packets that explore after a freeze. Both as published in the Ultra Ethernet Consortium's htsim. */
+/**
+ * Entropies that the ring holds, and packets that explore after a freeze. Both as published in the Ultra Ethernet
+ * Consortium's htsim.
+ */
 const RING_ENTROPIES = 8;
 const EXPLORING_PACKETS = 16;
 
@@ -35,7 +39,6 @@ export class RecycledEntropies extends EntropyChoice {
     this.#freezeNs = freezeNs;
   }
 
-  /** The ring is frozen. */
   get isFrozen(): boolean {
     return this.#thawNs >= 0;
   }

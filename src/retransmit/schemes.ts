@@ -20,17 +20,20 @@ type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['paramet
 type Tables = BuiltInTables & RegisteredRecoveries;
 
 /**
- * How losses are repaired: by the standard's go-back-N, or, where both ends agree, by one of the others. Registered ones count when
- * {@link RegisteredRecoveries} names them.
+ * How losses are repaired: by the standard's go-back-N, or, where both ends agree, by one of the others. Registered
+ * ones count when {@link RegisteredRecoveries} names them.
  */
 export type RecoveryName = keyof Tables & string;
 
-/** A scheme and those of its parameters that differ from the defaults: a name alone, or `{name: 'my-scheme', windowPackets: 64}`. */
+/**
+ * A scheme and those of its parameters that differ from the defaults: a name alone, or
+ * `{name: 'my-scheme', windowPackets: 64}`.
+ */
 export type RecoveryOptions =
   | RecoveryName
   | {
       [N in RecoveryName]: {
-        /** Which scheme; its parameters stand beside it. */
+        /** Name of the scheme; its parameters are further fields. */
         readonly name: N;
       } & Partial<ParametersOf<Tables[N]>>;
     }[RecoveryName];
@@ -38,24 +41,23 @@ export type RecoveryOptions =
 /** A scheme with all its parameters. */
 export type RecoverySettings = {
   [N in RecoveryName]: {
-    /** Which scheme; its parameters stand beside it. */
+    /** Name of the scheme; its parameters are further fields. */
     readonly name: N;
   } & ParametersOf<Tables[N]>;
 }[RecoveryName];
 
-/** What standard peers speak, and the default. */
 export const STANDARD_RECOVERY = goBackN.name;
 
-/** All recovery schemes of this thread. */
 export const recoverySchemes = threadLocalSingleton(
   'recovery schemes',
   () => new SchemeRegistry<RecoveryDefinition>('recovery scheme', ['sender', 'receiver'], BUILT_IN),
 );
 
 /**
- * Adds a recovery scheme, to be named in options from now on. A worker engine and other processes have registries of their own: they load the
- * module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT for a name that is taken or
- * malformed, a bad table of parameters, and a definition without `sender` or `receiver`.
+ * Adds a recovery scheme, to be named in options from now on. A worker engine and other processes have registries of
+ * their own: they load the module that registers it (`openDevice({extensions})`, `--extension`). Throws
+ * ERR_ROCE_INVALID_ARGUMENT for a name that is taken or malformed, a bad table of parameters, and a definition without
+ * `sender` or `receiver`.
  */
 export function registerRecovery<const N extends string, const T extends ParameterTable>(
   definition: RecoveryDefinition<N, T>,
@@ -69,29 +71,29 @@ export function recoveryNames(): readonly RecoveryName[] {
 }
 
 /**
- * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a
- * value.
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not,
+ * ERR_ROCE_OUT_OF_RANGE for a value.
  */
 export function recoverySettings(options: RecoveryOptions): RecoverySettings {
   return recoverySchemes.complete(options) as RecoverySettings;
 }
 
-/** For the command ring. Throws like {@link recoverySettings}. */
 export function packRecovery(options: RecoveryOptions): PackedScheme {
   return recoverySchemes.pack(options);
 }
 
-/** From the command ring. Throws like {@link recoverySettings}. */
 export function unpackRecovery(name: string, block: Float64Array): RecoverySettings {
   return recoverySchemes.unpack(name, block) as RecoverySettings;
 }
 
-/** The sender's half for one queue pair. Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
 export function createSender({ name, ...parameters }: RecoverySettings): SenderRecovery {
   return recoverySchemes.get(name).sender(parameters);
 }
 
-/** The receiver's half for one queue pair of `nic`; by default a NIC with no other queue pair. Throws like {@link createSender}. */
+/**
+ * The receiver's half for one queue pair of `nic`; by default a NIC with no other queue pair. Throws like
+ * {@link createSender}.
+ */
 export function createReceiver(
   { name, ...parameters }: RecoverySettings,
   nic: NicContext = new NicContext(),
@@ -99,7 +101,7 @@ export function createReceiver(
   return recoverySchemes.get(name).receiver(parameters, nic);
 }
 
-/** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */
+/** Traits for comparing schemes: how the sender's half, with default parameters, reacts to a loss. */
 export function senderTraits(
   name: RecoveryName,
 ): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'infersLosses' | 'usesTime' | 'wantsEcho'> {

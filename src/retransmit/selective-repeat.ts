@@ -1,13 +1,14 @@
 /**
- * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the receiver buffers what
- * arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only what is missing. An extension between
- * our own endpoints.
+ * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the
+ * receiver buffers what arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only
+ * what is missing. An extension between our own endpoints.
  *
- * What is buffered is executed when the gap before it is filled, so the store is where a stranger who does not know the PSN would aim. It takes only what
- * the window lets the peer have in flight, and no packet wins over another: of two that differ neither is buffered, and the peer sends its own again.
+ * What is buffered is executed when the gap before it is filled, so the store is where a stranger who does not know the
+ * PSN would aim. It takes only what the window lets the peer have in flight, and no packet wins over another: of two
+ * that differ neither is buffered, and the peer sends its own again.
  *
- * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when something sent
- * after that second copy was delivered, or at a timeout.
+ * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when
+ * something sent after that second copy was delivered, or at a timeout.
  */
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
@@ -35,7 +36,7 @@ import {
 /** The largest path MTU and room for headers: nothing longer is buffered, so that a store holds 4 MiB at most. */
 const BUFFERED_BYTES_MAX = 4096 + 64;
 
-/** Sends again what the bitmap, or a timeout, says is missing. */
+/** Retransmits what the bitmap, or a timeout, shows as missing. */
 export class SelectiveRepeatSender extends PacketAccounts {
   /** For PACKET_RESENT: the next new PSN at the time of the second copy. */
   readonly #resentBefore = new Uint32Array(SELECTIVE_SPAN);
@@ -70,15 +71,16 @@ class BufferSlot implements BufferedPacket {
   present = false;
   /** It was executed; the bytes stay, to be compared with a late copy. */
   taken = false;
-  /** The slot also serves PSNs one span away: a packet that was stepped over (inside a READ asked for anew) must not pass for them. */
+  /**
+   * The slot also serves PSNs one span away: a packet that was skipped (inside a repeated READ) must not match them.
+   */
   psn = 0;
 
-  /** It has a packet with this PSN. */
   holds(psn: number): boolean {
     return this.present && this.psn === psn;
   }
 
-  /** The packet that it has, or had, asks for the same as this one. */
+  /** The packet that it has, or had, is the same request as this one. */
   isCopyOf(bytes: Uint8Array, offset: number, length: number): boolean {
     return length === this.length && isSameRequest(this.bytes, 0, bytes, offset, length);
   }
@@ -114,7 +116,8 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
         this.#count--;
         return AHEAD_CONFLICT;
       }
-      // Of two lengths of a READ the smaller: it steps over no PSN of another request, and what is missing will be asked for.
+      // Of two lengths of a READ the smaller: it skips no PSN of another request, and what is missing will be
+      // requested.
       if (!asksForLess(bytes, offset, slot.bytes, 0)) return AHEAD_BUFFERED;
     }
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
@@ -155,7 +158,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
       highest = i;
       left--;
     }
-    return ((highest >> 5) + 1) * 4; // None at all: -1 >> 5 is -1.
+    return ((highest >> 5) + 1) * 4; // -1 >> 5 is -1: none at all.
   }
 
   override writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
@@ -166,13 +169,12 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
   }
 }
 
-/** The definition for the registry. */
 export const selectiveRepeat = defineRecovery({
   name: 'selective-repeat',
   summary: 'the receiver keeps what it has, only what is missing is sent again',
   parameters: {},
   usesSack: true,
-  /** What is lost is sent again, and nothing else: 1 - 1/K, or 1 - p. */
+  /** What is lost is retransmitted, and nothing else: 1 - 1/K, or 1 - p. */
   efficiency: (loss) => 1 - (loss.kind === 'regular' ? 1 / loss.period : loss.probability),
   sender: () => new SelectiveRepeatSender(),
   receiver: () => new SelectiveRepeatReceiver(),

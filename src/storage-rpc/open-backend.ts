@@ -1,5 +1,3 @@
-/** Where the bytes of a disk lie, as the command line writes it: `memory`, `file:PATH`, or an NBD URI (`nbd:` may stand before it). */
-
 import { RoceError } from '../core/errors.js';
 import type { BlockDevice } from './disk/block-device.js';
 import { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
@@ -10,9 +8,10 @@ import { NbdDevice } from './nbd/nbd-device.js';
 export type FileBackendOptions = Omit<FileDeviceOptions, 'path' | 'sizeBytes'>;
 
 /**
- * Opens a backend. `sizeBytes` is needed for memory, makes a file that is not there, and must fit one that is; the size of an NBD export is
- * the server's to say. Notices of a disk in a file go to `onNotice` of `options`. Rejects with ERR_ROCE_MALFORMED for a text that is no backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing,
- * ERR_ROCE_CONFLICT where it, or another option, cannot be chosen, and as the backends do.
+ * Opens a backend. `sizeBytes` is needed for memory, creates a missing file, and must match an existing one; the size
+ * of an NBD export is the server's. Notices of a disk in a file go to `onNotice` of `options`. Rejects with
+ * ERR_ROCE_MALFORMED for a malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT
+ * where it, or another option, cannot be chosen, and as the backends do.
  */
 export async function openBackend(
   spec: string,

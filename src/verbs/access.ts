@@ -1,5 +1,3 @@
-/** Access flags by name, as users write them. */
-
 import {
   ACCESS_LOCAL_WRITE,
   ACCESS_MW_BIND,

@@ -21,7 +21,9 @@ import { Resource } from './resource.js';
 /** The program's own mark of a work request; its completion carries it, too. */
 export type WrId = number | bigint;
 
-/** A work completion (`ibv_wc`). When `status` is not 0 only `wrId`, `status`, `qpn` and `vendorError` mean something. */
+/**
+ * A work completion (`ibv_wc`). When `status` is not 0 only `wrId`, `status`, `qpn` and `vendorError` mean something.
+ */
 export interface WorkCompletion {
   /** Of the work request; 0 where none was given. */
   readonly wrId: WrId;
@@ -41,11 +43,14 @@ export interface WorkCompletion {
   readonly invalidatedRkey?: number;
   /** UD: the sender's QPN. */
   readonly sourceQpn: number;
-  /** For failed requests: the AETH syndrome of the NAK; of RETRY_EXC_ERR the oldest PSN that was not acknowledged; else 0. */
+  /**
+   * For failed requests: the AETH syndrome of the NAK; of RETRY_EXC_ERR the oldest PSN that was not acknowledged; else
+   * 0.
+   */
   readonly vendorError: number;
 }
 
-/** Says in one line what went wrong, in the words of `ibv_wc_status_str`. */
+/** Describes a failure in one line, in the words of `ibv_wc_status_str`. */
 export function describeCompletion(wc: WorkCompletion): string {
   return `${wc.opcode} wr_id ${wc.wrId} on QP 0x${wc.qpn.toString(16)}: ${statusText(wc.status)} (${wc.status})`;
 }
@@ -64,7 +69,6 @@ export function completionError(wc: WorkCompletion, peerIsGone = false, detail?:
   return new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc) + gone + more, hint);
 }
 
-/** What usually stands behind a failure. */
 const HINTS: Readonly<Record<string, string>> = {
   LOC_LEN_ERR: 'a message is longer than the receive that took it',
   WR_FLUSH_ERR: 'an earlier failure stopped the queue pair; the first completion that failed says why',
@@ -77,11 +81,9 @@ const HINTS: Readonly<Record<string, string>> = {
 
 /** Takes the completions of a queue as they come. @internal */
 export interface CompletionServer {
-  /** Completions in one microtask; what they resolve goes on beside the next ones. Default 1. */
   readonly batch?: number;
-  /** Of work that succeeded or failed. What it throws ends the serving. */
+  /** What it throws ends the serving. */
   onCompletion(wc: WorkCompletion): void;
-  /** Nothing more will come, and the queue has not been closed: what `wait` rejects with, or what {@link onCompletion} threw. */
   onFailure(error: Error): void;
 }
 
@@ -106,11 +108,8 @@ export class CompletionQueue extends Resource {
   readonly #memoryId: number;
   readonly #cqe = new Cqe();
   readonly #waiters = new WaitList<void>();
-  /** Why nothing more will come, if that is so. */
   #failure: RoceError | undefined;
-  /** Whoever is given every completion, instead of waiting for them. */
   #server: CompletionServer | undefined;
-  /** The server has its turn in a microtask that is pending. */
   #serves = false;
 
   private constructor(device: RdmaDevice, handle: number, ring: CompletionRing, memoryId: number) {
@@ -149,7 +148,7 @@ export class CompletionQueue extends Resource {
     while (completions.length < max) {
       const qp = this.#takeNext();
       if (qp === undefined) break;
-      nowNs ??= this.device.telemetryNowNs(); // What one call polls is polled at one time.
+      nowNs ??= this.device.telemetryNowNs();
       completions.push(this.#completionOf(qp, nowNs));
     }
     return completions;
@@ -161,7 +160,6 @@ export class CompletionQueue extends Resource {
     return qp === undefined ? undefined : this.#completionOf(qp, this.device.telemetryNowNs());
   }
 
-  /** Takes the oldest CQE whose queue pair still exists, and returns that; undefined when there is none. */
   #takeNext(): QueuePair | undefined {
     while (this.#ring.take(this.#cqe)) {
       const qp = this.device.qpOf(this.#cqe.qpn);
@@ -176,9 +174,9 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Resolves when there is something to poll. Rejects with ERR_ROCE_CLOSED when closed, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
-   * When nothing more will come and everything that came has been taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
-   * NIC has ended.
+   * Resolves when there is something to poll. Rejects with ERR_ROCE_CLOSED when closed, ERR_ROCE_ABORTED or
+   * ERR_ROCE_TIMEOUT as the options say. When nothing more will come and everything that came has been taken, it
+   * rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the NIC has ended.
    */
   async wait(options?: CompletionWaitOptions): Promise<void> {
     const deadline = WaitDeadline.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
@@ -230,8 +228,8 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Gives every completion to `server`, from the next microtask on, in place of waiting and iterating: without a promise and an iterator's step for each.
-   * Once the queue is closed, nothing more is given. @internal
+   * Gives every completion to `server`, from the next microtask on, in place of waiting and iterating: without a
+   * promise and an iterator's step for each. Once the queue is closed, nothing more is given. @internal
    */
   serve(server: CompletionServer): void {
     this.#server = server;
@@ -276,8 +274,8 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * A completion in hex and decoded, for debugging. `index` counts from 0 for the first one ever written; default: the newest. The queue
-   * remembers its last `depth` completions.
+   * A completion in hex and decoded, for debugging. `index` counts from 0 for the first one ever written; default: the
+   * newest. The queue remembers its last `depth` completions.
    */
   dumpCqe(index = (this.#ring.producer - 1) >>> 0): string {
     return dumpCqe(this.#ring, index);

@@ -1,5 +1,3 @@
-/** Telemetry of a device: opened with it, closed with it. */
-
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { NS_PER_MS } from '../core/units.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
@@ -12,15 +10,20 @@ import type { EndpointIdentity } from './estats/snapshot.js';
 
 /** How the telemetry of a device is served, besides its control socket. */
 export interface EstatsOptions {
-  /** `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to everybody who can connect. Default: nowhere. */
+  /**
+   * `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to all that can connect. Default: not
+   * served.
+   */
   readonly http?: string;
-  /** With `http`: names by which it may be asked for, beside addresses and `localhost`. A request by another name gets 421. */
+  /**
+   * With `http`: names by which it may be addressed, in addition to addresses and `localhost`. A request by another
+   * name gets 421.
+   */
   readonly allowHosts?: readonly string[];
 }
 
 const ESTATS_OPTIONS: OptionNames<EstatsOptions> = { http: true, allowHosts: true };
 
-/** How it is served. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
 export function telemetryWanted(estats: true | EstatsOptions): EndpointServerOptions {
   if (estats !== true) checkOptions('estats of openDevice', estats, ESTATS_OPTIONS);
   if (estats === true || estats.http === undefined) return {};
@@ -28,7 +31,6 @@ export function telemetryWanted(estats: true | EstatsOptions): EndpointServerOpt
   return { http: { host: host.text, port, ...(estats.allowHosts !== undefined && { allowHosts: estats.allowHosts }) } };
 }
 
-/** A device over this link that follows its RC and UC queue pairs and can be looked at with `rocev2 estats`. */
 export async function openWatchedDevice(
   link: EngineLink,
   engine: EndpointIdentity['engine'],

@@ -1,6 +1,4 @@
-/**
- * An open RDMA device: the application's side of one NIC. Objects are made from it and closed with it.
- */
+/** An open RDMA device: the application's side of one NIC. */
 
 import { EventEmitter } from 'node:events';
 import type { Clock } from '../core/clock.js';
@@ -41,7 +39,7 @@ export interface DeviceAttributes {
   readonly address: IpAddress;
   /** UDP port that peers send to. */
   readonly udpPort: number;
-  /** UDP source port of sent packets; `flow`: each connection has one of its own, computed from both QPNs. */
+  /** UDP source port of sent packets; `flow`: each connection has its own, computed from both QPNs. */
   readonly sourcePort: number | 'flow';
   /** Largest path MTU in bytes. */
   readonly pathMtuMax: number;
@@ -53,34 +51,37 @@ export interface DeviceAttributes {
 export interface DeviceEvents {
   /** The first packet came while the queue pair was still in RTR. */
   COMM_EST: [qp: QueuePair];
-  /** The send queue has drained after a move to SQD that asked for it (`enSqdAsyncNotify`). */
+  /** The send queue has drained after a move to SQD that requested it (`enSqdAsyncNotify`). */
   SQ_DRAINED: [qp: QueuePair];
   /** The queue pair went to ERR by an error of its own. */
   QP_FATAL: [qp: QueuePair];
   /** The queue pair is in ERR and takes no more receives from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
   /**
-   * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in `rx_drop_source_port`. It is
-   * forged, unless the peer changes its port. Once a connection.
+   * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in
+   * `rx_drop_source_port`. It is forged, unless the peer changes its port. Once a connection.
    */
   QP_SOURCE_PORT: [qp: QueuePair];
-  /** A response, probably forged, named a PSN that was never sent: ignored, and counted in `unsent_response`. Once a connection. */
+  /**
+   * A response, probably forged, named a PSN that was never sent: ignored, and counted in `unsent_response`. Once a
+   * connection.
+   */
   QP_UNSENT_RESPONSE: [qp: QueuePair];
   /**
-   * Two different packets came with one PSN: one of them is forged. Selective repeat only; counted in `reorder_conflicts`. Once a
-   * connection.
+   * Two different packets came with one PSN: one of them is forged. Selective repeat only; counted in
+   * `reorder_conflicts`. Once a connection.
    */
   QP_REORDER_CONFLICT: [qp: QueuePair];
   /** Fewer receives are left than {@link SharedReceiveQueue.setLimit} said. */
   SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
-  /** Completions were lost because nobody polled; queue pairs that complete here stop. */
+  /** Completions were lost because the queue was not polled; its queue pairs stop. */
   CQ_ERR: [cq: CompletionQueue];
   /**
-   * Congestion notifications came that no packet of the queue pair can have caused: they are forged in the name of `peer`, or the peer's
-   * NIC is broken. At most once in two seconds.
+   * Congestion notifications came that no packet of the queue pair can have caused: they are forged in the name of
+   * `peer`, or the peer's NIC is broken. At most once in two seconds.
    */
   CNP_SUSPICIOUS: [qp: QueuePair, peer: IpAddress];
-  /** The NIC has ended by itself: every queue pair is in ERR, every call rejects with this cause. */
+  /** The NIC has failed: every queue pair is in ERR, every call rejects with this cause. */
   DEVICE_FATAL: [cause: RoceError];
 }
 
@@ -104,7 +105,10 @@ interface PendingCommand {
   readonly reject: (error: RoceError) => void;
 }
 
-/** First address given to regions that do not ask for one: looks like a heap address, so that zero and small offsets are never valid. */
+/**
+ * First address given to regions without a requested one: looks like a heap address, so that zero and small offsets are
+ * never valid.
+ */
 const FIRST_IOVA = 0x7f00_0000_0000n;
 const PAGE = 4096n;
 
@@ -130,9 +134,7 @@ export class RdmaDevice extends Resource {
   readonly #event: RingEvent = { type: 0, id: 0 };
   #nextIova = FIRST_IOVA;
   #attributes: DeviceAttributes | undefined;
-  /** There is no NIC any more. */
   #released = false;
-  /** Why it has ended by itself, if it has. */
   #failure: RoceError | undefined;
 
   private constructor(link: EngineLink, estats: Estats | undefined) {
@@ -183,26 +185,29 @@ export class RdmaDevice extends Resource {
   }
 
   /**
-   * Polls the NIC within this call: it takes in what has arrived, answers it, and sends what was posted; 120 short datagrams in and 60 out, or few more. So a loop
-   * that looks for a completion needs no event loop, as one over `ibv_poll_cq`:
+   * Polls the NIC within this call: it takes in what has arrived, answers it, and sends what was posted; 120 short
+   * datagrams in and 60 out, or few more. So a loop that looks for a completion needs no event loop, as one over
+   * `ibv_poll_cq`:
    *
    *     let wc = cq.pollOne();
    *     while (wc === undefined && device.poll()) wc = cq.pollOne();
    *     wc ??= await cq.next();
    *
-   * False: not done, and the event loop has to go round. The NIC works in a thread of its own (engine `worker`) or in virtual time; its port is read by Node
-   * (`io: 'dgram'`, frame ports); the device is closed; or the NIC itself has called the caller (a scheme of an extension). Never throws, never calls the
-   * program back: `cq.wait()` and events resolve behind the loop. Timers, signals and everything else of the program wait as long as it spins, so that it has to
-   * let the event loop go round now and then, by `await` of a `setImmediate`.
+   * False: not done, and the event loop has to go round. The NIC works in a thread of its own (engine `worker`) or in
+   * virtual time; its port is read by Node (`io: 'dgram'`, frame ports); the device is closed; or the NIC itself has
+   * called the caller (a scheme of an extension). Never throws, never calls the program back: `cq.wait()` and events
+   * resolve behind the loop. Timers, signals and everything else of the program wait as long as it spins, so that it
+   * has to let the event loop go round now and then, by `await` of a `setImmediate`.
    */
   poll(): boolean {
     return this.#link.poll?.() ?? false;
   }
 
   /**
-   * Has the NIC serve all doorbells within this call: requests that were posted leave now. Without it an inline NIC serves them together after the callback
-   * that posted them, in fewer system calls. For a program that computes between two requests, so that the peer works during that time. No effect where the
-   * NIC serves doorbells itself (engine `worker`, virtual time) or cannot read its port now (`io: 'dgram'`, frame ports). Never throws.
+   * Has the NIC serve all doorbells within this call: requests that were posted leave now. Without it an inline NIC
+   * serves them together after the callback that posted them, in fewer system calls. For a program that computes
+   * between two requests, so that the peer works during that time. No effect where the NIC serves doorbells itself
+   * (engine `worker`, virtual time) or cannot read its port now (`io: 'dgram'`, frame ports). Never throws.
    */
   flushDoorbells(): void {
     this.#link.poll?.();
@@ -220,8 +225,8 @@ export class RdmaDevice extends Resource {
   }
 
   /**
-   * New zeroed memory that the NIC can reach, as `regMr` makes it for a length. Its pages are there at once, up to 1 GiB, so that no transfer waits for the
-   * kernel to make them; the call takes that time instead.
+   * New zeroed memory that the NIC can reach, as `regMr` makes it for a length. Its pages are there at once, up to 1
+   * GiB, so that no transfer waits for the kernel to make them; the call takes that time instead.
    */
   allocate(bytes: number): Buffer {
     const memory = this.#link.allocate(bytes);
@@ -233,8 +238,6 @@ export class RdmaDevice extends Resource {
   reaches(memory: Uint8Array): boolean {
     return this.#link.reaches(memory.buffer);
   }
-
-  // ---- for the objects of this folder
 
   /** @internal */
   get link(): EngineLink {
@@ -248,7 +251,7 @@ export class RdmaDevice extends Resource {
       if (this.isClosed || this.#failure !== undefined) {
         const givesBack = /^(dealloc|dereg|destroy)/.test(name);
         if (!givesBack) throw this.#failure ?? new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
-        if (this.#released || this.#failure !== undefined) return {} as CommandResult<N>; // It went with the NIC.
+        if (this.#released || this.#failure !== undefined) return {} as CommandResult<N>;
       }
       if (!ring.isFull && this.#pending.length < ring.depth) break;
       await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
@@ -270,7 +273,7 @@ export class RdmaDevice extends Resource {
   /** @internal */
   takeIova(lengthBytes: number): bigint {
     const iova = this.#nextIova;
-    this.#nextIova += ((BigInt(lengthBytes) + PAGE - 1n) / PAGE + 1n) * PAGE; // One page of nothing behind every region.
+    this.#nextIova += ((BigInt(lengthBytes) + PAGE - 1n) / PAGE + 1n) * PAGE; // One unmapped page after every region.
     return iova;
   }
 
@@ -305,7 +308,6 @@ export class RdmaDevice extends Resource {
     for (const cq of this.#cqs.values()) cq.onCompletionEvent();
   }
 
-  /** The NIC is gone: nobody may wait for it. */
   #onFailure(cause: RoceError): void {
     this.#failure = cause;
     for (const { reject } of this.#pending.splice(0)) reject(cause);
@@ -353,7 +355,7 @@ export class RdmaDevice extends Resource {
     | {
         /** Path of the control socket. */
         readonly socketPath: string;
-        /** Where metrics are served, if `http` was asked for. */
+        /** Where metrics are served, if `http` was set. */
         readonly httpUrl: string | undefined;
       }
     | undefined {

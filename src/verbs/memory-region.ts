@@ -60,8 +60,8 @@ export class MemoryRegion extends Resource {
   }
 
   /**
-   * The bytes [offset, offset + length) of the region, for `send`, `write` and `read` of a connection. Throws ERR_ROCE_OUT_OF_RANGE when the range
-   * reaches outside. It costs nothing on the NIC, and lives as long as the region.
+   * The bytes [offset, offset + length) of the region, for `send`, `write` and `read` of a connection. Throws
+   * ERR_ROCE_OUT_OF_RANGE when the range reaches outside. It costs nothing on the NIC, and lives as long as the region.
    */
   slice(offset = 0, length: number = this.length - offset): MemorySlice {
     return new MemorySlice(this, offset, length);
@@ -97,8 +97,8 @@ export class MemorySlice {
 }
 
 /**
- * A region that work requests register (REG_MR) and invalidate (LOCAL_INV, or the peer's SEND_WITH_INV), as kernel storage drivers use
- * it: mapping costs no command. The index of the key stays; the owner may change its low 8 bits.
+ * A region that work requests register (REG_MR) and invalidate (LOCAL_INV, or the peer's SEND_WITH_INV), as kernel
+ * storage drivers use it: mapping costs no command. The index of the key stays; the owner may change its low 8 bits.
  */
 export class FastRegisterMemoryRegion extends Resource {
   override readonly closeRank = 2;

@@ -27,7 +27,10 @@ export class MemoryWindow extends Resource {
     return this.#rkey;
   }
 
-  /** The key for the next binding: same index, next low 8 bits, so that the old key stops working. Call once per BIND_MW. */
+  /**
+   * The key for the next binding: same index, next low 8 bits, so that the old key stops working. Call once per
+   * BIND_MW.
+   */
   nextRkey(): number {
     this.#rkey = ((this.#rkey & ~0xff) | ((this.#rkey + 1) & 0xff)) >>> 0;
     return this.#rkey;

@@ -1,5 +1,3 @@
-/** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
-
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
@@ -24,32 +22,38 @@ export type EngineName = (typeof ENGINES)[number];
 /** What {@link openDevice} takes. Only `address` is required. */
 export interface DeviceOptions extends PortOptions {
   /**
-   * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in a thread of its
-   * own, which serves the peer's one-sided operations whatever this thread does; regions have to be shared memory (`device.allocate`), and `io`
-   * is `auto` unless said otherwise.
+   * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in
+   * its own thread, which serves the peer's one-sided operations independently of this one; regions have to be shared
+   * memory (`device.allocate`), and `io` is `auto` unless said otherwise.
    */
   readonly engine?: EngineName;
   /**
-   * Worker engine: the NIC polls for up to 50 us before it sleeps, if that has paid lately and the system has a core to spare. This
-   * makes round trips several times shorter. Default true.
+   * Worker engine: the NIC polls for up to 50 us before it sleeps, if that has paid lately and the system has a core to
+   * spare. This makes round trips several times shorter. Default true.
    */
   readonly spin?: boolean;
   /**
-   * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an absolute path. Default:
+   * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an
+   * absolute path. Default:
    * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/packaging.md).
    */
   readonly workerUrl?: string | URL;
   /**
-   * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are loaded before the device is
-   * opened, here and in the thread of a worker engine. Each module is loaded once; later devices know its schemes, too.
+   * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are
+   * loaded before the device is opened, here and in the thread of a worker engine. Each module is loaded once; later
+   * devices know its schemes, too.
    */
   readonly extensions?: ReadonlyArray<string | URL>;
   /**
-   * Packets are authentic and encrypted, between peers that prove themselves to each other (docs/security.md). Such a device talks over TCP exchanges of this package alone:
-   * RDMA CM, perftest and other stacks cannot take part. Not together with `io: 'shm'`. Default `off`.
+   * Packets are authentic and encrypted, between peers that authenticate each other (docs/security.md). Such a device
+   * only supports TCP exchanges of this package: RDMA CM, perftest and other stacks cannot take part. Not together with
+   * `io: 'shm'`. Default `off`.
    */
   readonly secure?: SecureOptions | 'off';
-  /** Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
+  /**
+   * Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off,
+   * which costs nothing.
+   */
   readonly estats?: boolean | EstatsOptions;
 }
 
@@ -82,14 +86,15 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
  *
  *     const device = await openDevice({ address: '127.0.0.1' });
  *
- * The device makes its ICRCs with the fastest CRC-32 there is, and protects packets with the fastest AES-GCM; the environment variables `ROCEV2_CRC32` and `ROCEV2_CIPHER`
- * name one (docs/performance.md, docs/security.md).
+ * The device makes its ICRCs with the fastest CRC-32 there is, and protects packets with the fastest AES-GCM; the
+ * environment variables `ROCEV2_CRC32` and `ROCEV2_CIPHER` name one (docs/performance.md, docs/security.md).
  *
- * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
- * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT
- * without an address, ERR_ROCE_MALFORMED for text that is no address, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
- * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or ERR_ROCE_INVALID_ARGUMENT for an extension that is
- * missing or throws, ERR_ROCE_NOT_FOUND in a bundle that lacks the file of `workerUrl`, or telemetry.
+ * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects
+ * with ERR_ROCE_IO when the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT without
+ * an address, ERR_ROCE_MALFORMED for text that is no address, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other
+ * options that cannot be, ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or
+ * ERR_ROCE_INVALID_ARGUMENT for an extension that is missing or throws, ERR_ROCE_NOT_FOUND in a bundle that lacks the
+ * file of `workerUrl`, or telemetry.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   if (typeof options?.address !== 'string') {
@@ -119,7 +124,6 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   return device;
 }
 
-/** Checks how it is to be served before the device is opened. */
 async function telemetryFor(estats: true | EstatsOptions) {
   const { openWatchedDevice, telemetryWanted } = await TELEMETRY.load();
   const wanted = telemetryWanted(estats);
@@ -132,7 +136,6 @@ function checkName(option: string, name: string, names: readonly string[]): void
   throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, namesHint(name, names, 'it is one of'));
 }
 
-/** Frame ports and ports without koffi do not choose. */
 function autoIo({ frame, native }: PortOptions): 'auto' | 'dgram' {
   return frame === undefined && native !== 'off' ? 'auto' : 'dgram';
 }

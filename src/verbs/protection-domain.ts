@@ -37,10 +37,12 @@ export class ProtectionDomain extends Resource {
   }
 
   /**
-   * Registers memory (`ibv_reg_mr`): a buffer of the caller's, in place, or fresh zeroed memory when given a length. `access` combines
-   * flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these very bytes.
+   * Registers memory (`ibv_reg_mr`): a buffer of the caller's, in place, or fresh zeroed memory when given a length.
+   * `access` combines flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these
+   * very bytes.
    *
-   * Give no more access than peers need: a NIC in a worker sends data of RC requests without a copy only from regions without REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND.
+   * Give no more access than peers need: a NIC in a worker sends data of RC requests without a copy only from regions
+   * without REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND.
    */
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
     checkWhole('access', access, 0, ACCESS_ALL);
@@ -103,15 +105,18 @@ export class ProtectionDomain extends Resource {
     }
   }
 
-  /** A memory window of type 1 (any QP of the PD) or 2 (one QP, can be invalidated); usable once a BIND_MW has completed. */
+  /**
+   * A memory window of type 1 (any QP of the PD) or 2 (one QP, can be invalidated); usable once a BIND_MW has
+   * completed.
+   */
   async allocMw(type: 1 | 2): Promise<MemoryWindow> {
     const { mw, rkey } = await this.device.command('allocMw', { pd: this.handle, type });
     return new MemoryWindow(this, mw, type, rkey);
   }
 
   /**
-   * A receive queue that several QPs share: `depth` receives (1..2^20) of up to `maxSge` elements (1..32, default 1). Rejects with
-   * ERR_ROCE_OUT_OF_RANGE.
+   * A receive queue that several QPs share: `depth` receives (1..2^20) of up to `maxSge` elements (1..32, default 1).
+   * Rejects with ERR_ROCE_OUT_OF_RANGE.
    */
   async createSrq(init: { depth: number; maxSge?: number }): Promise<SharedReceiveQueue> {
     checkObject('what createSrq() makes', init, 'an object: {depth, maxSge}');
@@ -121,16 +126,17 @@ export class ProtectionDomain extends Resource {
   }
 
   /**
-   * A queue pair in RESET (`ibv_create_qp`). Rejects with ERR_ROCE_INVALID_ARGUMENT without a completion queue, ERR_ROCE_OUT_OF_RANGE for
-   * depths and element counts, ERR_ROCE_CONFLICT for a shared receive queue of another domain.
+   * A queue pair in RESET (`ibv_create_qp`). Rejects with ERR_ROCE_INVALID_ARGUMENT without a completion queue,
+   * ERR_ROCE_OUT_OF_RANGE for depths and element counts, ERR_ROCE_CONFLICT for a shared receive queue of another
+   * domain.
    */
   async createQp(init: QueuePairInit): Promise<QueuePair> {
     return QueuePair.create(this, init);
   }
 
   /**
-   * Where a UD message goes: an address, a UDP port (4791 unless given), a DSCP from 0 to 63. Rejects with ERR_ROCE_INVALID_ARGUMENT for what is
-   * no address, ERR_ROCE_OUT_OF_RANGE for the numbers.
+   * Where a UD message goes: an address, a UDP port (4791 unless given), a DSCP from 0 to 63. Rejects with
+   * ERR_ROCE_INVALID_ARGUMENT for what is no address, ERR_ROCE_OUT_OF_RANGE for the numbers.
    */
   async createAh(remote: IpAddress, options: { udpPort?: number; dscp?: number } = {}): Promise<AddressHandle> {
     const address = encodeDatagramAddress(remote, options);

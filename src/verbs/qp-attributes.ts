@@ -1,5 +1,3 @@
-/** QP attributes as users name them, and their form on the command ring. */
-
 import { checkKind, checkObject, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import {
   packRateControl,
@@ -66,11 +64,13 @@ export interface AddressVector {
 /** The UDP source port of a peer, or the rule for it. */
 export type RemoteSourcePort = number | 'flow' | 'learn' | 'any';
 
-/** `ibv_qp_attr`: what `modify` changes. Which are needed and allowed depends on the transition (IBTA vol. 1 table 91). */
+/**
+ * `ibv_qp_attr`: what `modify` changes. Which are needed and allowed depends on the transition (IBTA vol. 1 table 91).
+ */
 export interface QpAttr {
   /** The state to go to. Default: stay. */
   readonly state?: QpStateName;
-  /** With the move to SQD: raise SQ_DRAINED when what was begun has completed. Default false. */
+  /** With the move to SQD: raise SQ_DRAINED when work in progress has completed. Default false. */
   readonly enSqdAsyncNotify?: boolean;
   /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags?: number;
@@ -99,9 +99,10 @@ export interface QpAttr {
   /** Local ACK timeout, 4.096 us x 2^timeout, 0..31; 0: never. */
   readonly timeout?: number;
   /**
-   * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: how long the peer may be silent before the queue pair gives up. While
-   * nothing is heard the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts sequence NAKs only. 0, the default: `retryCnt`
-   * counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3). It may change while the queue pair is connected.
+   * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: how long the peer may be silent before the queue
+   * pair gives up. While the peer is silent the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts
+   * sequence NAKs only. 0, the default: `retryCnt` counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3).
+   * It may change while the queue pair is connected.
    */
   readonly totalTimeout?: number;
   /** Timeouts and sequence NAKs before the queue pair gives up, 0..7. */
@@ -113,18 +114,22 @@ export interface QpAttr {
   /** Packets that the peer's socket can hold; the QPs to one socket share it fairly. Default 128. */
   readonly inflightPackets?: number;
   /**
-   * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535; `flow`: the one that follows
-   * from both QPNs; `learn` (default): that of the first packet that moves the connection on; `any`: not checked, for peers that spray over
-   * several ports, or behind an address translation that may change them. Setting it again, or `av`, forgets what was learned.
+   * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535;
+   * `flow`: the one that follows from both QPNs; `learn` (default): that of the first packet that advances the
+   * connection; `any`: not checked, for peers that spray over several ports, or behind an address translation that may
+   * change them. Setting it again, or `av`, discards what was learned.
    */
   readonly remoteSourcePort?: RemoteSourcePort;
-  /** How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default `{name: 'none'}`. */
+  /**
+   * How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default
+   * `{name: 'none'}`.
+   */
   readonly rateControl?: RateControlOptions;
 }
 
-/** Everything `query` tells. */
+/** The result of `query`. */
 export interface QpInfo {
-  /** The NIC's view; a queue pair may have gone to ERR by itself. */
+  /** The NIC's view; a queue pair may have gone to ERR on a failure. */
   readonly state: QpStateName;
   /** In SQD: work that has begun is not finished yet. */
   readonly sqDraining: boolean;
@@ -156,7 +161,7 @@ export interface QpInfo {
   readonly recovery: RecoverySettings;
   /** UDP source port of the connection. */
   readonly sourcePort: number;
-  /** UDP source port of the peer, told or learned; `learn`: it is not known yet; `any`: it is not checked. */
+  /** UDP source port of the peer, announced or learned; `learn`: it is not known yet; `any`: it is not checked. */
   readonly remoteSourcePort: number | 'learn' | 'any';
   /** The rate control with all its parameters. */
   readonly rateControl: RateControlSettings;
@@ -206,14 +211,12 @@ function flagOf(value: boolean | undefined): number {
   return typeof value === 'boolean' ? Number(value) : numberOf(value);
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for what is no address vector. */
 function checkAddressVector(av: AddressVector): void {
   checkObject('av', av, 'an object: {address, udpPort, dscp, ecn}');
   checkOptions('av', av, ADDRESS_VECTOR);
   checkKind('av.address', av.address, av.address instanceof IpAddress, 'an IpAddress');
 }
 
-/** The address vector of datagrams for the command createAh. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_OUT_OF_RANGE. */
 export function encodeDatagramAddress(address: IpAddress, options: Pick<AddressVector, 'udpPort' | 'dscp'>) {
   checkObject('what follows the address', options, 'an object: {udpPort, dscp}');
   checkOptions('createAh', options, DATAGRAM_OPTIONS);
@@ -224,11 +227,6 @@ export function encodeDatagramAddress(address: IpAddress, options: Pick<AddressV
   return values;
 }
 
-/**
- * Attributes and the mask of those that were given. Throws ERR_ROCE_UNKNOWN_NAME for a state or scheme that does not exist,
- * ERR_ROCE_OUT_OF_RANGE for a value that is not in the range of its attribute, ERR_ROCE_INVALID_ARGUMENT for what is no object where there
- * must be one.
- */
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
   checkObject('what modify() changes', attr, 'an object with attributes');
   checkOptions('modify', attr, QP_ATTR);
@@ -311,7 +309,6 @@ function decodeSourcePort(port: number): number | 'learn' | 'any' {
   return port === SOURCE_PORT_ANY ? 'any' : port;
 }
 
-/** The answer of the command queryQp as users see it. */
 export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
   return {
     state: QP_STATE_NAMES[values.state],

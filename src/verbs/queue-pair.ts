@@ -1,5 +1,3 @@
-/** Queue pairs: where work is posted. */
-
 import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { Cqe } from '../memory/ring/completion-ring.js';
@@ -40,7 +38,7 @@ export interface QueuePairInit {
   readonly sendCq: CompletionQueue;
   /** Default: the send CQ. */
   readonly recvCq?: CompletionQueue;
-  /** Takes receives from here instead of a receive queue of its own; of the same protection domain. */
+  /** Takes receives from here instead of its own receive queue; of the same protection domain. */
   readonly srq?: SharedReceiveQueue;
   /** Work requests the queues hold, 1..2^20; rounded up to a power of two. Default 128. */
   readonly maxSendWr?: number;
@@ -69,21 +67,18 @@ const QUEUE_PAIR_INIT: OptionNames<QueuePairInit> = {
   signalAll: true,
 };
 
-/** Those that have one peer, and telemetry about it. */
 const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
-/** Misspelt fields show in the first requests of a program; the rest are not slowed down by looking for them. */
+/** Misspelt fields show in the first requests of a program; the rest are not slowed down by the check. */
 const REQUESTS_CHECKED = 64;
 const DEPTH_DEFAULT = 128;
 const INLINE_DEFAULT = 64;
 /** Bytes of inline data a work request, at most. */
 const INLINE_MAX = 65_536;
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for what is no object that the NIC knows by a handle. */
 function checkHandle(name: string, object: { readonly handle: number } | null, what: string): void {
   checkKind(name, object, Number.isInteger(object?.handle), what);
 }
 
-/** The sizes of the queues, complete. Throws ERR_ROCE_OUT_OF_RANGE. */
 function queueSizes(init: QueuePairInit) {
   const { maxSendWr = DEPTH_DEFAULT, maxRecvWr = DEPTH_DEFAULT, maxInlineBytes = INLINE_DEFAULT } = init;
   const { maxSendSge = 1, maxRecvSge = 1 } = init;
@@ -95,7 +90,6 @@ function queueSizes(init: QueuePairInit) {
   return { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes };
 }
 
-/** What else a queue pair is made of, complete. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_UNKNOWN_NAME. */
 function checkInit({ type = 'RC', sendCq, recvCq = sendCq, srq, signalAll = false }: QueuePairInit) {
   checkOneOf('type', type, Object.keys(QP_TYPES));
   checkHandle('sendCq', sendCq, 'a completion queue');
@@ -105,7 +99,6 @@ function checkInit({ type = 'RC', sendCq, recvCq = sendCq, srq, signalAll = fals
   return { type, sendCq, recvCq, srq, signalAll };
 }
 
-/** Gives the queue pair a telemetry page if the device has telemetry. */
 async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: number[]): Promise<WorkRecorder> {
   const { estats, link } = device;
   if (estats === undefined) return NO_RECORDER;
@@ -122,13 +115,11 @@ async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: 
   });
 }
 
-/** What a new queue pair consists of. */
 interface QueuePairParts {
   readonly type: QpTypeName;
   readonly qpn: number;
   readonly sq: SendQueue;
   readonly receives: ReceiveRing;
-  /** What the NIC reaches of it; given back with it. */
   readonly memoryIds: number[];
   readonly recorder: WorkRecorder;
 }
@@ -141,7 +132,7 @@ export class QueuePair extends Resource {
   readonly device: RdmaDevice;
   /** The protection domain that it belongs to. */
   readonly pd: ProtectionDomain;
-  /** Its number, which the peer has to know; 24 bits, random. */
+  /** Its number, which the peer needs; 24 bits, random. */
   readonly qpn: number;
   /** Its transport. */
   readonly type: QpTypeName;
@@ -151,15 +142,12 @@ export class QueuePair extends Resource {
   readonly #sendCq: CompletionQueue;
   readonly #recvCq: CompletionQueue;
   readonly #sendWrIds: WrId[];
-  /** Send work requests up to here (exclusive) are known to be done. */
   #sendReleased: number;
-  /** Requests whose fields are still to be checked. */
   #requestsToCheck = REQUESTS_CHECKED;
   readonly #memoryIds: number[];
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
   #remote: IpAddress | undefined;
-  /** Moves to RESET that are under way: what is posted meanwhile would wait for the next connection. */
   #resets = 0;
 
   private constructor(
@@ -218,14 +206,14 @@ export class QueuePair extends Resource {
     }
   }
 
-  /** The state as far as this side knows: the last `modify`, or ERR after QP_FATAL. */
+  /** The state as known to this side: the last `modify`, or ERR after QP_FATAL. */
   get state(): QpStateName {
     return QP_STATE_NAMES[this.#state];
   }
 
   /**
-   * Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not allow them. From the call
-   * on until a move to RESET is done, nothing can be posted.
+   * Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not
+   * allow them. From the call on until a move to RESET is done, nothing can be posted.
    */
   async modify(attr: QpAttr): Promise<void> {
     this.#expectOpen();
@@ -240,7 +228,6 @@ export class QueuePair extends Resource {
     }
   }
 
-  /** The NIC has done it. */
   #modified(attr: QpAttr, state: number): void {
     if (attr.destQpn !== undefined && attr.av !== undefined) {
       this.#recorder.connected(attr.av.address.text, attr.destQpn);
@@ -264,7 +251,10 @@ export class QueuePair extends Resource {
     if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', `${this.#name} is closed`);
   }
 
-  /** Work may be posted from state `from` on, but not while the queue pair leaves its connection: nobody would ever complete it. */
+  /**
+   * Work may be posted from state `from` on, but not while the queue pair leaves its connection: it would never
+   * complete.
+   */
   #expectPostable(from: number, hint: string): void {
     if (this.#state >= from && this.#resets === 0 && !this.isClosed) return;
     this.#expectOpen();
@@ -277,7 +267,6 @@ export class QueuePair extends Resource {
     this.device.link.ringDoorbell(this.qpn);
   }
 
-  /** What the QP completed and nobody polled goes with it; an SRQ has its receives back. */
   #forgetCompletions(): void {
     const onReceive = (cookie: number) => {
       if (this.#srq !== undefined) this.#receives.done(cookie);
@@ -285,7 +274,7 @@ export class QueuePair extends Resource {
     for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.ring.forget(this.qpn, onReceive);
   }
 
-  /** Where the peer is, as the address vector says; undefined where there is none yet. */
+  /** Where the peer is, by the address vector; undefined without one. */
   get remote(): IpAddress | undefined {
     return this.#remote;
   }
@@ -308,20 +297,21 @@ export class QueuePair extends Resource {
     return this.#roomAt(this.#sq.producer);
   }
 
-  /** Send work requests that fit from `index` on. */
   #roomAt(index: number): number {
     return this.#sq.depth - ((index - this.#sendReleased) >>> 0);
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS and on the way to RESET, ERR_ROCE_CLOSED,
-   * ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or
-   * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be, ERR_ROCE_UNKNOWN_NAME for a field that there is not (the first 64 requests of a queue
-   * pair are checked for that: the check costs too much for all); the requests before the refused one are posted. Everything that goes wrong
-   * later is in the completion.
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS and on the way to RESET,
+   * ERR_ROCE_CLOSED, ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE,
+   * ERR_ROCE_CONFLICT or ERR_ROCE_INVALID_ARGUMENT for an invalid request, ERR_ROCE_UNKNOWN_NAME for an unknown field
+   * (the first 64 requests of a queue pair are checked for that: the check costs too much for all); the requests before
+   * the refused one are posted. Everything that goes wrong later is in the completion.
    *
-   * The data are the NIC's until the completion ("The buffers used by a WR can only be safely reused after WR the request is fully executed and a work completion has been retrieved",
-   * ibv_post_send(3)); `inline` data are copied at once. What is changed before arrives old, new or mixed, and by RC from memory of several threads it may cost a packet, which is sent again.
+   * The data are the NIC's until the completion ("The buffers used by a WR can only be safely reused after WR the
+   * request is fully executed and a work completion has been retrieved", ibv_post_send(3)); `inline` data are copied at
+   * once. What is changed before arrives old, new or mixed, and by RC from memory of several threads it may cost a
+   * packet, which is retransmitted.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
     this.#expectPostable(QPS_RTS, 'it sends in RTS only');
@@ -355,7 +345,10 @@ export class QueuePair extends Resource {
     this.#sq.producer = (index + 1) >>> 0;
   }
 
-  /** Posts a receive work request; not possible with an SRQ, before INIT, on the way to RESET, nor once it is being closed. */
+  /**
+   * Posts a receive work request; not possible with an SRQ, before INIT, on the way to RESET, nor once it is being
+   * closed.
+   */
   postRecv(request: RecvWorkRequest = {}): void {
     if (this.#srq !== undefined) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'this QP receives from an SRQ', 'post to the SRQ');
@@ -366,8 +359,8 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * A send work request in hex and decoded, for debugging. `index` counts from 0 for the first one ever posted; default: the newest. The
-   * queue remembers as many as it is long.
+   * A send work request in hex and decoded, for debugging. `index` counts from 0 for the first one ever posted;
+   * default: the newest. The queue remembers as many as it is long.
    */
   dumpWqe(index = (this.#sq.producer - 1) >>> 0): string {
     return dumpWqe(this.#sq, index);
@@ -379,7 +372,10 @@ export class QueuePair extends Resource {
     this.#flushLatePosts();
   }
 
-  /** A send completion was polled at `nowNs` of the telemetry's clock: it stands for every earlier, unsignaled one. @internal */
+  /**
+   * A send completion was polled at `nowNs` of the telemetry's clock: it stands for every earlier, unsignaled one.
+   * @internal
+   */
   sendDone({ index, status, opcode }: Cqe, nowNs: number): WrId {
     this.#recorder.polled(index, status, opcode, nowNs);
     this.#sendReleased = (index + 1) >>> 0;
@@ -393,7 +389,7 @@ export class QueuePair extends Resource {
 
   protected override async release(): Promise<void> {
     await this.device.command('destroyQp', { qpn: this.qpn });
-    this.#state = QPS_RESET; // Work posted from here on would never complete: it is refused.
+    this.#state = QPS_RESET;
     this.#forgetCompletions();
     this.#recorder.closed();
     this.device.untrack(this);

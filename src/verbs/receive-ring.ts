@@ -1,5 +1,3 @@
-/** The application's side of a receive queue: posts work requests and remembers their wr_id until the completion is polled. */
-
 import { RoceError } from '../core/errors.js';
 import type { RecvQueue, Sge } from '../memory/ring/work-queue.js';
 import type { WrId } from './completion-queue.js';
@@ -12,12 +10,12 @@ export interface RecvWorkRequest {
   readonly sges?: readonly Sge[];
 }
 
-/** The receives of one queue pair, or of one shared receive queue. */
 export class ReceiveRing {
-  /** The ring that the NIC takes from. */
   readonly queue: RecvQueue;
   readonly #wrIds: WrId[];
-  /** Numbers of wr_id places that are free; a shared queue completes in any order, so that the ring index will not do. */
+  /**
+   * Numbers of wr_id places that are free; a shared queue completes in any order, so that the ring index will not do.
+   */
   readonly #free: number[];
 
   constructor(queue: RecvQueue) {
@@ -26,7 +24,6 @@ export class ReceiveRing {
     this.#free = Array.from({ length: queue.depth }, (_, i) => queue.depth - 1 - i);
   }
 
-  /** Throws ERR_ROCE_QUEUE_FULL when every element is posted or waits to be polled. */
   post(request: RecvWorkRequest): void {
     const cookie = this.#free.at(-1);
     if (cookie === undefined) {
@@ -43,13 +40,11 @@ export class ReceiveRing {
     this.queue.producer = (index + 1) >>> 0;
   }
 
-  /** The wr_id of a completed work request, whose place is free now. */
   done(cookie: number): WrId {
     this.#free.push(cookie);
     return this.#wrIds[cookie];
   }
 
-  /** The queue pair went to RESET: what was posted is gone. */
   clear(): void {
     this.#free.length = 0;
     for (let i = this.queue.depth - 1; i >= 0; i--) this.#free.push(i);

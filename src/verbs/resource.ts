@@ -1,6 +1,6 @@
 /**
- * Ownership as in pyverbs: a parent closes its children first, users before what they use (queue pairs before regions, domains before
- * completion queues), newest first among equals. `close` may be called again.
+ * Ownership as in pyverbs: a parent closes its children first, users before what they use (queue pairs before regions,
+ * domains before completion queues), newest first among equals. `close` may be called again.
  */
 
 /** An object of a device that has to be closed, by `close` or `await using`. */
@@ -26,8 +26,8 @@ export abstract class Resource implements AsyncDisposable {
   }
 
   /**
-   * Closes everything made from this object, then the object. Safe to call twice. Rejects with ERR_ROCE_BUSY while something else still
-   * uses it; it goes on working then, and can be closed later.
+   * Closes everything made from this object, then the object. Safe to call twice. Rejects with ERR_ROCE_BUSY while
+   * something else still uses it; it keeps working then, and can be closed later.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close().catch((error: unknown) => {
@@ -50,7 +50,7 @@ export abstract class Resource implements AsyncDisposable {
         await this.release();
         break;
       } catch (error) {
-        if (this.#children.size === 0) throw error; // Else something that was being made has been finished meanwhile.
+        if (this.#children.size === 0) throw error; // Otherwise a pending creation has finished during that.
       }
     }
     this.#parent?.disown(this);

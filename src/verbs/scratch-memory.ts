@@ -1,33 +1,28 @@
 /**
- * Memory that the library itself registers, uses and no longer needs, kept for the next use of the same size. Shared memory has to be reused: its last
- * reference lies in the NIC's thread, whose collector has nothing to do for hours, and shared memory does not count as a reason to run.
+ * Reuses memory that the library registers for itself: shared memory's last reference is in the NIC's thread, whose
+ * garbage collector rarely runs, and shared memory does not count as a reason to run.
  */
 
-/** Bytes kept at most; more is left to the collector. */
 const KEPT_BYTES_MAX = 64 << 20;
 
-/** Buffers by their length. What `give` takes must be out of everybody's hands: the NIC has forgotten it, and no program was given a view of it. */
+/** Memory passed to `give` must be unreferenced: deregistered, and without a view held by a program. */
 export class ScratchMemory {
   readonly #allocate: (bytes: number) => Buffer;
   readonly #kept = new Map<number, Buffer[]>();
   #keptBytes = 0;
 
-  /** `allocate` makes memory that the NIC reaches. */
   constructor(allocate: (bytes: number) => Buffer) {
     this.#allocate = allocate;
   }
 
-  /** Bytes that wait for their next use. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
 
-  /** Bytes of the memory that {@link take} finds `bytes` in: what comes to the same shares it. */
   lengthFor(bytes: number): number {
     return sizeClass(bytes);
   }
 
-  /** `bytes` of memory, with anything in it. */
   take(bytes: number): Buffer {
     const length = sizeClass(bytes);
     const known = this.#kept.get(length)?.pop();
@@ -35,7 +30,6 @@ export class ScratchMemory {
     return (known ?? this.#allocate(length)).subarray(0, bytes);
   }
 
-  /** Gives back what {@link take} gave. */
   give({ buffer }: Buffer): void {
     const memory = Buffer.from(buffer);
     const { length } = memory;

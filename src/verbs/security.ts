@@ -1,5 +1,3 @@
-/** How a device proves itself to peers, and which of them it trusts: what protects its connections (docs/security.md). */
-
 import { randomInt } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { checkOptions, type OptionNames } from '../core/arguments.js';
@@ -14,16 +12,16 @@ import {
 } from '../memory/ring/protection.js';
 
 /**
- * `require`: every packet is authentic and encrypted, and whoever cannot take part is refused. `prefer`: the same with peers that can, plain packets with
- * others; an attacker on the path can pretend that a peer cannot. `off`: plain packets.
+ * `require`: every packet is authentic and encrypted, and peers that cannot take part are refused. `prefer`: the same
+ * with peers that can, plain packets with others; an attacker on the path can pretend that a peer cannot. `off`: plain
+ * packets.
  */
 export type SecureMode = 'require' | 'prefer' | 'off';
-/** All of them. */
 export const SECURE_MODES: readonly SecureMode[] = ['require', 'prefer', 'off'];
 
 /** A key that both ends have, and the name it goes by. */
 export interface PreSharedKey {
-  /** 1 to 128 bytes of UTF-8; the peer knows this end by it. */
+  /** 1 to 128 bytes of UTF-8; identifies this end to the peer. */
   readonly identity: string;
   /** 16 to 64 random bytes. */
   readonly key: Uint8Array;
@@ -42,22 +40,24 @@ export interface SecureOptions {
   /** Roots of the certificates of peers: PEM. No other root is trusted. */
   readonly ca?: string;
   /**
-   * Peers that are let in, by identity of the key, or by common name or alternative name of the certificate. Default: all that prove themselves; a server that is connected
-   * to must then have a certificate of the name or address that it was dialled by.
+   * Peers that are let in, by identity of the key, or by common name or alternative name of the certificate. Default:
+   * all that prove themselves; a server that is connected to must then have a certificate of the name or address that
+   * it was dialled by.
    */
   readonly allow?: readonly string[];
   /** What packets are encrypted with; where the two ends differ, `aes-256-gcm` is used. Default `aes-128-gcm`. */
   readonly cipher?: PacketCipherName;
   /**
-   * File that the secrets of packets are appended to, so that captures can be read: `rocev2 decode --keys` (docs/security.md has the form of the lines). It is made with mode 0600; one that
-   * others may read is refused. Who has the file reads everything, and can forge what the connections still send.
+   * File that the secrets of packets are appended to, for decoding captures with `rocev2 decode --keys` (format:
+   * docs/security.md). It is made with mode 0600; one that others may read is refused. Anyone with the file can read
+   * everything, and forge what the connections still send.
    */
   readonly keyLog?: string;
 }
 
-/** What a listener or a connection may say beside its device. */
+/** Security options of a listener or connection. */
 export interface SecureTerms {
-  /** Default: what the device says. A device that requires protection has no connection without. */
+  /** Default: that of the device. A device that requires protection has no connection without. */
   readonly secure?: SecureMode;
   /** Peers that are let in, instead of those of the device. */
   readonly allow?: readonly string[];
@@ -78,38 +78,24 @@ const KEY_BYTES_MIN = 16;
 const KEY_BYTES_MAX = 64;
 const SPI_END = 2 ** 31;
 
-/** PEM texts. */
 export interface Certificates {
-  /** Of this end. */
   readonly cert: string;
-  /** Its private key. */
   readonly key: string;
-  /** Roots of peers. */
   readonly ca: string;
 }
 
-/** Forms the lines of a key log, and writes them. */
 type KeyLogWriter = Pick<SecurePorts, 'appendToKeyLog' | 'keyLogLines'>;
 
-/** The credentials of an open device, checked. */
 export class DeviceSecurity {
-  /** Whether peers that cannot take part get plain packets. */
   readonly mode: ProtectionMode;
-  /** None where the device has a certificate. */
   readonly keys: readonly PreSharedKey[];
-  /** Undefined where it has keys. */
   readonly certificates: Certificates | undefined;
-  /** Undefined: everybody who proves himself. */
   readonly allow: ReadonlySet<string> | undefined;
-  /** What this end asks for. */
   readonly cipher: PacketCipherName;
-  /** File for the secrets of packets. */
   readonly keyLog: string | undefined;
-  /** Loaded for a key log only. */
   #keyLogWriter: KeyLogWriter | undefined;
   readonly #spis = new Set<number>();
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT, saying what is missing. */
   constructor(options: SecureOptions) {
     checkOptions('secure of openDevice', options, OPTIONS);
     const { mode = 'require', psk, allow, cipher = 'aes-128-gcm', keyLog } = options;
@@ -139,19 +125,16 @@ export class DeviceSecurity {
     }
   }
 
-  /** Makes the key log. Rejects with ERR_ROCE_IO where it cannot be written, or others may read it. */
   async beginKeyLog(writer: KeyLogWriter): Promise<void> {
     await writer.appendToKeyLog(this.keyLog!, '');
     this.#keyLogWriter = writer;
   }
 
-  /** Appends the secrets of an association to the key log, if there is one. Rejects as {@link DeviceSecurity.beginKeyLog} does. */
   async logKeys(terms: AssociationTerms): Promise<void> {
     const writer = this.#keyLogWriter;
     if (writer !== undefined) await writer.appendToKeyLog(this.keyLog!, writer.keyLogLines(terms));
   }
 
-  /** A number for an association that no other one of the device has. */
   takeSpi(): number {
     for (;;) {
       const spi = randomInt(1, SPI_END);
@@ -161,13 +144,11 @@ export class DeviceSecurity {
     }
   }
 
-  /** Gives it back. */
   giveSpi(spi: number): void {
     this.#spis.delete(spi);
   }
 }
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for a mode that there is not. */
 export function checkSecureMode(option: string, mode: string, modes: readonly string[] = SECURE_MODES): void {
   checkName(option, mode, modes);
 }

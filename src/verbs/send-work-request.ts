@@ -1,5 +1,3 @@
-/** Send work requests (`ibv_send_wr`) as users write them, one shape per opcode. */
-
 import { checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { ACCESS_ALL, WR_OPCODES } from '../memory/ring/enums.js';
@@ -140,13 +138,14 @@ interface Datagram {
   readonly ah?: AddressHandle;
   /** QPN of the receiver, 24 bits. */
   readonly remoteQpn?: number;
-  /** Q_Key of the receiver, 32 bits. With bit 31 set, the queue pair's own Q_Key is sent instead (IBTA vol. 1 §10.2.5). */
+  /**
+   * Q_Key of the receiver, 32 bits. With bit 31 set, the queue pair's own Q_Key is sent instead (IBTA vol. 1 §10.2.5).
+   */
   readonly remoteQkey?: number;
 }
 
 type FieldsOf<T> = T extends unknown ? keyof T : never;
 
-/** The fields of all opcodes together. */
 const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
   opcode: true,
   wrId: true,
@@ -174,12 +173,10 @@ const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
   access: true,
 };
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for a field that no opcode has. */
 export function checkFields(request: SendWorkRequest): void {
   checkOptions<Partial<Record<FieldsOf<SendWorkRequest>, unknown>>>('postSend', request, FIELDS);
 }
 
-/** Requests that send data from here. */
 const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
   'SEND',
   'SEND_WITH_IMM',
@@ -212,11 +209,11 @@ function access(value: number): number {
 }
 
 /**
- * Writes the element at `index` of the queue. Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field, ERR_ROCE_CONFLICT for inline data
- * where there can be none, and what the queue throws.
+ * Writes the element at `index` of the queue. Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field,
+ * ERR_ROCE_CONFLICT for inline data where there can be none, and what the queue throws.
  */
 export function writeSend(sq: SendQueue, index: number, request: SendWorkRequest, flags: number): void {
-  // An opcode the table does not know still becomes a work request: the NIC completes it in error, as hardware does.
+  // An unknown opcode still becomes a work request: the NIC completes it in error, as hardware does.
   sq.begin(index, WR_OPCODES[request.opcode] ?? 0xff, flags);
   if ('remoteAddr' in request) sq.putRemote(u64('remoteAddr', request.remoteAddr), u32('rkey', request.rkey));
   switch (request.opcode) {

@@ -11,7 +11,7 @@ import { Resource } from './resource.js';
 /** A shared receive queue (`ibv_srq`), made by {@link ProtectionDomain.createSrq}. */
 export class SharedReceiveQueue extends Resource {
   override readonly closeRank = 3;
-  /** Tells it from other objects of the device. */
+  /** Discriminates it from other objects of the device. */
   readonly kind = 'SRQ';
   /** The device that it belongs to. */
   readonly device: RdmaDevice;
@@ -48,8 +48,8 @@ export class SharedReceiveQueue extends Resource {
   }
 
   /**
-   * Posts a receive for whichever queue pair needs one first. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_LIMIT for more elements than the queue
-   * takes, or ERR_ROCE_OUT_OF_RANGE.
+   * Posts a receive for whichever queue pair needs one first. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_LIMIT for more
+   * elements than the queue takes, or ERR_ROCE_OUT_OF_RANGE.
    */
   postRecv(request: RecvWorkRequest): void {
     this.receives.post(request);

@@ -1,6 +1,6 @@
 /**
- * The baseline: the writer asks for a block before each write, waits for the answer, writes, and asks again. A round trip and both CPUs for
- * every block, and two control messages per block. It is the baseline of comparisons.
+ * The baseline of comparisons: the writer requests a block before each write and waits for the answer. A round trip,
+ * both CPUs and two control messages for every block.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -95,7 +95,7 @@ export class BlockServer {
   }
 }
 
-/** The writer of the baseline: asks for a block, fills it, asks for the next. */
+/** The writer of the baseline: requests a block, fills it, requests the next. */
 export class BlockRequester {
   readonly #link: WindowLink;
   #waiter: { resolve: (block: Allocated) => void; reject: (error: Error) => void } | undefined;

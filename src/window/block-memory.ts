@@ -1,5 +1,3 @@
-/** The blocks of a pool in the memory of the side that owns it: segments of consecutive ids, one region each. */
-
 import { RoceError } from '../core/errors.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -13,7 +11,6 @@ interface Segment {
   readonly region: MemoryRegion;
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPool(blocks: number, blockBytes: number): void {
   if (Number.isInteger(blocks) && blocks >= 1 && Number.isInteger(blockBytes) && blockBytes >= 1) {
     if (blockBytes < BLOCK_BYTES_MAX && blocks < 2 ** 16) return;
@@ -25,32 +22,23 @@ export function checkPool(blocks: number, blockBytes: number): void {
   );
 }
 
-/** Registered memory for blocks 1, 2, ...; it grows by whole segments. */
 export class BlockMemory {
-  /** Bytes of one block, m. */
   readonly blockBytes: number;
   readonly #pd: ProtectionDomain;
   readonly #access: number;
   readonly #segments: Segment[] = [];
   #count = 0;
 
-  constructor(
-    pd: ProtectionDomain,
-    /** Bytes of one block, m. */
-    blockBytes: number,
-    access: number,
-  ) {
+  constructor(pd: ProtectionDomain, blockBytes: number, access: number) {
     this.blockBytes = blockBytes;
     this.#pd = pd;
     this.#access = access;
   }
 
-  /** Blocks in all segments; ids are 1 .. count. */
   get count(): number {
     return this.#count;
   }
 
-  /** Registers `count` blocks more, with the next ids. */
   async add(count: number): Promise<Segment> {
     const region = await this.#pd.regMr(count * this.blockBytes, this.#access);
     const segment = { firstId: this.#count + 1, count, region };
@@ -59,13 +47,11 @@ export class BlockMemory {
     return segment;
   }
 
-  /** The region of a block and where in it the block begins; undefined for an id that is not of this pool. */
   locate(id: number): { readonly region: MemoryRegion; readonly offset: number } | undefined {
     const segment = this.#segments.find(({ firstId, count }) => id >= firstId && id < firstId + count);
     return segment && { region: segment.region, offset: (id - segment.firstId) * this.blockBytes };
   }
 
-  /** Frees the memory. */
   async close(): Promise<void> {
     for (const { region } of this.#segments) await region.close();
   }

@@ -1,14 +1,10 @@
-/** The side that empties blocks: hands each to its consumer, and gives it back by the policy when the consumer is done with it. */
-
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
 
 /** Empties a block. The bytes are valid until the function returns, or until its promise resolves. */
 export type BlockConsumer = (bytes: Uint8Array, id: number) => void | Promise<void>;
 
-/** Calls the consumer for each full block, and sends the acknowledgements of the policy. */
 export class BlockReleaser {
-  /** Acknowledgements sent. */
   acknowledgements = 0;
   readonly #link: WindowLink;
   readonly #policy: ReleasePolicy;
@@ -23,12 +19,10 @@ export class BlockReleaser {
     this.#consume = consume;
   }
 
-  /** The version of the pool that acknowledgements are made under, for readers of traces. */
   set version(version: number) {
     this.#version = version;
   }
 
-  /** Notes that block `id` is full. Calls `onFreed` when the consumer is done with it, before the acknowledgement. */
   take(id: number, bytes: Uint8Array, onFreed: () => void): void {
     this.#policy.onUsed(id);
     const free = () => {
@@ -45,7 +39,6 @@ export class BlockReleaser {
     }
   }
 
-  /** Stops timed acknowledgements. */
   close(): void {
     this.#cancelWake();
   }

@@ -1,33 +1,28 @@
 /**
- * The ring of block ids on the side that fills blocks (sliding-window memory pool, protocol steps 3, 4 and 6). From head to tail are the
- * blocks in use, in the order of use; from tail to head are the free blocks.
+ * The ring of block ids on the side that fills blocks (sliding-window memory pool, protocol steps 3, 4 and 6). From
+ * head to tail are the blocks in use, in the order of use; from tail to head are the free blocks.
  *
  * Invariant: every id of the pool is in exactly one of the two parts.
  */
 
 import { invariant } from '../core/errors.js';
 
-/** Which blocks are in use, in the order of use, and which are free. */
 export class BlockRing {
   readonly #used: number[] = [];
   #free: number[] = [];
 
-  /** Blocks in the pool (M). */
   get size(): number {
     return this.#used.length + this.#free.length;
   }
 
-  /** Blocks that may be used now (r). */
   get free(): number {
     return this.#free.length;
   }
 
-  /** Blocks between head and tail (M - r). */
   get inUse(): number {
     return this.#used.length;
   }
 
-  /** Takes the block at the tail: tail += 1, r -= 1. */
   take(): number {
     const id = this.#free.shift();
     invariant(id !== undefined, 'a block was taken from an exhausted window');
@@ -35,14 +30,14 @@ export class BlockRing {
     return id;
   }
 
-  /** The `count` blocks used longest ago are free again: head += count, r += count. False, and nothing changes, if fewer are in use. */
+  /** False, and nothing changes, if fewer are in use. */
   releaseCount(count: number): boolean {
     if (count < 1 || count > this.#used.length) return false;
     this.#free.push(...this.#used.splice(0, count));
     return true;
   }
 
-  /** This block is free again, whatever was used before it. False, and nothing changes, if it is not in use. */
+  /** False, and nothing changes, if it is not in use. */
   releaseId(id: number): boolean {
     const place = this.#used.indexOf(id);
     if (place < 0) return false;

@@ -3,29 +3,27 @@
  *
  *     0 type   1..3 zero   4 version   8 id   12 count   16 bytes   20 rkey   24 address (8)
  *
- * The type decides which fields are used; the others are zero. The receiver drops and counts messages that it cannot parse.
+ * The type decides which fields are used; the others are zero. The receiver drops and counts messages that it cannot
+ * parse.
  */
 
 /** Types in the order of their numbers on the wire, from 1. */
 export const MESSAGE_TYPES = [
-  /** Owner of the memory: the blocks `id .. id + count - 1` of `bytes` each begin at `address`; the pool has this `version` now. */
+  /**
+   * Owner of the memory: the blocks `id .. id + count - 1` of `bytes` each begin at `address`; the pool has this
+   * `version` now.
+   */
   'POOL',
-  /** Block `id` is free. */
   'ACK_ID',
-  /** The `count` blocks used longest ago are free. */
   'ACK_COUNT',
-  /** Request to add `count` blocks to the pool of `version`. */
   'GROW',
-  /** The pool of `version` stays as it is. */
   'GROW_REFUSED',
   /** Read pool: block `id` holds `bytes` bytes to read; 0 bytes: end of the data. */
   'GRANT',
-  /** Alloc-per-write: request for a block. */
   'ALLOC',
   /** Alloc-per-write: write at most `bytes` to `address`; the id of the block is `id`. */
   'ALLOCATED',
 ] as const;
-/** Name of a control message. */
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /** A control message; fields that its type does not use are 0. */
@@ -46,11 +44,9 @@ export interface ControlMessage {
   readonly address: bigint;
 }
 
-/** Length of every control message. */
 export const MESSAGE_BYTES = 32;
 const BLANK = { version: 0, id: 0, count: 0, bytes: 0, rkey: 0, address: 0n };
 
-/** The 32 bytes of a message; fields left out are 0. */
 export function encodeMessage(message: { readonly type: MessageType } & Partial<ControlMessage>): Buffer {
   const fields = { ...BLANK, ...message };
   const out = Buffer.alloc(MESSAGE_BYTES);
@@ -64,7 +60,6 @@ export function encodeMessage(message: { readonly type: MessageType } & Partial<
   return out;
 }
 
-/** Undefined when these bytes are not a message. */
 export function decodeMessage(bytes: Uint8Array): ControlMessage | undefined {
   if (bytes.length !== MESSAGE_BYTES) return undefined;
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

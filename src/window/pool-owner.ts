@@ -1,6 +1,6 @@
 /**
- * Server of the write protocol: owns the pool, describes it to the writer once, and learns from immediate data which block was filled
- * (sliding-window memory pool, protocol steps 2 and 5). No request precedes a write.
+ * Server of the write protocol: owns the pool, describes it to the writer once, and learns from immediate data which
+ * block was filled (sliding-window memory pool, protocol steps 2 and 5). No request precedes a write.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -17,7 +17,10 @@ export interface PoolOwnerOptions {
   readonly blocks: number;
   /** m. */
   readonly blockBytes: number;
-  /** Most blocks that the pool may grow to; the link must have been made for as many. Default: `blocks`, so that the pool does not grow. */
+  /**
+   * Most blocks that the pool may grow to; the link must have been made for as many. Default: `blocks`, so that the
+   * pool does not grow.
+   */
   readonly blocksMax?: number;
   /** When freed blocks are acknowledged. */
   readonly policy: ReleasePolicy;

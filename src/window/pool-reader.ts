@@ -1,6 +1,6 @@
 /**
- * Client of the read twin: READs granted blocks in the order they were granted, at most `readsMax` at a time (the responder resources of the
- * connection), hands the data on, and gives each block back by the ack policy. Never reads beyond what was granted.
+ * Client of the READ counterpart: READs granted blocks in grant order, at most `readsMax` at a time (the connection's
+ * responder resources), and releases each by the ack policy.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -33,15 +33,15 @@ export class PoolReader {
   readonly #blocks = new RemoteBlocks();
   readonly #releaser: BlockReleaser;
   readonly #granted: Array<{ readonly id: number; readonly bytes: number }> = [];
-  /** Granted and not yet given back. */
   readonly #held = new Set<number>();
   #local: BlockMemory | undefined;
   #reading = 0;
   #ended = false;
   #settle!: { resolve: () => void; reject: (error: Error) => void };
   /**
-   * Resolves when the source has sent its end and all data has been consumed. Rejects with ERR_ROCE_MISMATCH if the source
-   * breaks the protocol, ERR_ROCE_CLOSED if the reader is closed first, and with the error that ended the connection.
+   * Resolves when the source has sent its end and all data has been consumed. Rejects with ERR_ROCE_MISMATCH if the
+   * source breaks the protocol, ERR_ROCE_CLOSED if the reader is closed first, and with the error that ended the
+   * connection.
    */
   readonly finished: Promise<void>;
 
@@ -52,7 +52,7 @@ export class PoolReader {
     this.finished = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    this.finished.catch(() => {}); // Unhandled only where nobody asks.
+    this.finished.catch(() => {});
     link.onMessage = (message) => this.#onMessage(message);
     link.onFailure = (error) => this.#settle.reject(error);
   }

@@ -1,6 +1,6 @@
 /**
- * Server of the read twin: fills blocks and grants them; the client READs them and gives them back by the ack policy. Between grant and
- * acknowledgement the block is the client's, and is not touched here.
+ * Server of the READ counterpart: fills and grants blocks. Between grant and acknowledgement a block is the client's
+ * and not touched here.
  */
 
 import { Access } from '../verbs/access.js';
@@ -44,7 +44,8 @@ export class PoolSource {
   }
 
   /**
-   * Allocates the pool, describes it, and begins to fill blocks. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size.
+   * Allocates the pool, describes it, and begins to fill blocks. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible
+   * size.
    */
   static async open(link: WindowLink, options: PoolSourceOptions): Promise<PoolSource> {
     checkPool(options.blocks, options.blockBytes);

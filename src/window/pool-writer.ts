@@ -1,7 +1,7 @@
 /**
- * Client of the write protocol (sliding-window memory pool, protocol steps 3, 4, 6 and 7). While the window has free blocks, writes need
- * no message from the server; each carries the id of its block as immediate data. When the window is exhausted, the client waits for acknowledgements;
- * when that happens often, it asks for a larger pool.
+ * Client of the write protocol (sliding-window memory pool, protocol steps 3, 4, 6 and 7). While the window has free
+ * blocks, writes need no message from the server; each carries the id of its block as immediate data. When the window
+ * is exhausted, the client waits for acknowledgements; when that happens often, it requests a larger pool.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -15,7 +15,7 @@ import type { WindowLink } from './window-link.js';
 export interface PoolWriterOptions {
   /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;
-  /** Ask for twice as many blocks after this many exhaustions under one version of the pool. Default: never. */
+  /** Request twice as many blocks after this many exhaustions under one version of the pool. Default: never. */
   readonly growAfterStalls?: number;
 }
 
@@ -23,9 +23,7 @@ interface Job {
   readonly source: MemoryRegion;
   readonly offset: number;
   readonly length: number;
-  /** Bytes for which a WRITE has been posted. */
   posted: number;
-  /** Bytes whose WRITE has completed. */
   done: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -56,7 +54,7 @@ export class PoolWriter {
     this.ready = new Promise((resolve, reject) => {
       this.#ready = { resolve, reject };
     });
-    this.ready.catch(() => {}); // `write` reports the error.
+    this.ready.catch(() => {});
     link.onMessage = (message) => this.#onMessage(message);
     link.onFailure = (error) => this.#onFailure(error);
   }
@@ -77,13 +75,13 @@ export class PoolWriter {
   }
 
   /**
-   * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has arrived in
-   * the peer's memory; until then, `source` must not change. Calls run in order and may overlap. Throws like
-   * `source.sge` does for a range outside; rejects with ERR_ROCE_CLOSED after {@link close}, ERR_ROCE_MISMATCH when the peer
-   * breaks the protocol, and with the error that ended the connection.
+   * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has
+   * arrived in the peer's memory; until then, `source` must not change. Calls run in order and may overlap. Throws like
+   * `source.sge` does for a range outside; rejects with ERR_ROCE_CLOSED after {@link close}, ERR_ROCE_MISMATCH when the
+   * peer breaks the protocol, and with the error that ended the connection.
    */
   write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
-    source.sge(offset, length); // Throws for a range outside.
+    source.sge(offset, length);
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -98,7 +96,6 @@ export class PoolWriter {
     this.#onFailure(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));
   }
 
-  /** Posts x = min(ceil(L / m), r) writes. */
   #pump(): void {
     const { blockBytes } = this;
     for (let job = this.#nextJob(); job !== undefined; job = this.#nextJob()) {
@@ -106,13 +103,13 @@ export class PoolWriter {
         this.#onExhausted();
         return;
       }
-      if (this.#link.room <= 0) return; // The next polled completion makes room.
+      if (this.#link.room <= 0) return;
       this.#stalled = false;
       this.#writeBlock(job, Math.min(blockBytes, job.length - job.posted));
     }
   }
 
-  /** The oldest job with bytes to post. Completions arrive in order, so only the newest jobs have any. */
+  /** Completions arrive in order, so only the newest jobs have any. */
   #nextJob(): Job | undefined {
     return this.#jobs.find(({ posted, length }) => posted < length);
   }
@@ -156,7 +153,7 @@ export class PoolWriter {
         if (!this.#ring.releaseCount(message.count)) this.invalidAcks++;
         break;
       case 'GROW_REFUSED':
-        return; // `#growthAsked` stays set: the answer would be the same.
+        return; // `#growthAsked` stays set, because the answer would be the same.
       default:
         this.#link.counters.malformed++;
         return;

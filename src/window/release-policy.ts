@@ -2,8 +2,9 @@
  * Ack policies of the sliding-window memory pool: when the side that empties blocks acknowledges them as free.
  *
  * - NoDelay: at once, by id.
- * - Nagle: when MAS blocks are free (SegAvail >= MAS) or the oldest of them has waited for MAT (TimeWait >= MAT), by count. A count means "the
- *   oldest ones", so only blocks before which none is in use any more are counted: the prefix rule, which makes freeing out of order safe.
+ * - Nagle: when MAS blocks are free (SegAvail >= MAS) or the oldest of them has waited for MAT (TimeWait >= MAT), by
+ *   count. A count means "the oldest ones", so only blocks before which none is in use any more are counted: the prefix
+ *   rule, which makes freeing out of order safe.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -31,7 +32,6 @@ export interface ReleasePolicy {
   readonly deadlineNs: number;
 }
 
-/** Names of the policies on the command line. */
 export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
 
 /** When the Nagle policy acknowledges; both conditions must be reachable, or the pool deadlocks. */
@@ -60,8 +60,8 @@ export class NoDelayPolicy implements ReleasePolicy {
 }
 
 /**
- * Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement being due, and
- * with an infinite MAT none ever becomes due.
+ * Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock: with MAS > M all blocks can be free without an
+ * acknowledgement being due, and with an infinite MAT none ever becomes due.
  */
 export function checkNagle(parameters: NagleParameters, poolBlocks: number): void {
   const { maxAvailableSegments: mas, maxAckTimeNs: mat } = parameters;
@@ -84,10 +84,8 @@ export function checkNagle(parameters: NagleParameters, poolBlocks: number): voi
 /** Acknowledges several blocks at once, by count. */
 export class NaglePolicy implements ReleasePolicy {
   readonly #parameters: NagleParameters;
-  /** In the order of use; an entry leaves with the acknowledgement that counts it. */
   readonly #order: number[] = [];
   readonly #freed = new Set<number>();
-  /** Free blocks at the front of `#order` (SegAvail). */
   #available = 0;
   #oldestFreeNs = 0;
 

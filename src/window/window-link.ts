@@ -1,9 +1,7 @@
 /**
- * What both ends of a pool protocol do with a connected queue pair: control messages by SEND, notices by immediate data, completions handed
- * to whoever waits for them. The protocols themselves are in the other files of this folder.
- *
- * Receives: every block in use may bring one notice, and at most two control messages are on the way beside them, so M + 2 posted
- * receives are never exhausted and no RNR NAK is sent.
+ * What both ends of a pool protocol do with a queue pair: control messages by SEND, notices by immediate data. Every
+ * block in use may bring one notice, and at most two control messages are in flight, so M + 2 posted receives are never
+ * exhausted and no RNR NAK is sent.
  */
 
 import type { Clock } from '../core/clock.js';
@@ -15,7 +13,7 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
 import { type ControlMessage, decodeMessage, encodeMessage, MESSAGE_BYTES, type MessageType } from './messages.js';
 
-/** A queue pair in RTS, or in INIT and on its way there, with completion queues of its own. */
+/** A queue pair in RTS, or in INIT and about to reach it, with its own completion queues. */
 export interface WindowLinkParts {
   /** Where control messages are registered. */
   readonly pd: ProtectionDomain;
@@ -67,8 +65,8 @@ export class WindowLink {
   readonly #receives: MemoryRegion;
   readonly #completions: Array<() => void> = [];
   /**
-   * For want of room: a block's acknowledgement may be answered by the next write to it before its own completion is polled. Bounded by the
-   * protocols, which owe the peer at most one message a block.
+   * Messages that wait for room: a block's acknowledgement may be answered by the next write to it before its own
+   * completion is polled. Bounded by the protocols, which send the peer at most one message per block.
    */
   readonly #waiting: Array<{ readonly request: SendWorkRequest; readonly onDone: () => void }> = [];
   #failure: Error | undefined;

@@ -1,8 +1,7 @@
-/** The list of commands. Only the command to run is loaded, so that `rocev2 --help` does not load all of them. */
+/** The list of commands. Only the command to run is loaded, which keeps `rocev2 --help` fast. */
 
 import type { CommandEntry } from '@rocev2/command';
 
-/** In the order of `rocev2 --help`. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'demo',

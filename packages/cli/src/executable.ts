@@ -1,12 +1,10 @@
-/** The process around {@link runCli}: signals, streams, exit code. */
-
 import { EXIT_INTERRUPTED, EXIT_OK } from '@rocev2/command';
 import { COMMANDS } from './commands.js';
 import { runCli } from './run.js';
 
-/** Limit from Ctrl-C to the end of the command. By then every wait, for a peer or a disk, has been told to stop. */
+/** By then every wait, for a peer or a disk, has been cancelled. */
 let interruptedLimitMs = 900;
-/** Limit from the end of the command to the end of the process. A connection to a dead host, for example, would hold it for minutes. */
+/** A connection to a dead host, for example, would hold it for minutes. */
 const LEFT_OPEN_LIMIT_MS = 300;
 
 const interrupt = new AbortController();
@@ -17,7 +15,7 @@ process.on('SIGINT', () => {
   setTimeout(() => process.exit(EXIT_INTERRUPTED), interruptedLimitMs).unref();
 });
 
-// The reader of the pipe has closed it, as `head` does. Nobody reads further output.
+// The reader of the pipe has closed it, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(EXIT_OK);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `rocev2` executable. An old Node.js could not load the rest, so the version is checked first. */
+/** The `rocev2` executable. */
 
 import { complaintAboutNode } from './node-version.js';
 
@@ -8,7 +8,7 @@ if (complaint === undefined) {
   try {
     await import('./executable.js');
   } catch (error) {
-    // Modules are files: the program cannot be loaded if the limit of open files is too low.
+    // Modules are files, so loading fails if the limit of open files is too low.
     if ((error as NodeJS.ErrnoException).code !== 'EMFILE') throw error;
     process.stderr.write(`rocev2: ${(error as Error).message} (raise the limit of open files: ulimit -n 1024)\n`);
     process.exitCode = 1;

@@ -1,8 +1,7 @@
-/** The Node.js version that this program needs; package.json tells npm the same. */
+/** package.json declares the same minimum version to npm. */
 
 const NEEDED = [20, 19] as const;
 
-/** The error message for this Node.js version (`20.18.1`); undefined if it is new enough. */
 export function complaintAboutNode(version: string): string | undefined {
   const [major, minor] = version.split('.').map(Number);
   if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Detects a peer that was started with another transport. The exchanges of perftest and ibv_*_pingpong do not name the transport, but packets do.
- * The NIC drops and counts such packets. A test in which that happens would wait in vain, so it ends at once.
+ * The exchanges of perftest and ibv_*_pingpong do not name the transport, but packets do. The NIC drops and counts
+ * packets of another transport; a test that sees any ends at once instead of waiting for its timeout.
  */
 
 import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
@@ -9,10 +9,7 @@ import type { RdmaDevice } from 'rocev2/internal/verbs';
 
 const CHECK_INTERVAL_MS = 50;
 
-/**
- * Runs `work`, and rejects with ERR_ROCE_MISMATCH when a packet of another transport than `transport` arrives. All queue pairs of the device must be of
- * that transport. `others`: the transports that the peer may have instead.
- */
+/** All queue pairs of the device must be of that transport. */
 export async function expectTransport<T>(
   device: RdmaDevice,
   transport: TransportName,
@@ -39,7 +36,7 @@ export async function expectTransport<T>(
   });
   try {
     const result = await Promise.race([work(), foreign]);
-    const error = foreignPackets(); // Packets since the last check.
+    const error = foreignPackets();
     if (error !== undefined) throw error;
     return result;
   } catch (error) {

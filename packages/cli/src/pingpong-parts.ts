@@ -1,5 +1,3 @@
-/** Common parts of the pingpong commands: messages, listener and output. */
-
 import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
 import { type FixedChannel, FixedListener } from 'rocev2/internal/cm';
 import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from 'rocev2/internal/stock-exchanges';
@@ -20,19 +18,15 @@ export interface PingResult {
   readonly verified: boolean;
 }
 
-/** The byte with which ibv_rc_pingpong fills its buffer, ... */
 const FILL = 0x7b;
-/** ... except for the first byte of every page when contents are checked. */
 const PAGE_BYTES = 4096;
 const PAGE_MARK = 0;
 
-/** Writes the contents of a message; with `check`, as a checking peer expects them. */
 export function fillMessage(message: Uint8Array, check: boolean): void {
   message.fill(FILL);
   if (check) for (let at = 0; at < message.length; at += PAGE_BYTES) message[at] = PAGE_MARK;
 }
 
-/** Waits for the client's TCP connection. Rejects with exit code 130 after Ctrl-C. */
 export async function acceptPingpongClient(port: number, output: Output): Promise<FixedChannel> {
   const listener = await FixedListener.open(port, {
     firstMessage: PINGPONG_FIRST_MESSAGE,
@@ -49,14 +43,12 @@ export async function acceptPingpongClient(port: number, output: Output): Promis
   }
 }
 
-/** An address in the format of ibv_rc_pingpong. */
 export function describeDestination({ qpn, psn, address }: PingpongDestination): string {
   const hex6 = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
   const gid = address.family === 4 ? `::ffff:${address}` : address.text;
   return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
 }
 
-/** Prints the bytes and the speed of a run: the last two lines of ibv_rc_pingpong. */
 export function printPace(
   output: Output,
   { sizeBytes, iterations, seconds }: { sizeBytes: number; iterations: number; seconds: number },

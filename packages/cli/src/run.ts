@@ -1,5 +1,3 @@
-/** One run of the command line, from arguments to exit code, without touching the process: tests call it as main.ts does. */
-
 import {
   type CliIo,
   COMMAND_GROUPS,
@@ -16,7 +14,6 @@ import {
 import { Command, CommanderError } from 'commander';
 import { loadExtensions } from 'rocev2/internal/driver';
 
-/** `args` without node and script. Resolves to the exit code; never rejects. */
 export async function runCli(
   commands: readonly CommandEntry[],
   args: readonly string[],
@@ -33,7 +30,6 @@ export async function runCli(
     await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : args, { from: 'user' });
     return EXIT_OK;
   } catch (error) {
-    // Commander has printed its own message; help and version are not failures.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
     // Any failure after Ctrl-C counts as an interruption, unless the command has set its own exit code.
     if (io.interrupted.aborted && !(error instanceof CommandFailure) && io.env['ROCEV2_DEBUG'] !== '1') {
@@ -45,7 +41,6 @@ export async function runCli(
   }
 }
 
-/** Turns `help sim run` into `sim run --help`. An unknown command is refused as without `help`, with the nearest command as a hint. */
 function helpArguments(program: Command, words: readonly string[]): readonly string[] {
   let command = program;
   for (const [i, word] of words.entries()) {
@@ -57,9 +52,7 @@ function helpArguments(program: Command, words: readonly string[]): readonly str
   return [...words, '--help'];
 }
 
-/** The program with the command that `args` asks for; the other commands have only their names. */
 async function buildProgram(commands: readonly CommandEntry[], args: readonly string[], io: CliIo): Promise<Command> {
-  // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
   const asked = first === 'help' ? second : first;
   const program = emptyProgram(io);
@@ -70,7 +63,6 @@ async function buildProgram(commands: readonly CommandEntry[], args: readonly st
   return program;
 }
 
-/** The program with all its commands loaded. */
 export async function wholeProgram(commands: readonly CommandEntry[], io: CliIo): Promise<Command> {
   const program = emptyProgram(io);
   for (const entry of byGroup(commands)) await addCommand(program, entry, commands, io);
@@ -119,7 +111,6 @@ function emptyProgram(io: CliIo): Command {
   return program;
 }
 
-/** Puts what a parser says about a value into a sentence of its own. */
 function asSentences(text: string): string {
   return text.replace(/(?<= is invalid\. )\p{Ll}/u, (letter) => letter.toUpperCase());
 }

@@ -15,7 +15,6 @@ export const COMMAND_GROUPS = [
   'Shell',
 ] as const;
 
-/** Adds the command to the program. `wholeProgram` makes a program with all commands, for commands that describe them. */
 export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
 
 /** A command that is not loaded yet. */

@@ -1,5 +1,3 @@
-/** The head of every `--json` document: its schema, and where and when the command ran. */
-
 import { availableParallelism, cpus, homedir } from 'node:os';
 import { wallMs } from 'rocev2/internal/driver';
 import { packageVersion } from './package-version.js';
@@ -36,10 +34,8 @@ export interface DocumentHead {
   readonly end: string;
 }
 
-/** Version of all schemas. */
 export const SCHEMA_VERSION = 1;
 
-/** Makes the head. `args`: without node and script; `startMs`: since the Unix epoch. */
 export function documentHead(schema: string, args: readonly string[], startMs: number): DocumentHead {
   return {
     schema,
@@ -52,13 +48,11 @@ export function documentHead(schema: string, args: readonly string[], startMs: n
   };
 }
 
-/** The machine as this process sees it. */
 function hostFacts(): HostFacts {
   const { platform, arch, versions } = process;
   return { cores: availableParallelism(), cpu: cpus()[0]?.model.trim() ?? '', node: versions.node, platform, arch };
 }
 
-/** The argument, quoted for a shell. */
 function quoted(arg: string): string {
   return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,6 @@
 /**
- * A command declares the documents that it prints with --json, each with the type of its fields. scripts/schemas.js finds these declarations and
- * writes a JSON Schema for each into `schemas/` of the package that declares it.
+ * A command declares the documents that it prints with --json, each with the type of its fields. scripts/schemas.js
+ * finds these declarations and writes a JSON Schema for each into `schemas/` of the package that declares it.
  */
 
 declare const FIELDS: unique symbol;

@@ -1,5 +1,3 @@
-/** Exit codes, and how a failure becomes an exit code and a line on stderr. */
-
 import { isArgumentError, RoceError } from 'rocev2/internal/core';
 import type { CliEnvironment } from './output.js';
 import { ProcessFailure } from './processes/child-service.js';
@@ -45,8 +43,9 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system, or with an `errno` as disks have it) are one line
- * without a stack; anything else is a defect of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
+ * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system, or with an
+ * `errno` as disks have it) are one line without a stack; anything else is a defect of this program and keeps its
+ * stack. ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {
   if (!(error instanceof Error)) return `rocev2: ${String(error)}`;

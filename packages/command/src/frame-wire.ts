@@ -1,5 +1,3 @@
-/** `--frame`: an endpoint connected to a software switch instead of bound to a UDP port. */
-
 import { Option } from 'commander';
 import { formatHostPort, parseRateBps } from 'rocev2/internal/core';
 import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';

@@ -1,5 +1,3 @@
-/** What RDMA can do on this machine: addresses, sockets, checksums, limits. For `rocev2 info`. */
-
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -61,9 +59,7 @@ export interface HostReport {
   readonly limits: Readonly<Record<string, number | null>>;
 }
 
-/** Modules of Linux that answer on UDP 4791, or are the software device of another protocol. */
 const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'qedr', 'hns_roce'];
-/** As sysctl names them. */
 const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
 
 /** Looks around; takes some hundredths of a second, sends nothing. */
@@ -96,7 +92,6 @@ function hostAddresses(): HostAddress[] {
   });
 }
 
-/** Binds the port on all addresses for a moment. */
 async function rocePort(family: 4 | 6): Promise<RocePort> {
   const socket = createSocket(family === 4 ? { type: 'udp4' } : { type: 'udp6', ipv6Only: true });
   try {

@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 import type { CliIo } from './output.js';
 
-/** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before this process receives it. */
+/**
+ * A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before this process receives it.
+ */
 const GRACE_MS = 250;
-/** Time after Ctrl-C for work that ends by itself. */
 const LAST_WORDS_MS = 400;
-/** Time after Ctrl-C for work that ends with figures. The peer takes part in them, and its machine may be busy: a shorter limit would lose the results of a long run. */
+/** The peer takes part in them, and its machine may be busy: a shorter limit would lose the results of a long run. */
 const FIGURES_MS = 2_000;
-/** Additional time to close the resources of the work. */
 const CLOSING_MS = 700;
 
 /** Resolves after Ctrl-C. `forget` ends the wait: the promise then never resolves, and no listener stays behind. */
@@ -37,8 +37,8 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): P
 }
 
 /**
- * The result of the work, which has `limitMs` to end after Ctrl-C. After that this rejects with exit code 130, whatever the work still waits
- * for, and the caller closes the resources of the work.
+ * The result of the work, which has `limitMs` to end after Ctrl-C. After that this rejects with exit code 130, whatever
+ * the work still waits for, and the caller closes the resources of the work.
  */
 export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, limitMs = LAST_WORDS_MS): Promise<T> {
   const done = new AbortController();
@@ -48,7 +48,7 @@ export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, lim
     throw new CommandFailure(EXIT_INTERRUPTED);
   };
   const late = timeIsUp();
-  late.catch(() => {}); // Cancelled, or thrown below.
+  late.catch(() => {});
   try {
     return await Promise.race([work, late]);
   } finally {

@@ -16,7 +16,6 @@ export interface LatencyNs {
   readonly max: number;
 }
 
-/** Samples kept for percentiles; later ones of a longer test are left out. */
 const LATENCY_SAMPLES_MAX = 1_000_000;
 
 /** Latency samples in nanoseconds. */

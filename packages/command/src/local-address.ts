@@ -1,13 +1,14 @@
-/** The address of this host that a peer sees. */
-
 import { createSocket } from 'node:dgram';
 import { RoceError } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 
-/** Any port will do: connecting a UDP socket sends nothing, but makes the system look up the route. */
+/** Connecting a UDP socket sends nothing but makes the system look up the route. */
 const DISCARD_PORT = 9;
 
-/** The local address packets to `peer` leave from, as the routing table says. Rejects with ERR_ROCE_CONNECT when there is no route. */
+/**
+ * The local address packets to `peer` leave from, as the routing table says. Rejects with ERR_ROCE_CONNECT when there
+ * is no route.
+ */
 export async function localAddressTowards(peer: IpAddress): Promise<IpAddress> {
   const socket = createSocket(peer.family === 4 ? 'udp4' : 'udp6');
   try {

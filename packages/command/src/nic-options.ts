@@ -1,5 +1,3 @@
-/** Options of commands that move data: where the NIC runs, and how it sends and receives datagrams. */
-
 import { availableParallelism } from 'node:os';
 import { type Command, Option } from 'commander';
 import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
@@ -20,10 +18,16 @@ export interface NicOptions {
 /** The same options, for calls between processes. */
 export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
 
-/** A thread for the NIC pays once both ends of a connection on this machine have a core for theirs (docs/storage.md, on two cores). */
+/**
+ * A thread for the NIC pays once both ends of a connection on this machine have a core for theirs (docs/storage.md, on
+ * two cores).
+ */
 const CORES_FOR_WORKERS = 4;
 
-/** Where the NIC of a storage server or gateway runs. NVMe targets are faster with a thread for it even so, with many large requests. */
+/**
+ * Where the NIC of a storage server or gateway runs. NVMe targets are faster with a thread for it even so, with many
+ * large requests.
+ */
 const IO_ENGINE: EngineName = availableParallelism() >= CORES_FOR_WORKERS ? 'worker' : 'inline';
 
 /** Adds the options to a command. */
@@ -31,7 +35,6 @@ export function addNicOptions(command: Command, engine: EngineName = 'inline'): 
   return addNicOptionsWith(command, (option) => option.default(engine));
 }
 
-/** Adds the options to a command of storage servers and gateways. */
 export function addIoNicOptions(command: Command): Command {
   const words = `worker with ${CORES_FOR_WORKERS} cores or more, else inline`;
   return addNicOptionsWith(command, (option) => option.default(IO_ENGINE, words));

@@ -1,8 +1,3 @@
-/**
- * Option values of all commands: each is a zod schema from text to the program's unit, and a parser for commander made from it. An error
- * says which values are allowed.
- */
-
 import { InvalidArgumentError, Option } from 'commander';
 import { NS_PER_S, nearestName, parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from 'rocev2/internal/core';
 import { MESSAGE_BYTES_MAX } from 'rocev2/internal/memory';
@@ -10,7 +5,6 @@ import { IpAddress, PATH_MTUS } from 'rocev2/internal/packet';
 import { z } from 'zod';
 import { parsedText } from './schema/parsed-text.js';
 
-/** A parser that commander calls with the text of an option or argument. */
 function parser<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => {
     const result = schema.safeParse(text);

@@ -1,9 +1,10 @@
-/** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, if it cannot be written. */
-
 import { open, rm, stat, writeFile } from 'node:fs/promises';
 import { RoceError, whyUnwritable } from 'rocev2/internal/core';
 
-/** Checks before the work that its result can be written. A file that exists stays as it is, and none is left where there was none. */
+/**
+ * Checks before the work that its result can be written. A file that exists stays as it is, and none is left where
+ * there was none.
+ */
 export async function checkWritable(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   const created = await open(path, 'wx').catch((cause) => (cause.code === 'EEXIST' ? undefined : refuse(path, cause)));
@@ -16,8 +17,8 @@ export async function checkWritable(path: string | undefined): Promise<void> {
 }
 
 /**
- * Checks before the work that its result can be written, and that it would not replace what the work reads from `input`. Throws ERR_ROCE_CONFLICT
- * where both are one file, by whatever names.
+ * Checks before the work that its result can be written, and that it would not replace what the work reads from
+ * `input`. Throws ERR_ROCE_CONFLICT where both are one file, by whatever names.
  */
 export async function checkWritableBeside(input: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;

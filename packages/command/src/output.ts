@@ -1,6 +1,6 @@
 /**
- * Where a command's output goes: results to stdout, progress and diagnostics to stderr, and with --json one document (or JSON lines)
- * on stdout and nothing else there. Colour and progress bars appear only on a terminal, and colour only if NO_COLOR is not set.
+ * Results go to stdout, progress and diagnostics to stderr. With --json, stdout carries one document (or JSON lines)
+ * and nothing else. Colour and progress bars need a terminal; NO_COLOR disables colour.
  */
 
 import { once } from 'node:events';
@@ -12,17 +12,11 @@ import { wallMs } from 'rocev2/internal/driver';
 import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
 
-/** The environment variables in use. */
 export interface CliEnvironment {
-  /** Not empty: no colour (no-color.org). */
   readonly NO_COLOR?: string | undefined;
-  /** Not empty: colour even without a terminal. */
   readonly FORCE_COLOR?: string | undefined;
-  /** `dumb`: no colour. */
   readonly TERM?: string | undefined;
-  /** `1`: show stack traces. */
   readonly ROCEV2_DEBUG?: string | undefined;
-  /** URL of the Redis server of sweeps (docs/lab.md). */
   readonly ROCEV2_REDIS?: string | undefined;
 }
 
@@ -167,18 +161,16 @@ export class Output {
   }
 }
 
-/** A bigint becomes a decimal string. */
 function jsonLine(value: object): string {
   return `${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`;
 }
 
 function wantsColor({ stdout, env }: CliIo): boolean {
-  if (env.NO_COLOR) return false; // https://no-color.org: any value except the empty one
+  if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR) return true;
   return stdout.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** Number of characters that a terminal shows, without colour codes. */
 export function visibleWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
   return text.replaceAll(/\u001b\[[0-9;]*m/g, '').length;

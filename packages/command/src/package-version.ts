@@ -1,5 +1,3 @@
-/** The version of this package. */
-
 import { readFileSync } from 'node:fs';
 
 /** `0.1.0`, from package.json. */

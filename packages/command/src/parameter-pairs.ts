@@ -1,8 +1,5 @@
-/** Parameters on the command line: `key=value,key=value`. */
-
 import { RoceError } from 'rocev2/internal/core';
 
-/** The values as text, by name. Throws ERR_ROCE_MALFORMED. */
 export function parameterPairs(text: string): Record<string, string> {
   return Object.fromEntries(
     text.split(',').map((pair) => {

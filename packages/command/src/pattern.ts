@@ -1,4 +1,4 @@
-/** A data pattern that depends on the position: a packet that is misplaced, missing or from another message does not match. */
+/** A data pattern that depends on the position, so that a misplaced, missing or foreign packet does not match. */
 
 /** A hash of the index (the first steps of MurmurHash3's finalizer): no two packets have the same bytes. */
 function patternByte(seed: number, i: number): number {

@@ -1,4 +1,7 @@
-/** Ends a run that waits for completions in vain: after Ctrl-C, or when the peer is silent and no connection reports the reason. */
+/**
+ * Ends a run that would wait indefinitely: after Ctrl-C, or when the peer is silent and no connection reports the
+ * reason.
+ */
 
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js';
@@ -30,7 +33,7 @@ export async function watched<T>(
   let reason: CommandFailure | undefined;
   const end = (failure: CommandFailure) => {
     reason ??= failure;
-    device.close().catch(() => {}); // The owner of the device closes it again and sees the error.
+    device.close().catch(() => {});
   };
   const onInterrupt = () => end(new CommandFailure(EXIT_INTERRUPTED));
   const silence = setTimeout(() => end(failure()), limitMs);
@@ -45,7 +48,10 @@ export async function watched<T>(
   }
 }
 
-/** How long a side stays after its last message: if the last ACK is lost, the peer retransmits (ACK timeout 14 is 67 ms). */
+/**
+ * How long a side stays after its last message: if the last ACK is lost, the peer retransmits (ACK timeout 14 is 67
+ * ms).
+ */
 const LINGER_MS = 200;
 
 /** Waits a moment, so that a retransmission of the peer is still answered. */

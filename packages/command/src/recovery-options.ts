@@ -1,5 +1,3 @@
-/** `--recovery` and `--recovery-params`: the recovery scheme. */
-
 import type { Command } from 'commander';
 import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { choiceOption } from './options.js';

@@ -1,5 +1,3 @@
-/** Host names of the command line. */
-
 import { lookup } from 'node:dns/promises';
 import { RoceError } from 'rocev2/internal/core';
 

@@ -1,5 +1,3 @@
-/** One end of an rping (rdma-core, librdmacm/examples/rping.c): its queue pair, its four buffers, and what each side does in one ping. */
-
 import { initializeQp } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -20,7 +18,6 @@ export const SIZE_MIN_BYTES = 23;
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */
 const ADVERTISEMENT_BYTES = 16;
-/** The letters of the text. */
 const FIRST_LETTER = 65;
 const LETTERS = 122 - FIRST_LETTER + 1;
 /** Options of a run that concern its pings. */
@@ -47,7 +44,6 @@ export interface Tally {
   seconds: number;
 }
 
-/** The text of ping number `n`, as rping makes it: a heading, letters that start one further each time, and a zero byte. */
 function pingText(n: number, sizeBytes: number): Buffer {
   const text = Buffer.alloc(sizeBytes);
   const heading = text.write(`rdma-ping-${n}: `, 'latin1');
@@ -70,7 +66,6 @@ export class RpingEnd {
   #hasMessage = false;
 
   private constructor(
-    /** In INIT, with a receive posted. */
     qp: QueuePair,
     { cq, pd }: { cq: CompletionQueue; pd: ProtectionDomain },
     regions: readonly MemoryRegion[],
@@ -144,9 +139,9 @@ export class RpingEnd {
     this.qp.postRecv({ sges: [this.#incoming.sge()] });
   }
 
-  /** Announces a buffer to the peer. Nobody reads the contents of the server's messages. */
   async #advertise(region: MemoryRegion, size = this.#options.size): Promise<void> {
-    while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost, and the peer's answer has overtaken them.
+    // ACKs were lost and the peer's answer has overtaken them.
+    while (this.qp.sendRoom === 0) await this.#nextCompletion();
     const message = this.#outgoing.bytes;
     message.writeBigUInt64BE(region.addr, 0);
     message.writeUInt32BE(region.rkey, 8);
@@ -170,21 +165,18 @@ export class RpingEnd {
     if (!(await this.#messageOrEnd())) throw disconnected();
   }
 
-  /** Waits for a message from the peer; false when the connection has ended. */
   async #messageOrEnd(): Promise<boolean> {
     while (!this.#hasMessage) if ((await this.#nextCompletion()) === undefined) return false;
     this.#hasMessage = false;
     return true;
   }
 
-  /** Waits until the request is done. */
   async #completionOf(request: 'RDMA_READ' | 'RDMA_WRITE'): Promise<void> {
     for (let opcode: string | undefined = ''; opcode !== request; opcode = await this.#nextCompletion()) {
       if (opcode === undefined) throw disconnected();
     }
   }
 
-  /** The next completion; undefined when the connection has ended. */
   async #nextCompletion(): Promise<string | undefined> {
     const wc = await this.#cq.next();
     if (wc.statusName === 'WR_FLUSH_ERR') return undefined;
@@ -204,7 +196,6 @@ function disconnected(): RoceError {
   return new RoceError('ERR_ROCE_CONNECT', 'the peer has disconnected');
 }
 
-/** Up to the zero byte. */
 function printable(text: Buffer): string {
   const end = text.indexOf(0);
   return text.toString('latin1', 0, end < 0 ? text.length : end);

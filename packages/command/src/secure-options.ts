@@ -1,5 +1,3 @@
-/** Options of commands whose packets may be protected: how this end proves itself, and to whom it listens. */
-
 import { type Command, Option } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
 import { PACKET_CIPHERS, type PacketCipherName } from 'rocev2/internal/memory';
@@ -73,7 +71,10 @@ export function secureFlagsOf({ secure, psk, cert, key, ca, allow, cipher, keylo
   };
 }
 
-/** As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files that cannot be read. */
+/**
+ * As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files
+ * that cannot be read.
+ */
 export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: SecureOptions }> {
   const { secure, psk, cert, key, ca, allow, cipher, keylog } = flags;
   if (!isSecured(flags)) {

@@ -1,10 +1,8 @@
 /**
- * The dashboard's web server: a page, the documents it asks for, a stream of server-sent events (WHATWG HTML §9.2), and one place to post
- * settings. It knows nothing about what it shows.
- *
- * Who may look: on loopback whoever asks for it by an address, `localhost` or a name it was told, so that no other web site can by letting its
- * own name point here; on any other address whoever knows the token, which is the first part of every path. Pages of other sites get neither
- * streams nor settings. Everything is bounded: connections, the time of a request, streams, bodies, waiting output.
+ * The dashboard's web server: a page, documents, server-sent events (WHATWG HTML §9.2) and one endpoint for settings.
+ * On loopback it accepts requests by address, `localhost` or a configured name, which prevents DNS rebinding; on other
+ * addresses the path must begin with the token. Cross-origin pages get neither streams nor settings. Connections,
+ * request time, streams, bodies and output buffers are bounded.
  */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -12,51 +10,33 @@ import type { AddressInfo } from 'node:net';
 import { isArgumentError, RoceError } from 'rocev2/internal/core';
 import { boundedHttpServer, isFromOtherSite, isOwnName, urlOf } from 'rocev2/internal/estats';
 
-/** A document that is served as it is. */
 export interface PageFile {
-  /** Media type. */
   readonly type: string;
-  /** Sent as it is. */
   readonly body: string | Buffer;
 }
 
-/** What the server shows. */
 export interface DashboardSource {
-  /** Documents by path, each made when it is asked for. */
   readonly documents: Readonly<Record<string, () => unknown>>;
-  /** Calls `send` with every message from now on; returns how to stop that. */
   subscribe(send: (name: string, data: unknown) => void): () => void;
-  /**
-   * Changes settings and resolves with those in force. Rejects with a code of wrong arguments (`isArgumentError`) for what makes no
-   * sense. Undefined where there is nothing to set.
-   */
   readonly apply: ((settings: unknown) => Promise<unknown>) | undefined;
 }
 
 interface DashboardServerOptions {
   readonly host: string;
-  /** 0: of the system's choice. */
   readonly port: number;
-  /** The first part of every path; undefined on loopback. */
   readonly token: string | undefined;
-  /** Names by which it may be asked for on loopback, beside addresses and `localhost`. */
   readonly allowHosts?: readonly string[];
-  /** By path; `index.html` is the page itself. */
   readonly files: ReadonlyMap<string, PageFile>;
   readonly source: DashboardSource;
 }
 
-/** A dashboard that is being served. */
 export interface DashboardServer {
-  /** What to type into a browser. */
   readonly url: string;
-  /** Ends all streams and stops listening. */
   close(): Promise<void>;
 }
 
 const STREAMS_MAX = 16;
 const BODY_BYTES_MAX = 4096;
-/** A reader that is so far behind is let go; its browser connects again. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
 const SECURITY_HEADERS = {
@@ -68,7 +48,6 @@ const SECURITY_HEADERS = {
   'Cache-Control': 'no-store',
 } as const;
 
-/** Listens, and rejects with ERR_ROCE_IO when it cannot. */
 export async function openDashboardServer(options: DashboardServerOptions): Promise<DashboardServer> {
   const dashboard = new Dashboard(options);
   const server = boundedHttpServer((request, response) => void dashboard.answer(request, response));
@@ -80,7 +59,7 @@ export async function openDashboardServer(options: DashboardServerOptions): Prom
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections(); // Streams never end by themselves.
+        server.closeAllConnections();
       }),
   };
 }
@@ -136,7 +115,6 @@ class Dashboard {
     }
   }
 
-  /** Below the prefix; undefined for who must not look, as for what does not exist. */
   #pathOf({ pathname }: URL, { headers }: IncomingMessage): string | undefined {
     if (!pathname.startsWith(this.#prefix)) return undefined;
     if (!this.#isPrivate && !isOwnName(headers.host, this.#allowHosts)) return undefined;
@@ -168,7 +146,7 @@ async function settings(
   apply: (settings: unknown) => Promise<unknown>,
 ): Promise<void> {
   if (request.method !== 'POST') return fail(response, 405, 'settings are posted');
-  // A page of another site cannot send this type without being asked first whether it may (CORS), and it may not.
+  // A page of another site cannot send this type without a CORS preflight, which is refused.
   if (request.headers['content-type'] !== 'application/json') return fail(response, 415, 'post application/json');
   try {
     sendJson(response, 200, await apply(await bodyOf(request)));

@@ -1,7 +1,8 @@
 /**
- * One of several managers that share a store. Whoever writes the leader's key leads, until its time to live passes without a renewal. A term has a manager of its
- * own, with nothing in its memory from terms before. The others refuse, and say who leads. Nobody decides by clocks: a manager whose lease has ended by its own clock
- * stops at once, and one whose clock is wrong is stopped by the store, because each of its transactions compares the leader's key (`leader-metadata`).
+ * One of several managers that share a store. The holder of the leader's key leads until its time to live passes
+ * without renewal; each term has a fresh manager without memory of earlier terms. A manager whose lease has ended by
+ * its own clock stops at once, and one with a wrong clock is stopped by the store, because each transaction compares
+ * the leader's key (`leader-metadata`).
  */
 
 import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
@@ -13,33 +14,21 @@ import { notLeader } from './not-leader.js';
 
 const PRESENT_PREFIX = 'manager/';
 
-/** What a candidate is made of. */
 export interface CandidateParts {
-  /** The store that the managers share. */
   readonly store: Metadata;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Where others reach it, `HOST:PORT`. */
   readonly address: string;
-  /** A name that no other start of any manager has. */
   readonly life: string;
-  /** Times. */
   readonly timing: CandidateTiming;
-  /** The time of day, milliseconds since 1970: for people. */
   wallMs(): number;
-  /** Makes what leads during a term, over the store of that term. */
   lead(metadata: LeaderMetadata): Leader;
 }
 
-/** Times of a candidate, milliseconds. */
 export interface CandidateTiming {
-  /** A leader that has not renewed its key for so long leads no more. */
   readonly leaderMs: number;
-  /** Between two attempts of anything. */
   readonly retryMs: number;
 }
 
-/** Who leads, or a manager that is there. */
 interface Presence {
   readonly address: string;
   readonly life: string;
@@ -51,23 +40,17 @@ interface Term {
   readonly version: number;
   readonly metadata: LeaderMetadata;
   readonly leader: Leader;
-  /** By the clock of this manager, from before it asked. */
   heldNs: number;
   isReady: boolean;
 }
 
-/** A manager that leads, or waits for its turn. */
 export class Candidate {
   readonly #parts: CandidateParts;
   #term: Term | undefined;
-  /** Version of the last term that this one had: it is never taken up again. */
   #lastTerm = 0;
   #campaigns = 0;
-  /** Where the leader was seen last. */
   #seen: string | undefined;
-  /** Version of the key that says that this manager is there. */
   #present = 0;
-  /** When it is renewed. */
   #presentNs = 0;
   readonly #sinceMs: number;
   #isStopped = false;
@@ -79,18 +62,15 @@ export class Candidate {
     this.#sinceMs = parts.wallMs();
   }
 
-  /** Whether this one leads now, by its own clock. */
   get isLeading(): boolean {
     return this.#term?.isReady === true && !this.#term.metadata.isOver;
   }
 
-  /** Begins to campaign. */
   start(): void {
     this.#stopWatch = this.#parts.store.watch(LEADER_KEY, () => this.#wake());
     void this.#run();
   }
 
-  /** Ends, and gives the lead to whoever comes next. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopWatch();
@@ -98,13 +78,12 @@ export class Candidate {
     const version = this.#term?.version;
     this.#lose();
     const remove = async (key: string, of: number) => {
-      await this.#parts.store.commit({ compare: [{ key, version: of }], remove: [key] }).catch(() => {}); // It vanishes by itself.
+      await this.#parts.store.commit({ compare: [{ key, version: of }], remove: [key] }).catch(() => {});
     };
     if (version !== undefined) await remove(LEADER_KEY, version);
     if (this.#present > 0) await remove(this.#presentKey, this.#present);
   }
 
-  /** Answers a request if this one leads. Rejects with NOT_LEADER, or as the manager does. */
   async handle<M extends keyof ManagerMethods>(
     method: M,
     request: ManagerMethods[M][0],
@@ -113,7 +92,6 @@ export class Candidate {
     return this.#term!.leader.handle(method, request);
   }
 
-  /** All managers that are there, the leader first. */
   async managers(): Promise<ManagerPlace[]> {
     const { store } = this.#parts;
     const found = await store.get(LEADER_KEY);
@@ -168,7 +146,8 @@ export class Candidate {
       return;
     }
     if (leader?.life !== life) return;
-    // Either the answer to a campaign of ours was lost, or it is a term that has ended here: transactions of it may be on their way, so it cannot be gone on with.
+    // Either our campaign succeeded and the answer was lost, or it is an earlier term of ours whose transactions may
+    // still be in flight; it cannot be continued.
     if (found.version > this.#lastTerm) {
       if (await store.renew(LEADER_KEY, found.version, timing.leaderMs)) this.#lead(found.version, askedNs);
     } else await store.commit({ compare: [{ key: LEADER_KEY, version: found.version }], remove: [LEADER_KEY] });

@@ -1,5 +1,3 @@
-/** The cluster as its manager knows it, for people. */
-
 import { codedPlace, isDecodable } from './coding/coded-place.js';
 import { erasureCode } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
@@ -7,7 +5,6 @@ import type { ManagerState } from './manager-state.js';
 import type { ClusterStatus } from './messages.js';
 import { type ExtentRecord, ownerPlace, REPLICAS } from './metadata-schema.js';
 
-/** The status of the cluster of this name. */
 export async function statusOf(manager: ManagerState, cluster: string): Promise<ClusterStatus> {
   const { schema, live, parts } = manager;
   const extents = await schema.extents();

@@ -1,13 +1,12 @@
 /**
- * A small value at the head of a file that survives any crash: two slots of one sector, written one after the other. Each has a number and a CRC; the intact one
- * with the larger number holds. A torn write hits one of them, and so does a bad sector later.
+ * A small value at the head of a file that survives any crash: two slots of one sector, written alternately, each with
+ * a number and a CRC. The intact one with the larger number holds.
  */
 
 import { crc32c, PromiseMutex } from 'rocev2/internal/core';
 import type { ExtentFile } from './extent-files.js';
 import { otherMark, otherVersion } from './format-mark.js';
 
-/** Bytes that the slots take at the head of the file. */
 export const SLOTS_BYTES = 4096;
 
 const SLOT_BYTES = 512;
@@ -15,7 +14,6 @@ const SLOT_AT = [0, 2048] as const;
 const HEAD_BYTES = 16;
 const MARK = 'SvRD';
 
-/** The value of one file, as JSON of at most 496 bytes. */
 export class DurableValue<T> {
   readonly #file: ExtentFile;
   #number: number;
@@ -28,7 +26,6 @@ export class DurableValue<T> {
     this.#value = value;
   }
 
-  /** Reads the value; there is none in a new file, and in one whose slots are both damaged. Rejects with ERR_ROCE_MISMATCH for a file of another version. */
   static async load<T>(file: ExtentFile): Promise<DurableValue<T>> {
     let best: { number: number; value: T } | undefined;
     const marks: (string | undefined)[] = [];
@@ -44,12 +41,11 @@ export class DurableValue<T> {
     return new DurableValue<T>(file, best?.number ?? 0, best?.value);
   }
 
-  /** The value that is durable. */
   get value(): T | undefined {
     return this.#value;
   }
 
-  /** Resolves when `value` is durable. Values become so in the order of the calls. */
+  /** Values become so in the order of the calls. */
   store(value: T): Promise<void> {
     return this.#storing.run(async () => {
       const number = this.#number + 1;

@@ -1,5 +1,3 @@
-/** An extent node: answers requests over its store, asks other nodes as a primary and for copies, and tells the manager that it is there. */
-
 import { RpcError } from '@rocev2/rpc';
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import { CodedReader } from './coding/coded-reader.js';
@@ -9,40 +7,26 @@ import type { ExtentStore } from './extent-store.js';
 import { codeOf, type Manager, type NodeMethods, type NodePlace, type Nodes } from './messages.js';
 import { recordsIn } from './record.js';
 
-/** Requests after which a replica is one that somebody counts on. */
+/** Requests after which a replica counts as complete. */
 const KEEPING: ReadonlySet<keyof NodeMethods> = new Set(['create', 'copy', 'append', 'seal']);
-/** Bytes asked for at once when an extent is copied. */
 const COPY_BYTES = 1 << 20;
 
-/** What a node is made of. */
 export interface NodeParts {
-  /** Its disk. */
   readonly store: ExtentStore;
-  /** The way to other nodes. */
   readonly nodes: Nodes;
-  /** The way to the manager. */
   readonly manager: Manager;
-  /** Makes the sums of fragments. */
   readonly combiner: Combiner;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Where others reach it, `HOST:PORT`. */
   readonly address: string;
-  /** Nodes of one fault domain may fail together. */
   readonly domain: string;
-  /** Times. */
   readonly timing: NodeTiming;
 }
 
-/** Times of a node, milliseconds. */
 export interface NodeTiming {
-  /** Between two reports. */
   readonly reportMs: number;
-  /** How long it waits for another node or the manager. */
   readonly callMs: number;
   /** When it looks for a way around a node that is slow. */
   readonly hedgeMs: number;
-  /** Between the checks of two extents. */
   readonly scrubMs: number;
 }
 
@@ -62,16 +46,16 @@ export interface NodeCounters {
   scrubbed: number;
 }
 
-/** A node at work. */
 export class ExtentNode {
-  /** Since it began. */
   readonly counters: NodeCounters = { appends: 0, appendedBytes: 0, reads: 0, damaged: 0, repaired: 0, scrubbed: 0 };
   readonly #parts: NodeParts;
   readonly #fragments: FragmentKeeper;
   readonly #handlers: { readonly [M in keyof NodeMethods]: (request: NodeMethods[M][0]) => Promise<NodeMethods[M][1]> };
-  /** Extents being copied to here. */
   readonly #copies = new Map<number, Promise<void>>();
-  /** Extents that a manager or an owner has asked for since the last report was made: an answer to it that deletes them is older than that. */
+  /**
+   * Extents requested since the last report was made: a deletion in its answer is older than the request and is
+   * ignored.
+   */
   readonly #wanted = new Set<number>();
   #isStopped = false;
   #stopTimers: Array<() => void> = [];
@@ -110,18 +94,15 @@ export class ExtentNode {
     };
   }
 
-  /** Its number. */
   get node(): number {
     return this.#parts.store.identity.node;
   }
 
-  /** Answers a request. Rejects with an `RpcError`. */
   handle<M extends keyof NodeMethods>(method: M, request: NodeMethods[M][0]): Promise<NodeMethods[M][1]> {
     if (KEEPING.has(method)) this.#wanted.add((request as { readonly extent: number }).extent);
     return this.#handlers[method](request);
   }
 
-  /** Tells the manager of the node, and begins its work in the background. Rejects with CONFLICT if the disk is an old copy, or of another cluster. */
   async start(): Promise<void> {
     const { timing } = this.#parts;
     for (;;) {
@@ -130,7 +111,7 @@ export class ExtentNode {
         break;
       } catch (error) {
         const isRefused = codeOf(error) === 'CONFLICT';
-        if (isRefused) await this.#parts.store.uncountStart().catch(() => {}); // What it says of the folder holds all the same.
+        if (isRefused) await this.#parts.store.uncountStart().catch(() => {});
         if (isRefused || this.#isStopped) throw error;
         await this.#sleep(timing.reportMs);
       }
@@ -146,7 +127,6 @@ export class ExtentNode {
     await manager.call('join', { node, cluster, lives, address, domain }, timing.callMs);
   }
 
-  /** Ends the work in the background. */
   stop(): void {
     this.#isStopped = true;
     for (const stop of this.#stopTimers) stop();
@@ -174,7 +154,7 @@ export class ExtentNode {
     const [, ...answers] = await Promise.all([local, ...others]);
     const failure = answers.find((answer) => answer !== undefined);
     if (failure !== undefined) return failure;
-    store.replica(extent).checkEpoch(epoch); // Fenced meanwhile: whoever seals may have decided already.
+    store.replica(extent).checkEpoch(epoch); // Fenced during the write: the sealing manager may have decided already.
     this.counters.appends++;
     this.counters.appendedBytes += record.length;
     return {};
@@ -196,7 +176,7 @@ export class ExtentNode {
     if (copy === undefined) {
       copy = this.#copy(request)
         .catch(async (error: Error) => {
-          // Nobody is told of half a copy, so nobody would ask for its deletion.
+          // The manager does not know of a partial copy, so it would never delete it.
           const { store } = this.#parts;
           if (store.held(request.extent)?.state.isCopying === true) await store.remove(request.extent);
           throw error;
@@ -207,7 +187,6 @@ export class ExtentNode {
     return copy;
   }
 
-  /** What is here already and too short is completed. */
   async #copy({ extent, epoch, length, from }: NodeMethods['copy'][0]): Promise<void> {
     const { store } = this.#parts;
     const there = store.held(extent)?.state;
@@ -226,7 +205,6 @@ export class ExtentNode {
       throw new RpcError('MISSING', `the copy of extent ${extent} is short`);
   }
 
-  /** Intact records from whichever node has them. */
   async #fetch(request: NodeMethods['fetch'][0], from: readonly NodePlace[]): Promise<Buffer> {
     let failure: unknown = new RpcError('MISSING', `no node has extent ${request.extent}`);
     for (const place of from) {
@@ -245,7 +223,7 @@ export class ExtentNode {
 
   async #repair(extent: number, offset: number, from: readonly NodePlace[]): Promise<boolean> {
     const { store } = this.#parts;
-    if (offset >= store.replica(extent).readable) return false; // It may be cut off yet.
+    if (offset >= store.replica(extent).readable) return false;
     const records = await this.#fetch({ extent, offset, bytesMax: 1 }, from);
     const [record] = recordsIn(records, extent, offset);
     await store.restore(extent, offset, record.bytes);
@@ -267,7 +245,8 @@ export class ExtentNode {
     const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };
     const answer = manager.call('report', report, timing.callMs);
     const { remove, removeFragments } = await answer.catch(async (error) => {
-      if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join(); // It was away so long that it has been forgotten.
+      // It was away so long that the manager has dropped it.
+      if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join();
       throw error;
     });
     for (const extent of remove) if (!this.#copies.has(extent) && !this.#wanted.has(extent)) await store.remove(extent);
@@ -275,7 +254,6 @@ export class ExtentNode {
     await store.fragments.removeIdle();
   }
 
-  /** Checks one sealed extent or fragment, and has what is damaged repaired. */
   async #scrub(): Promise<void> {
     const { store, manager, timing } = this.#parts;
     const sealed = store.reports().filter((report) => report.sealed !== undefined);
@@ -298,7 +276,6 @@ export class ExtentNode {
     }
   }
 
-  /** Does `work` again and again, one at a time. What fails is tried again the next time. */
   #repeat(everyMs: number, work: () => Promise<void>): void {
     const next = async () => {
       while (!this.#isStopped) {

@@ -1,7 +1,6 @@
 /**
- * Reads from any replica: one is asked, another one as well if it takes long (hedging, Dean and Barroso, "The Tail at Scale", CACM 2013), and the next one at once
- * if it refuses. Bytes are held against their CRCs here again. A replica whose record is damaged is told to repair it. Of an extent that is coded the fragments are
- * read.
+ * Reads from any replica, with hedging (Dean and Barroso, "The Tail at Scale", CACM 2013) if one is slow, and the next
+ * at once if one refuses. CRCs are checked here again; a replica with a damaged record is asked to repair it.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -14,32 +13,20 @@ import { ReadAhead } from './read-ahead.js';
 import { areBlocksIntact, HEADER_BYTES, intactRecordsIn, recordsIn, type WholeRecord, wholeBytesIn } from './record.js';
 import type { Blocks } from './replica.js';
 
-/** Bytes asked for at once when a stream is read from its beginning, if nobody says. */
 const FETCH_BYTES = 1 << 20;
 
-/** What a reader is made of. */
 export interface ReaderParts {
-  /** The way to nodes. */
   readonly nodes: Nodes;
-  /** The way to the manager. */
   readonly manager: Manager;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Makes sums of fragments. */
   readonly combiner: Combiner;
-  /** Says which replica is asked first. */
   readonly random: RandomSource;
-  /** Bytes asked for at once when records are read in order; default 1 MiB. */
   readonly readBytes?: number;
-  /** Times. */
   readonly timing: ReaderTiming;
 }
 
-/** Times of a reader, milliseconds. */
 export interface ReaderTiming {
-  /** How long it waits for one node or the manager. */
   readonly callMs: number;
-  /** When it asks a second node for the same. */
   readonly hedgeMs: number;
 }
 
@@ -55,19 +42,13 @@ export interface ReaderCounters {
   reconstructed: number;
 }
 
-/** How something of an extent is read. */
 interface Ways<T> {
-  /** Of one that is coded. */
   readonly fromFragments: (coded: CodedExtent) => Promise<T>;
-  /** Of one replica. `sealed`: bytes of the extent, once it is sealed. */
   readonly ask: (place: NodePlace, sealed?: number) => Promise<T>;
-  /** Nodes that are asked before others. */
   readonly first?: readonly number[];
 }
 
-/** Reads extents that the manager knows. */
 export class ExtentReader {
-  /** Since it began. */
   readonly counters: ReaderCounters = { hedges: 0, damaged: 0, failures: 0, reconstructed: 0 };
   readonly #parts: ReaderParts;
   readonly #coded: CodedReader;
@@ -81,22 +62,16 @@ export class ExtentReader {
     this.#readBytes = parts.readBytes ?? FETCH_BYTES;
   }
 
-  /** What is known of an extent, without asking. */
   learn(place: ExtentPlace): void {
     this.#places.set(place.extent, place);
     this.#learnedNs.set(place.extent, this.#parts.clock.nowNs());
   }
 
-  /** An extent that is deleted is never read again. */
   forget(extent: number): void {
     this.#places.delete(extent);
     this.#learnedNs.delete(extent);
   }
 
-  /**
-   * Reads blocks `[first, first + count)` of the record at `offset`. Rejects with DAMAGED or UNREACHABLE, after the manager has been asked once more where the
-   * replicas are.
-   */
   read(extent: number, offset: number, first: number, count: number): Promise<Blocks> {
     const fromFragments = (coded: CodedExtent) => codedBlocks(this.#coded, coded, { offset, first, count });
     const ask = async (place: NodePlace) => {
@@ -111,8 +86,7 @@ export class ExtentReader {
   }
 
   /**
-   * All records of an extent in order. Of one that is not sealed those that its owner has told to be on all replicas: it tells so with the next append, or by its
-   * end.
+   * Of an open extent those that its owner has reported as committed, which it does with the next append or at its end.
    */
   async *records(extent: number, from = 0): AsyncGenerator<WholeRecord, void, undefined> {
     const { sealed } = await this.#place(extent);
@@ -128,7 +102,10 @@ export class ExtentReader {
     }
   }
 
-  /** Pieces are read ahead, from different replicas. A record that is not intact in them is asked for by itself: first of those that gave the pieces, who find out that it is damaged. */
+  /**
+   * Pieces are read ahead from different replicas. A damaged record is requested alone, first from the replicas that
+   * gave the pieces, so that they detect it.
+   */
   async *#sealedRecords(extent: number, from: number, sealed: number): AsyncGenerator<WholeRecord, void, undefined> {
     const ahead = new ReadAhead({ from, end: sealed, pieceBytes: this.#readBytes }, (at, to) =>
       this.#plain(extent, at, to),
@@ -155,7 +132,6 @@ export class ExtentReader {
     }
   }
 
-  /** Whole records from `offset` on; none at the end of what may be read of an open extent. */
   #recordsAt(
     extent: number,
     offset: number,
@@ -174,7 +150,6 @@ export class ExtentReader {
     return this.#fromAny(extent, offset, { fromFragments, ask, first });
   }
 
-  /** Bytes of a sealed extent, and who gave them: they may be damaged, unless they are from fragments. */
   #plain(extent: number, from: number, to: number): Promise<{ readonly data: Buffer; readonly node?: number }> {
     const fromFragments = async (coded: CodedExtent) => ({ data: await this.#coded.bytes(coded, from, to) });
     const ask = async (place: NodePlace) => {
@@ -189,7 +164,8 @@ export class ExtentReader {
   }
 
   /**
-   * All records of extents in the order of a stream, each append once: what was appended again because its answer was lost is left out the second time.
+   * All records of extents in the order of a stream, each append once: what was appended again because its answer was
+   * lost is left out the second time.
    */
   async *scan(extents: readonly ExtentPlace[]): AsyncGenerator<WholeRecord, void, undefined> {
     let last = { writer: -1, sequence: -1 };
@@ -214,7 +190,6 @@ export class ExtentReader {
     return place;
   }
 
-  /** Has the manager asked again, but not for each piece. */
   #forgetOld(extent: number): void {
     const { clock, timing } = this.#parts;
     const learnedNs = this.#learnedNs.get(extent) ?? 0;
@@ -229,7 +204,7 @@ export class ExtentReader {
       const value = await ways.fromFragments(coded);
       const more = this.#coded.counters.reconstructed - before;
       this.counters.reconstructed += more;
-      if (more > 0) this.#forgetOld(extent); // Fragments may be elsewhere by now.
+      if (more > 0) this.#forgetOld(extent);
       return value;
     };
     const place = await this.#place(extent);
@@ -290,11 +265,10 @@ export class ExtentReader {
   #repair(place: NodePlace, extent: number, offset: number, from: readonly NodePlace[]): void {
     this.counters.damaged++;
     const { nodes, timing } = this.#parts;
-    nodes.call(place, 'repair', { extent, offset, from }, timing.callMs).catch(() => {}); // The scrubber of the node will find it, too.
+    nodes.call(place, 'repair', { extent, offset, from }, timing.callMs).catch(() => {});
   }
 }
 
-/** Where the last of them ends. */
 function endOf(records: readonly WholeRecord[]): number {
   const { head, bytes } = records[records.length - 1];
   return head.offset + bytes.length;

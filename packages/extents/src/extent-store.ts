@@ -1,4 +1,6 @@
-/** All replicas and fragments of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
+/**
+ * All replicas and fragments of one node. A write or sync that fails makes the store read-only until the node restarts.
+ */
 
 import { RpcError } from '@rocev2/rpc';
 import { RoceError, whyUnwritable } from 'rocev2/internal/core';
@@ -13,7 +15,6 @@ import { Replica, type ReplicaLength } from './replica.js';
 const IDENTITY_FILE = 'node';
 const SUFFIX = '.extent';
 
-/** Who the disk is, and how often it has been started. */
 export interface DiskIdentity extends NewNode {
   /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
   readonly lives: number;
@@ -21,18 +22,13 @@ export interface DiskIdentity extends NewNode {
   readonly journal?: number;
 }
 
-/** The store of a node. */
 export class ExtentStore {
-  /** Of the disk. */
   readonly identity: DiskIdentity;
-  /** Those of extents that are coded. */
   readonly fragments: FragmentStore;
   readonly #files: ExtentFiles;
   readonly #journal: Journal | undefined;
-  /** Those of replicas, whose changes go through the journal, if there is one. */
   readonly #replicaFiles: ExtentFiles;
   readonly #replicas = new Map<number, Replica>();
-  /** Files that are being deleted: another one of the same name waits. */
   readonly #removing = new Map<number, Promise<void>>();
   #readOnly: string | undefined;
 
@@ -45,9 +41,9 @@ export class ExtentStore {
   }
 
   /**
-   * Opens a folder, and finds how long each replica is. `introduce` says who the node is if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
-   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, or the journal is not the one that it had, and as `introduce` does; then it is as it was.
-   * Replicas are kept with the journal on `device`, if there is one.
+   * Opens a folder, and finds how long each replica is. Rejects with ERR_ROCE_MALFORMED if the folder has extents and
+   * does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, or the
+   * journal is not the one that it had, and as `introduce` does; then it is as it was.
    */
   static async open(
     files: ExtentFiles,
@@ -77,36 +73,32 @@ export class ExtentStore {
       return;
     }
     await file.close();
-    await this.#replicaFiles.remove(name); // Half a copy, or an extent that was never told to be there.
+    await this.#replicaFiles.remove(name); // A partial copy, or an extent that was never reported.
   }
 
-  /** Why nothing is written any more. Undefined: it is. */
   get readOnly(): string | undefined {
-    const failure = this.#journal?.failure; // Of a checkpoint, perhaps, of which no request has heard.
+    const failure = this.#journal?.failure;
     if (failure !== undefined) this.#readOnly ??= `a write failed: ${failure.message}`;
     return this.#readOnly;
   }
 
-  /** How full the journal is. Undefined: there is none. */
   get journal(): JournalUse | undefined {
     return this.#journal?.use;
   }
 
-  /** Every replica that is complete. */
   reports(): ReplicaReport[] {
     return [...this.#replicas.values()]
       .filter(({ state }) => state.isCopying !== true)
       .map(({ state: { extent, sealed } }) => ({ extent, ...(sealed !== undefined && { sealed }) }));
   }
 
-  /** Bytes of records in all replicas, and of all fragments. */
   usedBytes(): number {
     let sum = this.fragments.usedBytes();
     for (const { length } of this.#replicas.values()) sum += length;
     return sum;
   }
 
-  /** Bytes that can still be written. A folder that does not say so may be gone, with all that is in it: nothing is written any more then. */
+  /** A folder that does not say so may be gone, with all that is in it: nothing is written any more then. */
   async freeBytes(): Promise<number> {
     try {
       return await this.#files.freeBytes();
@@ -116,12 +108,10 @@ export class ExtentStore {
     }
   }
 
-  /** The replica of an extent, or the copy that is being made. Undefined: there is none. */
   held(extent: number): Replica | undefined {
     return this.#replicas.get(extent);
   }
 
-  /** The replica of an extent. Throws MISSING. */
   replica(extent: number): Replica {
     const replica = this.#replicas.get(extent);
     if (replica === undefined || replica.state.isCopying === true)
@@ -129,7 +119,6 @@ export class ExtentStore {
     return replica;
   }
 
-  /** Makes an empty replica, or finds the one that is there. */
   async create(extent: number, epoch: number): Promise<void> {
     if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
     await this.#removing.get(extent);
@@ -140,29 +129,24 @@ export class ExtentStore {
     });
   }
 
-  /** As {@link Replica.append}. Throws READ_ONLY, too. */
   append(extent: number, epoch: number, { offset, record }: { offset: number; record: Buffer }): Promise<void> {
     return this.#writing(() => this.replica(extent).append(epoch, offset, record));
   }
 
-  /** As {@link Replica.fence}. */
   fence(extent: number, epoch: number): Promise<ReplicaLength> {
     return this.#writing(() => this.replica(extent).fence(epoch), true);
   }
 
-  /** As {@link Replica.seal}. */
   seal(extent: number, epoch: number, length: number): Promise<boolean> {
     return this.#writing(async () => (await this.#replicas.get(extent)?.seal(epoch, length)) ?? false, true);
   }
 
-  /** As {@link Replica.restore}. */
   restore(extent: number, offset: number, records: Buffer): Promise<void> {
     return this.#writing(async () => {
       await this.#replicas.get(extent)?.restore(offset, records);
     });
   }
 
-  /** Begins a copy of a sealed extent in place of whatever is there. */
   async beginCopy(extent: number, epoch: number): Promise<void> {
     await this.remove(extent);
     await this.#writing(async () => {
@@ -171,7 +155,6 @@ export class ExtentStore {
     });
   }
 
-  /** Deletes a replica, if there is one. */
   async remove(extent: number): Promise<void> {
     const replica = this.#replicas.get(extent);
     if (replica === undefined) return this.#removing.get(extent);
@@ -185,8 +168,8 @@ export class ExtentStore {
   }
 
   /**
-   * Does what writes. `isSmall`: a few bytes over old ones, which a full disk still takes. A failed sync is data loss: the system may have dropped what it could
-   * not write, and the next sync would succeed.
+   * `isSmall`: overwrites a few bytes, which a full disk still permits. A failed sync is data loss: the system may have
+   * dropped dirty pages, and the next sync would succeed.
    */
   async #writing<T>(work: () => Promise<T>, isSmall = false): Promise<T> {
     const { readOnly } = this;
@@ -202,15 +185,14 @@ export class ExtentStore {
   }
 
   /**
-   * The manager has refused the folder: this start does not count. Otherwise an old copy that is tried again and again would have as many starts as the manager has seen. With a
-   * journal it counts, because the journal was begun in it.
+   * The manager has refused the folder: this start does not count. Otherwise an old copy that is tried again and again
+   * would have as many starts as the manager has seen. With a journal it counts, because the journal was begun in it.
    */
   async uncountStart(): Promise<void> {
     if (this.#journal !== undefined) return;
     await storeIdentity(this.#files.open(IDENTITY_FILE), { ...this.identity, lives: this.identity.lives - 1 });
   }
 
-  /** Releases all files. */
   async close(): Promise<void> {
     this.#readOnly = 'the node is closed';
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
@@ -225,7 +207,10 @@ function isData(name: string): boolean {
   return name.endsWith(SUFFIX) || isFragmentFile(name);
 }
 
-/** Reads who the disk is, or asks, and notes another start of it. With a journal replicas are as they were when the last start ended, and the folder says from then on that it needs the journal. */
+/**
+ * With a journal replicas are as they were when the last start ended, and the folder says from then on that it needs
+ * the journal.
+ */
 async function nextBoot({
   files,
   names,
@@ -272,7 +257,6 @@ async function storeIdentity(opening: Promise<ExtentFile>, identity: DiskIdentit
   await file.close();
 }
 
-/** What is read of a file, which is closed if that fails. */
 async function orClosed<T>(file: ExtentFile, reading: Promise<T>): Promise<T> {
   try {
     return await reading;

@@ -1,6 +1,6 @@
 /**
- * The manager that leads, for whoever knows the addresses of several: asks the one that answered last, and follows the lead when it moves. While that one is silent, the
- * others are asked whether one of them leads by now: a manager that has stopped, or is cut off, then costs its lease, and not the whole time of a call.
+ * Follows the leading manager among several addresses. While the known leader is silent the others are queried too, so
+ * that a dead manager costs its lease and not a whole call timeout.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -8,24 +8,17 @@ import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
 import type { Manager, ManagerMethods } from './messages.js';
 import { isNotLeader, leaderIn } from './not-leader.js';
 
-/** What it is made of. */
 export interface FollowingParts {
-  /** Where managers are, `HOST:PORT`; at least one. */
   readonly addresses: readonly string[];
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Between two rounds in which nobody led, milliseconds. */
   readonly retryMs: number;
-  /** A manager without an answer for so long has the others asked whether one of them leads, milliseconds, and again after as long. */
   readonly searchMs: number;
-  /** The manager at an address. */
   at(address: string): Manager;
 }
 
 /** Extents are counted from 1. */
 const NO_EXTENT = 0;
 
-/** A manager that was asked has not answered, and another one leads. */
 class Superseded extends Error {
   readonly leader: string;
 
@@ -35,7 +28,6 @@ class Superseded extends Error {
   }
 }
 
-/** One manager of several. */
 export class FollowingManager implements Manager {
   readonly #parts: FollowingParts;
   #current: string;
@@ -45,14 +37,13 @@ export class FollowingManager implements Manager {
     this.#current = parts.addresses[0];
   }
 
-  /** Where it asks next. */
   get current(): string {
     return this.#current;
   }
 
   /**
-   * As `Manager`. While nobody leads it goes on to ask as long as `timeoutMs` allows. A request whose answer was lost is repeated at another manager, because each can
-   * be; only of a deletion that has happened the repetition would say that there is nothing.
+   * Without a leader it retries within `timeoutMs`. A request whose answer was lost is repeated at another manager: all
+   * are idempotent, except that a repeated deletion reports that nothing is there.
    */
   async call<M extends keyof ManagerMethods>(
     method: M,
@@ -83,7 +74,9 @@ export class FollowingManager implements Manager {
     }
   }
 
-  /** The answer of a manager. Rejects with `Superseded` if it is silent and another one leads: whatever it does then changes nothing any more. */
+  /**
+   * Rejects with `Superseded` if it is silent and another one leads: whatever it does then changes nothing any more.
+   */
   async #unlessAnotherLeads<T>(address: string, answer: Promise<T>, stopNs: number): Promise<T> {
     const { clock, searchMs } = this.#parts;
     const others = this.#parts.addresses.filter((one) => one !== address);
@@ -128,7 +121,7 @@ export class FollowingManager implements Manager {
 
   #after(address: string, leader: string | undefined): string {
     const { addresses } = this.#parts;
-    // A leader that nobody has named here is one that was seen under another address, or a manager that was added.
+    // An unknown leader is a known manager under another address, or an added one.
     if (leader !== undefined && leader !== address) return leader;
     return addresses[(addresses.indexOf(address) + 1) % addresses.length];
   }

@@ -1,6 +1,6 @@
 /**
- * `@rocev2/extents`: streams of records that survive nodes. A record is on three nodes before its append is acknowledged, and copied again when one of them is lost.
- * See docs/extents.md.
+ * `@rocev2/extents`: streams of records that survive nodes. A record is on three nodes before its append is
+ * acknowledged, and copied again when one of them is lost. See docs/extents.md.
  *
  * @module @rocev2/extents
  */

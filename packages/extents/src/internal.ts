@@ -1,4 +1,7 @@
-/** What the other packages of this repository use of @rocev2/extents, besides its public entry. It changes without notice. */
+/**
+ * What the other packages of this repository use of @rocev2/extents, besides its public entry. It changes without
+ * notice.
+ */
 
 export {
   isStreamBackend,

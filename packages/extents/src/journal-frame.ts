@@ -1,19 +1,19 @@
 /**
  * A frame of a journal: one change of one file of its node. Little-endian:
  *
- *     magic 4   version 2   kind 2   life 4   node 4   position 8   offset 8   length 4   name length 4   zero 20   crc 4
+ *     magic 4   version 2   kind 2   life 4   node 4   position 8   offset 8   length 4
+ *     name length 4   zero 20   crc 4
  *     name, data, zeros up to a multiple of 512
  *
- * `crc` is the CRC-32C of the 60 bytes before it, the name and the data, and begins with that of the cluster's name. A frame says its node, the start of it in which
- * it was written, and its position, so that an older one, that of another node, one that went elsewhere, and data that look like a frame are not taken for it. It
- * begins at a sector of its own.
+ * `crc` is the CRC-32C of the 60 bytes before it, the name and the data, and begins with that of the cluster's name. A
+ * frame says its node, the start of it in which it was written, and its position, so that an older one, that of another
+ * node, one that went elsewhere, and data that look like a frame are not taken for it. It begins at a sector of its
+ * own.
  */
 
 import { crc32c } from 'rocev2/internal/core';
 
-/** A frame begins at a multiple of this. */
 export const FRAME_ALIGN = 512;
-/** Bytes before the name. */
 export const FRAME_HEAD_BYTES = 64;
 
 const MAGIC = 0x46_4a_76_53; // "SvJF"
@@ -22,27 +22,19 @@ const POSITION_AT = 16;
 const CRC_AT = 60;
 const NAME_MAX = 255;
 
-/** What happens to a file. */
 export interface FileChange {
-  /** Which file of the folder it is, at most 255 bytes. */
   readonly name: string;
   /** Where in the file, bytes. */
   readonly offset: number;
-  /** What is written there. Undefined: the file is cut there. */
   readonly bytes: Uint8Array | undefined;
 }
 
-/** Whose frames they are. */
 export interface FrameOwner {
-  /** Name of the cluster. */
   readonly cluster: string;
-  /** Number of the node. */
   readonly node: number;
-  /** The start of the node. */
   readonly life: number;
 }
 
-/** The frames of one life of a node. */
 export class FrameFormat {
   readonly #owner: FrameOwner;
   readonly #seed: number;
@@ -52,7 +44,6 @@ export class FrameFormat {
     this.#seed = crc32c(Buffer.from(owner.cluster));
   }
 
-  /** A frame that has no place yet. The bytes are copied. */
   encode({ name, offset, bytes }: FileChange): Buffer {
     const nameBytes = Buffer.byteLength(name);
     const length = bytes?.length ?? 0;
@@ -70,13 +61,11 @@ export class FrameFormat {
     return frame;
   }
 
-  /** Gives a frame its place. */
   place(frame: Buffer, position: number): void {
     frame.writeBigUInt64LE(BigInt(position), POSITION_AT);
     frame.writeUInt32LE(this.#crc(frame), CRC_AT);
   }
 
-  /** Bytes of the whole frame whose head these bytes begin with, and its position, as it says itself. Undefined: this is no frame of this life. */
   look(bytes: Buffer): { readonly length: number; readonly position: number } | undefined {
     if (bytes.length < FRAME_HEAD_BYTES || bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt16LE(4) !== VERSION)
       return undefined;
@@ -89,12 +78,10 @@ export class FrameFormat {
     };
   }
 
-  /** Whether a whole frame is as it was written. */
   isIntact(frame: Buffer): boolean {
     return frame.readUInt32LE(CRC_AT) === this.#crc(frame);
   }
 
-  /** The change of a whole frame. */
   decode(frame: Buffer): FileChange {
     const dataFrom = FRAME_HEAD_BYTES + frame.readUInt32LE(36);
     return {

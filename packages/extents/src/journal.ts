@@ -1,10 +1,9 @@
 /**
- * The journal of a node: a file of fixed size, best on a device of its own, to which the changes of all replicas go one behind the other. One write and one sync
- * make those of any number of extents durable; the files themselves are written at the same time, and synced by a checkpoint, after which the journal is used again
- * from where it was: it is a ring. A start of the node does the changes of the ring again, in their order, and begins an empty one.
- *
- * The head of the file says whose it is, in which start of the node it was begun, and from which position on the ring counts. Whoever opens a journal that is not the
- * one its folder was written with is refused, because what was acknowledged may be in the other one alone.
+ * The journal of a node: a ring file of fixed size, best on a device of its own, that takes the changes of all
+ * replicas. One write and one sync make any number of extents durable; the files are written concurrently and synced by
+ * a checkpoint. A starting node replays the ring in order and begins an empty one. The file head has the owner, the
+ * node's boot count and the ring's start. Opening a journal that does not belong to the folder is refused, because
+ * acknowledged data may be in the other one alone.
  */
 
 import { type Clock, NS_PER_MS, RoceError } from 'rocev2/internal/core';
@@ -15,24 +14,17 @@ import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type Frame
 
 /** Files are synced after so much time, even if the journal is far from full: a start has less to do again. */
 const CHECKPOINT_MS = 5_000;
-/** What other formats write here, such as file systems, begins within so many bytes. */
+/** Other formats, such as file systems, have their marks within this range. */
 const BLANK_BYTES = 128 << 10;
-/** Bytes read at once when the ring is looked through. */
 const SCAN_BYTES = 1 << 20;
 
-/** Where a journal is, and what measures its time. */
 export interface JournalDevice {
-  /** Of a fixed size. A new one has zeros. */
   readonly file: ExtentFile;
-  /** Measures the time between checkpoints. */
   readonly clock: Clock;
-  /** Longest time between a change and the checkpoint that makes it durable in its file, milliseconds; default 5 s. */
   readonly checkpointMs?: number;
 }
 
-/** Whose journal is opened. */
 export interface JournalOwner extends FrameOwner {
-  /** The start in which the journal was begun that the folder was written with. Undefined: the folder needs none. */
   readonly used: number | undefined;
 }
 
@@ -44,7 +36,6 @@ export interface JournalUse {
   readonly usedBytes: number;
 }
 
-/** What the head of the file keeps. */
 interface JournalHead extends FrameOwner {
   /** The start that began the journal before this one, all changes of which are in their files. */
   readonly before?: number;
@@ -59,20 +50,17 @@ interface Pending {
   readonly file: ExtentFile;
 }
 
-/** Where a frame is, and how long. */
 interface FramePlace {
   readonly place: number;
   readonly length: number;
   readonly position: number;
 }
 
-/** Frames that stand one behind the other. */
 interface Run {
   readonly place: number;
   readonly frames: Buffer[];
 }
 
-/** A journal at work. */
 export class Journal {
   readonly #file: ExtentFile;
   readonly #clock: Clock;
@@ -81,21 +69,15 @@ export class Journal {
   readonly #head: DurableValue<JournalHead>;
   readonly #format: FrameFormat;
   readonly #ring: number;
-  /** Changes that are in their files, and not yet in the ring. */
   readonly #pending: Pending[] = [];
-  /** Position of the next frame. */
   #end = 0;
-  /** Number of the next checkpoint. */
   #checkpoint = 1;
-  /** Files that the ring has changes of, and the checkpoint that makes the last of them durable there. */
   readonly #files = new Map<ExtentFile, number>();
-  /** Until where the last checkpoint has made everything durable in its file; the head of the journal says so with the next flush. */
   #reached = { position: 0, checkpoint: 0 };
   #failure: Error | undefined;
   #isClosing = false;
   #isMakingRoom = false;
   #stopTimer: (() => void) | undefined;
-  /** All that is written to the journal: one flush after another. */
   readonly #flushes = new GroupCommit(() => this.#unlessFailed(() => this.#flush()));
   readonly #fileSyncs = new GroupCommit(() => this.#unlessFailed(() => this.#syncFiles()));
 
@@ -109,7 +91,6 @@ export class Journal {
     this.#ring = Math.floor((bytes - SLOTS_BYTES) / FRAME_ALIGN) * FRAME_ALIGN;
   }
 
-  /** Opens a journal, and changes nothing yet. Rejects with ERR_ROCE_MISMATCH for one that is not that which the folder was written with, or something else. */
   static async open(device: JournalDevice, owner: JournalOwner): Promise<Journal> {
     const head = await DurableValue.load<JournalHead>(device.file);
     await checkHead(device.file, head.value, owner);
@@ -125,40 +106,35 @@ export class Journal {
     await this.#head.store({ cluster, node, life, ...before, ring: this.#ring, tail: 0 });
   }
 
-  /** How full it is. */
   get use(): JournalUse {
     return { bytes: this.#ring, usedBytes: this.#end - this.#head.value!.tail };
   }
 
-  /** The first failure of the journal, or of a file in a checkpoint. Nothing is written from then on. */
+  /** Nothing is written from then on. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Longest write that goes through the journal, bytes. What is longer is synced in its file at once. */
+  /** What is longer is synced in its file at once. */
   get changeMax(): number {
     return this.#ring / 4 - FRAME_ALIGN;
   }
 
-  /** Rejects once nothing may be written any more. */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isClosing) throw new RoceError('ERR_ROCE_CLOSED', 'the journal is closed');
   }
 
-  /** Takes a change that has been done in `file`, and is made durable by the next {@link commit}. */
   add(file: ExtentFile, change: FileChange): void {
     this.#files.set(file, this.#checkpoint);
     this.#pending.push({ frame: this.#format.encode(change), file });
   }
 
-  /** Resolves when all changes before the call are durable. */
   async commit(): Promise<void> {
     this.check();
     await this.#flushes.commit();
   }
 
-  /** Resolves when everything in this file is durable there, also what was too long for the journal. */
   async commitTo(file: ExtentFile): Promise<void> {
     this.check();
     this.#files.set(file, this.#checkpoint);
@@ -178,7 +154,6 @@ export class Journal {
     if (this.#files.has(file)) await this.checkpoint().catch(() => {});
   }
 
-  /** Ends the journal. True: everything is durable in its file, and the journal is not needed any more. */
   async close(): Promise<boolean> {
     this.#isClosing = true;
     this.#stopTimer?.();
@@ -214,14 +189,13 @@ export class Journal {
     this.#checkpointInTime();
   }
 
-  /** Frees what a checkpoint has made durable. Durable itself before anything is written there. */
+  /** Durable itself before anything is written there. */
   async #storeTail(): Promise<void> {
     const { position, checkpoint } = this.#reached;
     if (position !== this.#head.value!.tail) await this.#head.store({ ...this.#head.value!, tail: position });
     for (const [file, number] of this.#files) if (number <= checkpoint) this.#files.delete(file);
   }
 
-  /** Gives the oldest pending frames their places, as many as there is room for, at most `countMax`. */
   #placeSome(countMax: number): Run[] {
     const runs: Run[] = [];
     const { tail } = this.#head.value!;
@@ -242,7 +216,6 @@ export class Journal {
     return runs;
   }
 
-  /** When half of the ring is in use, or some time after a change. */
   #checkpointInTime(): void {
     if (this.#isClosing || this.#files.size === 0) return;
     if (this.use.usedBytes <= this.#ring / 2) {
@@ -255,7 +228,7 @@ export class Journal {
     this.#stopTimer = undefined;
     this.#isMakingRoom = true;
     this.checkpoint()
-      .catch(() => {}) // The next change hears of it.
+      .catch(() => {})
       .finally(() => {
         this.#isMakingRoom = false;
       });
@@ -266,12 +239,12 @@ export class Journal {
     const checkpoint = this.#checkpoint++;
     const files = [...this.#files].filter(([, number]) => number === checkpoint);
     for (const { file } of this.#pending) this.#files.set(file, this.#checkpoint);
-    for (const [file] of files) await file.sync(); // One after another: the sync of the journal, which appends wait for, has to find a thread.
+    // One after another: the sync of the journal, which appends wait for, has to find a thread.
+    for (const [file] of files) await file.sync();
     this.#reached = { position, checkpoint };
   }
 }
 
-/** Refuses a journal that does not belong to the folder. */
 async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner: JournalOwner): Promise<void> {
   const { cluster, node, life, used } = owner;
   if (head === undefined) {
@@ -305,7 +278,6 @@ function wrongJournal(node: number, why: string): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', `the journal is not the one that node ${node} had: ${why}`, hint);
 }
 
-/** The node has a journal, and nobody said where. */
 export function missingJournal(node: number): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',
@@ -314,7 +286,7 @@ export function missingJournal(node: number): RoceError {
   );
 }
 
-/** Does the changes again, in their order, and makes them durable. Done again after a crash in the middle, it comes to the same. */
+/** Done again after a crash in the middle, it comes to the same. */
 async function replay(file: ExtentFile, head: JournalHead, files: ExtentFiles): Promise<void> {
   const format = new FrameFormat(head);
   const places = await intactFrames(file, head, format);
@@ -322,7 +294,7 @@ async function replay(file: ExtentFile, head: JournalHead, files: ExtentFiles): 
   const opened = new Map<string, ExtentFile>();
   for (const { place, length } of places) {
     const { name, offset, bytes } = format.decode(await file.read(SLOTS_BYTES + place, length));
-    if (!names.has(name)) continue; // It has been deleted.
+    if (!names.has(name)) continue;
     const target = opened.get(name) ?? (await files.open(name));
     opened.set(name, target);
     if (bytes === undefined) await target.truncate(offset);
@@ -334,7 +306,7 @@ async function replay(file: ExtentFile, head: JournalHead, files: ExtentFiles): 
   }
 }
 
-/** Where the intact frames of the ring are, in the order in which they were written. Behind a damaged one the others count: each was acknowledged by itself. */
+/** Frames after a damaged one count: each was acknowledged separately. */
 async function intactFrames(
   file: ExtentFile,
   { ring, tail }: JournalHead,

@@ -1,9 +1,6 @@
-/** Files whose changes go through a journal: a sync of one of them is a commit of the journal, which many share. What is read is what has been written. */
-
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import type { Journal } from './journal.js';
 
-/** The files of a folder with a journal. */
 export class JournaledFiles implements ExtentFiles {
   readonly #files: ExtentFiles;
   readonly #journal: Journal;
@@ -40,9 +37,11 @@ class JournaledFile implements ExtentFile {
   readonly #name: string;
   readonly #file: ExtentFile;
   readonly #journal: Journal;
-  /** Writes past the journal: those that were too long for it, and whatever an earlier start may have written and not synced. */
+  /**
+   * Writes past the journal: those that were too long for it, and whatever an earlier start may have written and not
+   * synced.
+   */
   #passed: number;
-  /** Those of them that are durable. */
   #synced = 0;
 
   constructor(name: string, file: ExtentFile, journal: Journal, isOld: boolean) {

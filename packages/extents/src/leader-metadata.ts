@@ -1,55 +1,44 @@
 /**
- * The store as a leading manager uses it. Each transaction compares the version of the leader's key, so that those of a manager which leads no more change nothing,
- * however late they arrive. And each has an outcome: one whose answer is lost is neither taken for done nor for not done. Every transaction writes its own mark, and
- * compares the version of the mark before it. After a lost answer the leader reads the mark; if it is another one, the leader replaces the mark, after which the
- * transaction can never happen. A leader that does not get that far before its lease ends leads no more: the next one sees what has happened, and by then it has or
- * never will.
+ * The store as a leading manager uses it. Each transaction compares the version of the leader's key, so that a deposed
+ * manager changes nothing. Each also writes its own mark and compares the previous one, so that a lost response can be
+ * resolved: the leader reads the mark, and if it is another one, replaces it, after which the transaction can never
+ * happen.
  */
 
 import { type Clock, NS_PER_MS, PromiseMutex, pause } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 
-/** Key of who leads; it has a time to live. */
 export const LEADER_KEY = 'leader';
 const MARK_KEY = 'last-change';
 
-/** What the store of a leader is made of. */
 export interface LeaderMetadataParts {
-  /** The store that several managers share. */
   readonly store: Metadata;
-  /** Measures the time between two attempts to reach the store. */
   readonly clock: Clock;
   /** Version of the leader's key: names the term, and is never that of another one. */
   readonly term: number;
-  /** That time, milliseconds. */
   readonly retryMs: number;
-  /** Whether the lease lasts, by the clock of this manager. */
   isHeld(): boolean;
-  /** Makes the error of a manager that does not lead. */
   refusal(): Error;
 }
 
-/** The store of one term. After the term every call rejects. */
+/** After the term every call rejects. */
 export class LeaderMetadata implements Metadata {
   readonly #parts: LeaderMetadataParts;
   /** Version of the mark; undefined before it has been read. */
   #marked: number | undefined;
   #marks = 0;
   #isOver = false;
-  /** The last transaction: one after another. */
   readonly #commits = new PromiseMutex();
 
   constructor(parts: LeaderMetadataParts) {
     this.#parts = parts;
   }
 
-  /** Whether the term lasts. Once it does not, it never does again. */
   get isOver(): boolean {
     this.#isOver ||= !this.#parts.isHeld();
     return this.#isOver;
   }
 
-  /** Ends the term. */
   end(): void {
     this.#isOver = true;
   }
@@ -81,7 +70,10 @@ export class LeaderMetadata implements Metadata {
     this.end();
   }
 
-  /** Resolves if this manager led when it was called, by the store; rejects, and ends the term, if another one may have led. */
+  /**
+   * Resolves if this manager led when it was called, by the store; rejects, and ends the term, if another one may have
+   * led.
+   */
   async confirm(): Promise<void> {
     this.#check();
     await this.checkTerm();
@@ -134,7 +126,7 @@ export class LeaderMetadata implements Metadata {
     };
   }
 
-  /** As `commit` of a store, and undefined if it was not heard of and cannot happen any more. */
+  /** As `commit` of a store, and undefined if it is not in the log and can no longer be committed. */
   async #outcome(marked: Transaction, mark: string): Promise<number | undefined> {
     try {
       return await this.#parts.store.commit(marked);

@@ -5,13 +5,9 @@ import type { ManagerMethods } from './messages.js';
 import { RepairLoop } from './repair-loop.js';
 import { StreamManager } from './stream-manager.js';
 
-/** What leads, for the whole life of a manager that has its store alone, or for a term. */
 export interface Leader {
-  /** Learns what there is. It answers nothing before that. */
   start(): Promise<void>;
-  /** Answers a request. Rejects with an `RpcError`. */
   handle<M extends keyof ManagerMethods>(method: M, request: ManagerMethods[M][0]): Promise<ManagerMethods[M][1]>;
-  /** Ends its work in the background. */
   stop(): void;
 }
 

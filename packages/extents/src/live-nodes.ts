@@ -1,23 +1,19 @@
-/** Which nodes are there, as their reports tell. A manager that has just begun waits for reports before it takes anybody for dead. */
+/**
+ * Which nodes are up, by their reports. A manager that has just started waits for reports before it declares a node
+ * dead.
+ */
 
 import { type Clock, NS_PER_MS, type RandomSource, randomUnit } from 'rocev2/internal/core';
 import type { ManagerMethods, NodePlace } from './messages.js';
 
-/** One node. */
 export interface LiveNode extends NodePlace {
-  /** Nodes of one fault domain may fail together. */
   readonly domain: string;
-  /** Undefined until it reports to this manager. */
   report: ManagerMethods['report'][0] | undefined;
-  /** Extents that its last report did not have although it should. */
   missing: ReadonlySet<number>;
-  /** Keys of fragments that its last report did not have although it should. */
   missingFragments: ReadonlySet<string>;
-  /** When it reported last. */
   heardNs: number;
 }
 
-/** All nodes. */
 export class LiveNodes {
   readonly #clock: Clock;
   readonly #random: RandomSource;
@@ -30,7 +26,6 @@ export class LiveNodes {
     this.#downMs = downMs;
   }
 
-  /** A node that has joined, now or in the time of an earlier manager. */
   add(node: NodePlace & { readonly domain: string }): LiveNode {
     const nothing = { report: undefined, missing: new Set<number>(), missingFragments: new Set<string>() };
     const live = { ...node, ...nothing, heardNs: this.#clock.nowNs() };
@@ -38,49 +33,44 @@ export class LiveNodes {
     return live;
   }
 
-  /** A node that has joined. */
   get(node: number): LiveNode | undefined {
     return this.#nodes.get(node);
   }
 
-  /** A node is forgotten, unless it has joined again since `live` was known. */
   remove(live: LiveNode): void {
     if (this.#nodes.get(live.node) === live) this.#nodes.delete(live.node);
   }
 
-  /** All that have joined. */
   all(): Iterable<LiveNode> {
     return this.#nodes.values();
   }
 
-  /** Whether the node has reported in time. */
   isUp(node: number): boolean {
     return this.silentMs(node) < this.#downMs;
   }
 
-  /** Since the node was heard last, milliseconds; Infinity for one that has not joined. */
   silentMs(node: number): number {
     const live = this.#nodes.get(node);
     return live === undefined ? Number.POSITIVE_INFINITY : (this.#clock.nowNs() - live.heardNs) / NS_PER_MS;
   }
 
-  /** Whether the node has said to this manager that it has a sealed extent whole. What was only heard of by other managers is no reason to give anything up. */
+  /**
+   * Whether the node has reported to this manager that it has a complete sealed extent. Reports to other managers do
+   * not count for releasing other copies.
+   */
   hasReported(node: number, extent: number, sealed: number): boolean {
     const report = this.isUp(node) ? this.#nodes.get(node)!.report : undefined;
     return report?.replicas.some((replica) => replica.extent === extent && replica.sealed === sealed) === true;
   }
 
-  /** Whether the node has reported to this manager, and in time. */
   isHeard(node: number): boolean {
     return this.isUp(node) && this.#nodes.get(node)!.report !== undefined;
   }
 
-  /** Whether the node takes new data. */
   isWritable(node: number): boolean {
     return this.isHeard(node) && this.#nodes.get(node)!.report!.readOnly === undefined;
   }
 
-  /** Where these nodes are; those that are up first. */
   places(nodes: readonly number[]): NodePlace[] {
     const places = nodes.flatMap((node) => this.#nodes.get(node) ?? []);
     return places
@@ -89,7 +79,8 @@ export class LiveNodes {
   }
 
   /**
-   * Up to `count` writable nodes for replicas or fragments beside those on `taken`: spread evenly over fault domains, then where there is space. None of `avoided`.
+   * Up to `count` writable nodes for replicas or fragments in addition to those on `taken`: spread evenly over fault
+   * domains, then where there is space. None of `avoided`.
    */
   choose(
     count: number,

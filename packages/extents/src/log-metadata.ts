@@ -1,15 +1,10 @@
 /**
- * Metadata in files: a log of transactions, each durable before it is acknowledged, and a snapshot before them. A file is one generation of the store,
- * `NUMBER.metadata`, and made of frames. Little-endian:
- *
- *     magic 4   generation 4   length 4   crc 4   JSON
- *
- * `crc` is the CRC-32C of the twelve bytes before it and the JSON. The first frame is a snapshot, which has everything; each later one is a transaction. A log that
- * has grown is followed by the next generation, which counts as soon as its snapshot is whole; then the old one is deleted. So one moment replaces another, whenever
- * the power fails, and the disk needs no rename.
- *
- * A crash can tear the last frame only, because the next one is not written before it is durable. What is broken with an intact frame behind it is therefore damage,
- * and not the end of the log: a store that cut it off would forget what it has promised.
+ * Metadata in files: a log of transactions, each durable before it is acknowledged, after a snapshot. A file
+ * `NUMBER.metadata` is one generation; its frames are, little-endian: magic 4, generation 4, length 4, crc 4, JSON.
+ * `crc` is the CRC-32C of the twelve bytes before it and the JSON. A log that has grown is followed by the next
+ * generation, which counts once its snapshot is whole; then the old file is deleted, so no rename is needed. A crash
+ * can tear only the last frame, because the next one is not written before it is durable: a broken frame before an
+ * intact one is damage, not the end of the log.
  */
 
 import { type Clock, crc32c, PromiseMutex, RoceError, whyUnwritable } from 'rocev2/internal/core';
@@ -30,18 +25,14 @@ interface Snapshot {
   readonly entries: ReturnType<MetadataTable['puts']>;
 }
 
-/** What a file holds. */
 interface Content {
-  /** Undefined: the first frame is not whole. */
   readonly snapshot: Snapshot | undefined;
   readonly changes: readonly MetadataChange[];
-  /** Bytes of the snapshot. */
   readonly snapshotBytes: number;
   /** Bytes of intact frames. */
   readonly end: number;
 }
 
-/** A store in the files of one folder, which belongs to it alone. */
 export class LogMetadata implements Metadata {
   readonly #files: ExtentFiles;
   readonly #compactBytes: number;
@@ -51,21 +42,21 @@ export class LogMetadata implements Metadata {
   #snapshotBytes = 0;
   #end = 0;
   #failure: Error | undefined;
-  /** The last change: one after another. */
   readonly #mutex = new PromiseMutex();
 
   private constructor(files: ExtentFiles, clock: Clock, compactBytes: number) {
     this.#files = files;
     this.#compactBytes = compactBytes;
     this.#table = new MetadataTable(clock, (key, version) => {
-      this.#exclusive(() => this.#expire(key, version)).catch(() => {}); // The next call hears of it.
+      this.#exclusive(() => this.#expire(key, version)).catch(() => {});
     });
   }
 
   /**
-   * Opens the store of a folder, or makes one in an empty folder. Times to live begin anew: nobody knows how long the store was closed. Rejects with
-   * ERR_ROCE_MALFORMED for a damaged store, ERR_ROCE_MISMATCH for a folder that has something else, or files of another version, and as the files do. `compactBytes`: bytes of transactions after
-   * which a new generation begins, at least as many as its snapshot has; default 1 MiB.
+   * Times to live restart: it is unknown how long the store was closed. Rejects with ERR_ROCE_MALFORMED for a damaged
+   * store, ERR_ROCE_MISMATCH for a folder that has something else, or files of another version, and as the files do.
+   * `compactBytes`: bytes of transactions after which a new generation begins, at least as many as its snapshot has;
+   * default 1 MiB.
    */
   static async open(
     files: ExtentFiles,
@@ -86,7 +77,7 @@ export class LogMetadata implements Metadata {
     }
     const generations = names.map((name) => generationOf(name)!).sort((a, b) => b - a);
     for (const generation of generations) if (await this.#load(generation)) break;
-    // The power failed before the snapshot of a file was whole: then the file before it counts. Only the first one has none before it.
+    // The power failed before the snapshot of a file was whole: then the file before it counts.
     const oldest = generations.at(-1) ?? 1;
     if (this.#generation === 0 && oldest > 1) throw damaged(oldest, 0);
     const others = generations.filter((generation) => generation !== this.#generation);
@@ -94,7 +85,6 @@ export class LogMetadata implements Metadata {
     if (this.#generation === 0) await this.#begin(1);
   }
 
-  /** Begins with the content of a file. False: it has no whole snapshot. */
   async #load(generation: number): Promise<boolean> {
     const file = await this.#files.open(fileName(generation));
     const { snapshot, changes, snapshotBytes, end } = await readFrames(file, generation);
@@ -162,11 +152,11 @@ export class LogMetadata implements Metadata {
   }
 
   async #expire(key: string, version: number): Promise<void> {
-    if (!this.#table.isDue(key, version)) return; // It was renewed while others had their turn.
+    if (!this.#table.isDue(key, version)) return;
     await this.#log({ version: this.#table.version + 1, put: [], remove: [key] });
   }
 
-  /** Makes a change durable, and then known. After a failure nobody knows what is on the disk, and nothing is answered any more. */
+  /** After a failure the state of the disk is unknown, and no request is answered. */
   async #log(change: MetadataChange): Promise<void> {
     const frame = frameOf(this.#generation, change);
     try {
@@ -190,7 +180,6 @@ export class LogMetadata implements Metadata {
     await this.#files.remove(fileName(old.generation));
   }
 
-  /** Begins a generation with everything that there is. */
   async #begin(generation: number): Promise<void> {
     const file = await this.#files.create(fileName(generation));
     const snapshot: Snapshot = { version: this.#table.version, entries: this.#table.puts() };
@@ -208,7 +197,6 @@ function fileName(generation: number): string {
   return `${generation}${SUFFIX}`;
 }
 
-/** Undefined: the name is not one of ours. */
 function generationOf(name: string): number | undefined {
   const [, digits] = /^([1-9]\d{0,8})\.metadata$/.exec(name) ?? [];
   return digits === undefined ? undefined : Number(digits);
@@ -229,7 +217,6 @@ function frameOf(generation: number, value: Snapshot | MetadataChange): Buffer {
   return Buffer.concat([head, text]);
 }
 
-/** The JSON of the frame at `at`. Undefined: there is no intact one. */
 function frameAt(bytes: Buffer, generation: number, at: number): Buffer | undefined {
   const head = bytes.subarray(at, at + HEAD_BYTES);
   if (head.length < HEAD_BYTES || !head.subarray(0, 4).equals(MAGIC) || head.readUInt32LE(4) !== generation)
@@ -239,7 +226,6 @@ function frameAt(bytes: Buffer, generation: number, at: number): Buffer | undefi
   return crc32c(text, crc32c(head.subarray(0, 12))) === head.readUInt32LE(12) ? text : undefined;
 }
 
-/** Everything up to the torn end of a file. Throws ERR_ROCE_MALFORMED if it is no end, ERR_ROCE_MISMATCH for a file of another version. */
 async function readFrames(file: ExtentFile, generation: number): Promise<Content> {
   const bytes = await file.read(0, await file.size());
   const values: unknown[] = [];

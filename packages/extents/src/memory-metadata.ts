@@ -1,10 +1,7 @@
-/** Metadata in memory: for tests, and for a cluster that ends with its process. */
-
 import type { Clock } from 'rocev2/internal/core';
 import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 import { MetadataTable } from './metadata-table.js';
 
-/** A store that ends with its process. */
 export class MemoryMetadata implements Metadata {
   readonly #table: MetadataTable;
 

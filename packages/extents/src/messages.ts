@@ -1,42 +1,26 @@
-/** What nodes, managers and clients ask each other: one table of methods for each of the two kinds of servers. Failures are `RpcError`s, whose codes are here. */
-
 import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { JournalUse } from './journal.js';
 import type { ReplicaLength } from './replica.js';
 
-/** One replica as the node reports it. */
 export interface ReplicaReport {
-  /** Number of the extent. */
   readonly extent: number;
-  /** Bytes, once sealed. */
   readonly sealed?: number;
 }
 
 /** Why a node or a manager refuses. */
 export const EXTENT_CODES = [
-  /** The epoch has passed: somebody else owns the stream, or the extent is being sealed. */
   'FENCED',
-  /** The extent takes no more appends. */
   'SEALED',
-  /** Something else is there, or the order is broken. */
   'CONFLICT',
-  /** The bytes do not fit their CRC. */
   'DAMAGED',
-  /** There is no such thing here. */
   'MISSING',
-  /** The node writes nothing more. */
   'READ_ONLY',
-  /** No answer, and none to be expected. */
   'UNREACHABLE',
-  /** There are not enough nodes. */
   'NO_SPACE',
-  /** Somebody else has it, and its lease has not ended. */
   'BUSY',
-  /** The request makes no sense. */
   'INVALID',
-  /** Another manager leads, or none does yet. */
   'NOT_LEADER',
 ] as const;
 
@@ -73,7 +57,7 @@ export interface CodedPlace {
   readonly fragments: readonly FragmentPlace[];
 }
 
-/** An extent as the manager tells it. */
+/** An extent as reported by the manager. */
 export interface ExtentPlace {
   /** Its number. */
   readonly extent: number;
@@ -87,55 +71,40 @@ export interface ExtentPlace {
   readonly coded?: CodedPlace;
 }
 
-/** Methods of an extent node: request and answer. */
 export interface NodeMethods {
-  /** Makes an empty replica. */
   create: [{ extent: number; epoch: number }, object];
-  /** Appends a record here and at the secondaries; answered when it is durable on all of them. `failed`: on which node it is not. */
+  /** `failed`: on which node it is not. */
   append: [
     { extent: number; epoch: number; offset: number; record: Uint8Array; secondaries: readonly NodePlace[] },
     { failed?: number; code?: string },
   ];
-  /** Refuses earlier epochs from now on. */
   fence: [{ extent: number; epoch: number }, ReplicaLength];
-  /** Seals, or says that the replica is too short. */
   seal: [{ extent: number; epoch: number; length: number }, { isSealed: boolean }];
-  /** Blocks of a record. */
   read: [
     { extent: number; offset: number; first: number; count: number },
     { data: Uint8Array; crcs: readonly number[] },
   ];
-  /** Whole records; none at the end. */
   fetch: [{ extent: number; offset: number; bytesMax: number }, { records: Uint8Array }];
   /** Bytes of a sealed extent as they are on the disk, which may be damaged. */
   fetchPlain: [{ extent: number; offset: number; bytes: number }, { data: Uint8Array }];
-  /** Makes this node have a sealed extent, from other nodes. Answered when it is complete and durable. */
+  /** Answered when it is complete and durable. */
   copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
-  /** Puts an intact record in the place of a damaged one. */
   repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
-  /** Deletes a replica. */
   remove: [{ extent: number }, object];
-  /** Makes all fragments of a sealed extent that this node has, one for each target. Answered when all are durable, and have been read back. */
+  /** Answered when all are durable, and have been read back. */
   encode: [{ extent: number; making: number; targets: readonly NodePlace[] } & FragmentShape, object];
-  /** Writes blocks of a fragment, which begins with the first of them. */
   writeFragment: [FragmentId & FragmentShape & { first: number; data: Uint8Array; crcs: readonly number[] }, object];
-  /** Makes a fragment complete: it is durable, and was read back. */
   finishFragment: [FragmentId, object];
-  /** Blocks of a fragment. */
   readFragment: [FragmentId & { first: number; count: number }, { data: Uint8Array; crcs: readonly number[] }];
-  /** Makes a fragment of others, on this node. Answered when it is durable, and has been read back. */
+  /** Answered when it is durable, and has been read back. */
   rebuild: [FragmentId & FragmentShape & { fragments: readonly FragmentPlace[] }, object];
-  /** Looks for damaged blocks in a fragment, and makes them anew of others. */
   mendFragment: [FragmentId, { mended: number }];
 }
 
-/** Methods of a manager: request and answer. */
 export interface ManagerMethods {
-  /** A new disk gets the number of its node, and the name of the cluster, which it keeps. */
   introduce: [object, NewNode];
-  /** A node tells that it has started. Throws CONFLICT for a disk that is older than the one seen before, or of another cluster. */
+  /** Throws CONFLICT for a disk that is older than the one seen before, or of another cluster. */
   join: [NodePlace & { cluster: string; lives: number; domain: string }, object];
-  /** A node is there, with these replicas and so much space; the answer has those to delete. */
   report: [
     {
       node: number;
@@ -151,45 +120,35 @@ export interface ManagerMethods {
     },
     { remove: readonly number[]; removeFragments: readonly FragmentId[] },
   ];
-  /** Makes an empty stream, unless there is one. */
   createStream: [{ stream: string }, object];
-  /** Deletes a stream, and the extents that no other one has. */
   deleteStream: [{ stream: string }, object];
-  /** Becomes the owner of a stream. What the last owner had open is sealed. Throws BUSY while another one has a lease, unless `takeOver`. */
+  /** What the last owner had open is sealed. Throws BUSY while another one has a lease, unless `takeOver`. */
   openStream: [
     { stream: string; owner: string; leaseMs: number; takeOver: boolean },
     { epoch: number; extents: readonly ExtentPlace[]; extentBytes: number },
   ];
-  /** The owner is still there. `address`: where it serves what is in the stream, `HOST:PORT`. Throws FENCED. */
+  /** `address`: where it serves what is in the stream, `HOST:PORT`. Throws FENCED. */
   renew: [{ stream: string; epoch: number; leaseMs: number; address?: string }, object];
-  /** The owner has ended. What it had open is sealed, so that all of it can be read. */
+  /** What it had open is sealed, so that all of it can be read. */
   release: [{ stream: string; epoch: number }, object];
-  /** Seals the last extent of the stream if it has `extent`, and opens another one. `acked`: how many bytes of it the owner knows to be on all replicas. */
+  /** `acked`: how many bytes of it the owner knows to be on all replicas. */
   advance: [
     { stream: string; epoch: number; extent?: number; acked: number; suspects: readonly number[] },
     ExtentPlace,
   ];
-  /** Takes extents of any stream into this one as well, before those that it has. */
   adopt: [{ stream: string; epoch: number; extents: readonly number[] }, object];
-  /** Takes extents out of a stream. */
   drop: [{ stream: string; epoch: number; extents: readonly number[] }, object];
-  /** Who owns a stream now, and where that one serves what is in it, as far as it has said so. */
   owner: [{ stream: string }, { owner?: string; address?: string }];
-  /** All extents of a stream in order. `shared`: those that other streams have, too. */
+  /** `shared`: those that other streams have, too. */
   locate: [{ stream: string }, { extents: readonly ExtentPlace[]; shared: readonly number[] }];
-  /** Seals what the stream has open, so that all of its extents can be read as they are now. Its owner goes on in another extent. */
+  /** Its owner continues in another extent. */
   cut: [{ stream: string }, { extents: readonly ExtentPlace[] }];
-  /** One extent. */
   locateExtent: [{ extent: number }, ExtentPlace];
-  /** Everything, for people. */
   status: [object, ClusterStatus];
 }
 
-/** Who a new disk is. */
 export interface NewNode {
-  /** Number of its node: no other one has had it. */
   readonly node: number;
-  /** Name of the cluster: 32 hexadecimal digits. */
   readonly cluster: string;
 }
 
@@ -197,7 +156,7 @@ export interface NewNode {
 export interface ManagerPlace {
   /** `HOST:PORT`. */
   readonly address: string;
-  /** Whether it answers; the others wait for their turn. */
+  /** Whether it is the leader; the others are candidates. */
   readonly leads: boolean;
   /** Since when it leads, or is there: ISO 8601, UTC. */
   readonly since: string;
@@ -253,7 +212,10 @@ export interface ClusterStatus {
     /** Where the owner serves what is in it, `HOST:PORT`; missing if it does not say so. */
     readonly address?: string;
   }>;
-  /** Nodes that have to take data so that all extents are, or can be made, as they should be: three, or as many as the code in use has fragments. */
+  /**
+   * Nodes that have to take data so that all extents are, or can be made, as they should be: three, or as many as the
+   * code in use has fragments.
+   */
   readonly nodesNeeded: number;
   /** Extents by state. */
   readonly extents: {
@@ -280,11 +242,11 @@ export interface ClusterStatus {
 export interface ManagerCounters {
   /** Extents sealed. */
   seals: number;
-  /** Replicas made anew. */
+  /** Replicas rebuilt. */
   copies: number;
   /** Extents coded. */
   codings: number;
-  /** Fragments made anew. */
+  /** Fragments rebuilt. */
   rebuilds: number;
   /** Extents deleted. */
   deleted: number;
@@ -292,9 +254,8 @@ export interface ManagerCounters {
   refusedDisks: number;
 }
 
-/** Calls of a node. Rejects with an `RpcError` of the node, or with any other error if there is no answer in time. */
+/** Rejects with an `RpcError` of the node, or with any other error if there is no answer in time. */
 export interface Nodes {
-  /** Asks one node, and waits for the answer so long. */
   call<M extends keyof NodeMethods>(
     place: NodePlace,
     method: M,
@@ -303,9 +264,7 @@ export interface Nodes {
   ): Promise<NodeMethods[M][1]>;
 }
 
-/** Calls of the manager, whoever that is now. */
 export interface Manager {
-  /** Asks the manager, and waits for the answer so long. */
   call<M extends keyof ManagerMethods>(
     method: M,
     request: ManagerMethods[M][0],

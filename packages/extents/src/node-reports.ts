@@ -1,6 +1,6 @@
 /**
- * What nodes report to the manager: which replicas and fragments each one has. What a record says and a node has no more is taken out of the record, what a node has and nobody needs is
- * deleted there, and what turns up again is counted on again if it is of use.
+ * Reconciles nodes' reports with the records: missing replicas leave the record, unneeded ones are deleted on the node,
+ * and returning ones count again if they are of use.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -10,16 +10,14 @@ import type { ManagerState } from './manager-state.js';
 import type { ManagerMethods, NodePlace } from './messages.js';
 import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './metadata-schema.js';
 
-/** The reports to one manager. */
 export class NodeReports {
   readonly #manager: ManagerState;
 
-  /** Changes the records and the live nodes of `manager`. */
   constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 
-  /** Takes the report of one node, and answers what that node is to delete. Rejects with CONFLICT if it has to join first. */
+  /** Rejects with CONFLICT if it has to join first. */
   async take(report: ManagerMethods['report'][0]): Promise<ManagerMethods['report'][1]> {
     const { node } = report;
     const live = this.#manager.live.get(node);
@@ -50,7 +48,8 @@ export class NodeReports {
     }
     for (const extent of reported.keys()) if (!this.#manager.busy.has(extent)) remove.push(extent);
     const removeFragments = [...fragments.values()].filter(({ extent }) => !this.#manager.busy.has(extent));
-    // The records were read after the report was made. If no other manager led then, what is in none of them, and not under way here, will never be in one.
+    // The records were read after the report was made; if no other manager led then, anything in none of them and not
+    // in progress here will never be recorded.
     await this.#manager.parts.confirmLead();
     live.report = report;
     live.missing = missing;
@@ -59,13 +58,11 @@ export class NodeReports {
     return { remove, removeFragments };
   }
 
-  /** Keys of the fragments of an extent that a node should have. */
   #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {
     const ids = value.coded?.fragments.map((one, fragment) => ({ extent, fragment, ...one })) ?? [];
     return ids.filter((id) => id.node === node).map(fragmentKey);
   }
 
-  /** A node does not have its fragment any more. */
   async #lostFragments({ key, version, value }: KnownExtent, node: number): Promise<void> {
     const fragments = value.coded!.fragments.map((one) => (one.node === node ? { node: NOBODY, making: 0 } : one));
     await this.#manager.schema.commit([{ key, version, value: { ...value, coded: { ...value.coded!, fragments } } }]);
@@ -76,7 +73,7 @@ export class NodeReports {
     if ((await this.#sealThere(record, place, sealed)) === false) await this.#lost(record, place.node);
   }
 
-  /** Seals a replica that was out of reach when its extent was sealed. Undefined: it is not known whether it is now; false: it cannot be. */
+  /** Undefined: it is not known whether it is now; false: it cannot be. */
   async #sealThere(
     { extent, value }: KnownExtent,
     place: NodePlace,
@@ -91,7 +88,6 @@ export class NodeReports {
     return answer?.isSealed;
   }
 
-  /** Whether a replica that nobody counted on is of use. */
   async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
     const { extent, key, version, value } = record;
     if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.

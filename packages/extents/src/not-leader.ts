@@ -1,22 +1,20 @@
-/** The refusal of a manager that does not lead: it says who does, as far as it knows, so that the caller asks there. */
+/** The refusal of a manager that does not lead; it names the leader if known. */
 
 import { RpcError } from '@rocev2/rpc';
 import { codeOf } from './messages.js';
 
 const LEADER = 'the leader is at ';
 
-/** A refusal by the manager at `address`. `leader`: where the leader was seen last. Nothing of the request has been done that a repetition would not find. */
+/** Nothing of the request has been done that a repetition would not find. */
 export function notLeader(address: string, leader: string | undefined): RpcError {
   const where = leader === undefined || leader === address ? 'there is no other one yet' : LEADER + leader;
   return new RpcError('NOT_LEADER', `the manager at ${address} does not lead; ${where}`);
 }
 
-/** Whether an error is such a refusal. */
 export function isNotLeader(error: unknown): boolean {
   return codeOf(error) === 'NOT_LEADER';
 }
 
-/** Where such a refusal says that the leader is. */
 export function leaderIn(error: unknown): string | undefined {
   const { message } = error as Error;
   const at = isNotLeader(error) ? message.indexOf(LEADER) : -1;

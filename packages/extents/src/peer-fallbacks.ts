@@ -1,4 +1,7 @@
-/** By address of a peer: whether RDMA to it is used, or held down after a failure. One connection is the probe and the whole ramp. */
+/**
+ * By address of a peer: whether RDMA to it is used, or held down after a failure. One connection is the probe and the
+ * whole ramp.
+ */
 
 import { RdmaFallback } from 'rocev2/internal/cm';
 import type { RandomSource } from 'rocev2/internal/core';
@@ -25,7 +28,10 @@ export class PeerFallbacks {
     return policy?.state !== 'HOLD_DOWN';
   }
 
-  /** RDMA to this address is being tried again, or RDMA to a peer that TCP reaches is held down: packets may be lost on the way to all. */
+  /**
+   * RDMA to this address is being tried again, or RDMA to a peer that TCP reaches is held down: packets may be lost on
+   * the way to all.
+   */
   isDoubtful(address: string, now: number): boolean {
     return [...this.#peers].some(
       ([other, { policy, isReachedByTcp }]) =>

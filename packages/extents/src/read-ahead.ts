@@ -1,9 +1,7 @@
-/** Pieces of something long, read side by side and given out in order. As with the read-ahead of a kernel, more are under way the more have been taken. */
+/** Read-ahead: pieces are read concurrently and delivered in order; the window grows with what has been consumed. */
 
-/** Pieces under way at most. */
 const DEPTH = 4;
 
-/** Reads `[from, end)`. What has been asked for and is not taken any more is forgotten. */
 export class ReadAhead<T> {
   readonly #read: (from: number, to: number) => Promise<T>;
   readonly #end: number;
@@ -12,7 +10,6 @@ export class ReadAhead<T> {
   #next: number;
   #depth = 1;
 
-  /** `read` is called with the borders of each piece, in order. */
   constructor(
     { from, end, pieceBytes }: { readonly from: number; readonly end: number; readonly pieceBytes: number },
     read: (from: number, to: number) => Promise<T>,
@@ -23,12 +20,10 @@ export class ReadAhead<T> {
     this.#read = read;
   }
 
-  /** Whether all has been taken. */
   get isOver(): boolean {
     return this.#underWay.length === 0 && this.#next >= this.#end;
   }
 
-  /** The next piece. Rejects as `read` did for it. */
   take(): Promise<T> {
     this.#fill();
     const piece = this.#underWay.shift()!;
@@ -41,7 +36,7 @@ export class ReadAhead<T> {
     while (this.#underWay.length < this.#depth && this.#next < this.#end) {
       const to = Math.min(this.#next + this.#pieceBytes, this.#end);
       const piece = this.#read(this.#next, to);
-      piece.catch(() => {}); // Whoever takes it is told.
+      piece.catch(() => {});
       this.#underWay.push(piece);
       this.#next = to;
     }

@@ -6,21 +6,18 @@
  *     CRC-32C of each block of 4 KiB of the data, 4 each
  *     data, zeros up to a multiple of 512
  *
- * `crc` covers the header before it and the list of CRCs, and the list covers the data: the CRCs that a program passed in are those that it gets back. A record
- * names its extent and its place, so that a write that went elsewhere is not taken for it. It begins at a sector of its own, so that a torn write of one record
- * does not touch another. `writer` and `sequence` together are the identity of the append (opId); an append that is repeated has the same.
+ * `crc` covers the header before it and the list of CRCs, and the list covers the data: the CRCs that a program passed
+ * in are those that it gets back. A record names its extent and its place, so that a write that went elsewhere is not
+ * taken for it. It begins at a sector of its own, so that a torn write of one record does not touch another. `writer`
+ * and `sequence` together are the identity of the append (opId); an append that is repeated has the same.
  */
 
 import { RpcError } from '@rocev2/rpc';
 import { crc32c } from 'rocev2/internal/core';
 
-/** Bytes of data under one CRC. */
 export const BLOCK_BYTES = 4096;
-/** A record begins at a multiple of this. */
 export const RECORD_ALIGN = 512;
-/** Bytes before the list of CRCs. */
 export const HEADER_BYTES = 64;
-/** Most bytes of data in a record. */
 export const RECORD_DATA_MAX = 4 << 20;
 
 const MAGIC = 0x44_52_78_45; // "ExRD"
@@ -28,9 +25,7 @@ const VERSION = 1;
 const LENGTH_AT = 24;
 const CRC_AT = 60;
 
-/** What a record says of itself. */
 export interface RecordHead {
-  /** Number of its extent. */
   readonly extent: number;
   /** Where it begins in its extent, bytes. */
   readonly offset: number;
@@ -44,29 +39,25 @@ export interface RecordHead {
   readonly committed: number;
 }
 
-/** Number of blocks with a CRC of their own in so many bytes. */
 export function blocksOf(length: number): number {
   return Math.ceil(length / BLOCK_BYTES);
 }
 
-/** Where the data begins in a record with so many bytes of it. */
 export function dataAt(length: number): number {
   return HEADER_BYTES + 4 * blocksOf(length);
 }
 
-/** Bytes that a record with so many bytes of data takes in its extent. */
 export function recordBytes(length: number): number {
   return Math.ceil((dataAt(length) + length) / RECORD_ALIGN) * RECORD_ALIGN;
 }
 
-/** CRC-32C of each block of the data. */
 export function blockCrcs(data: Uint8Array): Uint32Array {
   return Uint32Array.from({ length: blocksOf(data.length) }, (_, block) =>
     crc32c(data.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES)),
   );
 }
 
-/** A record as it is sent and stored. `crcs` are those of the blocks of `data`, which are believed here and checked by each node. */
+/** `crcs` are those of the blocks of `data`, which are believed here and checked by each node. */
 export function encodeRecord(head: Omit<RecordHead, 'length'>, data: Uint8Array, crcs = blockCrcs(data)): Buffer {
   const bytes = Buffer.alloc(recordBytes(data.length));
   bytes.writeUInt32LE(MAGIC, 0);
@@ -88,7 +79,6 @@ function headCrc(bytes: Buffer, length: number): number {
   return crc32c(bytes.subarray(HEADER_BYTES, dataAt(length)), crc32c(bytes.subarray(0, CRC_AT)));
 }
 
-/** Bytes that the header and the list of CRCs take, by the first 64 bytes. Undefined: this is no record. */
 export function headBytesIn(bytes: Buffer): number | undefined {
   if (bytes.length < HEADER_BYTES || bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt16LE(4) !== VERSION)
     return undefined;
@@ -97,19 +87,16 @@ export function headBytesIn(bytes: Buffer): number | undefined {
   return dataAt(length);
 }
 
-/** Bytes of the whole record that these begin with, as it says itself. Undefined: this is no record, or too little of it. */
 export function wholeBytesIn(bytes: Buffer): number | undefined {
   return headBytesIn(bytes) === undefined ? undefined : recordBytes(bytes.readUInt32LE(LENGTH_AT));
 }
 
-/** What `read` gives of the bytes from the start of a record on: `bytesMax` of them, or the whole record if that is longer. */
 export async function readRecords(read: (bytes: number) => Promise<Buffer>, bytesMax: number): Promise<Buffer> {
   const bytes = await read(bytesMax);
   const whole = wholeBytesIn(bytes);
   return whole !== undefined && whole > bytes.length ? read(whole) : bytes;
 }
 
-/** The head of the record in `bytes`, which has the list of CRCs, too. Undefined unless it is intact, and the one at this place. */
 export function readHead(bytes: Buffer, extent: number, offset: number): RecordHead | undefined {
   const headBytes = headBytesIn(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
@@ -126,12 +113,10 @@ export function readHead(bytes: Buffer, extent: number, offset: number): RecordH
   return head.extent === extent && head.offset === offset ? head : undefined;
 }
 
-/** The CRCs of blocks `[first, end)` of the record in `bytes`. */
 export function crcsIn(bytes: Buffer, first: number, end: number): Uint32Array {
   return Uint32Array.from({ length: end - first }, (_, k) => bytes.readUInt32LE(HEADER_BYTES + 4 * (first + k)));
 }
 
-/** The head of a whole record whose data is intact as well. Undefined otherwise. */
 export function checkRecord(bytes: Buffer, extent: number, offset: number): RecordHead | undefined {
   const head = readHead(bytes, extent, offset);
   if (head === undefined || bytes.length < recordBytes(head.length)) return undefined;
@@ -139,12 +124,10 @@ export function checkRecord(bytes: Buffer, extent: number, offset: number): Reco
   return areBlocksIntact(data, crcsIn(bytes, 0, blocksOf(head.length))) ? head : undefined;
 }
 
-/** The data of a whole record. */
 export function dataIn(bytes: Buffer, { length }: RecordHead): Buffer {
   return bytes.subarray(dataAt(length), dataAt(length) + length);
 }
 
-/** Whether data that begins at a block has these CRCs. */
 export function areBlocksIntact(data: Uint8Array, crcs: Uint32Array): boolean {
   for (const [block, crc] of crcs.entries()) {
     if (crc32c(data.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES)) !== crc) return false;
@@ -152,15 +135,15 @@ export function areBlocksIntact(data: Uint8Array, crcs: Uint32Array): boolean {
   return true;
 }
 
-/** A record, and all its bytes. */
 export interface WholeRecord {
-  /** What it says of itself. */
   readonly head: RecordHead;
-  /** Head, list of CRCs, data and zeros. */
   readonly bytes: Buffer;
 }
 
-/** The intact records that `bytes` begins with, which stand at `offset` of the extent, up to the first one that is damaged or cut off. */
+/**
+ * The intact records that `bytes` begins with, which are at `offset` of the extent, up to the first one that is damaged
+ * or cut off.
+ */
 export function* intactRecordsIn(
   bytes: Buffer,
   extent: number,
@@ -176,7 +159,6 @@ export function* intactRecordsIn(
   }
 }
 
-/** The same where all of `bytes` has to be intact records. Throws DAMAGED behind them where it is not. */
 export function* recordsIn(bytes: Buffer, extent: number, offset: number): Generator<WholeRecord, void, undefined> {
   let at = 0;
   for (const record of intactRecordsIn(bytes, extent, offset)) {

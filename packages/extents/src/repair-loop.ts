@@ -1,5 +1,3 @@
-/** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, has sealed extents coded, and deletes extents that no stream has any more. */
-
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { CodingRepair } from './coding/coding-repair.js';
 import { type ExtentRecord, type KnownExtent, REPLICAS, type Versioned } from './metadata-schema.js';
@@ -8,7 +6,6 @@ import type { StreamManager } from './stream-manager.js';
 /** Copies at a time: each is an incast of one at its target. */
 const COPIES_MAX = 4;
 
-/** The manager's work in the background. */
 export class RepairLoop {
   readonly #manager: StreamManager;
   readonly #coding: CodingRepair;
@@ -20,22 +17,19 @@ export class RepairLoop {
     this.#coding = new CodingRepair(manager);
   }
 
-  /** Begins. */
   start(): void {
     const { clock, timing } = this.#manager.parts;
     this.#stopTimer = clock.wakeAt(clock.nowNs() + timing.repairMs * NS_PER_MS, async () => {
-      await this.look().catch(() => {}); // The metadata cannot be reached: the next look may find it.
+      await this.look().catch(() => {});
       if (!this.#isStopped) this.start();
     });
   }
 
-  /** Ends; copies under way end by themselves. */
   stop(): void {
     this.#isStopped = true;
     this.#stopTimer();
   }
 
-  /** Looks at all extents once. Copies that it begins go on when it resolves. */
   async look(): Promise<void> {
     const { schema, live } = this.#manager;
     const extents = await schema.extents();
@@ -59,7 +53,10 @@ export class RepairLoop {
     }
   }
 
-  /** Nodes that have gone for ever, and what they had with them: a cluster of machines that come and go would remember all of them. One that comes back joins anew. */
+  /**
+   * Nodes that have gone for ever, and what they had with them: a cluster of machines that come and go would remember
+   * all of them. One that comes back joins again.
+   */
   async #forgetNodes(extents: readonly KnownExtent[]): Promise<void> {
     const { schema, live, parts } = this.#manager;
     const gone = [...live.all()].filter(({ node }) => live.silentMs(node) >= parts.timing.forgetMs);
@@ -68,14 +65,13 @@ export class RepairLoop {
     for (const place of gone) {
       if (named.has(place.node)) continue;
       const record = await schema.node(place.node);
-      // Who joins meanwhile writes another version.
+      // A concurrent join writes another version.
       const removal = record && [{ key: record.key, version: record.version }];
       if (removal === undefined || (await schema.commit(removal))) live.remove(place);
     }
   }
 
   async #delete({ key, version }: Versioned<ExtentRecord>): Promise<void> {
-    // Nodes delete what they report and nobody knows.
     if (await this.#manager.schema.commit([{ key, version }])) this.#manager.counters.deleted++;
   }
 

@@ -1,6 +1,7 @@
 /**
- * One replica: an extent in a file of one node. Records are appended until the replica is fenced; what has been answered is durable, and so is everything
- * before it. A replica that was open when its node went down takes no more appends, because nobody knows what its memory had promised.
+ * An extent in a file of one node. Records are appended until the replica is fenced; what was answered is durable, as
+ * is everything before it. A replica that was open when its node went down takes no more appends, because acknowledged
+ * data may have been in its memory only.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -25,46 +26,37 @@ import {
   recordBytes,
 } from './record.js';
 
-/** What the head of the file keeps. */
 export interface ReplicaState {
-  /** Number of the extent. */
   readonly extent: number;
-  /** Requests with a lower epoch are refused. */
   readonly epoch: number;
   /** Bytes of records, once sealed. */
   readonly sealed?: number;
-  /** The start of its node in which the replica was made. */
   readonly life?: number;
-  /** The copy is not complete: this is no replica yet. */
   readonly isCopying?: true;
 }
 
-/** Length of a replica as it is told to the manager. */
 export interface ReplicaLength {
   /** Bytes of records, all durable. */
   readonly length: number;
   /** Bytes of them that all replicas have had, as later records say. */
   readonly committed: number;
-  /** Starts of its node since the replica was made. 0: the length is known from memory, and not found by reading the file. */
+  /**
+   * Starts of its node since the replica was made. 0: the length is known from memory, and not found by reading the
+   * file.
+   */
   readonly restarts: number;
 }
 
-/** Part of the data of a record, with the CRCs of its blocks. */
 export interface Blocks {
-  /** The bytes; the last block of a record may be short. */
   readonly data: Buffer;
-  /** CRC-32C of each block. */
   readonly crcs: Uint32Array;
 }
 
-/** Records that may wait for others before them. A long one is read from its sender's memory, and short ones behind it are there sooner. */
+/** A long one is read from its sender's memory, and later short ones arrive sooner. */
 const EARLY_MAX = 64;
-/** Bytes read at once when a file is looked through. */
 const SCAN_BYTES = 256 * 1024;
 
-/** A replica at work; made by `create` and `recover`. */
 export class Replica {
-  /** Number of its extent. */
   readonly extent: number;
   readonly #file: ExtentFile;
   readonly #state: DurableValue<ReplicaState>;
@@ -72,16 +64,11 @@ export class Replica {
   readonly #restarts: number;
   /** In memory before it is durable: from the moment of a fence on nothing older is let in. */
   #epoch: number;
-  /** Where the next record goes. */
   #end = 0;
-  /** Up to here everything is durable. */
   #durable = 0;
-  /** As appends have told. */
   #committed = 0;
-  /** Settles when all appends so far have. */
   #tail: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
-  /** Records that have overtaken others, by their place. */
   readonly #early = new Map<number, () => void>();
 
   private constructor(file: ExtentFile, state: DurableValue<ReplicaState>, restarts: number) {
@@ -93,14 +80,16 @@ export class Replica {
     this.#restarts = restarts;
   }
 
-  /** A new replica in an empty file. */
   static async create(file: ExtentFile, value: ReplicaState): Promise<Replica> {
     const state = await DurableValue.load<ReplicaState>(file);
     await state.store(value);
     return new Replica(file, state, 0);
   }
 
-  /** The replica in a file of an earlier start of the node; `bootCount` counts its starts. Undefined if the file is none. */
+  /**
+   * The replica in a file of an earlier start of the node; `bootCount` counts its starts. Undefined if the file is
+   * none.
+   */
   static async recover(file: ExtentFile, bootCount: number): Promise<Replica | undefined> {
     const state = await DurableValue.load<ReplicaState>(file);
     if (state.value === undefined) return undefined;
@@ -117,29 +106,26 @@ export class Replica {
     this.#committed = committed;
   }
 
-  /** As it is on the disk. */
   get state(): ReplicaState {
     return this.#state.value!;
   }
 
-  /** Bytes of records that are durable. */
   get length(): number {
     return this.#durable;
   }
 
-  /** Up to here everything may be read. */
   get readable(): number {
     return this.state.sealed ?? Math.min(this.#committed, this.#durable);
   }
 
-  /** The first failure of a write or a sync. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
   /**
-   * Appends a record, which resolves when it and everything before it is durable. One that has overtaken others on its way waits for them. The same append again
-   * does nothing more. Throws FENCED, SEALED, CONFLICT if there is something else at its place or too many wait, DAMAGED if it did not arrive as it was sent.
+   * One that has overtaken others on its way waits for them. The same append again does nothing more. Throws FENCED,
+   * SEALED, CONFLICT if there is something else at its place or too many wait, DAMAGED if it did not arrive as it was
+   * sent.
    */
   async append(epoch: number, offset: number, record: Buffer): Promise<void> {
     this.#checkOpen(epoch);
@@ -163,7 +149,7 @@ export class Replica {
       .then(() => {
         this.#durable = end;
       });
-    mine.catch(() => {}); // It is the tail that is waited for.
+    mine.catch(() => {});
     this.#tail.catch(() => {});
     return this.#tail;
   }
@@ -181,7 +167,6 @@ export class Replica {
     return new Promise((resolve) => this.#early.set(offset, resolve));
   }
 
-  /** Lets the record go on that waits for this place; without one, all of them. */
   #letGo(offset?: number): void {
     for (const [place, go] of this.#early) {
       if (offset !== undefined && place !== offset) continue;
@@ -208,15 +193,14 @@ export class Replica {
     throw new RpcError('CONFLICT', `extent ${this.extent} has another record at ${offset}`);
   }
 
-  /** Throws FENCED unless the epoch is the one that holds. */
   checkEpoch(epoch: number): void {
     if (epoch === this.#epoch) return;
     throw new RpcError('FENCED', `extent ${this.extent} is in epoch ${this.#epoch}, and not in ${epoch}`);
   }
 
   /**
-   * Refuses everything of earlier epochs from now on, durably, and resolves to the length. Appends under way have ended then, and none of them is answered
-   * well. Throws FENCED for an epoch that has passed itself.
+   * Durably refuses earlier epochs and resolves to the length. Appends in flight have ended by then, none of them
+   * successfully. Throws FENCED for an epoch that has itself passed.
    */
   async fence(epoch: number): Promise<ReplicaLength> {
     if (epoch < this.#epoch) this.checkEpoch(epoch);
@@ -230,7 +214,7 @@ export class Replica {
     return { length: this.#durable, committed, restarts: this.#restarts };
   }
 
-  /** Seals the replica at this length, durably. False: it is shorter than that, and has to be completed first. */
+  /** False: it is shorter than that, and has to be completed first. */
   async seal(epoch: number, length: number): Promise<boolean> {
     await this.fence(epoch);
     if (this.#durable < length) return false;
@@ -254,7 +238,6 @@ export class Replica {
     }
   }
 
-  /** Writes records that another replica has: those that are missing at the end, or in place of damaged ones. */
   async restore(offset: number, records: Buffer): Promise<void> {
     await this.#file.write(SLOTS_BYTES + offset, records);
     await this.#file.sync();
@@ -262,12 +245,9 @@ export class Replica {
     this.#end = Math.max(this.#end, this.#durable);
   }
 
-  /**
-   * Reads blocks `[first, first + count)` of the record at `offset`, and holds them against their CRCs. Throws DAMAGED, MISSING for what lies beyond the
-   * end, INVALID for blocks that the record does not have.
-   */
+  /** Throws DAMAGED, MISSING for what lies beyond the end, INVALID for blocks that the record does not have. */
   async readBlocks(offset: number, first: number, count: number): Promise<Blocks> {
-    // Not `readable`: who has the answer to an append knows of it before the next one tells the nodes.
+    // Not `readable`: the writer knows that a record is committed before the nodes do.
     if (offset >= this.#durable) throw new RpcError('MISSING', `extent ${this.extent} has nothing at ${offset}`);
     const start = await this.#file.read(SLOTS_BYTES + offset, HEADER_BYTES);
     const headBytes = headBytesIn(start);
@@ -289,7 +269,7 @@ export class Replica {
     return new RpcError('DAMAGED', `the record at ${offset} of extent ${this.extent} is damaged here`);
   }
 
-  /** Whole intact records from `offset` on, at least one, and as many as fit into `bytesMax`; empty at the readable end. Throws DAMAGED. */
+  /** Throws DAMAGED. */
   async fetch(offset: number, bytesMax: number): Promise<Buffer> {
     const end = this.readable;
     if (offset >= end) return Buffer.alloc(0);
@@ -303,12 +283,11 @@ export class Replica {
     return bytes.subarray(0, at);
   }
 
-  /** Bytes as they are on the disk, which may be damaged; fewer at the end. */
   readPlain(offset: number, length: number): Promise<Buffer> {
     return this.#file.read(SLOTS_BYTES + offset, Math.max(0, Math.min(length, this.#durable - offset)));
   }
 
-  /** Places in a sealed replica where records are damaged, up to `end`. After the first damaged head in a row nothing is known until the next intact record. */
+  /** After the first damaged head in a row nothing is known until the next intact record. */
   async *damagedPlaces(end = this.readable): AsyncGenerator<number, void, undefined> {
     for (let offset = 0; offset < end; ) {
       const head = await this.#readHead(offset);
@@ -326,7 +305,6 @@ export class Replica {
     return readHead(await this.#file.read(SLOTS_BYTES + offset, headBytes), this.extent, offset);
   }
 
-  /** Where the next record with an intact head begins. `end`: nowhere. */
   async #nextRecord(from: number, end: number): Promise<number> {
     for (let base = from; base < end; base += SCAN_BYTES) {
       const bytes = await this.#file.read(SLOTS_BYTES + base, Math.min(SCAN_BYTES, end - base));
@@ -339,8 +317,8 @@ export class Replica {
   }
 
   /**
-   * Bytes of records in a file that was open when its node went down: up to the first record that is not intact. If a later record says that this one was
-   * committed, it is no torn tail but damage, and the records behind it count.
+   * Bytes of records in a file that was open when its node went down: up to the first record that is not intact. If a
+   * later record says that this one was committed, it is not a torn tail but damage, and the records after it count.
    */
   async #findEnd(): Promise<{ readonly length: number; readonly committed: number }> {
     const end = Math.max(0, (await this.#file.size()) - SLOTS_BYTES);
@@ -364,7 +342,6 @@ export class Replica {
     return { length: Math.max(length, Math.min(committed, end)), committed };
   }
 
-  /** Releases the file. */
   close(): Promise<void> {
     return this.#file.close();
   }

@@ -1,6 +1,6 @@
 /**
- * How an extent is sealed: the manager fences all replicas that it can reach with a new epoch, takes the smallest of their lengths, and writes that down once, for
- * ever. What is on all replicas is in every one of them, so no acknowledged record is cut off.
+ * The manager fences all reachable replicas with a new epoch and records the smallest of their lengths once. Every
+ * acknowledged record is on all replicas, so none is cut off.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -8,9 +8,7 @@ import type { ManagerState } from './manager-state.js';
 import type { NodePlace } from './messages.js';
 import type { ReplicaLength } from './replica.js';
 
-/** What the replicas said when an extent was to be sealed. */
 export interface FencedReplica extends ReplicaLength {
-  /** Which one. */
   readonly node: number;
 }
 
@@ -20,9 +18,9 @@ export interface SealingManager extends ManagerState {
 }
 
 /**
- * The length to seal at. Replicas that are shorter than what the owner, or a record of any replica, knows to be on all of them have lost data, and do not count. Of the
- * others those count whose nodes have been started anew the least often since: memory knows what a lying disk has forgotten, and a disk that took part in the last append what an old copy
- * of another disk lacks, which looks like a restart before that. Undefined: there is nobody to ask.
+ * The length to seal at; undefined without candidates. Replicas shorter than what the owner, or a record of any
+ * replica, shows as committed have lost data and do not count. Of the rest only those with the fewest restarts count:
+ * memory is more reliable than a disk that lies, and an old copy of a disk looks like a restart.
  */
 export function sealedLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
   const onAll = Math.max(acked, ...replicas.map(({ committed }) => committed));
@@ -32,7 +30,7 @@ export function sealedLength(replicas: readonly FencedReplica[], acked: number):
   return Math.min(...whole.filter(({ restarts }) => restarts === fewest).map(({ length }) => length));
 }
 
-/** Seals an extent, unless it is; one call for an extent at a time. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
+/** `acked`: bytes known to be on all replicas. */
 export async function sealExtent(manager: SealingManager, extent: number, acked: number): Promise<void> {
   const { parts, schema, live, counters } = manager;
   const { nodes, timing } = parts;
@@ -56,7 +54,6 @@ export async function sealExtent(manager: SealingManager, extent: number, acked:
     if (!(await schema.commit([{ key, version: fencedRecord.version, value: decided }]))) continue;
     counters.seals++;
     const seal = { extent, epoch, length: sealed };
-    // Who does not hear it now is told after its next report.
     await Promise.all(
       live.places(whole).map((place) => nodes.call(place, 'seal', seal, timing.callMs).catch(() => {})),
     );

@@ -1,6 +1,8 @@
 /**
- * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and has them sealed (`sealing.ts`).
- * `NodeReports` takes in what nodes say that they have, `RepairLoop` restores redundancy. All changes are transactions over the versions that they were decided on.
+ * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and has them
+ * sealed (`sealing.ts`).
+ * `NodeReports` takes in what nodes say that they have, `RepairLoop` restores redundancy. All changes are transactions
+ * over the versions that they were decided on.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -23,18 +25,16 @@ import { NodeReports } from './node-reports.js';
 import { type FencedReplica, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
-/** Epoch of an extent until somebody begins to seal it. */
+/** Epoch of an extent until sealing begins. */
 const OPEN_EPOCH = 1;
-/** Extents that one transaction takes into a stream; etcd does 128 operations in one, unless it is told otherwise. */
+/** Extents that one transaction takes into a stream; etcd does 128 operations in one, by default. */
 const LINKED_EXTENTS_MAX = 100;
 
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
 };
 
-/** A manager at work. */
 export class StreamManager implements SealingManager {
-  /** Since it began. */
   readonly counters: ManagerCounters = {
     seals: 0,
     copies: 0,
@@ -43,17 +43,11 @@ export class StreamManager implements SealingManager {
     deleted: 0,
     refusedDisks: 0,
   };
-  /** What it was made of. */
   readonly parts: ManagerParts;
-  /** What it knows for ever. */
   readonly schema: MetadataSchema;
-  /** What it knows of nodes now. */
   readonly live: LiveNodes;
-  /** Extents under way at this manager, whose replicas are not to be deleted. */
   readonly busy = new Set<number>();
-  /** Replicas and fragments being made of others. */
   copying = 0;
-  /** Extents being coded. */
   coding = 0;
   #cluster = '';
   readonly #handlers: Handlers;
@@ -86,7 +80,7 @@ export class StreamManager implements SealingManager {
     };
   }
 
-  /** Learns which cluster this is, and which nodes there are. Before that it answers nothing. */
+  /** Before that it answers nothing. */
   async start(): Promise<void> {
     const { random } = this.parts;
     this.#cluster = await this.schema.cluster(() =>
@@ -95,12 +89,10 @@ export class StreamManager implements SealingManager {
     for (const { node, value } of await this.schema.nodes()) this.live.add({ node, ...value });
   }
 
-  /** Answers a request. Rejects with an `RpcError`. */
   handle<M extends keyof ManagerMethods>(method: M, request: ManagerMethods[M][0]): Promise<ManagerMethods[M][1]> {
     return this.#handlers[method](request);
   }
 
-  /** Does things of one name one after another. */
   #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
     const mutex = this.#mutexes.get(name) ?? new PromiseMutex();
     this.#mutexes.set(name, mutex);
@@ -182,7 +174,7 @@ export class StreamManager implements SealingManager {
     return { epoch: value.epoch, extents, extentBytes: this.parts.extentBytes };
   }
 
-  /** The record of a stream for its owner. Throws FENCED for anybody else. */
+  /** Throws FENCED for anybody else. */
   async #owned(stream: string, epoch: number) {
     const record = await this.schema.stream(stream);
     if (record.value.epoch !== epoch)
@@ -202,10 +194,9 @@ export class StreamManager implements SealingManager {
 
   async #noteServed(stream: string, served: ServedPlace): Promise<void> {
     const { key, version, value } = await this.#owned(stream, served.epoch);
-    await this.schema.commit([{ key, version, value: { ...value, served } }]); // If another change came first, the next renewal says it again.
+    await this.schema.commit([{ key, version, value: { ...value, served } }]);
   }
 
-  /** Nobody has a stream whose lease has ended, whatever its record says. */
   async #ownerPlace(stream: string): Promise<ManagerMethods['owner'][1]> {
     const { value } = await this.schema.stream(stream);
     const owner = await this.#owner(stream);
@@ -220,7 +211,7 @@ export class StreamManager implements SealingManager {
       await this.parts.metadata.commit({ compare: [{ key, version: owner.version }], remove: [key] });
     }
     const extent = value.extents.at(-1);
-    if (extent !== undefined) await this.seal(extent, 0).catch(() => {}); // The next owner has it sealed.
+    if (extent !== undefined) await this.seal(extent, 0).catch(() => {});
     return {};
   }
 
@@ -230,8 +221,8 @@ export class StreamManager implements SealingManager {
     const avoided = new Set(suspects);
     if (last !== undefined) {
       const { value } = await this.schema.extent(last);
-      // The answer to the same request was lost.
-      const isFenced = value.epoch !== OPEN_EPOCH; // Whoever got its new epoch now would append behind the back of who seals it.
+      // A client that got its new epoch now could append while it is being sealed.
+      const isFenced = value.epoch !== OPEN_EPOCH;
       const isOpen = value.sealed === undefined && !isFenced;
       if (last !== extent && isOpen && !value.replicas.some((node) => avoided.has(node)))
         return this.#place(last, value);
@@ -240,7 +231,6 @@ export class StreamManager implements SealingManager {
     return this.#openExtent(stream, epoch, avoided);
   }
 
-  /** Puts a new extent at the end of a stream, on nodes that have made their replicas. */
   async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
     const { nodes, timing, extentBytes } = this.parts;
     const extent = await this.schema.newExtent();
@@ -276,7 +266,6 @@ export class StreamManager implements SealingManager {
     }
   }
 
-  /** Seals an extent, unless it is. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
   seal(extent: number, acked: number): Promise<void> {
     return this.#exclusive(extentKey(extent), () => sealExtent(this, extent, acked));
   }

@@ -1,7 +1,7 @@
 /**
- * The owner of a stream appends to it. It says where each record goes, so that nothing overtakes anything; the primary passes the record on to both secondaries, and
- * answers when all three have it. After any error nothing more is sent to that extent: the manager seals it and opens another one elsewhere, where everything goes
- * that has no answer, with the same identity.
+ * The owner of a stream appends to it and assigns each record's position. The primary forwards to both secondaries and
+ * answers when all three have it. After any error that extent gets nothing more: the manager seals it, and unanswered
+ * records go to a new extent under the same identity.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -9,29 +9,19 @@ import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { codeOf, type ExtentPlace, type Manager, type Nodes } from './messages.js';
 import { encodeRecord, RECORD_DATA_MAX, recordBytes } from './record.js';
 
-/** What a writer is made of. */
 export interface WriterParts {
-  /** The way to nodes. */
   readonly nodes: Nodes;
-  /** The way to the manager. */
   readonly manager: Manager;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Times. */
   readonly timing: WriterTiming;
-  /** Told of each extent that is opened. */
   readonly onExtent?: (place: ExtentPlace) => void;
 }
 
-/** Times of a writer, milliseconds. */
 export interface WriterTiming {
-  /** How long an append or the manager may take. */
   readonly callMs: number;
-  /** Between two attempts to get another extent. */
   readonly retryMs: number;
-  /** The lease of an owner. */
   readonly leaseMs: number;
-  /** Between two renewals of it; default: a quarter. An owner that was replaced, and does not write, hears of it so soon. */
+  /** An idle owner that was replaced learns of it within this time. */
   readonly renewMs?: number;
 }
 
@@ -59,7 +49,6 @@ interface Append {
   readonly crcs: Uint32Array | undefined;
   readonly resolve: (location: Location) => void;
   readonly reject: (error: Error) => void;
-  /** In the extent that is being written. */
   at: { readonly offset: number; readonly end: number } | undefined;
 }
 
@@ -74,16 +63,13 @@ export class StreamWriter {
   readonly #parts: WriterParts;
   /** An extent with so many bytes of records is followed by another one. */
   readonly extentBytes: number;
-  /** Without an answer, in order. */
   #open: Append[] = [];
   #last: Promise<Location> | undefined;
   #extent: ExtentPlace | undefined;
   #end = 0;
-  /** An append waits for the next extent, and so do all behind it. */
   #isFull = false;
   #acked = 0;
   #sequence = 0;
-  /** Nodes that had a part in the last failure. */
   #suspects: number[] = [];
   #moving: Promise<void> | undefined;
   #failure: Error | undefined;
@@ -93,7 +79,6 @@ export class StreamWriter {
     this.#onEnd = resolve;
   });
   #stopLease: () => void = () => {};
-  /** When the lease was asked for that the manager gave last. */
   #heldNs = 0;
   #address: string | undefined;
 
@@ -109,8 +94,8 @@ export class StreamWriter {
   }
 
   /**
-   * Becomes the owner of a stream. `extents` are those that it has, all sealed. Rejects with BUSY while it has another owner, unless `takeOver`: then the other one
-   * is fenced. @internal
+   * Becomes the owner of a stream. `extents` are those that it has, all sealed. Rejects with BUSY while it has another
+   * owner, unless `takeOver`: then the other one is fenced. @internal
    */
   static async open(
     { stream, owner, takeOver = false }: { stream: string; owner: string; takeOver?: boolean },
@@ -130,7 +115,7 @@ export class StreamWriter {
     return this.#failure;
   }
 
-  /** Whether nobody else can own the stream without having taken it over: the lease has not ended. */
+  /** Whether the lease is valid: nobody else owns the stream without a takeover. */
   get isHeld(): boolean {
     const { clock, timing } = this.#parts;
     return this.#failure === undefined && clock.nowNs() < this.#heldNs + timing.leaseMs * NS_PER_MS;
@@ -147,8 +132,8 @@ export class StreamWriter {
   }
 
   /**
-   * Tells the manager where the owner serves what is in the stream, `HOST:PORT`, for as long as it is the owner. Resolves when the manager has it; if that fails, it is told with
-   * the next renewal of the lease. @internal
+   * Tells the manager where the owner serves what is in the stream, `HOST:PORT`, for as long as it is the owner.
+   * Resolves when the manager has it; if that fails, it is told with the next renewal of the lease. @internal
    */
   async announce(address: string): Promise<void> {
     this.#address = address;
@@ -161,8 +146,9 @@ export class StreamWriter {
   }
 
   /**
-   * Appends a record; resolves when it is durable on all replicas. Records get their places in the order of the calls, and any number may be under way. `data` must
-   * not change before that. Rejects with FENCED when the stream has another owner, ERR_ROCE_OUT_OF_RANGE for more than 4 MiB, ERR_ROCE_CLOSED.
+   * Appends a record; resolves when it is durable on all replicas. Records are ordered by the calls, and any number may
+   * be in flight. `data` must not change before that. Rejects with FENCED when the stream has another owner,
+   * ERR_ROCE_OUT_OF_RANGE for more than 4 MiB, ERR_ROCE_CLOSED.
    */
   append(data: Uint8Array, crcs?: Uint32Array): Promise<Location> {
     const acknowledged = new Promise<Location>((resolve, reject) => {
@@ -177,14 +163,13 @@ export class StreamWriter {
     return acknowledged;
   }
 
-  /** Sends an append if there is an extent that takes it. */
   #send(append: Append): void {
-    if (this.#moving !== undefined) return; // It is sent when the next extent is there.
+    if (this.#moving !== undefined) return;
     const extent = this.#extent;
     const bytes = recordBytes(append.data.length);
     this.#isFull ||= this.#end > 0 && this.#end + bytes > this.extentBytes;
     if (extent === undefined || this.#isFull) {
-      // What is under way ends first: a full extent is sealed with nothing in doubt.
+      // What is in flight ends first: a full extent is sealed with nothing in doubt.
       if (this.#open.every(({ at }) => at === undefined)) this.#move();
       return;
     }
@@ -216,7 +201,6 @@ export class StreamWriter {
     this.#move();
   }
 
-  /** An acknowledgement covers everything before it: each replica has it in order. */
   #onAck(end: number): void {
     if (end <= this.#acked || this.#moving !== undefined) return;
     this.#acked = end;
@@ -243,7 +227,7 @@ export class StreamWriter {
         break;
       } catch (error) {
         if (codeOf(error) === 'FENCED' || codeOf(error) === 'MISSING') throw error;
-        if (codeOf(error) === 'NO_SPACE') this.#suspects = []; // Better one that has failed than none.
+        if (codeOf(error) === 'NO_SPACE') this.#suspects = [];
         await pause(clock, timing.retryMs * NS_PER_MS);
         if (this.#failure !== undefined) return;
       }
@@ -268,7 +252,7 @@ export class StreamWriter {
     for (const { reject } of this.#open.splice(0)) reject(this.#failure);
   }
 
-  /** Renews the lease in time, and gives up when it may have ended: somebody else may be the owner then. */
+  /** Renews the lease in time, and gives up when it may have ended: another owner may exist then. */
   #keepLease(): void {
     const { clock, timing } = this.#parts;
     const { leaseMs, renewMs = leaseMs / 4 } = timing;
@@ -284,12 +268,12 @@ export class StreamWriter {
     });
   }
 
-  /** Waits for all appends, and gives the stream to whoever wants it next. */
+  /** Waits for all appends and releases the stream for the next owner. */
   async close(): Promise<void> {
     await this.#last?.catch(() => {});
     if (this.#failure !== undefined) return;
     this.#fail(new RoceError('ERR_ROCE_CLOSED', `the stream '${this.stream}' is closed`));
     const { manager, timing } = this.#parts;
-    await manager.call('release', { stream: this.stream, epoch: this.epoch }, timing.callMs).catch(() => {}); // The lease ends by itself.
+    await manager.call('release', { stream: this.stream, epoch: this.epoch }, timing.callMs).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** Writes of one turn of the event loop travel in one call. While a call is under way the next one fills. */
+/** Writes of one event loop iteration travel in one call; while a call is in flight the next one fills. */
 
 import { RoceError } from 'rocev2/internal/core';
 import { WRITES_MAX, type WriteOp, type WriteResult } from './protocol.js';
@@ -12,18 +12,16 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The writes of one client, in the order of its calls. */
 export class Batch {
   readonly #send: (ops: readonly WriteOp[]) => Promise<readonly WriteResult[]>;
   readonly #waiting: Waiting[] = [];
   #isSending = false;
 
-  /** `send` executes writes in order and resolves to their results. */
   constructor(send: (ops: readonly WriteOp[]) => Promise<readonly WriteResult[]>) {
     this.#send = send;
   }
 
-  /** Resolves to what has become of the write. Rejects when the call fails; then it may have been executed. */
+  /** Rejects when the call fails; then it may have been executed. */
   add(op: WriteOp): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ op, resolve, reject });
@@ -33,7 +31,7 @@ export class Batch {
 
   async #run(): Promise<void> {
     this.#isSending = true;
-    await Promise.resolve(); // The rest of this turn's writes.
+    await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#next();
       try {

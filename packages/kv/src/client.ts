@@ -1,5 +1,3 @@
-/** A reader: GETs by READs of the owner's memory, everything else by calls. */
-
 import type { Connection } from 'rocev2/internal/cm';
 import {
   type CancellationState,
@@ -50,7 +48,10 @@ export class KvClient<V> implements Kv<V> {
     this.#counters = counters;
   }
 
-  /** Takes over a connection to an owner. Rejects with ERR_ROCE_MISMATCH if the peer is none, or has another layout. @internal */
+  /**
+   * Takes over a connection to an owner. Rejects with ERR_ROCE_MISMATCH if the peer is none, or has another layout.
+   * @internal
+   */
   static async over<V>(connection: Connection, codec: Codec<V>, reconnection?: Reconnection): Promise<KvClient<V>> {
     const { device } = connection;
     const counters: ClientCounters = { ...noLookups(), asked: 0, reconnects: 0 };
@@ -87,7 +88,7 @@ export class KvClient<V> implements Kv<V> {
     return found && { value: decoded(this.#codec, found.value), version: found.version };
   }
 
-  /** The values of several keys, read side by side. */
+  /** The values of several keys, read concurrently. */
   getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
     return Promise.all(keys.map((key) => this.get(key, options)));
   }
@@ -104,7 +105,7 @@ export class KvClient<V> implements Kv<V> {
     return waitFor(deadline, (cancellation) => this.#find(name, cancellation));
   }
 
-  /** A GET may be asked again: it changes nothing. */
+  /** A GET may be repeated: it changes nothing. */
   async #find(key: Buffer, cancellation: CancellationState): Promise<FoundValue | undefined> {
     for (;;) {
       const session = this.#link.present ?? (await this.#link.session());
@@ -150,7 +151,7 @@ export class KvClient<V> implements Kv<V> {
     return result;
   }
 
-  /** A write is sent once: after the end of a connection nobody knows whether it was executed. */
+  /** A write is sent once: after the end of a connection it is unknown whether it was executed. */
   async #add(op: WriteOp, cancellation: CancellationState): Promise<WriteResult> {
     const session = this.#link.present ?? (await this.#link.session());
     if (cancellation.error !== undefined) throw cancellation.error;
@@ -158,7 +159,6 @@ export class KvClient<V> implements Kv<V> {
     return this.#noticingLoss(session, session.writes.add(op));
   }
 
-  /** The next call will find another session. */
   async #noticingLoss<T>(session: KvSession, work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -184,8 +184,8 @@ export class KvClient<V> implements Kv<V> {
   }
 
   /**
-   * Changes of all keys that begin with `prefix`, from the time at which the owner hears of the first `next()`. After another connection `lost` comes
-   * first: from then on nothing is missing again.
+   * Changes of all keys that begin with `prefix`, from the time at which the owner receives the first `next()`. After a
+   * reconnect `lost` comes first: from then on no change is missing.
    */
   async *watch(prefix: Key = '', options: WaitOptions = {}): AsyncGenerator<KvEvent, void, undefined> {
     const deadline = WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
@@ -195,7 +195,7 @@ export class KvClient<V> implements Kv<V> {
       try {
         for await (const { kind, key, version } of session.methods.watch({ prefix: start, isResumed }, options))
           yield { kind, key: Buffer.from(key), version };
-        if (!this.#link.leave(session)) return; // The owner has closed its store.
+        if (!this.#link.leave(session)) return;
       } catch (error) {
         if (!this.#link.lose(session, error)) throw error;
       }

@@ -1,5 +1,3 @@
-/** How values become bytes. Both sides of a store must use the same. */
-
 import { deserialize, serialize } from 'node:v8';
 import { namesHint, RoceError } from 'rocev2/internal/core';
 
@@ -11,7 +9,10 @@ export interface Codec<V> {
   decode(bytes: Buffer): V;
 }
 
-/** `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the structured clone algorithm can copy. */
+/**
+ * `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the
+ * structured clone algorithm can copy.
+ */
 export type CodecName = 'bytes' | 'string' | 'json' | 'structured';
 
 const CODECS = {
@@ -24,7 +25,6 @@ const CODECS = {
   structured: { encode: (value: unknown) => serialize(value), decode: (bytes: Buffer): unknown => deserialize(bytes) },
 } as const satisfies Record<CodecName, object>;
 
-/** A codec by name, or one of the program's. Throws ERR_ROCE_UNKNOWN_NAME for another name, ERR_ROCE_INVALID_ARGUMENT for what is no codec. */
 export function codecOf<V>(codec: CodecName | Codec<V> = 'bytes'): Codec<V> {
   if (typeof codec === 'string') {
     if (Object.hasOwn(CODECS, codec)) return CODECS[codec] as unknown as Codec<V>;
@@ -38,7 +38,6 @@ export function codecOf<V>(codec: CodecName | Codec<V> = 'bytes'): Codec<V> {
   throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the codec is no codec', 'pass a name, or { encode, decode }');
 }
 
-/** The bytes of a value. Throws ERR_ROCE_INVALID_ARGUMENT if the codec cannot make any. */
 export function encoded<V>(codec: Codec<V>, value: V): Buffer {
   let bytes: Uint8Array;
   try {
@@ -50,7 +49,6 @@ export function encoded<V>(codec: Codec<V>, value: V): Buffer {
   throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the value has no bytes', "pass a Buffer, or a codec: 'json'");
 }
 
-/** The value of bytes from the store. Throws ERR_ROCE_MISMATCH if they were written with another codec. */
 export function decoded<V>(codec: Codec<V>, bytes: Buffer): V {
   try {
     return codec.decode(bytes);

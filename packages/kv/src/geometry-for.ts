@@ -1,5 +1,3 @@
-/** How a region is divided, from the options of a program. */
-
 import { checkWhole, RoceError } from 'rocev2/internal/core';
 import { BUCKET_SLOTS, type Geometry, UNIT_BYTES } from './geometry.js';
 import { recordBytes } from './record.js';
@@ -7,7 +5,7 @@ import { SLOT_HEAD_BYTES, unitsOf } from './slot.js';
 
 /** How large a store is, and its longest keys and values. */
 export interface StoreSizes {
-  /** Bytes for values that do not stand in the table. 70 % can be in use at a time. Default 64 MiB. */
+  /** Bytes for values that are not in the table. 70 % can be in use at a time. Default 64 MiB. */
   readonly bytes?: number;
   /** Entries that the table is made for. Default 100,000. */
   readonly entries?: number;
@@ -15,13 +13,16 @@ export interface StoreSizes {
   readonly keyBytesMax?: number;
   /** Longest value, 0 to 1 MiB. Default 64 KiB. */
   readonly valueBytesMax?: number;
-  /** Key and value of up to this many bytes together stand in the table: a GET is one READ. 0 to 464. Default 136. */
+  /** Key and value of up to this many bytes together are in the table: a GET is one READ. 0 to 464. Default 136. */
   readonly inlineBytes?: number;
-  /** Milliseconds for which freed memory keeps its content, 1 to 60,000. Lookups that take longer begin again. Default 500. */
+  /**
+   * Milliseconds for which freed memory keeps its content, 1 to 60,000. Lookups that take longer begin again. Default
+   * 500.
+   */
   readonly graceMs?: number;
 }
 
-/** Slots for each expected entry. With 1.6 both buckets of some 50 of 100,000 keys are full before all are in; with 2.5 those of none. */
+/** With 1.6 both buckets of some 50 of 100,000 keys are full before all are in; with 2.5 those of none. */
 const SLOTS_PER_ENTRY = 2.5;
 /** A segment holds at least so many of the longest records. */
 const RECORDS_PER_SEGMENT = 8;
@@ -29,7 +30,6 @@ const SEGMENTS_WANTED = 64;
 const SEGMENTS_MIN = 8;
 const SEGMENTS_MAX = 0xffff;
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a size that is not possible, or for too few bytes for such values. `seed` has 32 bits. */
 export function geometryFor(sizes: StoreSizes, seed: number): Geometry {
   const { bytes = 64 << 20, entries = 100_000, keyBytesMax = 128, valueBytesMax = 64 << 10 } = sizes;
   const { inlineBytes = 136, graceMs = 500 } = sizes;

@@ -1,61 +1,52 @@
 /**
- * The region of a store: a header that describes it, a table of slots, and the segments of a log. All numbers are little-endian.
+ * The region of a store: a header that describes it, a table of slots, and the segments of a log. All numbers are
+ * little-endian.
  *
  *     header 128 | buckets + 1 of 8 slots each | segments of records
  *
- * The header is written once, before the first reader comes. A key belongs to one bucket or to the next one, so that one READ covers both.
+ * The header is written once, before the first reader comes. A key belongs to one bucket or to the next one, so that
+ * one READ covers both.
  */
 
 import { crc32c, RoceError } from 'rocev2/internal/core';
 
-/** The header takes so many bytes; the table begins behind it. */
 export const HEADER_BYTES = 128;
-/** Slots of one bucket. */
 export const BUCKET_SLOTS = 8;
 /** Records begin at multiples of this many bytes; slots count places and lengths in it. */
 export const UNIT_BYTES = 64;
 
 const MAGIC = 'rocev2kv';
 const LAYOUT_VERSION = 1;
-/** Bytes that the checksum of the header covers. */
 const CHECKED_BYTES = 64;
 
-/** What the header says. */
 export interface Geometry {
   /** Buckets that a key can hash to, 1 to 2^32 - 1; the table has one more. */
   readonly buckets: number;
-  /** Bytes of a slot, a multiple of 8: 16, and the longest record that stands in the slot itself. */
+  /** Bytes of a slot, a multiple of 8: 16, and the longest record that is in the slot itself. */
   readonly slotBytes: number;
   /** Number of segments, 8 to 65,535. */
   readonly segments: number;
-  /** Bytes of a segment, a multiple of {@link UNIT_BYTES}. */
   readonly segmentBytes: number;
   /** Longest key in bytes, 1 to 65,535. */
   readonly keyBytesMax: number;
   /** Longest value in bytes. */
   readonly valueBytesMax: number;
-  /** Milliseconds for which freed memory keeps its content: no lookup may take longer. */
   readonly graceMs: number;
   /** Seed of the hash of keys, 32 bits. */
   readonly seed: number;
 }
 
-/** Where the parts of a region begin. */
 export interface Places {
-  /** Bytes before the first bucket. */
   readonly table: number;
-  /** Bytes before the first segment. */
   readonly log: number;
   /** Bytes of the region. */
   readonly end: number;
 }
 
-/** Bytes of one bucket. */
 export function bucketBytes({ slotBytes }: Geometry): number {
   return BUCKET_SLOTS * slotBytes;
 }
 
-/** Where the parts of the region are. */
 export function placesOf(geometry: Geometry): Places {
   const table = HEADER_BYTES;
   const tableEnd = table + (geometry.buckets + 1) * bucketBytes(geometry);
@@ -63,7 +54,6 @@ export function placesOf(geometry: Geometry): Places {
   return { table, log, end: log + geometry.segments * geometry.segmentBytes };
 }
 
-/** Writes the header. */
 export function writeHeader(into: Buffer, geometry: Geometry): void {
   const header = Buffer.alloc(HEADER_BYTES);
   header.write(MAGIC, 0, 'latin1');
@@ -84,10 +74,6 @@ export function writeHeader(into: Buffer, geometry: Geometry): void {
   into.set(header);
 }
 
-/**
- * The geometry that a header describes. `regionBytes` is the length of the region. Throws ERR_ROCE_MISMATCH for memory of another program, another
- * version of the layout, a damaged header, and a header that does not fit the region.
- */
 export function readHeader(header: Buffer, regionBytes: number): Geometry {
   if (header.length < HEADER_BYTES || header.toString('latin1', 0, MAGIC.length) !== MAGIC)
     throw foreign('the memory is not a store of rocev2/kv', 'check host and port');

@@ -1,6 +1,6 @@
 /**
- * `@rocev2/kv`: a cache that readers read without its owner. A GET is one or two READs of the owner's memory, so it is answered while the owner computes.
- * See docs/kv.md.
+ * `@rocev2/kv`: a cache that readers read without its owner. A GET is one or two READs of the owner's memory, so it is
+ * answered while the owner computes. See docs/kv.md.
  *
  * @module @rocev2/kv
  */

@@ -1,21 +1,20 @@
-/** Where a key belongs. MurmurHash3 (32 bits, by Austin Appleby, public domain): quick on short keys; the seed is the store's own. */
+/**
+ * Where a key belongs. MurmurHash3 (32 bits, by Austin Appleby, public domain): quick on short keys; the seed is the
+ * store's own.
+ */
 
-/** Place of a key in a table. */
 export interface KeyPosition {
-  /** The first of the two buckets that may hold the key. */
   readonly bucket: number;
-  /** 1 to 65,535: tells most other keys of these buckets from it. */
+  /** 1 to 65,535: differs for most other keys of these buckets. */
   readonly fingerprint: number;
 }
 
-/** The place of a key among so many buckets. */
 export function keyPositionOf(key: Uint8Array, buckets: number, seed: number): KeyPosition {
   const hash = murmur3(key, seed);
   const other = murmur3(key, ~seed);
   return { bucket: Math.floor((hash / 2 ** 32) * buckets), fingerprint: (other % 0xffff) + 1 };
 }
 
-/** MurmurHash3_x86_32 of the bytes: an unsigned 32-bit number. */
 export function murmur3(bytes: Uint8Array, seed: number): number {
   let hash = seed | 0;
   const whole = bytes.length & ~3;

@@ -1,5 +1,3 @@
-/** What owners and readers of a store can do with its entries. */
-
 import { RoceError, type WaitOptions } from 'rocev2/internal/core';
 
 /** A key: text in UTF-8, or bytes. */
@@ -25,7 +23,10 @@ export interface ScanOptions extends WaitOptions {
   readonly prefix?: Key;
 }
 
-/** A change of an entry, as {@link Kv.watch} tells it. `lost`: some changes are missing here, because the watcher was too slow; its key is empty. */
+/**
+ * A change of an entry from {@link Kv.watch}. `lost`: changes are missing because the watcher was too slow; its key is
+ * empty.
+ */
 export interface KvEvent {
   /** What has happened. */
   readonly kind: 'set' | 'delete' | 'expire' | 'evict' | 'lost';
@@ -41,16 +42,19 @@ export interface Kv<V> extends AsyncDisposable {
   get(key: Key, options?: WaitOptions): Promise<V | undefined>;
   /** The same with its version. */
   getEntry(key: Key, options?: WaitOptions): Promise<KvEntry<V> | undefined>;
-  /** The values of several keys, in their order. Each is read by itself: together they are no snapshot. */
+  /** The values of several keys, in their order. Each is read separately: together they are no snapshot. */
   getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]>;
   /** Whether there is such an entry. */
   has(key: Key, options?: WaitOptions): Promise<boolean>;
   /**
-   * Writes a value and resolves to its version. Rejects with ERR_ROCE_OUT_OF_RANGE for a key or value that is too long, ERR_ROCE_LIMIT when the store is
-   * full. After any other error the value may have been written.
+   * Writes a value and resolves to its version. Rejects with ERR_ROCE_OUT_OF_RANGE for a key or value that is too long,
+   * ERR_ROCE_LIMIT when the store is full. After any other error the value may have been written.
    */
   set(key: Key, value: V, options?: SetOptions): Promise<number>;
-  /** Writes a value if the entry has `version`; 0: if there is no entry. Resolves to the new version, or undefined if it has another one. Errors as {@link set}. */
+  /**
+   * Writes a value if the entry has `version`; 0: if there is no entry. Resolves to the new version, or undefined if it
+   * has another one. Errors as {@link set}.
+   */
   compareAndSet(key: Key, version: number, value: V, options?: SetOptions): Promise<number | undefined>;
   /** Removes an entry. Resolves to whether there was one. */
   delete(key: Key, options?: WaitOptions): Promise<boolean>;
@@ -62,19 +66,16 @@ export interface Kv<V> extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** The bytes of a key. Throws ERR_ROCE_INVALID_ARGUMENT for anything else. */
 export function keyBytes(key: Key): Buffer {
   if (typeof key === 'string') return Buffer.from(key);
   if (key instanceof Uint8Array) return Buffer.from(key.buffer, key.byteOffset, key.length);
   throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a key is of type ${typeof key}`, 'it must be text or bytes');
 }
 
-/** The same as bytes that nobody else changes. */
 export function ownKeyBytes(key: Key): Buffer {
   return typeof key === 'string' ? Buffer.from(key) : Buffer.from(keyBytes(key));
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a time to live that is not positive. */
 export function checkTtl(ttlMs: number | undefined): void {
   if (ttlMs === undefined || (ttlMs > 0 && ttlMs <= 2 ** 50)) return;
   throw new RoceError(
@@ -84,7 +85,6 @@ export function checkTtl(ttlMs: number | undefined): void {
   );
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for what is no version of an entry. */
 export function checkVersion(version: number): void {
   if (Number.isSafeInteger(version) && version >= 0) return;
   throw new RoceError(

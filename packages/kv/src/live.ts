@@ -1,5 +1,3 @@
-/** Stores on sockets: `serveKv` and `openKv`. */
-
 import { randomInt } from 'node:crypto';
 import {
   type Connection,
@@ -28,13 +26,14 @@ const READERS = 1024;
 const READERS_MAX = 65_536;
 const U32 = 2 ** 32;
 const TIMER_MS_MAX = 2 ** 31 - 1;
-/** Longest `reconnectMs`. */
 export const RECONNECT_MS_MAX = TIMER_MS_MAX;
 const SNAPSHOT_EVERY_MS = 30_000;
 
 /** What {@link serveKv} takes. */
 export interface ServeKvOptions<V> extends StoreSizes {
-  /** Use an engine in a worker (`openDevice({engine: 'worker'})`): then readers are answered while this thread is busy. */
+  /**
+   * Use an engine in a worker (`openDevice({engine: 'worker'})`): then readers are answered while this thread is busy.
+   */
   readonly device: RdmaDevice;
   /** TCP port; 0 lets the system choose. */
   readonly port: number;
@@ -50,9 +49,12 @@ export interface ServeKvOptions<V> extends StoreSizes {
   readonly snapshot?: SnapshotOptions;
 }
 
-/** A file that has the entries of one moment. An owner begins with those of its last snapshot; what was written after it is lost when the owner dies. */
+/**
+ * A file that has the entries of one moment. An owner begins with those of its last snapshot; what was written after it
+ * is lost when the owner dies.
+ */
 export interface SnapshotOptions {
-  /** Of this owner alone. It need not exist yet. It is replaced whole, by way of a file with `.new` behind the name. */
+  /** Used by this owner alone. It need not exist yet. It is replaced whole, through a file with the suffix `.new`. */
   readonly file: string;
   /** Milliseconds between snapshots, while something changes, 1 to 2^31 - 1. Default 30,000. */
   readonly everyMs?: number;
@@ -65,8 +67,8 @@ export interface OpenKvOptions<V> extends Pick<ConnectOptions, 'host' | 'port' |
   /** The codec of the owner. Default `bytes`. */
   readonly codec?: CodecName | Codec<V>;
   /**
-   * When the connection has ended, calls try for so many milliseconds to reach the owner, or another one at its place, 0 to 2^31 - 1. Default 0: they reject.
-   * Writes that were under way reject in any case.
+   * After the connection has ended, calls try for this many milliseconds to reach the owner, or its successor at the
+   * same address, 0 to 2^31 - 1. Default 0: they reject. Writes in flight reject in any case.
    */
   readonly reconnectMs?: number;
 }
@@ -117,8 +119,8 @@ export class KvServer<V> extends KvOwner<V> {
   }
 
   /**
-   * Writes a snapshot now, and resolves when it is durable: everything that was written before this call survives the owner. Rejects with ERR_ROCE_IO, and with
-   * ERR_ROCE_INVALID_STATE if the owner has no file for it.
+   * Writes a snapshot now, and resolves when it is durable: everything that was written before this call survives the
+   * owner. Rejects with ERR_ROCE_IO, and with ERR_ROCE_INVALID_STATE if the owner has no file for it.
    */
   async saveSnapshot(): Promise<void> {
     if (this.#snapshots === undefined)
@@ -130,7 +132,10 @@ export class KvServer<V> extends KvOwner<V> {
     await this.#snapshots.save();
   }
 
-  /** Ends the store, its listener and the connections of all readers, and writes a last snapshot. Rejects with ERR_ROCE_IO if that cannot be written. */
+  /**
+   * Ends the store, its listener and the connections of all readers, and writes a last snapshot. Rejects with
+   * ERR_ROCE_IO if that cannot be written.
+   */
   override async close(): Promise<void> {
     await this.#listener.close();
     await super.close();
@@ -138,7 +143,6 @@ export class KvServer<V> extends KvOwner<V> {
   }
 }
 
-/** What a server has beside its store. */
 interface ServerParts {
   readonly listener: Listener;
   readonly device: RdmaDevice;
@@ -146,9 +150,11 @@ interface ServerParts {
 }
 
 /**
- * Makes a store in memory of the device and serves it. It is empty, or has what its snapshot has. Rejects with ERR_ROCE_OUT_OF_RANGE for sizes that are not
- * possible, ERR_ROCE_UNKNOWN_NAME, and as `listen` does; with ERR_ROCE_IO for a snapshot that cannot be read, ERR_ROCE_MISMATCH for a file that is none, or
- * one of another layout, ERR_ROCE_MALFORMED for one that is damaged, ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE for one that has more than the store takes.
+ * Makes a store in memory of the device and serves it. It is empty, or has what its snapshot has. Rejects with
+ * ERR_ROCE_OUT_OF_RANGE for sizes that are not possible, ERR_ROCE_UNKNOWN_NAME, and as `listen` does; with ERR_ROCE_IO
+ * for a snapshot that cannot be read, ERR_ROCE_MISMATCH for a file that is none, or one of another layout,
+ * ERR_ROCE_MALFORMED for one that is damaged, ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE for one that has more than the
+ * store takes.
  */
 export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promise<KvServer<V>> {
   checkOptions('serveKv', options, SERVE_OPTIONS);
@@ -189,7 +195,8 @@ function snapshotFile(options: SnapshotOptions): SnapshotFile {
 }
 
 /**
- * Opens the store of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer is no owner of a store, or one with another layout.
+ * Opens the store of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer is no owner of a
+ * store, or one with another layout.
  */
 export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise<KvClient<V>> {
   checkOptions('openKv', options, OPEN_OPTIONS);
@@ -201,7 +208,6 @@ export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise
   return KvClient.over(await connect(device, { ...CONNECTION, ...target }), values, reconnection);
 }
 
-/** A connection to an owner. Rejects as `connect` does. */
 export function connectToOwner(
   device: RdmaDevice,
   { host, port }: Pick<ConnectOptions, 'host' | 'port'>,

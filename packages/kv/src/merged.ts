@@ -1,9 +1,4 @@
-/** Several iterations as one. */
-
-/**
- * What each of them gives, as it comes, until one ends or throws, or the loop is left. Those that wait for something then still wait for it: who has made them
- * has to end them.
- */
+/** Those that wait for something then still wait for it: who has made them has to end them. */
 export async function* merged<T>(
   sources: ReadonlyArray<AsyncIterator<T, unknown, undefined>>,
 ): AsyncGenerator<T, void, undefined> {

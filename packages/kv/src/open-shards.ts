@@ -1,5 +1,3 @@
-/** Several owners on sockets as one store: `openKvShards`. */
-
 import { checkKind, checkObject, checkOptions, checkWhole, type OptionNames, RoceError } from 'rocev2/internal/core';
 import { KvClient } from './client.js';
 import { codecOf } from './codec.js';
@@ -14,7 +12,10 @@ export interface ShardOwner {
   readonly host: string;
   /** TCP port. */
   readonly port: number;
-  /** What decides which keys it has, so all readers must name it alike. An owner that moves keeps its keys with its name. Default `host:port`. */
+  /**
+   * What decides which keys it has, so all readers must name it alike. An owner that moves keeps its keys with its
+   * name. Default `host:port`.
+   */
   readonly name?: string;
 }
 
@@ -35,10 +36,11 @@ const SHARDS_OPTIONS: OptionNames<OpenKvShardsOptions<unknown>> = {
 };
 
 /**
- * Opens the stores of several owners as one. Every key belongs to one owner, by rendezvous hashing of the names. With an owner more, about 1/n of the keys
- * belong to it, and are not there at first: nothing moves values. Owners that cannot be reached now are tried again by each call that needs them, for
- * `reconnectMs`, or once; such a call rejects with ERR_ROCE_CONNECT, and the others go on. Rejects as `openKv` does if no owner can be reached, and if one of
- * them is no owner of a store; with ERR_ROCE_CONFLICT if two have one name.
+ * Opens the stores of several owners as one. Every key belongs to one owner, by rendezvous hashing of the names. With
+ * an owner more, about 1/n of the keys belong to it, and are not there at first: nothing moves values. Owners that
+ * cannot be reached now are tried again by each call that needs them, for
+ * `reconnectMs`, or once; such a call rejects with ERR_ROCE_CONNECT, and the others go on. Rejects as `openKv` does if
+ * no owner can be reached, and if one of them is no owner of a store; with ERR_ROCE_CONFLICT if two have one name.
  */
 export async function openKvShards<V = Uint8Array>(options: OpenKvShardsOptions<V>): Promise<KvShards<V>> {
   checkOptions('openKvShards', options, SHARDS_OPTIONS);
@@ -59,7 +61,6 @@ export async function openKvShards<V = Uint8Array>(options: OpenKvShardsOptions<
   throw fatal;
 }
 
-/** Whether an owner cannot be reached, and may be some time later. */
 function isDown(error: unknown): boolean {
   return error instanceof RoceError && (error.code === 'ERR_ROCE_CONNECT' || error.code === 'ERR_ROCE_TIMEOUT');
 }

@@ -1,33 +1,24 @@
-/** The way to an owner: the present session, and after its end, if the program wants that, the next one. */
-
 import type { Connection } from 'rocev2/internal/cm';
 import { NS_PER_MS, RoceError, type RoceErrorCode } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { type ClientCounters, KvSession } from './session.js';
 
-/** Milliseconds between two attempts: first, and at most. */
 const PAUSE_MS = 20;
 const PAUSE_MS_MAX = 1000;
 
-/** Errors of calls over a connection that has ended. */
 const LOST: readonly RoceErrorCode[] = [
   'ERR_ROCE_CLOSED',
   'ERR_ROCE_COMPLETION',
   'ERR_ROCE_CONNECT',
   'ERR_ROCE_INVALID_STATE',
 ];
-/** Errors of an attempt that may be better next time. */
 const PASSING: readonly RoceErrorCode[] = [...LOST, 'ERR_ROCE_TIMEOUT'];
 
-/** How a reader comes back to its owner. */
 export interface Reconnection {
-  /** Makes one attempt. */
   readonly connect: () => Promise<Connection>;
-  /** Milliseconds for which attempts are made, from the first call that needs the owner on. */
   readonly forMs: number;
 }
 
-/** The sessions of one reader, one after another. */
 export class OwnerLink {
   readonly #device: RdmaDevice;
   readonly #counters: ClientCounters;
@@ -37,7 +28,6 @@ export class OwnerLink {
   #endPause: () => void = () => {};
   #isClosed = false;
 
-  /** Without a `session` the first call that needs one gets it by `reconnection`. */
   constructor(
     session: KvSession | undefined,
     device: RdmaDevice,
@@ -50,13 +40,12 @@ export class OwnerLink {
     this.#reconnection = reconnection;
   }
 
-  /** The session, if there is one. One that has ended stays where there will be no other: its calls say why. */
   get present(): KvSession | undefined {
     if (this.#session?.isOver === true) this.leave(this.#session);
     return this.#session;
   }
 
-  /** The session, or the next one. Rejects with why the last attempt failed; a later call makes new ones. */
+  /** Rejects with why the last attempt failed; a later call makes new ones. */
   async session(): Promise<KvSession> {
     const { present } = this;
     if (present !== undefined) return present;
@@ -66,12 +55,10 @@ export class OwnerLink {
     return this.#attempts;
   }
 
-  /** An error of `session`: whether it has ended and another one will do. */
   lose(session: KvSession, error: unknown): boolean {
     return isOneOf(LOST, error) && this.leave(session);
   }
 
-  /** Ends `session` if another one will do; tells whether. */
   leave(session: KvSession): boolean {
     if (this.#reconnection === undefined || this.#isClosed) return false;
     if (this.#session === session) this.#session = undefined;
@@ -108,7 +95,6 @@ export class OwnerLink {
     });
   }
 
-  /** Ends the session, and attempts to get another one. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#endPause();

@@ -1,5 +1,3 @@
-/** The owner of a store: its own calls, and a server for each reader's connection. */
-
 import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import {
@@ -38,14 +36,12 @@ import type { KvCounters, KvStore } from './store.js';
 import { Watchers } from './watchers.js';
 import { type Executed, Writes } from './writes.js';
 
-/** How often a part of the table is searched for expired entries, and how large the part is. */
 const SWEEP_EVERY_MS = 100;
 const SWEEP_SHARE = 50;
 
 const SET_OPTIONS = { ...WAIT_OPTIONS, ttlMs: true } as const;
 const SCAN_OPTIONS = { ...WAIT_OPTIONS, prefix: true } as const;
 
-/** A reader that is connected. */
 interface Reader {
   readonly connection: Connection;
   readonly server: RpcServer;
@@ -99,7 +95,10 @@ export class KvOwner<V> implements Kv<V> {
     await this.#end(reader);
   }
 
-  /** Takes the memory away from all readers that are connected: their next READ fails and ends their connection. They may connect again. */
+  /**
+   * Takes the memory away from all readers that are connected: their next READ fails and ends their connection. They
+   * may connect again.
+   */
   async revoke(): Promise<void> {
     await Promise.all([...this.#readers].map(({ region }) => region.close()));
   }
@@ -109,7 +108,6 @@ export class KvOwner<V> implements Kv<V> {
     await reader.server.close();
   }
 
-  /** A call carries at least one write of the longest value. */
   #callBytesMax(): number {
     const { keyBytesMax, valueBytesMax } = this.#store.geometry;
     return 2 * (keyBytesMax + valueBytesMax) + (1 << 20);

@@ -1,9 +1,10 @@
 /**
- * A record: one version of one entry. It never changes; a new value is a new record with a new version.
+ * It never changes; a new value is a new record with a new version.
  *
  *     version 8   expires 8   key bytes 2   zero 2   value bytes 4   key   value   CRC-32C 4
  *
- * The checksum covers all that is before it. Reading across a change yields a record whose version or checksum is wrong.
+ * The checksum covers all that is before it. Reading across a change yields a record whose version or checksum is
+ * wrong.
  */
 
 import { crc32c } from 'rocev2/internal/core';
@@ -12,27 +13,20 @@ import { readVersion, writeVersion } from './slot.js';
 /** Bytes of a record before its key: what {@link lengthOfRecord} needs. */
 export const RECORD_HEAD_BYTES = 24;
 const CRC_BYTES = 4;
-/** Bytes of a record beside key and value. */
 export const RECORD_OVERHEAD_BYTES = RECORD_HEAD_BYTES + CRC_BYTES;
 
-/** One version of an entry. */
 export interface KvRecord {
-  /** Unique during the life of the owner. */
   readonly version: number;
   /** Time of the owner's clock in milliseconds from which on the entry does not exist; 0: never. */
   readonly expiresMs: number;
-  /** 1 to 65,535 bytes. */
   readonly key: Buffer;
-  /** Any bytes. */
   readonly value: Buffer;
 }
 
-/** Bytes of the record of such a key and value. */
 export function recordBytes(keyBytes: number, valueBytes: number): number {
   return RECORD_OVERHEAD_BYTES + keyBytes + valueBytes;
 }
 
-/** The record as bytes. */
 export function encodeRecord({ version, expiresMs, key, value }: KvRecord): Buffer {
   const bytes = Buffer.allocUnsafe(recordBytes(key.length, value.length));
   writeVersion(bytes, 0, version);
@@ -47,12 +41,10 @@ export function encodeRecord({ version, expiresMs, key, value }: KvRecord): Buff
   return bytes;
 }
 
-/** Bytes of the record at the start of `bytes`, by its own account; `bytes` has at least its head. */
 export function lengthOfRecord(bytes: Buffer): number {
   return recordBytes(bytes.readUInt16LE(16), bytes.readUInt32LE(20));
 }
 
-/** The record at the start of `bytes`, as views of them; undefined if there is no whole and undamaged one. */
 export function decodeRecord(bytes: Buffer): KvRecord | undefined {
   if (bytes.length < RECORD_OVERHEAD_BYTES) return undefined;
   const length = lengthOfRecord(bytes);

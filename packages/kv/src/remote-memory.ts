@@ -8,7 +8,6 @@ import type { RemoteMemory } from './remote-table.js';
 const LANES_BYTES = 4 << 20;
 const LANES_MAX = 64;
 
-/** Reads the memory of the peer. */
 export class ConnectionMemory implements RemoteMemory {
   readonly #connection: Connection;
   readonly #pool: ScratchBufferPool;
@@ -20,7 +19,6 @@ export class ConnectionMemory implements RemoteMemory {
     this.#remote = { addr: BigInt(addr), rkey };
   }
 
-  /** `readBytesMax` is the longest READ. */
   static async open(connection: Connection, place: StoreRegion, readBytesMax: number): Promise<ConnectionMemory> {
     const count = Math.max(1, Math.min(LANES_MAX, Math.floor(LANES_BYTES / readBytesMax)));
     return new ConnectionMemory(connection, await ScratchBufferPool.open(connection, readBytesMax, count), place);

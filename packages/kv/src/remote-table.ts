@@ -1,9 +1,8 @@
 /**
- * A GET without the owner: READs of the two buckets of a key, and of the record if it does not stand there.
- *
- * Why the result is right. A version names one record for ever, and a record never changes. If the slot of the key had version v when it was read, and the
- * record that came has the key, version v and a right checksum, then it is the value that the key had at that moment. A key does not move to other
- * slots while it exists, so one READ of all its slots that does not show it passed a moment at which it did not exist. Everything else is read again.
+ * A GET without the owner: READs of the key's two buckets, and of the record if it is not inline. Correctness: a
+ * version names one record, which never changes; if the record has the key, the slot's version and a correct checksum,
+ * it is the value the key had when the slot was read. A key keeps its slot while it exists, so one READ of all its
+ * slots without it proves that it was absent at some moment. Everything else is read again.
  */
 
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
@@ -12,9 +11,8 @@ import { keyPositionOf } from './key-hash.js';
 import { decodeRecord, type KvRecord } from './record.js';
 import { INLINE, readSlot, SLOT_HEAD_BYTES, type Slot } from './slot.js';
 
-/** Memory of an owner, as a reader reaches it. */
 export interface RemoteMemory {
-  /** Reads `length` bytes from `offset` of the region and resolves to what `use` makes of them. The bytes are valid until `use` returns. */
+  /** The bytes are valid until `use` returns. */
   read<T>(offset: number, length: number, use: (bytes: Buffer) => T): Promise<T>;
 }
 
@@ -32,17 +30,13 @@ export interface LookupCounters {
   late: number;
 }
 
-/** Counters at the beginning. */
 export function noLookups(): LookupCounters {
   return { gets: 0, bucket_reads: 0, record_reads: 0, torn: 0, late: 0 };
 }
 
-/** What a lookup yields: the entry, or undefined if there is none; or `unclear`: it has met a change. */
 export type Lookup = KvRecord | undefined | 'unclear';
 
-/** The table of an owner, read from outside. */
 export class RemoteTable {
-  /** Those passed in. */
   readonly counters: LookupCounters;
   readonly #memory: RemoteMemory;
   readonly #geometry: Geometry;
@@ -57,7 +51,7 @@ export class RemoteTable {
     this.#clock = clock;
   }
 
-  /** Looks once. Times of expiry are the owner's, and are not looked at. The value's bytes are the caller's own. */
+  /** Times of expiry are the owner's, and are not looked at. The value's bytes are the caller's own. */
   async lookUp(key: Buffer): Promise<Lookup> {
     const beginNs = this.#clock.nowNs();
     const { bucket, fingerprint } = keyPositionOf(key, this.#geometry.buckets, this.#geometry.seed);
@@ -86,7 +80,6 @@ export class RemoteTable {
     return 'unclear';
   }
 
-  /** Looks at the slots with the fingerprint, and at records that stand in them. */
   #inBuckets(bytes: Buffer, fingerprint: number, key: Buffer): Seen {
     const { slotBytes } = this.#geometry;
     const seen: Seen = { found: undefined, inLog: [], isTorn: false };
@@ -114,10 +107,8 @@ export class RemoteTable {
   }
 }
 
-/** What a READ of the buckets shows. */
 interface Seen {
   found: KvRecord | undefined;
-  /** Slots that may be the key's; their records stand in the log. */
   readonly inLog: Slot[];
   isTorn: boolean;
 }

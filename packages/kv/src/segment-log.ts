@@ -1,5 +1,5 @@
 /**
- * The memory of records: a log in segments. Records are appended; a segment with few live records is emptied by moving these, and then retired. Retired
+ * The log of records, in segments. A segment with few live records is emptied by moving them and then retired; retired
  * memory keeps its content for the grace period, because lookups that began before may still read it.
  */
 
@@ -13,14 +13,13 @@ const RESERVE = 1;
 interface Segment {
   /** Units written since it was last taken. */
   used: number;
-  /** Units of records that are still live. */
   live: number;
   /** `retired` memory may not be written before `reusableNs`. */
   state: 'free' | 'open' | 'sealed' | 'retired';
   reusableNs: number;
 }
 
-/** The log of one store. Places are in units of 64 bytes from its first byte. */
+/** Places are in units of 64 bytes from its first byte. */
 export class SegmentLog {
   readonly #bytes: Buffer;
   readonly #unitsEach: number;
@@ -29,7 +28,6 @@ export class SegmentLog {
   #open: number | undefined;
   #liveUnits = 0;
 
-  /** `bytes` is a whole number of segments. */
   constructor(bytes: Buffer, segmentBytes: number, graceNs: number) {
     this.#bytes = bytes;
     this.#unitsEach = segmentBytes / UNIT_BYTES;
@@ -42,35 +40,28 @@ export class SegmentLog {
     }));
   }
 
-  /** Units of all records that are live. */
   get liveUnits(): number {
     return this.#liveUnits;
   }
 
-  /** Units of the whole log. */
   get units(): number {
     return this.#segments.length * this.#unitsEach;
   }
 
-  /** Number of segments. */
   get segments(): number {
     return this.#segments.length;
   }
 
-  /** Segments that are free, or will be after their grace period. */
   get spare(): number {
     return this.#segments.filter(({ state }) => state === 'free' || state === 'retired').length;
   }
 
-  /** When the next retired segment may be used again; undefined if none is retired. */
   get nextReusableNs(): number | undefined {
     const times = this.#segments.filter(({ state }) => state === 'retired').map(({ reusableNs }) => reusableNs);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /**
-   * Writes a record at the end of the log and returns its place, or undefined if no segment is free at `nowNs`. `isMove` may use the last free segment.
-   */
+  /** `isMove` may use the last free segment. */
   append(record: Buffer, nowNs: number, isMove = false): number | undefined {
     const units = unitsOf(record.length);
     const index = this.#segmentWithRoom(units, nowNs, isMove);
@@ -106,7 +97,6 @@ export class SegmentLog {
     segment.reusableNs = nowNs + this.#graceNs;
   }
 
-  /** The record at `place` is not live any more. */
   release(place: number, units: number, nowNs: number): void {
     const segment = this.#segments[Math.floor(place / this.#unitsEach)];
     segment.live -= units;
@@ -114,13 +104,15 @@ export class SegmentLog {
     if (segment.live === 0 && segment.state === 'sealed') this.#retire(segment, nowNs);
   }
 
-  /** Nothing is appended to the open segment any more. */
   sealOpen(nowNs: number): void {
     if (this.#open !== undefined) this.#seal(this.#segments[this.#open], nowNs);
     this.#open = undefined;
   }
 
-  /** The sealed segment with the fewest live units; undefined if these would leave no room for `units` more in a segment of their own. */
+  /**
+   * The sealed segment with the fewest live units; undefined if these would leave no room for `units` more in a segment
+   * of their own.
+   */
   sparsest(units: number): number | undefined {
     let best: number | undefined;
     for (const [index, { state, live }] of this.#segments.entries()) {
@@ -129,7 +121,6 @@ export class SegmentLog {
     return best === undefined || this.#segments[best].live + units > this.#unitsEach ? undefined : best;
   }
 
-  /** Places and bytes of all records that were written to a segment, live or not. */
   *records(index: number): Generator<{ readonly place: number; readonly bytes: Buffer }, void, undefined> {
     const { used } = this.#segments[index];
     for (let at = 0; at < used; ) {

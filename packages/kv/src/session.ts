@@ -1,5 +1,3 @@
-/** One connection to an owner: what a reader has found out about it, and what it asks over it. */
-
 import { connectRpc, type RpcClient } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
@@ -12,7 +10,7 @@ import { type LookupCounters, RemoteTable } from './remote-table.js';
 import { unitsOf } from './slot.js';
 import { UsedKeys } from './used-keys.js';
 
-/** Lookups by READ before the owner is asked. */
+/** Lookups by READ before the owner is called. */
 const LOOKUPS_MAX = 3;
 
 /** What a reader has done. */
@@ -23,15 +21,11 @@ export interface ClientCounters extends LookupCounters {
   reconnects: number;
 }
 
-/** A value that was found. */
 export interface FoundValue {
-  /** The caller's own. */
   readonly value: Buffer;
-  /** Of the entry. */
   readonly version: number;
 }
 
-/** What a reader has found out about its owner. */
 interface Opened {
   readonly geometry: Geometry;
   readonly table: RemoteTable;
@@ -39,13 +33,9 @@ interface Opened {
   readonly clockOffsetMs: number;
 }
 
-/** A reader's connection, opened. */
 export class KvSession {
-  /** Of the owner's region. */
   readonly geometry: Geometry;
-  /** The calls of the owner. */
   readonly methods: RpcClient<typeof KV_SERVICE>['methods'];
-  /** Writes, which travel together. */
   readonly writes: Batch;
   readonly #connection: Connection;
   readonly #rpc: RpcClient<typeof KV_SERVICE>;
@@ -71,7 +61,6 @@ export class KvSession {
     this.#used = new UsedKeys((keys) => rpc.methods.touch({ keys }));
   }
 
-  /** Takes over a connection. Rejects with ERR_ROCE_MISMATCH if the peer owns no store, or one with another layout. */
   static async over(connection: Connection, counters: ClientCounters): Promise<KvSession> {
     const { clock } = connection.device;
     const rpc = connectRpc(connection, KV_SERVICE);
@@ -90,12 +79,10 @@ export class KvSession {
     }
   }
 
-  /** The connection has ended. */
   get isOver(): boolean {
     return this.#connection.isClosed;
   }
 
-  /** Looks for a key by READs, and asks the owner where these meet changes. */
   async find(key: Buffer): Promise<FoundValue | undefined> {
     for (let lookup = 0; lookup < LOOKUPS_MAX; lookup++) {
       const found = await this.#opened.table.lookUp(key);
@@ -109,12 +96,10 @@ export class KvSession {
     return entry && { value: Buffer.from(entry.value), version: entry.version };
   }
 
-  /** By the owner's clock, as this side knows it. */
   #hasExpired(expiresMs: number): boolean {
     return expiresMs !== 0 && expiresMs <= this.#clock.nowNs() / NS_PER_MS + this.#opened.clockOffsetMs;
   }
 
-  /** Ends the connection. */
   close(): Promise<void> {
     return this.#rpc.close();
   }

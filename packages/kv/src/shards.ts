@@ -1,5 +1,3 @@
-/** A store over several owners: each key belongs to one of them. */
-
 import type { WaitOptions } from 'rocev2/internal/core';
 import type { KvClient } from './client.js';
 import { type Key, type Kv, type KvEntry, type KvEvent, keyBytes, type ScanOptions, type SetOptions } from './kv.js';
@@ -7,17 +5,14 @@ import { merged } from './merged.js';
 import { Rendezvous } from './rendezvous.js';
 import type { ClientCounters } from './session.js';
 
-/** One owner of a {@link KvShards}. */
 export interface Shard<V> {
-  /** Distinct, and the same for all readers: it decides which keys the owner has. */
   readonly name: string;
-  /** The way to it. */
   readonly client: KvClient<V>;
 }
 
 /**
- * The entries of several owners as one store; made by `openKvShards`. What is promised for one key holds as with one owner. An owner that cannot be reached
- * fails the calls that need it, and no others.
+ * The entries of several owners as one store; made by `openKvShards`. The guarantees for one key are those of one
+ * owner. An unreachable owner fails only the calls that need it.
  */
 export class KvShards<V> implements Kv<V> {
   readonly #clients: ReadonlyArray<KvClient<V>>;
@@ -50,7 +45,7 @@ export class KvShards<V> implements Kv<V> {
     return this.#clientOf(key).getEntry(key, options);
   }
 
-  /** The values of several keys, read side by side from all their owners. Rejects if one of these cannot be reached. */
+  /** The values of several keys, read concurrently from all their owners. Rejects if one of these cannot be reached. */
   async getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
     const places = this.#clients.map((): number[] => []);
     for (const [place, key] of keys.entries()) places[this.#rendezvous.ownerOf(keyBytes(key))].push(place);
@@ -93,7 +88,10 @@ export class KvShards<V> implements Kv<V> {
     for (const client of this.#clients) yield* client.entries(options);
   }
 
-  /** Changes of all keys that begin with `prefix`, of all owners, whose changes have no order among them. Ends or rejects with the first owner that does. */
+  /**
+   * Changes of all keys that begin with `prefix`, of all owners, whose changes have no order among them. Ends or
+   * rejects with the first owner that does.
+   */
   async *watch(prefix: Key = '', options: WaitOptions = {}): AsyncGenerator<KvEvent, void, undefined> {
     const left = new AbortController();
     const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);

@@ -3,42 +3,34 @@
  *
  *     fingerprint 2   units 2   place 4   version 8   [record]
  *
- * A READ can meet a change of the slot at any byte. The version makes that harmless: the record that the slot leads to has the same one, or the reader
- * looks again.
+ * A READ can meet a change of the slot at any byte. The version makes that harmless: the record that the slot leads to
+ * has the same one, or the reader looks again.
  */
 
 import { UNIT_BYTES } from './geometry.js';
 
-/** Bytes of a slot before its own record. */
 export const SLOT_HEAD_BYTES = 16;
-/** `place` of a record that stands in the slot itself. */
 export const INLINE = 0xffff_ffff;
 const U32 = 0x1_0000_0000;
 
-/** What a slot says. */
 export interface Slot {
   /** 1 to 65,535, of the key; 0: the slot is free. */
   readonly fingerprint: number;
-  /** Length of the record in units of 64 bytes, rounded up; 0 if it is inline. */
   readonly units: number;
   /** Where the record begins in the log, in units of 64 bytes, or {@link INLINE}. */
   readonly place: number;
-  /** Version of the entry, below 2^53. */
   readonly version: number;
 }
 
-/** The version at `at`; meaningless numbers for memory that is being changed. */
 export function readVersion(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at + 4) * U32 + bytes.readUInt32LE(at);
 }
 
-/** Writes a version. */
 export function writeVersion(bytes: Buffer, at: number, version: number): void {
   bytes.writeUInt32LE(version % U32, at);
   bytes.writeUInt32LE(Math.floor(version / U32), at + 4);
 }
 
-/** The slot at `at`. */
 export function readSlot(bytes: Buffer, at: number): Slot {
   return {
     fingerprint: bytes.readUInt16LE(at),
@@ -48,7 +40,6 @@ export function readSlot(bytes: Buffer, at: number): Slot {
   };
 }
 
-/** Writes the head of the slot at `at`; its record must be in place. */
 export function writeSlot(bytes: Buffer, at: number, { fingerprint, units, place, version }: Slot): void {
   writeVersion(bytes, at + 8, version);
   bytes.writeUInt32LE(place, at + 4);
@@ -56,12 +47,10 @@ export function writeSlot(bytes: Buffer, at: number, { fingerprint, units, place
   bytes.writeUInt16LE(fingerprint, at);
 }
 
-/** Frees the slot at `at`. */
 export function clearSlot(bytes: Buffer, at: number): void {
   bytes.fill(0, at, at + SLOT_HEAD_BYTES);
 }
 
-/** Units that a record of so many bytes takes in the log. */
 export function unitsOf(recordBytes: number): number {
   return Math.ceil(recordBytes / UNIT_BYTES);
 }

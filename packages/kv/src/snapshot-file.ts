@@ -1,4 +1,4 @@
-/** The snapshot of an owner in a file, which is replaced whole: it holds one moment, whenever its owner dies. */
+/** The snapshot file is replaced whole, so it is consistent whenever the owner dies. */
 
 import { createReadStream } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -6,22 +6,16 @@ import { dirname } from 'node:path';
 import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
 import { decodeSnapshot, type Snapshot } from './snapshot.js';
 
-/** The records of a file are read in pieces of so many bytes. */
 const READ_BYTES = 1 << 20;
 
-/** The file of one owner. Two owners must not share it. */
+/** Two owners must not share it. */
 export class SnapshotFile {
-  /** Where it is. */
   readonly path: string;
 
   constructor(path: string) {
     this.path = path;
   }
 
-  /**
-   * The snapshot in the file; undefined if there is no file yet. Rejects with ERR_ROCE_IO for a file that cannot be read, ERR_ROCE_MISMATCH and
-   * ERR_ROCE_MALFORMED as `decodeSnapshot` does; so do its records.
-   */
   async load(): Promise<Snapshot | undefined> {
     const stream = createReadStream(this.path, { highWaterMark: READ_BYTES });
     try {
@@ -34,7 +28,6 @@ export class SnapshotFile {
     }
   }
 
-  /** The records, with the name of the file in their errors. */
   async *#named(records: Snapshot['records']): Snapshot['records'] {
     try {
       yield* records;
@@ -49,7 +42,7 @@ export class SnapshotFile {
     return new RoceError(code, `cannot load the snapshot ${this.path}: ${why}`, undefined, { cause });
   }
 
-  /** Replaces the file. Durable when it resolves: the bytes, and then the name. Rejects with ERR_ROCE_IO; the file is then what it was. */
+  /** Durable when it resolves: the bytes, and then the name. Rejects with ERR_ROCE_IO; the file is then what it was. */
   async save(pieces: readonly Buffer[]): Promise<void> {
     const draft = `${this.path}.new`;
     try {

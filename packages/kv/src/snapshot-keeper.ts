@@ -1,5 +1,3 @@
-/** When an owner writes its snapshot: at fixed times if something has changed, when it is told to, and at its end. */
-
 import process from 'node:process';
 import { type Clock, NS_PER_MS, PromiseMutex } from 'rocev2/internal/core';
 import { encodeSnapshot, type Snapshot } from './snapshot.js';
@@ -7,40 +5,30 @@ import type { SnapshotFile } from './snapshot-file.js';
 import type { KvStore } from './store.js';
 import { Writes } from './writes.js';
 
-/** What snapshots are written to. */
 export type SnapshotPlace = Pick<SnapshotFile, 'save'>;
 
-/** What a keeper needs. */
 export interface SnapshotKeeperParts {
-  /** Where snapshots go. */
   readonly place: SnapshotPlace;
-  /** Milliseconds between the end of a snapshot and the next one. */
   readonly everyMs: number;
-  /** Of the owner. */
   readonly clock: Clock;
-  /** The time of day, milliseconds since 1970. */
   readonly wallMs: () => number;
 }
 
-/** Snapshots of one store. */
 export class SnapshotKeeper {
   readonly #store: KvStore;
   readonly #parts: SnapshotKeeperParts;
   #stopTimer: () => void = () => {};
-  /** Snapshots follow one another. */
   readonly #saving = new PromiseMutex();
   #savedChanges: number;
   #hasWarned = false;
   #isClosed = false;
 
-  /** The store is as it was saved last. */
   constructor(store: KvStore, parts: SnapshotKeeperParts) {
     this.#store = store;
     this.#parts = parts;
     this.#savedChanges = store.changes;
   }
 
-  /** From now on a snapshot is written every `everyMs` in which something has changed. */
   start(): void {
     this.#saveLater();
   }
@@ -53,7 +41,7 @@ export class SnapshotKeeper {
     });
   }
 
-  /** Nobody waits for it, but it must not go unseen: the values would be lost with the owner. */
+  /** Nothing awaits it, but a failure must not go unseen: the values would be lost with the owner. */
   #warn(error: Error): void {
     if (!this.#hasWarned) process.emitWarning(error);
     this.#hasWarned = true;
@@ -63,7 +51,6 @@ export class SnapshotKeeper {
     if (this.#store.changes !== this.#savedChanges) await this.save();
   }
 
-  /** Writes what the store has now. Durable when it resolves. Rejects with ERR_ROCE_IO; the snapshot before is still there then. */
   save(): Promise<void> {
     return this.#saving.run(async () => {
       const { changes } = this.#store;
@@ -75,7 +62,6 @@ export class SnapshotKeeper {
     });
   }
 
-  /** Writes a last snapshot if something has changed. Rejects as {@link save} does. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopTimer();
@@ -84,10 +70,7 @@ export class SnapshotKeeper {
   }
 }
 
-/**
- * Fills an empty store with a snapshot, less what has expired since. Whatever a store had, one with as many buckets and the same seed takes. Rejects as
- * `records` does, and with ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE if the store is too small.
- */
+/** Whatever a store had, one with as many buckets and the same seed takes. */
 export async function restore(
   store: KvStore,
   { buckets, seed, records }: Snapshot,

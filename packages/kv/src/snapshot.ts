@@ -1,11 +1,11 @@
 /**
- * A snapshot: the entries that a store had at one moment, as the bytes of a file. All numbers are little-endian.
+ * A snapshot: the entries of a store at one moment, little-endian:
  *
  *     magic 8   layout 4   zero 4   taken 8   entries 8   buckets 4   seed 4   CRC-32C 4   | records
  *
- * A store of other sizes can take it if it has room. One with as many buckets and the same seed of the hash always has: the records come in the order of the
- * table, and each that goes into the first of its two buckets with room leaves the buckets behind it empty. Records are those of `record.ts`. Their times, and `taken`, are milliseconds since 1970: the next owner has another monotonic clock. Each record has a
- * checksum, and the header says how many there are. So a file that was cut or damaged is told from a whole one.
+ * Records are those of `record.ts`, in table order, so a store with as many buckets and the same seed always has room.
+ * Times are milliseconds since 1970, because the next owner has another monotonic clock. Checksums and the count reveal
+ * a cut or damaged file.
  */
 
 import { crc32c, RoceError } from 'rocev2/internal/core';
@@ -16,33 +16,26 @@ import { readVersion, writeVersion } from './slot.js';
 const MAGIC = 'rocev2ks';
 const LAYOUT_VERSION = 1;
 const HEADER_BYTES = 44;
-/** Bytes that the checksum of the header covers. */
 const CHECKED_BYTES = 40;
 /** Longer than any record of a store: a length beyond it is damage. */
 const RECORD_BYTES_MAX = 2 << 20;
-/** Records are collected into pieces of about this size. */
 const PIECE_BYTES = 1 << 20;
 
 /** Between the owner's clock and the time of day, both in milliseconds. */
 export interface SnapshotTime {
-  /** The owner's clock. */
   readonly nowMs: number;
-  /** Since 1970. */
   readonly wallMs: number;
 }
 
-/** The table that the entries are from. */
 export type SnapshotTable = Pick<Geometry, 'buckets' | 'seed'>;
 
-/** A snapshot that is being read. */
 export interface Snapshot extends SnapshotTable {
-  /** In the order of the table. Their times are milliseconds since 1970. Throws ERR_ROCE_MALFORMED for damage, behind those before it. */
   readonly records: AsyncGenerator<KvRecord, void, undefined>;
 }
 
 /**
- * The bytes of a snapshot, in pieces, as copies: the store may be written at once. `records` are in the order of the table; their times are the owner's
- * clock.
+ * The bytes of a snapshot, in pieces, as copies: the store may be written at once. `records` are in the order of the
+ * table; their times are the owner's clock.
  */
 export function encodeSnapshot(
   records: Iterable<KvRecord>,
@@ -78,10 +71,6 @@ export function encodeSnapshot(
   return pieces;
 }
 
-/**
- * Reads a snapshot from its bytes in pieces of any length. Rejects with ERR_ROCE_MISMATCH for what is no snapshot or one of another layout, ERR_ROCE_MALFORMED
- * for a damaged header.
- */
 export async function decodeSnapshot(pieces: AsyncIterable<Buffer>): Promise<Snapshot> {
   const source = pieces[Symbol.asyncIterator]();
   let bytes: Buffer = Buffer.alloc(0);
@@ -116,7 +105,6 @@ async function* recordsOf(
   if (bytes.length > 0 || (await source.next()).done !== true) throw damaged('there is more behind its last record');
 }
 
-/** The record at the start of `bytes`; undefined if they end before it does. */
 function firstRecord(bytes: Buffer): { readonly record: KvRecord; readonly length: number } | undefined {
   if (bytes.length < RECORD_HEAD_BYTES) return undefined;
   const length = lengthOfRecord(bytes);

@@ -1,6 +1,6 @@
 /**
- * The owner's side of a store: the only writer of the region. Everything here happens at once, between two readings of it; what cannot happen yet, because
- * freed memory must keep its content a little longer, says when to try again. Time and randomness are passed in.
+ * The owner's side of a store: the only writer of the region. Every change is synchronous; one that must wait for freed
+ * memory returns when to retry. Time and randomness are passed in.
  */
 
 import { NS_PER_MS, type RandomSource, RoceError, randomInt } from 'rocev2/internal/core';
@@ -18,7 +18,10 @@ import { decodeRecord, encodeRecord, type KvRecord } from './record.js';
 import { SegmentLog } from './segment-log.js';
 import { clearSlot, INLINE, readSlot, SLOT_HEAD_BYTES, type Slot, unitsOf, writeSlot } from './slot.js';
 
-/** What happens when there is no room for a new entry: `lru` removes entries that were not used lately, `none` refuses the new one. */
+/**
+ * What happens when there is no room for a new entry: `lru` removes entries that were not used lately, `none` refuses
+ * the new one.
+ */
 export type Eviction = 'lru' | 'none';
 
 /** Counters of a store. */
@@ -39,23 +42,16 @@ export interface KvCounters {
   waits: number;
 }
 
-/** A change of one entry. */
 export interface KvChange {
-  /** How it changed. `expire` and `evict`: without a call of anybody. */
+  /** `expire` and `evict`: without a call of anybody. */
   readonly kind: 'set' | 'delete' | 'expire' | 'evict';
-  /** Of the entry; a copy. */
   readonly key: Buffer;
-  /** The version that was written or removed. */
   readonly version: number;
 }
 
-/** What a SET may say. */
 export interface WriteTerms {
-  /** Milliseconds until the entry ceases to exist; undefined: never. */
   readonly ttlMs?: number | undefined;
-  /** Write only if the entry has this version; 0: only if there is no entry. */
   readonly ifVersion?: number | undefined;
-  /** A new entry goes into the first of its two buckets if that has room. Default: into the emptier one. */
   readonly isFirstFit?: boolean;
 }
 
@@ -65,43 +61,30 @@ export type Written =
   | { readonly outcome: 'conflict'; readonly version: number }
   | { readonly outcome: 'wait'; readonly retryNs: number };
 
-/** What a store needs from outside. */
 export interface StoreParts {
-  /** Zeroed memory for the whole region, at a multiple of 8. */
   readonly region: Buffer;
-  /** Its division. */
   readonly geometry: Geometry;
-  /** Default `lru`. */
   readonly eviction?: Eviction;
-  /** The monotonic clock of the owner, nanoseconds. */
   readonly nowNs: () => number;
-  /** Chooses whom to evict, and the first version. */
   readonly random: RandomSource;
 }
 
 /** Share of the log that live records may take; more makes compaction costly. */
 const LIVE_SHARE_MAX = 0.7;
-/** One segment in so many is kept spare by compaction. */
 const SPARE_SHARE = 8;
-/** Slots that are looked at to find one to evict. */
 const EVICTION_SAMPLE = 8;
 /** The first version is below this; as many follow. */
 const FIRST_VERSION_MAX = 2 ** 52;
 
 interface Found {
-  /** Bytes from the beginning of the region. */
   readonly at: number;
   readonly slot: Slot;
   readonly record: KvRecord;
 }
 
-/** The entries of one owner. */
 export class KvStore {
-  /** The memory that readers read. */
   readonly region: Buffer;
-  /** How the region is divided. */
   readonly geometry: Geometry;
-  /** Since the store was made. */
   readonly counters: KvCounters = {
     sets: 0,
     deletes: 0,
@@ -111,7 +94,6 @@ export class KvStore {
     moved_records: 0,
     waits: 0,
   };
-  /** Called after each change. */
   onChange: ((change: KvChange) => void) | undefined;
   readonly #places: Places;
   readonly #log: SegmentLog;
@@ -128,7 +110,6 @@ export class KvStore {
   #size = 0;
   #sweepAt = 0;
 
-  /** Writes the header. The region has exactly the length that the geometry says. */
   constructor({ region, geometry, eviction = 'lru', nowNs, random }: StoreParts) {
     this.region = region;
     this.geometry = geometry;
@@ -144,23 +125,20 @@ export class KvStore {
     writeHeader(region, geometry);
   }
 
-  /** Entries, with those that have expired and were not removed yet. */
   get size(): number {
     return this.#size;
   }
 
-  /** Entries written and removed so far. */
   get changes(): number {
     const { sets, deletes, evictions, expirations } = this.counters;
     return sets + deletes + evictions + expirations;
   }
 
-  /** Bytes of the log that live records take. */
   get liveBytes(): number {
     return this.#log.liveUnits * UNIT_BYTES;
   }
 
-  /** The entry of a key, or undefined. Key and value are views of the region: valid until the next write. */
+  /** Key and value are views of the region: valid until the next write. */
   get(key: Buffer): KvRecord | undefined {
     const found = this.#find(key);
     if (found === undefined || this.#isOver(found.record)) return undefined;
@@ -168,15 +146,11 @@ export class KvStore {
     return found.record;
   }
 
-  /** Notes that a reader has used the entry. */
   touch(key: Buffer): void {
     const found = this.#find(key);
     if (found !== undefined) this.#touch(found.at);
   }
 
-  /**
-   * Writes an entry. Throws ERR_ROCE_OUT_OF_RANGE for a key or value that is too long, ERR_ROCE_LIMIT when there is no room and nothing may be evicted.
-   */
   set(key: Buffer, value: Buffer, { ttlMs, ifVersion, isFirstFit = false }: WriteTerms = {}): Written {
     this.#check(key, value);
     const nowNs = this.#nowNs();
@@ -214,7 +188,6 @@ export class KvStore {
     return { outcome: 'done', version };
   }
 
-  /** Removes an entry; with `ifVersion` only that version. */
   delete(key: Buffer, ifVersion?: number): Written {
     const old = this.#current(key);
     const version = old?.slot.version ?? 0;
@@ -229,7 +202,6 @@ export class KvStore {
     return { outcome: 'done', version };
   }
 
-  /** Removes what has expired in the next `buckets` buckets. */
   sweep(buckets: number): void {
     const total = this.geometry.buckets + 1;
     for (let k = 0; k < Math.min(buckets, total); k++) {
@@ -239,8 +211,8 @@ export class KvStore {
   }
 
   /**
-   * Entries from bucket `cursor` on, until at least `limit` were given or the table ends. `next` is undefined at its end. An entry that exists from
-   * the first call to the last is given exactly once, because keys never move between buckets.
+   * An entry that exists from the first call to the last is given exactly once, because keys never move between
+   * buckets.
    */
   scan(cursor: number, limit: number): { readonly records: KvRecord[]; readonly next: number | undefined } {
     const records: KvRecord[] = [];
@@ -250,7 +222,7 @@ export class KvStore {
     return { records, next: bucket > this.geometry.buckets ? undefined : bucket };
   }
 
-  /** All entries, as views of the region. Nothing may be written meanwhile. */
+  /** No writes during iteration. */
   *records(): Generator<KvRecord, void, undefined> {
     for (let bucket = 0; bucket <= this.geometry.buckets; bucket++)
       for (const { record } of this.#inBucket(bucket)) if (!this.#isOver(record)) yield record;
@@ -278,7 +250,6 @@ export class KvStore {
     return true;
   }
 
-  /** The entry of a key, unless its time is over: then it is removed. */
   #current(key: Buffer): Found | undefined {
     const found = this.#find(key);
     return found === undefined || this.#removeIfOver(found) ? undefined : found;
@@ -294,7 +265,6 @@ export class KvStore {
     return undefined;
   }
 
-  /** The entry in an occupied slot. */
   #at(at: number): Found {
     const slot = readSlot(this.region, at);
     const bytes = isInlineSlot(slot)
@@ -321,12 +291,11 @@ export class KvStore {
     this.#usedAt[this.#slotNumber(at)] = this.#turn;
   }
 
-  /** Turns since the slot was used. */
   #idle(at: number): number {
     return (this.#turn - this.#usedAt[this.#slotNumber(at)]) >>> 0;
   }
 
-  /** A free slot in one of the key's buckets; evicts if there is none. Calls `giveUp` before it throws. */
+  /** Calls `giveUp` before it throws. */
   #freeSlot(key: Buffer, isFirstFit: boolean, giveUp: () => void): number {
     const { bucket } = keyPositionOf(key, this.geometry.buckets, this.geometry.seed);
     const freeIn = (index: number) => [...this.#slotsOf(index, 1)].filter((at) => this.region.readUInt16LE(at) === 0);
@@ -362,7 +331,7 @@ export class KvStore {
     if (place !== INLINE) this.#log.release(place, units, nowNs);
   }
 
-  /** Evicts until the log may take `units` more. The entry of `key`, which is written now, counts as gone. False: it may not, and nothing may be evicted. */
+  /** The entry of `key`, which is written now, counts as gone. */
   #makeRoom(units: number, key: Buffer): boolean {
     const max = Math.floor(this.#log.units * LIVE_SHARE_MAX);
     const own = this.#find(key);
@@ -377,7 +346,6 @@ export class KvStore {
     return true;
   }
 
-  /** The entry in the log that was not used for longest, among some chosen at random. */
   #idlestOfSample(exceptAt: number | undefined): Found | undefined {
     const slots = this.#usedAt.length;
     let best: Found | undefined;
@@ -410,9 +378,10 @@ export class KvStore {
   }
 
   /**
-   * Empties the segment with the fewest live records, if that makes room for `units`. Otherwise it would take the last free segment for nothing, and so it
-   * would with each segment that becomes free, for ever. Where none makes room, at least two segments are free or will be: live records take LIVE_SHARE_MAX
-   * of the log, and no record more than an eighth of a segment.
+   * Empties the segment with the fewest live records, if that makes room for `units`. Otherwise it would take the last
+   * free segment for nothing, and so it would with each segment that becomes free, indefinitely. Where none makes room,
+   * at least two segments are free or will be: live records take LIVE_SHARE_MAX of the log, and no record more than an
+   * eighth of a segment.
    */
   #compact(units: number, nowNs: number): boolean {
     const sparsest = this.#log.sparsest(units);
@@ -432,7 +401,6 @@ export class KvStore {
   }
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for an empty key or one that is too long. */
 export function checkKeyBytes(key: Buffer, keyBytesMax: number): void {
   if (key.length > 0 && key.length <= keyBytesMax) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a key of ${key.length} bytes`, `keys have 1 to ${keyBytesMax} bytes`);

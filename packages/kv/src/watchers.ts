@@ -1,9 +1,8 @@
-/** Who follows the changes of a store. A watcher that does not keep up loses changes and is told so; it delays nobody. */
+/** A slow watcher loses changes and is notified of that; it delays nothing else. */
 
 import type { KvEvent } from './kv.js';
 import type { KvChange } from './store.js';
 
-/** Changes that wait for one watcher. */
 const PENDING_MAX = 1024;
 const LOST: KvEvent = { kind: 'lost', key: Buffer.alloc(0), version: 0 };
 
@@ -13,17 +12,14 @@ interface Watcher {
   wake: () => void;
 }
 
-/** The watchers of one store. */
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
   #isClosed = false;
 
-  /** How many there are. */
   get size(): number {
     return this.#watchers.size;
   }
 
-  /** Tells everybody whom it concerns. */
   tell(change: KvChange): void {
     for (const { prefix, pending, wake } of this.#watchers) {
       if (!change.key.subarray(0, prefix.length).equals(prefix)) continue;
@@ -33,10 +29,6 @@ export class Watchers {
     }
   }
 
-  /**
-   * Changes of keys with this prefix from the first `next()` on, until the iteration is left, `signal` is aborted, or the store is closed. `isResumed`:
-   * `lost` comes first, for those before.
-   */
   async *watch(prefix: Buffer, signal?: AbortSignal, isResumed = false): AsyncGenerator<KvEvent, void, undefined> {
     const watcher: Watcher = { prefix, pending: isResumed ? [LOST] : [], wake: () => {} };
     this.#watchers.add(watcher);
@@ -57,7 +49,6 @@ export class Watchers {
     }
   }
 
-  /** Ends all iterations. */
   close(): void {
     this.#isClosed = true;
     for (const { wake } of this.#watchers) wake();

@@ -1,9 +1,6 @@
-/** Writes of the owner in the order of their calls. One that has to wait for memory makes those behind it wait. */
-
 import { type Clock, RoceError } from 'rocev2/internal/core';
 import type { Written } from './store.js';
 
-/** A write that was executed. */
 export type Executed = Exclude<Written, { readonly outcome: 'wait' }>;
 
 interface Waiting {
@@ -12,7 +9,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The queue of one store. */
 export class Writes {
   readonly #clock: Clock;
   readonly #waiting: Waiting[] = [];
@@ -23,12 +19,10 @@ export class Writes {
     this.#clock = clock;
   }
 
-  /** Writes that wait. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Executes a write at once if none waits, else behind those that do. Rejects with what it throws, and with ERR_ROCE_CLOSED. */
   run(write: () => Written): Promise<Executed> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) {
@@ -57,7 +51,6 @@ export class Writes {
     }
   }
 
-  /** Rejects what waits, and all that comes. */
   close(): void {
     this.#isClosed = true;
     this.#stopTimer?.();

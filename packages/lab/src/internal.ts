@@ -1,4 +1,6 @@
-/** What the other packages of this repository use of @rocev2/lab, besides its public entry. It changes without notice. */
+/**
+ * What the other packages of this repository use of @rocev2/lab, besides its public entry. It changes without notice.
+ */
 
 export { loadResult } from './commands/sim/load-result.js';
 export { connectQueuePair, type PeerQueuePair } from './live/connect-queue-pair.js';

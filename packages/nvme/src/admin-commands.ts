@@ -21,15 +21,11 @@ import { ADMIN, CNS, FEATURE, LOG, NSID_ALL } from './opcodes.js';
 import { getReservationFeature, isReservationFeature, setReservationFeature } from './reservation-features.js';
 import { refuse, STATUS } from './status.js';
 
-/** What admin commands need of the target. */
 export interface AdminContext {
-  /** Version of the software, at most 8 characters. */
   readonly firmware: string;
-  /** The discovery log page for a host. */
   discoveryLog(hostNqn: string): Buffer;
 }
 
-/** Features that a host may set and read, and that nothing depends on; with their values at first. */
 const STORED_FEATURES: ReadonlyMap<number, number> = new Map([
   [FEATURE.ARBITRATION, 0],
   [FEATURE.POWER_MANAGEMENT, 0],
@@ -38,7 +34,6 @@ const STORED_FEATURES: ReadonlyMap<number, number> = new Map([
   [FEATURE.VOLATILE_WRITE_CACHE, 1],
 ]);
 
-/** Commands and features that discovery controllers have, too. */
 const DISCOVERY_COMMANDS: ReadonlySet<number> = new Set([
   ADMIN.GET_LOG_PAGE,
   ADMIN.IDENTIFY,
@@ -54,7 +49,6 @@ const HOST_ID_BYTES = 16;
 /** Log specific field of the ANA log page: no namespace IDs (RGO). */
 const ANA_GROUPS_ONLY = 1 << 8;
 
-/** Does what the command says; resolves with dword 0 of the completion. Throws the status to answer with. */
 export async function executeAdmin(
   controller: NvmeController,
   command: NvmeCommand,
@@ -118,7 +112,7 @@ function identify(controller: NvmeController, command: NvmeCommand, { firmware }
       expectNamespace(controller, command);
       return Buffer.alloc(IDENTIFY_BYTES);
     case CNS.IO_CONTROLLER:
-      if (isNvm) return Buffer.alloc(IDENTIFY_BYTES); // No limits beside MDTS.
+      if (isNvm) return Buffer.alloc(IDENTIFY_BYTES);
       break;
     case CNS.IO_ACTIVE_NAMESPACES:
       if (isNvm) return activeNamespaces(namespaces, firstNsid(command.nsid));
@@ -137,7 +131,6 @@ function firstNsid(nsid: number): number {
   return nsid;
 }
 
-/** The namespace of the command. Throws the status for one that there is not. */
 export function expectNamespace({ subsystem }: NvmeController, command: NvmeCommand): Namespace {
   const ns = subsystem.namespace(command.nsid);
   if (ns === undefined) throw refuse(STATUS.INVALID_NAMESPACE);
@@ -234,7 +227,6 @@ function getFeature(controller: NvmeController, command: NvmeCommand): number {
 
 const EVENTS_KNOWN = NAMESPACE_CHANGED.configuration | ANA_CHANGED.configuration | DISCOVERY_CHANGED.configuration;
 
-/** The number of the feature, if the controller has it. Throws the status for another. */
 function featureOf({ subsystem }: NvmeController, command: NvmeCommand): number {
   const id = command.dword(10) & 0xff;
   const hasIt =
@@ -245,7 +237,6 @@ function featureOf({ subsystem }: NvmeController, command: NvmeCommand): number 
   return id;
 }
 
-/** Submission and completion queues, one less, in the halves of a dword. */
 function queueNumbers({ ioQueues }: NvmeController): number {
   return (ioQueues - 1) * 0x1_0001;
 }

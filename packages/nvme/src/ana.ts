@@ -1,6 +1,6 @@
 /**
- * Asymmetric namespace access: how well a port of the target reaches its namespaces (NVMe base specification 2.0 §8.1). All namespaces are one ANA
- * group, which has one state at each port. Hosts with paths over several ports choose by it.
+ * Asymmetric namespace access (NVMe base specification 2.0 §8.1). All namespaces are one ANA group, which has one state
+ * at each port.
  */
 
 import { NvmeStatusError, STATUS } from './status.js';
@@ -21,17 +21,14 @@ export const ANA_STATES = {
 /** Name of a state. */
 export type AnaState = keyof typeof ANA_STATES;
 
-/** The group of all namespaces. */
 export const ANA_GROUP = 1;
 /** Seconds that a state of `change` may take, at most (ANATT). */
 export const ANA_TRANSITION_SECONDS = 10;
-/** ANACAP: all five states, and namespaces do not change their group. */
 export const ANA_CAPABILITIES = 0x5f;
 
 const HEADER_BYTES = 16;
 const GROUP_BYTES = 32;
 
-/** A port of the target as its controllers see it. */
 export class AnaPort {
   /** Port ID, from 1 on. */
   readonly id: number;
@@ -42,17 +39,14 @@ export class AnaPort {
     this.id = id;
   }
 
-  /** The state of all namespaces at this port. */
   get state(): AnaState {
     return this.#state;
   }
 
-  /** Number of changes of the state. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** False: it was in this state already. */
   become(state: AnaState): boolean {
     if (state === this.#state) return false;
     this.#state = state;
@@ -60,7 +54,7 @@ export class AnaPort {
     return true;
   }
 
-  /** Throws the status of a command that needs the medium, where the state does not allow one. Hosts try another path then. */
+  /** Hosts try another path then. */
   check(): void {
     switch (this.#state) {
       case 'inaccessible':
@@ -78,7 +72,6 @@ function pathError(status: number): Error {
   return new NvmeStatusError(status);
 }
 
-/** Log page 0Ch at one port; `nsids` is left out where the host asks for groups alone. */
 export function anaLog(port: AnaPort, nsids: readonly number[]): Buffer {
   const bytes = Buffer.alloc(HEADER_BYTES + GROUP_BYTES + 4 * nsids.length);
   bytes.writeBigUInt64LE(BigInt(port.changes), 0);

@@ -1,42 +1,30 @@
-/** The data of one command at the target: fetched from the host or made for it, in memory that is given back when the command is answered. */
-
 import type { Permits } from 'rocev2/internal/core';
 import type { DataBuffer } from 'rocev2/internal/storage-rpc';
 import type { DataPlace } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 
-/** Data of a command that is being executed. */
 export class CommandData {
-  /** What the command says of its data. */
   readonly place: DataPlace;
   readonly #connection: TargetConnection;
   readonly #capsule: IncomingCapsule;
-  /** Bytes that all commands of the host may have in memory. */
   readonly #share: Permits | undefined;
   #buffer: DataBuffer | undefined;
   #taken = 0;
   #isAnswer = false;
 
-  constructor(
-    connection: TargetConnection,
-    capsule: IncomingCapsule,
-    place: DataPlace,
-    /** Bytes that all commands of the host may have in memory; undefined: not counted. */
-    share?: Permits,
-  ) {
+  constructor(connection: TargetConnection, capsule: IncomingCapsule, place: DataPlace, share?: Permits) {
     this.#connection = connection;
     this.#capsule = capsule;
     this.place = place;
     this.#share = share;
   }
 
-  /** Data for the host; undefined: none. */
   get answer(): DataBuffer | undefined {
     return this.#isAnswer ? this.#buffer : undefined;
   }
 
-  /** Fetches the data of the command, which must be `length` bytes. Throws the status to answer with; rejects when the connection fails. */
+  /** Throws the status to answer with; rejects when the connection fails. */
   async fetch(length: number): Promise<Uint8Array> {
     this.#expectLength(length);
     const { place } = this;
@@ -49,7 +37,6 @@ export class CommandData {
     return buffer.bytes;
   }
 
-  /** Memory for `length` bytes of data for the host, with anything in it. Throws the status to answer with. */
   async room(length: number): Promise<Uint8Array> {
     this.#expectLength(length);
     if (this.place.kind === 'capsule') throw refuse(STATUS.INVALID_FIELD);
@@ -58,7 +45,6 @@ export class CommandData {
     return buffer.bytes;
   }
 
-  /** Answers with these bytes, cut or filled with zeros to what the command asks for. */
   async give(bytes: Uint8Array, length: number): Promise<void> {
     const room = await this.room(length);
     const part = bytes.subarray(0, length);
@@ -66,12 +52,10 @@ export class CommandData {
     room.fill(0, part.length);
   }
 
-  /** The command fails: what was made for the host stays here. */
   dropAnswer(): void {
     this.#isAnswer = false;
   }
 
-  /** Gives the memory back. */
   release(): void {
     this.#buffer?.release();
     this.#buffer = undefined;

@@ -1,7 +1,5 @@
 /**
- * Faults of commands as a person writes them (docs/nvme.md): commands that fail, come late, are never answered, or end their queue.
- *
- *     rules     = rule { ";" rule }
+ * rules     = rule { ";" rule }
  *     rule      = part { ":" part }
  *     part      = condition | action
  *     condition = opcode=NAME | nsid=N | lba=A[-B] | every=N | random=P | xN | once
@@ -13,34 +11,20 @@ import type { NvmeCommand } from './capsule.js';
 import { IO } from './opcodes.js';
 import { DNR } from './status.js';
 
-/** What happens to a command. */
 export type CommandFault =
-  /** It is answered with this status and not executed. */
   | { readonly kind: 'status'; readonly status: number }
-  /** It is executed so much later. */
   | { readonly kind: 'delay'; readonly delayNs: number }
-  /** It is executed and never answered. */
   | { readonly kind: 'silent' }
-  /** It is not executed, and its queue ends. */
   | { readonly kind: 'disconnect' };
 
-/** A rule that has been read; it has no state. */
 export interface CommandFaultRule {
-  /** As it was written. */
   readonly text: string;
-  /** Undefined: any. */
   readonly opcode: number | undefined;
-  /** Namespace ID. Undefined: any. */
   readonly nsid: number | undefined;
-  /** First and last block. Undefined: any, also commands without blocks. */
   readonly blocks: readonly [first: bigint, last: bigint] | undefined;
-  /** Strikes the n-th of the commands that fit, the 2n-th and so on. */
   readonly every: number;
-  /** Strikes each of those with this probability. */
   readonly probability: number;
-  /** Strikes so often at most. */
   readonly limit: number;
-  /** What it does. */
   readonly fault: CommandFault;
 }
 
@@ -48,14 +32,11 @@ const FORM = 'opcode=write:status=0x281:every=1000, or with nsid=, lba=, random=
 const OPCODES: ReadonlyMap<string, number> = new Map(
   Object.entries(IO).map(([name, opcode]) => [name.toLowerCase().replaceAll('_', '-'), opcode]),
 );
-/** The names of the parts of a rule. */
 const PARTS = ['opcode', 'nsid', 'lba', 'every', 'random', 'once', 'xN', 'status', 'delay', 'silent', 'disconnect'];
-/** Status code type and code. */
 const STATUS_MAX = 0x7ff;
 const LBA_MAX = 2 ** 53 - 1;
 const LIMIT = /^x\d+$/;
 
-/** Reads rules that are joined by `;`. Throws ERR_ROCE_MALFORMED that names the rule. */
 export function parseCommandFaults(text: string): CommandFaultRule[] {
   return text.split(';').map((rule) => parseRule(rule.trim()));
 }
@@ -68,7 +49,6 @@ function parseRule(text: string): CommandFaultRule {
     try {
       readPart(rule, name, value.trim());
     } catch (cause) {
-      // What says itself what it may be needs no example of a rule.
       const hint = cause instanceof RoceError && cause.hint !== undefined ? null : undefined;
       throw ruleError(text, `has '${part}', which is wrong: ${(cause as Error).message}`, hint);
     }
@@ -158,7 +138,7 @@ function ruleError(text: string, problem: string, hint: string | null = `write $
   return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, hint ?? undefined);
 }
 
-/** What a rule has done so far. */
+/** Counts of a rule so far. */
 export interface CommandFaultCount {
   /** The rule as it was written. */
   readonly rule: string;
@@ -172,7 +152,6 @@ interface RunningRule {
   struck: number;
 }
 
-/** Rules at work on the I/O commands of a target. */
 export class CommandFaults {
   readonly #rules: RunningRule[];
   readonly #random: RandomSource;
@@ -182,12 +161,10 @@ export class CommandFaults {
     this.#random = random;
   }
 
-  /** How often each rule has struck, in their order. */
   get counters(): readonly CommandFaultCount[] {
     return this.#rules.map(({ rule: { text }, struck }) => ({ rule: text, struck }));
   }
 
-  /** What happens to the next command; the first rule that strikes decides. Call it once for each command. */
   next(command: NvmeCommand): CommandFault | undefined {
     for (const running of this.#rules) {
       const { rule } = running;

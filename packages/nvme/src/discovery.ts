@@ -1,4 +1,4 @@
-/** The discovery log page (NVMe base specification 2.0, figures 264 and 265): where hosts find subsystems. */
+/** The discovery log page (NVMe base specification 2.0, figures 264 and 265). */
 
 import type { IpAddress } from 'rocev2/internal/packet';
 import type { NvmeTransport } from './target-connection.js';
@@ -15,11 +15,9 @@ export interface NvmePort {
   readonly security?: 'tls';
 }
 
-/** A subsystem at an address. */
 export interface DiscoveryEntry extends NvmePort {
   /** Port ID, from 1 on. */
   readonly portId: number;
-  /** Of the subsystem. */
   readonly nqn: string;
 }
 
@@ -27,18 +25,12 @@ const HEADER_BYTES = 1024;
 const ENTRY_BYTES = 1024;
 const TRANSPORT_TYPES = { rdma: 1, tcp: 3 } as const;
 const ADMIN_QUEUE_ENTRIES = 32;
-/** NVM subsystem, with I/O controllers. */
 const SUBTYPE_NVM = 2;
-/** Any controller (dynamic model). */
 const CONTROLLER_DYNAMIC = 0xffff;
-/** TREQ. */
 const SECURE_CHANNEL_REQUIRED = 1;
-/** SECTYPE of the address subtype of TCP. */
 const SECURITY_TLS_1_3 = 2;
-/** Of RDMA: connected queue pairs, RoCEv2, RDMA CM. */
 const RDMA_ADDRESS_SUBTYPE = [1, 4, 1];
 
-/** The whole page. `generation` changes with its contents. */
 export function discoveryLog(entries: readonly DiscoveryEntry[], generation: number): Buffer {
   const bytes = Buffer.alloc(HEADER_BYTES + entries.length * ENTRY_BYTES);
   bytes.writeBigUInt64LE(BigInt(generation), 0);
@@ -79,17 +71,14 @@ export interface DiscoveredSubsystem {
 
 const SUBTYPES = ['referral', 'nvm', 'discovery'] as const;
 
-/** Bytes of a page with so many entries. */
 export function discoveryLogBytes(entries: number): number {
   return HEADER_BYTES + entries * ENTRY_BYTES;
 }
 
-/** Generation counter and number of entries of a page, of which at least 1024 bytes are given. */
 export function readDiscoveryHeader(page: Buffer): { readonly generation: bigint; readonly entries: number } {
   return { generation: page.readBigUInt64LE(0), entries: Number(page.readBigUInt64LE(8)) };
 }
 
-/** The entries that a page holds whole. */
 export function readDiscoveryLog(page: Buffer): DiscoveredSubsystem[] {
   const count = Math.min(readDiscoveryHeader(page).entries, Math.floor((page.length - HEADER_BYTES) / ENTRY_BYTES));
   return Array.from({ length: count }, (_, i) => {
@@ -105,7 +94,6 @@ export function readDiscoveryLog(page: Buffer): DiscoveredSubsystem[] {
   });
 }
 
-/** Text of a field that ends with zeros or spaces. */
 export function fieldText(bytes: Buffer, at: number, length: number): string {
   const field = bytes.subarray(at, at + length);
   const end = field.indexOf(0);

@@ -4,9 +4,7 @@ import type { NvmeCommand } from './capsule.js';
 import { NQN_BYTES_MAX } from './opcodes.js';
 import { refuse, STATUS } from './status.js';
 
-/** The length of what a host sends along with Connect. */
 export const CONNECT_DATA_BYTES = 1024;
-/** Controller ID of a Connect that asks for a new controller. */
 export const CNTLID_DYNAMIC = 0xffff;
 
 const CATTR_NO_SQ_FLOW = 1 << 2;
@@ -17,23 +15,15 @@ const AT = { QID: 42, SQSIZE: 44, CATTR: 46, KATO: 48 } as const;
 const DATA_AT = { HOSTID: 0, CNTLID: 16, SUBNQN: 256, HOSTNQN: 512 } as const;
 const NQN_FIELD_BYTES = 256;
 
-/** What a host asks for when it connects a queue. */
 export interface ConnectRequest {
-  /** 0 is the admin queue. */
   readonly qid: number;
-  /** Entries of the submission queue. */
   readonly entries: number;
   /** Completions carry no submission queue head. */
   readonly noSqFlow: boolean;
-  /** Keep-alive timeout in ms; 0: none. */
   readonly keepAliveMs: number;
-  /** 16 bytes. */
   readonly hostId: Buffer;
-  /** {@link CNTLID_DYNAMIC}, or the controller that the queue belongs to. */
   readonly cntlid: number;
-  /** NQN of the subsystem. */
   readonly subnqn: string;
-  /** NQN of the host. */
   readonly hostnqn: string;
 }
 
@@ -45,7 +35,6 @@ const SECURITY_PROTOCOL = Buffer.of(1, 1, 0xe9);
 /** Bytes of the longest message: two results of the longest hash, and a public value of 8192 bits. */
 export const AUTHENTICATION_BYTES_MAX = 4096;
 
-/** Length of the data of Authentication Send or Receive. Throws the status to answer with. */
 export function authenticationBytes({ bytes }: NvmeCommand): number {
   const length = bytes.readUInt32LE(44);
   const isKnown = SECURITY_PROTOCOL.equals(bytes.subarray(41, 44));
@@ -53,13 +42,11 @@ export function authenticationBytes({ bytes }: NvmeCommand): number {
   return length;
 }
 
-/** Writes the fields of Authentication Send or Receive into a command. */
 export function writeAuthentication(sqe: Buffer, length: number): void {
   sqe.set(SECURITY_PROTOCOL, 41);
   sqe.writeUInt32LE(length, 44);
 }
 
-/** Names of parameters that a target may refuse. */
 export type ConnectParameter = 'qid' | 'entries' | 'cntlid' | 'subnqn' | 'hostnqn';
 
 const PLACES: Readonly<Record<ConnectParameter, number>> = {
@@ -70,7 +57,6 @@ const PLACES: Readonly<Record<ConnectParameter, number>> = {
   hostnqn: DATA_AT.HOSTNQN | IN_DATA,
 };
 
-/** A Connect that names this parameter as the wrong one. */
 export function refuseParameter(
   parameter: ConnectParameter,
   status: number = STATUS.CONNECT_INVALID_PARAMETERS,
@@ -78,12 +64,10 @@ export function refuseParameter(
   return refuse(status, PLACES[parameter]);
 }
 
-/** The parameter that dword 0 of a refused Connect names; undefined where it names another or none. */
 export function refusedParameter(result: number): ConnectParameter | undefined {
   return (Object.keys(PLACES) as ConnectParameter[]).find((parameter) => PLACES[parameter] === result);
 }
 
-/** Reads a Connect. Throws the status to answer with. */
 export function readConnect({ bytes }: NvmeCommand, data: Uint8Array): ConnectRequest {
   if (bytes.readUInt16LE(40) !== 0) throw refuse(STATUS.CONNECT_INCOMPATIBLE_FORMAT);
   const view = Buffer.from(data.buffer, data.byteOffset, data.length);
@@ -105,7 +89,6 @@ function readNqn(data: Buffer, at: number, parameter: ConnectParameter): string 
   return data.toString('utf8', at, at + length);
 }
 
-/** Writes the fields of a Connect into a command, and makes its data. */
 export function writeConnect(sqe: Buffer, request: ConnectRequest): Buffer {
   sqe.writeUInt16LE(request.qid, AT.QID);
   sqe.writeUInt16LE(request.entries - 1, AT.SQSIZE);

@@ -1,15 +1,15 @@
-/** Data structures of the Identify command, 4096 bytes each (NVMe base specification 2.0 §5.17.2, NVM command set 1.0 §4.1.5). */
+/**
+ * Data structures of the Identify command, 4096 bytes each (NVMe base specification 2.0 §5.17.2, NVM command set 1.0
+ * §4.1.5).
+ */
 
 import { ANA_CAPABILITIES, ANA_GROUP, ANA_TRANSITION_SECONDS } from './ana.js';
 import { ASYNC_EVENTS_MAX } from './async-events.js';
 import { type Namespace, NSID_MAX } from './namespace.js';
 import { NVME_VERSION, QUEUE_ENTRIES_MAX } from './properties.js';
 
-/** Bytes of every data structure of Identify. */
 export const IDENTIFY_BYTES = 4096;
-/** Data of a write that may come in the capsule of an I/O command. */
 export const IN_CAPSULE_BYTES = 8192;
-/** Keep-alive times are multiples of this. */
 export const KEEP_ALIVE_UNIT_MS = 1000;
 
 const MODEL = 'rocev2';
@@ -30,24 +30,16 @@ const ONCS = 0xad;
 const RESCAP = 0xfe;
 /** RESCAP: registrations and reservation may outlive a power loss. */
 const RESCAP_PERSISTS = 0x01;
-/** SGLs, keyed ones, and offsets for in-capsule data. */
 const SGLS = 0x0010_0005;
 
-/** What a controller says of itself. */
 export interface ControllerFacts {
-  /** Of the subsystem. */
   readonly nqn: string;
-  /** At most 20 ASCII characters. */
   readonly serial: string;
-  /** At most 8 ASCII characters. */
   readonly firmware: string;
-  /** CNTLID: its number in the subsystem. */
   readonly id: number;
-  /** A discovery controller has no I/O queues. */
   readonly kind: 'io' | 'discovery';
 }
 
-/** CNS 01h: the controller. */
 export function identifyController({ nqn, serial, firmware, id, kind }: ControllerFacts): Buffer {
   const isDiscovery = kind === 'discovery';
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
@@ -75,7 +67,7 @@ export function identifyController({ nqn, serial, firmware, id, kind }: Controll
     bytes.writeUInt32LE(1, 348); // NANAGRPID.
     bytes[512] = 0x66;
     bytes[513] = 0x44;
-    bytes.writeUInt32LE(NSID_MAX, 516); // Not those there are: hosts size log pages by it, and more may come.
+    bytes.writeUInt32LE(NSID_MAX, 516); // Not the present number: hosts size log pages by it.
     bytes.writeUInt32LE(NSID_MAX, 540);
     bytes.writeUInt16LE(ONCS, 520);
     bytes[525] = 1; // VWC: a write cache, which Flush empties.
@@ -86,7 +78,6 @@ export function identifyController({ nqn, serial, firmware, id, kind }: Controll
   return bytes;
 }
 
-/** CNS 00h: a namespace of the NVM command set; all zeros where there is none. */
 export function identifyNamespace(ns: Namespace | undefined): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   if (ns === undefined) return bytes;
@@ -94,8 +85,8 @@ export function identifyNamespace(ns: Namespace | undefined): Buffer {
   bytes.writeBigUInt64LE(blocks, 0);
   bytes.writeBigUInt64LE(blocks, 8);
   bytes.writeBigUInt64LE(blocks, 16);
-  bytes[24] = 0x10; // The preferred sizes below are valid.
-  bytes[30] = 1; // Several controllers may use it.
+  bytes[24] = 0x10;
+  bytes[30] = 1;
   bytes[31] = rescap(ns);
   bytes[33] = 1 | (1 << 3); // Deallocated blocks read as zeros; Write Zeroes may deallocate.
   const preferred = 4096 / 2 ** ns.lbaShift - 1;
@@ -110,7 +101,6 @@ export function identifyNamespace(ns: Namespace | undefined): Buffer {
   return bytes;
 }
 
-/** CNS 02h: IDs above `after`, ascending. */
 export function activeNamespaces(namespaces: readonly Namespace[], after: number): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   const ids = namespaces.map(({ nsid }) => nsid).filter((nsid) => nsid > after);
@@ -123,7 +113,6 @@ export function activeNamespaces(namespaces: readonly Namespace[], after: number
   return bytes;
 }
 
-/** CNS 03h: NGUID, UUID, and the command set. */
 export function namespaceDescriptors({ uuid }: Namespace): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   let at = 0;
@@ -140,10 +129,9 @@ export function namespaceDescriptors({ uuid }: Namespace): Buffer {
   return bytes;
 }
 
-/** CNS 08h: what all command sets have in common of a namespace. */
 export function identifyIndependent(ns: Namespace): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
-  bytes[1] = 1; // NMIC: several controllers may use it.
+  bytes[1] = 1;
   bytes[2] = rescap(ns);
   bytes.writeUInt32LE(ANA_GROUP, 4);
   bytes[8] = ns.readOnly ? 1 : 0;

@@ -1,5 +1,6 @@
 /**
- * `@rocev2/nvme`: NVMe over Fabrics, over RDMA and TCP: targets that serve disks, and namespaces of any target as disks.
+ * `@rocev2/nvme`: NVMe over Fabrics, over RDMA and TCP: targets that serve disks, and namespaces of any target as
+ * disks.
  *
  * @module @rocev2/nvme
  */

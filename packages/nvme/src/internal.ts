@@ -1,4 +1,6 @@
-/** What the other packages of this repository use of @rocev2/nvme, besides its public entry. It changes without notice. */
+/**
+ * What the other packages of this repository use of @rocev2/nvme, besides its public entry. It changes without notice.
+ */
 
 export {
   addBackendOptions,

@@ -11,38 +11,27 @@ import { NvmeStatusError, refuse, STATUS, statusOfDisk } from './status.js';
 /** Bytes of the largest transfer: MDTS is 2^8 pages of 4 KiB. */
 export const TRANSFER_BYTES_MAX = 1 << 20;
 
-/** Force Unit Access, in dword 12. */
 const FUA = 0x4000_0000;
-/** Write Zeroes: the blocks may be given back to the store. */
 const DEALLOCATE = 0x0200_0000;
-/** Dataset Management: the ranges are unused. */
 const ATTRIBUTE_DEALLOCATE = 0x4;
 const RANGE_BYTES = 16;
 const RANGES_MAX = 256;
-/** Compare and Verify read so many bytes at a time. */
 const PART_BYTES = 64 * 1024;
 
 const WRITING: ReadonlySet<number> = new Set([IO.WRITE, IO.WRITE_ZEROES, IO.DATASET_MANAGEMENT]);
-/** Commands that a reservation against writing lets others execute. */
 const READING: ReadonlySet<number> = new Set([IO.READ, IO.COMPARE, IO.VERIFY]);
 
-/** A range of the disk in bytes. */
 interface ByteRange {
   readonly offset: number;
   readonly length: number;
 }
 
-/** What runs on the disk, if reservations still let it when it is its turn. */
 type Use = (run: (disk: BlockDevice) => Promise<void>) => Promise<void>;
 
-/**
- * Does what the command says for the host with this host ID. Throws the status to answer with; rejects with other errors when the connection
- * fails.
- */
 export async function executeIo(command: NvmeCommand, ns: Namespace, hostId: string, data: CommandData): Promise<void> {
   if (ns.readOnly && WRITING.has(command.opcode)) throw refuse(STATUS.WRITE_PROTECTED);
   const access: MediumAccess = READING.has(command.opcode) ? 'read' : 'write';
-  ns.reservations.check(hostId, access); // Before data is moved, and again before it reaches the disk.
+  ns.reservations.check(hostId, access);
   try {
     await execute(command, ns, data, (run) => ns.use(hostId, access, run));
   } catch (error) {
@@ -96,7 +85,6 @@ async function execute(command: NvmeCommand, ns: Namespace, data: CommandData, u
   }
 }
 
-/** The blocks of a command: SLBA and NLB, which is one less than their number. */
 function rangeOf(command: NvmeCommand, ns: Namespace): ByteRange {
   return byteRange(command.lba, (command.dword(12) & 0xffff) + 1, ns);
 }
@@ -106,14 +94,12 @@ function byteRange(lba: bigint, blocks: number, { lbaShift, blocks: total }: Nam
   return { offset: Number(lba) * 2 ** lbaShift, length: blocks * 2 ** lbaShift };
 }
 
-/** The same for a command that moves the data of the blocks. */
 function transferRange(command: NvmeCommand, ns: Namespace): ByteRange {
   const range = rangeOf(command, ns);
   if (range.length > TRANSFER_BYTES_MAX) throw refuse(STATUS.INVALID_FIELD);
   return range;
 }
 
-/** Reads a range part by part, with little memory of its own: `look` gets each part and where it begins in the range. */
 async function forParts(
   { offset, length }: ByteRange,
   use: Use,

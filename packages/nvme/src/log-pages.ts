@@ -1,4 +1,4 @@
-/** Log pages of a controller (NVMe base specification 2.0 §5.16.1), whole; Get Log Page takes the part that the host asks for. */
+/** Log pages of a controller (NVMe base specification 2.0 §5.16.1), whole; Get Log Page takes the requested part. */
 
 import type { Namespace } from './namespace.js';
 import { ADMIN, IO } from './opcodes.js';
@@ -12,25 +12,21 @@ const DATA_UNIT_BYTES = 512_000;
 /** 300 K. A store in software has no temperature, and 0 would be a warning. */
 const TEMPERATURE_K = 300;
 
-/** Command supported (CSUPP). */
 const SUPPORTED = 1;
-/** Logical blocks may change (LBCC). */
 const CHANGES_BLOCKS = 2;
 
-/** 01h: no command has left more than its status. */
 export function errorLog(): Buffer {
   return Buffer.alloc(64);
 }
 
-/** 02h: sums over the namespaces. */
 export function smartLog(namespaces: readonly Namespace[]): Buffer {
   const bytes = Buffer.alloc(SMART_BYTES);
   const sum = (count: (counters: Namespace['counters']) => number) =>
     BigInt(namespaces.reduce((total, { counters }) => total + count(counters), 0));
   const units = (total: bigint) => (total + BigInt(DATA_UNIT_BYTES - 1)) / BigInt(DATA_UNIT_BYTES);
   bytes.writeUInt16LE(TEMPERATURE_K, 1);
-  bytes[3] = 100; // Available spare in percent.
-  bytes[4] = 10; // Its threshold.
+  bytes[3] = 100;
+  bytes[4] = 10;
   bytes.writeBigUInt64LE(units(sum(({ bytesRead }) => bytesRead)), 32);
   bytes.writeBigUInt64LE(units(sum(({ bytesWritten }) => bytesWritten)), 48);
   bytes.writeBigUInt64LE(
@@ -48,7 +44,6 @@ export function smartLog(namespaces: readonly Namespace[]): Buffer {
   return bytes;
 }
 
-/** 03h: one slot, and it runs. */
 export function firmwareLog(firmware: string): Buffer {
   const bytes = Buffer.alloc(FIRMWARE_BYTES);
   bytes[0] = 1;
@@ -56,7 +51,6 @@ export function firmwareLog(firmware: string): Buffer {
   return bytes;
 }
 
-/** 05h: which commands there are, and which change blocks. */
 export function effectsLog(): Buffer {
   const bytes = Buffer.alloc(EFFECTS_BYTES);
   for (const opcode of Object.values(ADMIN)) bytes.writeUInt32LE(SUPPORTED, 4 * opcode);
@@ -67,7 +61,6 @@ export function effectsLog(): Buffer {
   return bytes;
 }
 
-/** 04h: IDs of changed namespaces, ascending; zeros behind them. */
 export function changedNamespacesLog(changed: ReadonlySet<number>): Buffer {
   const bytes = Buffer.alloc(4096);
   [...changed]
@@ -79,19 +72,14 @@ export function changedNamespacesLog(changed: ReadonlySet<number>): Buffer {
   return bytes;
 }
 
-/** What one entry of the Reservation Notification log page says. */
 export interface ReservationEvent {
   /** Which of a controller's notifications it is, from 1 on. */
   readonly count: number;
-  /** What happened. */
   readonly notice: ReservationNotice;
-  /** Namespace of the reservation. */
   readonly nsid: number;
-  /** How many more wait behind it. */
   readonly more: number;
 }
 
-/** 80h: the oldest notification; zeros where there is none. */
 export function reservationLog(event: ReservationEvent | undefined): Buffer {
   const bytes = Buffer.alloc(64);
   if (event === undefined) return bytes;

@@ -1,15 +1,11 @@
 /** Numbers of commands, features, log pages and properties (NVMe base specification 2.0, NVM command set 1.0). */
 
-/** NQN of every discovery subsystem. */
 export const DISCOVERY_NQN = 'nqn.2014-08.org.nvmexpress.discovery';
-/** Port of NVMe over Fabrics, of RDMA and of TCP (IANA). */
 export const NVME_PORT = 4420;
 /** Longest NQN in bytes. */
 export const NQN_BYTES_MAX = 223;
 
-/** Commands of fabrics, on every queue. */
 export const OP_FABRICS = 0x7f;
-/** Fabrics command types. */
 export const FCTYPE = {
   PROPERTY_SET: 0x00,
   CONNECT: 0x01,
@@ -18,7 +14,6 @@ export const FCTYPE = {
   AUTHENTICATION_RECEIVE: 0x06,
 } as const;
 
-/** Commands of the admin queue. */
 export const ADMIN = {
   GET_LOG_PAGE: 0x02,
   IDENTIFY: 0x06,
@@ -29,7 +24,6 @@ export const ADMIN = {
   KEEP_ALIVE: 0x18,
 } as const;
 
-/** Commands of I/O queues (NVM command set). */
 export const IO = {
   FLUSH: 0x00,
   WRITE: 0x01,
@@ -44,7 +38,6 @@ export const IO = {
   RESERVATION_RELEASE: 0x15,
 } as const;
 
-/** Types of reservations: who may write, or use the namespace at all, beside the holder. */
 export const RESERVATION_TYPE = {
   WRITE_EXCLUSIVE: 1,
   EXCLUSIVE_ACCESS: 2,
@@ -54,7 +47,6 @@ export const RESERVATION_TYPE = {
   EXCLUSIVE_ACCESS_ALL: 6,
 } as const;
 
-/** Data structures of Identify (CNS). */
 export const CNS = {
   NAMESPACE: 0x00,
   CONTROLLER: 0x01,
@@ -66,7 +58,6 @@ export const CNS = {
   INDEPENDENT_NAMESPACE: 0x08,
 } as const;
 
-/** Features of a controller. */
 export const FEATURE = {
   ARBITRATION: 0x01,
   POWER_MANAGEMENT: 0x02,
@@ -81,7 +72,6 @@ export const FEATURE = {
   RESERVATION_PERSISTENCE: 0x83,
 } as const;
 
-/** Log pages. */
 export const LOG = {
   ERROR: 0x01,
   SMART: 0x02,
@@ -93,8 +83,6 @@ export const LOG = {
   RESERVATION_NOTIFICATION: 0x80,
 } as const;
 
-/** Offsets of controller properties. */
 export const PROPERTY = { CAP: 0x00, VS: 0x08, CC: 0x14, CSTS: 0x1c } as const;
 
-/** All namespaces: what `nsid` says where a command is about the whole controller. */
 export const NSID_ALL = 0xffff_ffff;

@@ -1,11 +1,12 @@
-/** Properties of a controller: what a host reads and writes by Property Get and Property Set (NVMe base specification 2.0 §3.1.3). */
+/**
+ * Properties of a controller: what a host reads and writes by Property Get and Property Set (NVMe base specification
+ * 2.0 §3.1.3).
+ */
 
 import { PROPERTY } from './opcodes.js';
 import { refuse, STATUS } from './status.js';
 
-/** Entries of an I/O queue, at most; CAP.MQES is one less. */
 export const QUEUE_ENTRIES_MAX = 128;
-/** Version 1.4. */
 export const NVME_VERSION = 0x0001_0400;
 
 /** Contiguous queues (always, over fabrics), 7.5 s to get ready, the NVM command set, pages of 4 KiB. */
@@ -19,18 +20,15 @@ const ENTRY_SIZES_OF_FABRICS = 0x46 << 16;
 const CSTS_READY = 1;
 const CSTS_SHUTDOWN_DONE = 2 << 2;
 
-/** The registers of one controller. */
 export class Properties {
   #configuration = 0;
   #status = 0;
   readonly #onReset: () => void;
 
-  /** `onReset` is called when the host disables the controller. */
   constructor(onReset: () => void) {
     this.#onReset = onReset;
   }
 
-  /** It is ready, with queue entries of the sizes that fabrics have: I/O queues may connect. */
   get takesQueues(): boolean {
     return (
       (this.#status & (CSTS_READY | CSTS_SHUTDOWN_DONE)) === CSTS_READY &&
@@ -38,12 +36,10 @@ export class Properties {
     );
   }
 
-  /** The host has enabled it. */
   get isReady(): boolean {
     return (this.#status & CSTS_READY) !== 0;
   }
 
-  /** Value of a property of 4 or 8 bytes. Throws the status for one that there is not, or of another size. */
   get(offset: number, bytes: 4 | 8): bigint {
     if (offset === PROPERTY.CAP && bytes === 8) return CAP;
     if (bytes === 4) {
@@ -54,7 +50,6 @@ export class Properties {
     throw refuse(STATUS.INVALID_FIELD);
   }
 
-  /** Writes a property; only CC (controller configuration) can be written. Throws the status for another. */
   set(offset: number, bytes: 4 | 8, value: bigint): void {
     if (offset !== PROPERTY.CC || bytes !== 4) throw refuse(STATUS.INVALID_FIELD);
     const before = this.#configuration;

@@ -22,15 +22,12 @@ const REPORT_HEADER_BYTES = 64;
 const REPORT_ENTRY_BYTES = 64;
 /** CNTLID of registrants in a report: hosts have any number of controllers. */
 const ANY_CONTROLLER = 0xffff;
-/** Change Persist Through Power Loss State: leave it, 0, 1. */
 const CPTPL = { KEEP: 0, OFF: 2, ON: 3 } as const;
 
-/** The command is one of those here. */
 export function isReservationCommand({ opcode }: NvmeCommand): boolean {
   return OPCODES.has(opcode);
 }
 
-/** Does what the command says for the host with this host ID. Throws the status to answer with. */
 export async function executeReservation(
   command: NvmeCommand,
   ns: Namespace,
@@ -53,7 +50,6 @@ export async function executeReservation(
   await reservations.save();
 }
 
-/** One or two keys of 64 bits. */
 async function keysOf(data: CommandData, bytes: number): Promise<Buffer> {
   const fetched = await data.fetch(bytes);
   return Buffer.from(fetched.buffer, fetched.byteOffset, bytes);
@@ -96,7 +92,8 @@ async function acquire(command: NvmeCommand, ns: Namespace, hostId: string, keys
     case 2: {
       checkType(type);
       const losers = reservations.preempt(hostId, { key, preempted, type });
-      // What the disk has begun for them cannot be taken back, only waited for: after the answer nothing of theirs reaches the medium.
+      // Operations in progress cannot be undone, so wait for them: after the answer no write of the losers reaches the
+      // medium.
       await Promise.all(losers.map((id) => ns.quiet(id)));
       return;
     }
@@ -113,7 +110,6 @@ function release(command: NvmeCommand, reservations: Reservations, hostId: strin
   else throw refuse(STATUS.INVALID_FIELD);
 }
 
-/** Action and type of Acquire and Release, which must not ignore the key. */
 function actionOf(command: NvmeCommand): { readonly action: number; readonly type: number } {
   const dword = command.dword(10);
   if ((dword & IGNORES_KEY) !== 0) throw refuse(STATUS.INVALID_FIELD);

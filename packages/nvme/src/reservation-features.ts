@@ -6,15 +6,12 @@ import type { Namespace } from './namespace.js';
 import { FEATURE, NSID_ALL } from './opcodes.js';
 import { refuse, STATUS } from './status.js';
 
-/** A bit for each kind of notification, of those that there are. */
 const MASK_BITS = 0x0e;
 
-/** The feature is one of those here. */
 export function isReservationFeature(id: number): boolean {
   return id === FEATURE.RESERVATION_NOTIFICATION_MASK || id === FEATURE.RESERVATION_PERSISTENCE;
 }
 
-/** Set Features; the namespace may be all of them. Throws the status to answer with. */
 export async function setReservationFeature(controller: NvmeController, command: NvmeCommand): Promise<number> {
   const { subsystem, maskedNotices } = controller;
   const chosen = command.nsid === NSID_ALL ? subsystem.namespaces : [namespaceOf(controller, command)];
@@ -30,7 +27,6 @@ export async function setReservationFeature(controller: NvmeController, command:
   return 0;
 }
 
-/** Get Features of one namespace. Throws the status to answer with. */
 export function getReservationFeature(controller: NvmeController, command: NvmeCommand): number {
   const { nsid, reservations } = namespaceOf(controller, command);
   if ((command.dword(10) & 0xff) === FEATURE.RESERVATION_PERSISTENCE) return reservations.persists ? 1 : 0;

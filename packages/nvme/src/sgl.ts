@@ -1,4 +1,7 @@
-/** The one SGL descriptor of a command over fabrics (NVMe base specification 2.0 §4.4; keyed: NVMe over RDMA; transport: NVMe over TCP). */
+/**
+ * The one SGL descriptor of a command over fabrics (NVMe base specification 2.0 §4.4; keyed: NVMe over RDMA; transport:
+ * NVMe over TCP).
+ */
 
 import { FLAG_SGL, type NvmeCommand } from './capsule.js';
 import { refuse, STATUS } from './status.js';
@@ -11,39 +14,28 @@ const TYPE_KEYED = 0x40;
 const TYPE_KEYED_INVALIDATE = 0x4f;
 const TYPE_TRANSPORT = 0x5a;
 
-/** How data outside the capsule is described: by a key (RDMA), or left to the transport (TCP). */
 export type ExternalSgl = 'keyed' | 'transport';
 
-/** Where the data of a command is, or goes. */
 export type DataPlace =
   | {
-      /** The command has no data. */
       readonly kind: 'none';
-      /** Zero. */
       readonly length: 0;
     }
   | {
-      /** Behind the command, in its capsule. */
       readonly kind: 'capsule';
-      /** Bytes from the end of the command to the data. */
       readonly offset: number;
       /** Bytes of data. */
       readonly length: number;
     }
   | {
-      /** In the host's memory. */
       readonly kind: 'keyed';
-      /** Address as the host names it. */
       readonly addr: bigint;
       /** Bytes of data. */
       readonly length: number;
-      /** The host's key. */
       readonly rkey: number;
-      /** The response is to invalidate the key. */
       readonly invalidate: boolean;
     }
   | {
-      /** Moved by the transport in messages of its own. */
       readonly kind: 'transport';
       /** Bytes of data. */
       readonly length: number;
@@ -51,7 +43,6 @@ export type DataPlace =
 
 const NO_DATA: DataPlace = { kind: 'none', length: 0 };
 
-/** Reads the descriptor of a command that came with `capsuleBytes` behind it. Throws the status to answer with. */
 export function readSgl({ bytes }: NvmeCommand, external: ExternalSgl, capsuleBytes: number): DataPlace {
   const type = bytes[TYPE_AT];
   if (type === TYPE_IN_CAPSULE) {
@@ -81,7 +72,6 @@ export function readSgl({ bytes }: NvmeCommand, external: ExternalSgl, capsuleBy
   throw refuse(STATUS.SGL_TYPE_INVALID);
 }
 
-/** Writes the descriptor of `place` into a command; `external` names the descriptor of no data. */
 export function writeSgl(sqe: Buffer, place: DataPlace, external: ExternalSgl): void {
   sqe[1] |= FLAG_SGL;
   sqe.fill(0, SGL_AT, SGL_AT + 16);

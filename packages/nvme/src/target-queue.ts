@@ -1,5 +1,3 @@
-/** A queue of a target: takes capsules from one connection, executes them, and answers. */
-
 import { type Clock, NS_PER_S, pause, RoceError } from 'rocev2/internal/core';
 import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
 import type { AnaPort } from './ana.js';
@@ -28,38 +26,25 @@ const CONNECT_LIMIT_NS = 10 * NS_PER_S;
 const NO_SQ_HEAD = 0xffff;
 const NO_DATA: DataPlace = { kind: 'none', length: 0 };
 
-/** What a queue needs of its target. */
 export interface QueueContext extends AdminContext {
-  /** For the time limit of Connect. */
   readonly clock: Clock;
-  /** Rules for I/O commands that fail or are slow; undefined: none. */
   readonly faults: CommandFaults | undefined;
-  /** Counters of all queues. */
   readonly counters: {
-    /** Commands that came in. */
     commands: number;
-    /** Commands that were answered with an error. */
     refused: number;
   };
-  /** The controller for a queue that connects: a new one, or the one that it belongs to. Throws the status to answer with. */
   connect(request: ConnectRequest, queue: TargetQueue): NvmeController;
-  /** What the host of the request has to prove; undefined: nothing. */
   authentication(request: ConnectRequest): TargetAuthentication | undefined;
 }
 
-/** What Connect has made of a queue. */
 interface Connected {
   readonly controller: NvmeController;
   readonly request: ConnectRequest;
-  /** Undefined: the host need not prove anything. */
   readonly authentication: TargetAuthentication | undefined;
 }
 
-/** One queue of a host, from its connection on. */
 export class TargetQueue {
-  /** Called once, when the queue has ended. */
   onEnd: (why: Error) => void = () => {};
-  /** The port that the host connected to. */
   readonly port: AnaPort;
   readonly #connection: TargetConnection;
   readonly #context: QueueContext;
@@ -69,7 +54,6 @@ export class TargetQueue {
   #outstanding = 0;
   #ended = false;
 
-  /** Takes over the connection. */
   constructor(connection: TargetConnection, port: AnaPort, context: QueueContext) {
     this.port = port;
     this.#connection = connection;
@@ -81,18 +65,15 @@ export class TargetQueue {
     });
   }
 
-  /** The host has said by Connect what it came for, and proved who it is if it must. */
   get isConnected(): boolean {
     const connected = this.#connected;
     return connected !== undefined && connected.authentication?.isAuthenticated !== false;
   }
 
-  /** The connection that carries it. */
   get connection(): TargetConnection {
     return this.#connection;
   }
 
-  /** Ends the queue and its connection. */
   end(why: Error): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -127,7 +108,7 @@ export class TargetQueue {
       status = this.#statusOf(error as Error);
       if (error instanceof NvmeStatusError) result = BigInt(error.result);
     }
-    // Before the answer, after which the next command may come.
+    // Before the answer, because the next command may follow it.
     capsule.release();
     if (fault?.kind === 'silent') {
       data?.release();
@@ -138,7 +119,7 @@ export class TargetQueue {
     data?.release();
   }
 
-  /** What went wrong, as the host hears it. A connection that fails answers nothing any more; whatever is no known failure is a defect. */
+  /** A connection that fails answers nothing any more; whatever is no known failure is a defect. */
   #statusOf(error: Error): number {
     if (this.#ended) return STATUS.ABORTED;
     this.#context.counters.refused++;

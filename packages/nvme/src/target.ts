@@ -1,6 +1,4 @@
-/**
- * An NVMe over Fabrics target without its sockets: subsystems, their controllers, and discovery. Connections are handed to it, and time is passed in.
- */
+/** Connections are handed to it, and time is passed in. */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
 import { AnaPort, type AnaState } from './ana.js';
@@ -17,30 +15,20 @@ import { Subsystem, type SubsystemInit } from './subsystem.js';
 import type { TargetConnection } from './target-connection.js';
 import { type QueueContext, TargetQueue } from './target-queue.js';
 
-/** What a target serves. */
 export interface NvmeTargetInit {
-  /** At least one. */
   readonly subsystems: readonly SubsystemInit[];
-  /** For keep-alive timers. */
   readonly clock: Clock;
-  /** Version of the software, as Identify tells it. At most 8 characters. */
   readonly firmware: string;
-  /** Rules for I/O commands that fail or are slow. */
   readonly faults?: CommandFaults;
-  /** Unpredictable bytes, for authentication. */
   readonly randomBytes: (count: number) => Buffer;
 }
 
-/** Controllers of all hosts together; one more is answered with a busy target. */
 const CONTROLLERS_MAX = 256;
-/** IDs above are reserved. */
 const CNTLID_MAX = 0xffef;
-/** A discovery controller that is not told a keep-alive timeout gets this one. */
+/** Default keep-alive timeout of a discovery controller. */
 const DISCOVERY_KEEP_ALIVE_MS = 120_000;
 
-/** Serves subsystems over the connections it is given. */
 export class NvmeTarget {
-  /** Totals since the start. */
   readonly counters = {
     /** Queues that connected. */
     queues: 0,
@@ -60,7 +48,6 @@ export class NvmeTarget {
   #generation = 1;
   #lastId = 0;
 
-  /** Throws ERR_ROCE_CONFLICT for two subsystems of one name, and as {@link Subsystem} does. */
   constructor(init: NvmeTargetInit) {
     this.#init = init;
     const subsystems = new Map<string, Subsystem>();
@@ -84,24 +71,21 @@ export class NvmeTarget {
     };
   }
 
-  /** Where hosts find it: what its discovery log page says. Their IDs are 1, 2 and so on. Hosts that asked for it are told of the change. */
+  /** Their IDs are 1, 2 and so on. Hosts that enabled it are notified of the change. */
   set ports(ports: readonly NvmePort[]) {
     this.#ports = ports;
     this.#generation++;
     for (const { events } of this.#subsystems.get(DISCOVERY_NQN)!.controllers) events.raise(DISCOVERY_CHANGED);
   }
 
-  /** A subsystem by its name; undefined where there is none. */
   subsystem(nqn: string): Subsystem | undefined {
     return this.#subsystems.get(nqn);
   }
 
-  /** Controllers of hosts, those of discovery among them. */
   get controllers(): number {
     return this.#controllers.size;
   }
 
-  /** Connections now, by transport. */
   get connections(): Readonly<Record<'rdma' | 'tcp', number>> {
     const counts = { rdma: 0, tcp: 0 };
     for (const { connection } of this.#queues) counts[connection.transport]++;
@@ -109,8 +93,8 @@ export class NvmeTarget {
   }
 
   /**
-   * Changes how the port with this ID, from 1 on, reaches the namespaces; at first it is optimized. Hosts that came through
-   * the port are notified.
+   * Changes how the port with this ID, from 1 on, reaches the namespaces; at first it is optimized. Hosts that came
+   * through the port are notified.
    */
   setAnaState(portId: number, state: AnaState): void {
     const port = this.#anaPort(portId);
@@ -120,7 +104,6 @@ export class NvmeTarget {
     }
   }
 
-  /** Serves a queue over the connection, which came to the port with this ID; closes the connection in the end. */
   accept(connection: TargetConnection, portId = 1): TargetQueue {
     const queue = new TargetQueue(connection, this.#anaPort(portId), this.#context);
     this.#queues.add(queue);
@@ -133,7 +116,6 @@ export class NvmeTarget {
     return queue;
   }
 
-  /** Ends all queues; resolves when nothing of them touches memory or disks' buffers any more. */
   async close(): Promise<void> {
     const why = new RoceError('ERR_ROCE_CLOSED', 'the target is closed');
     for (const queue of [...this.#queues]) queue.end(why);
@@ -192,7 +174,6 @@ export class NvmeTarget {
     return controller;
   }
 
-  /** The controller of an I/O queue: of the same host and subsystem, enabled, with the queue not there yet. */
   #controllerOf({ cntlid, hostnqn, qid }: ConnectRequest, subsystem: Subsystem): NvmeController {
     const controller = this.#controllers.get(cntlid);
     if (controller === undefined || controller.subsystem !== subsystem) throw refuseParameter('cntlid');

@@ -1,13 +1,12 @@
-/** A barrier: one word that counts arrivals. */
-
 import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 
 /**
- * Lets nobody go on before `parties` have arrived, in the memory of an owner; then it serves the next round. An arrival is one FETCH_ADD, and the number of
- * arrivals never goes below the end of a round that is complete, so nobody misses it. A party that gives up takes its arrival back, unless the round is complete
- * by then. One that dies after its arrival counts, and is missing in the next round: use `timeoutMs`. When the owner dies, every call rejects.
+ * Blocks every party until `parties` have arrived, in the memory of an owner; then it serves the next round. An arrival
+ * is one FETCH_ADD, and the number of arrivals never falls below the end of a complete round, so no party misses it. A
+ * party that gives up withdraws its arrival, unless the round is complete by then. One that dies after its arrival
+ * counts, and is missing in the next round: use `timeoutMs`. When the owner dies, every call rejects.
  */
 export class RemoteBarrier {
   /** Arrivals of a round. */
@@ -23,8 +22,8 @@ export class RemoteBarrier {
   }
 
   /**
-   * Arrives, and waits for the others. Resolves to the number of the round, from 0. If the wait ends early, the arrival is taken back: until the
-   * error's `released` has resolved, the others may still count it.
+   * Arrives, and waits for the others. Resolves to the number of the round, from 0. If the wait ends early, the arrival
+   * is taken back: until the error's `released` has resolved, the others may still count it.
    */
   async wait(options?: WaitOptions): Promise<bigint> {
     const deadline = WaitDeadline.of('wait', options, WAIT_OPTIONS, this.#words.clock);
@@ -48,7 +47,6 @@ export class RemoteBarrier {
     return round;
   }
 
-  /** Takes one arrival back. False: the round is complete. */
   async #withdraw(seen: bigint, end: bigint): Promise<boolean> {
     for (let count = seen; count < end; ) {
       const found = await this.#words.compareSwap(this.#offset, count, count - 1n);

@@ -1,5 +1,3 @@
-/** The words of an owner, and which name has which of them. */
-
 import { checkKind, checkWhole, RoceError } from 'rocev2/internal/core';
 import { freeWord, heldWord } from './lease-word.js';
 import type { Cell, CellQuestion, Kind } from './protocol.js';
@@ -13,7 +11,6 @@ const LEASE_MS_MAX = 3_600_000;
 const PARTIES_MAX = 2 ** 32;
 const RING_BYTES_MAX = 1 << 16;
 
-/** What a question for each kind may say of its size; missing: nothing. */
 const SIZES: Partial<Record<Kind, { readonly name: string; readonly max: number }>> = {
   semaphore: { name: 'permits', max: READ_WORDS_MAX },
   barrier: { name: 'parties', max: PARTIES_MAX },
@@ -21,7 +18,6 @@ const SIZES: Partial<Record<Kind, { readonly name: string; readonly max: number 
 
 const hasLease = (kind: Kind) => kind === 'lock' || kind === 'semaphore';
 
-/** Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_INVALID_ARGUMENT for a question that cannot be. Both sides ask it. */
 export function checkQuestion({ kind, name, size, leaseMs }: CellQuestion): void {
   checkKind('the name', name, typeof name === 'string', 'text');
   checkWhole(`the length of the name in bytes`, Buffer.byteLength(name), 1, NAME_BYTES_MAX);
@@ -29,17 +25,13 @@ export function checkQuestion({ kind, name, size, leaseMs }: CellQuestion): void
   if (leaseMs !== undefined) checkWhole('leaseMs', leaseMs, LEASE_MS_MIN, LEASE_MS_MAX);
 }
 
-/** How an owner begins. */
 export interface CellsInit {
-  /** Memory for words: zero. */
   readonly region: Buffer;
-  /** Tokens and sequences begin above those that an owner with a smaller one has given out. 0 to 2^52. */
   readonly firstNumber: bigint;
-  /** Locks begin as if somebody held them who has died. */
   readonly areLocksHeld: boolean;
 }
 
-/** Gives words to names. A name keeps its words as long as the owner lives. */
+/** A name keeps its words as long as the owner lives. */
 export class Cells {
   readonly #init: CellsInit;
   readonly #cells = new Map<string, Cell>();
@@ -49,15 +41,10 @@ export class Cells {
     this.#init = init;
   }
 
-  /** Names that have words. */
   get size(): number {
     return this.#cells.size;
   }
 
-  /**
-   * The words of a name; a new name gets them. Throws as {@link checkQuestion}, ERR_ROCE_MISMATCH if the name has other terms, ERR_ROCE_INVALID_ARGUMENT for a
-   * new semaphore or barrier without a size, ERR_ROCE_LIMIT when there is no room.
-   */
   cell(question: CellQuestion): Cell {
     checkQuestion(question);
     const { kind, name } = question;
@@ -81,7 +68,6 @@ export class Cells {
     return known;
   }
 
-  /** The words of a new ring. Throws ERR_ROCE_BUSY for a name that there is already, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_LIMIT. */
   ring(name: string, { slots, bytes }: RingSizes): Cell {
     checkQuestion({ kind: 'ring', name });
     checkWhole('slots', slots, 1, READ_WORDS_MAX);
@@ -94,7 +80,6 @@ export class Cells {
     return cell;
   }
 
-  /** The offset of so many unused words. */
   #take(words: number, title: string): number {
     const offset = this.#used;
     const end = offset + words * WORD_BYTES;

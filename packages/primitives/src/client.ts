@@ -1,5 +1,3 @@
-/** The primitives of an owner, by name. */
-
 import { connectRpc, type RpcClient } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import {
@@ -24,19 +22,22 @@ import { ConnectionWords, type RemoteWords } from './words.js';
 
 /** What `Primitives.lock` takes. */
 export interface LockOptions extends WaitOptions {
-  /** How long a holder may be silent, whole milliseconds, 10 to 3,600,000. Default: what whoever came first has said, or 10,000. */
+  /**
+   * How long a holder may be silent, whole milliseconds, 10 to 3,600,000. Default: the value of the first client, or
+   * 10,000.
+   */
   readonly leaseMs?: number;
 }
 
 /** What `Primitives.semaphore` takes. */
 export interface SemaphoreOptions extends LockOptions {
-  /** Leases at a time, 1 to 128. Whoever comes first says it; the others may. */
+  /** Leases at a time, 1 to 128. Required of the first client, optional for others. */
   readonly permits?: number;
 }
 
 /** What `Primitives.barrier` takes. */
 export interface BarrierOptions extends WaitOptions {
-  /** Arrivals of a round, 1 to 2^32. Whoever comes first says it; the others may. */
+  /** Arrivals of a round, 1 to 2^32. Required of the first client, optional for others. */
   readonly parties?: number;
 }
 
@@ -45,8 +46,9 @@ const SEMAPHORE_OPTIONS: OptionNames<SemaphoreOptions> = { ...LOCK_OPTIONS, perm
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { ...WAIT_OPTIONS, parties: true };
 
 /**
- * One client's way to the primitives of an owner; made by `openPrimitives`. To open a name takes a call to the owner's program, which makes it when it is
- * new. What one does with it afterwards is one-sided: the owner's program takes no part. All calls reject with ERR_ROCE_MISMATCH where others have said other terms.
+ * A client's connection to the primitives of an owner; made by `openPrimitives`. Opening a name is a call to the
+ * owner's program, which creates new ones. Later operations are one-sided: the owner's program takes no part. All calls
+ * reject with ERR_ROCE_MISMATCH for terms that differ from the first client's.
  */
 export class Primitives {
   readonly #rpc: RpcClient<typeof PRIMITIVES_SERVICE>;
@@ -104,7 +106,7 @@ export class Primitives {
     return new RemoteSemaphore(this.#leasePlace(`semaphore '${name}'`, cell), cell.size);
   }
 
-  /** Lets nobody go on before all have arrived. */
+  /** Blocks until all parties have arrived. */
   async barrier(name: string, options: BarrierOptions = {}): Promise<RemoteBarrier> {
     checkOptions('barrier', options, BARRIER_OPTIONS);
     const { parties: size, ...wait } = options;

@@ -1,11 +1,10 @@
-/** A number that many change. */
-
 import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**
- * A number of 64 bits with sign in the memory of an owner; it begins at 0 and wraps around. Every call is one round trip. A call that rejects because the
- * connection has ended may have been executed. When the owner dies the number is lost: that of a new owner begins at 0.
+ * A number of 64 bits with sign in the memory of an owner; it begins at 0 and wraps around. Every call is one round
+ * trip. A call that rejects because the connection has ended may have been executed. When the owner dies the number is
+ * lost: that of a new owner begins at 0.
  */
 export class RemoteCounter {
   readonly #words: RemoteWords;
@@ -17,7 +16,10 @@ export class RemoteCounter {
     this.#offset = offset;
   }
 
-  /** Adds, by default 1. Resolves to the number after that. If the wait ends early, the number may be added all the same. */
+  /**
+   * Adds, by default 1. Resolves to the number after that. If the wait ends early, the number may be added all the
+   * same.
+   */
   async add(number: bigint | number = 1n, options?: WaitOptions): Promise<bigint> {
     const deadline = WaitDeadline.of('add', options, WAIT_OPTIONS, this.#words.clock);
     const added = BigInt(number);
@@ -32,7 +34,10 @@ export class RemoteCounter {
     return BigInt.asIntN(64, word);
   }
 
-  /** Stores `desired` if the number is `expected`. Resolves to the number before: the store was done if it equals `expected`. */
+  /**
+   * Stores `desired` if the number is `expected`. Resolves to the number before: the store was done if it equals
+   * `expected`.
+   */
   async compareAndSet(expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
     const deadline = WaitDeadline.of('compareAndSet', options, WAIT_OPTIONS, this.#words.clock);
     const [from, to] = [BigInt.asUintN(64, expected), BigInt.asUintN(64, desired)];

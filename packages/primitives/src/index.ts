@@ -1,6 +1,6 @@
 /**
- * `@rocev2/primitives`: counters, sequencers, locks, semaphores, barriers and rings between processes, by one-sided atomics on the memory of one of them. They work
- * while that one computes. See docs/primitives.md.
+ * `@rocev2/primitives`: counters, sequencers, locks, semaphores, barriers and rings between processes, by one-sided
+ * atomics on the memory of one of them. They work while that one computes. See docs/primitives.md.
  *
  * @module @rocev2/primitives
  */

@@ -3,38 +3,34 @@
  *
  *     token 53   held 1   beat 10
  *
- * Who acquires the lock raises the token by one in the same CMP_SWAP. So a token is given out once, and later holders have greater ones.
+ * Who acquires the lock raises the token by one in the same CMP_SWAP. So a token is given out once, and later holders
+ * have greater ones.
  */
 
 const BEAT_BITS = 10n;
 const HELD = 1n << BEAT_BITS;
 const TOKEN_SHIFT = BEAT_BITS + 1n;
 
-/** Different beats. A word looks the same again after so many of them. */
+/** A word looks the same again after so many of them. */
 export const BEATS = 1 << Number(BEAT_BITS);
 
-/** The word of a lock that nobody holds; `token` is that of its last holder. */
 export function freeWord(token: bigint): bigint {
   return token << TOKEN_SHIFT;
 }
 
-/** The word of a lock that the holder with `token` has just acquired. */
 export function heldWord(token: bigint): bigint {
   return (token << TOKEN_SHIFT) | HELD;
 }
 
-/** The same holder's word, one beat later. */
 export function nextBeat(word: bigint): bigint {
   const beat = (word + 1n) & (HELD - 1n);
   return (word & ~(HELD - 1n)) | beat;
 }
 
-/** Token of the holder, or of the last one. */
 export function tokenOf(word: bigint): bigint {
   return word >> TOKEN_SHIFT;
 }
 
-/** Whether somebody holds the lock, alive or dead. */
 export function isHeld(word: bigint): boolean {
   return (word & HELD) !== 0n;
 }

@@ -1,5 +1,3 @@
-/** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
-
 import {
   type Clock,
   RoceError,
@@ -11,28 +9,25 @@ import {
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 
-/** Renewals of a lease in its time: one may be late. */
 const RENEWALS = 3;
 
-/** One word that leases are given out on. */
 export interface LeasePlace {
-  /** Of the owner. */
   readonly words: RemoteWords;
-  /** Of the word. */
   readonly offset: number;
-  /** How long a holder may be silent. */
   readonly leaseNs: number;
-  /** For messages: `lock 'x'`. */
   readonly title: string;
 }
 
 /**
- * A lock, or a permit of a semaphore, that this side holds until `release`. It renews itself while this side's event loop runs. If that stands still for
- * longer than the lease, or the owner cannot be reached, others may take the lock over: then `isHeld` is false from the end of the lease on, and `signal`
- * is aborted. When the owner dies, the lease ends.
+ * A lock, or a permit of a semaphore, that this side holds until `release`. It is renewed while this side's event loop
+ * runs. If that stalls for longer than the lease, or the owner cannot be reached, others may take the lock over: then
+ * `isHeld` is false from the end of the lease on, and `signal` is aborted. When the owner dies, the lease ends.
  */
 export class Lease {
-  /** Greater than those of all holders before: pass it to what the lock protects, which refuses smaller ones than it has seen (fencing). */
+  /**
+   * Greater than those of all holders before: pass it to what the lock protects, which refuses smaller ones than it has
+   * seen (fencing).
+   */
   readonly token: bigint;
   readonly #place: LeasePlace;
   readonly #clock: Clock;
@@ -44,7 +39,6 @@ export class Lease {
   #renewal: Promise<void> | undefined;
   #back: Promise<boolean> | undefined;
 
-  /** `word` was stored by an operation that was posted at `postedNs`. */
   private constructor(place: LeasePlace, word: bigint, postedNs: number) {
     this.token = tokenOf(word);
     this.#place = place;
@@ -55,7 +49,8 @@ export class Lease {
   }
 
   /**
-   * Makes this side the next holder where the word is `expected`: free, or that of a dead holder. `found` is what the word was. One round trip. @internal
+   * Makes this side the next holder where the word is `expected`: free, or that of a dead holder. `found` is what the
+   * word was. One round trip. @internal
    */
   static async take(place: LeasePlace, expected: bigint): Promise<{ readonly found: bigint; readonly lease?: Lease }> {
     const { words, offset } = place;
@@ -65,12 +60,15 @@ export class Lease {
     return found === expected ? { found, lease: new Lease(place, mine, postedNs) } : { found };
   }
 
-  /** Whether nobody else can have the lock now, by this side's clock. False after `release`. */
+  /** Whether the lock is certainly held, by this side's clock. False after `release`. */
   get isHeld(): boolean {
     return this.#back === undefined && this.#clock.nowNs() < this.#untilNs;
   }
 
-  /** Aborted when the lock is lost, not by `release`. The reason is ERR_ROCE_FENCED. Pass it to what is done under the lock. */
+  /**
+   * Aborted when the lock is lost, not by `release`. The reason is ERR_ROCE_FENCED. Pass it to what is done under the
+   * lock.
+   */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
@@ -88,7 +86,6 @@ export class Lease {
     };
   }
 
-  /** Never rejects. */
   async #renew(): Promise<void> {
     const postedNs = this.#clock.nowNs();
     if (postedNs >= this.#untilNs) {
@@ -115,13 +112,13 @@ export class Lease {
 
   #lose(why: string, cause?: unknown): void {
     if (this.#back !== undefined) return;
-    this.#back = this.#giveBack(); // If nobody has taken it over, others need not wait for the end of the lease.
+    this.#back = this.#giveBack(); // Unless it was taken over: others then need not wait for the end of the lease.
     const text = `the lease on ${this.#place.title} has ended: ${why}`;
     const hint = 'acquire it again; a longer `leaseMs` survives longer pauses';
     this.#lost.abort(new RoceError('ERR_ROCE_FENCED', text, hint, cause === undefined ? undefined : { cause }));
   }
 
-  /** Never rejects. Resolves to whether nobody else has held the lock until now. */
+  /** Resolves to whether the lock was held without interruption. */
   async #giveBack(): Promise<boolean> {
     this.#stopTimers();
     this.#forgetEnd();
@@ -136,8 +133,8 @@ export class Lease {
   }
 
   /**
-   * Gives the lock back. Resolves to whether this side was its only holder until then; false also when the owner could not be reached. Safe to call
-   * twice.
+   * Gives the lock back. Resolves to whether this side was its only holder until then; false also when the owner could
+   * not be reached. Safe to call twice.
    */
   async release(options?: WaitOptions): Promise<boolean> {
     const deadline = WaitDeadline.of('release', options, WAIT_OPTIONS, this.#clock);
@@ -160,7 +157,6 @@ export class Lease {
   }
 }
 
-/** For a lease that comes too late for its caller, as `waitFor` undoes it. */
 export async function giveBack(lease: Lease | undefined): Promise<void> {
   await lease?.release();
 }

@@ -1,5 +1,3 @@
-/** Primitives on sockets: `servePrimitives` and `openPrimitives`. */
-
 import { type ConnectOptions, connect, type Listener, type ListenOptions, listen, serveEach } from 'rocev2/internal/cm';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
 import { wallMs } from 'rocev2/internal/driver';
@@ -9,7 +7,6 @@ import { Primitives } from './client.js';
 import { PrimitivesOwner } from './owner.js';
 import { WORD_BYTES } from './words.js';
 
-/** Calls are few and short. */
 const CONNECTION = { messageBytesMax: 4096, receiveDepth: 8 } as const;
 const WORDS = 65_536;
 const WORDS_MAX = 1 << 24;
@@ -20,24 +17,30 @@ const FIRST_NUMBER_MAX = 2 ** 52;
 
 /** What {@link servePrimitives} takes. */
 export interface ServePrimitivesOptions {
-  /** Use an engine in a worker (`openDevice({engine: 'worker'})`): then the primitives work while this thread is busy. */
+  /**
+   * Use an engine in a worker (`openDevice({engine: 'worker'})`): then the primitives work while this thread is busy.
+   */
   readonly device: RdmaDevice;
   /** TCP port; 0 lets the system choose. */
   readonly port: number;
   /** TCP address, default the device's. */
   readonly host?: string;
-  /** Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit, of a ring its messages. Default 65,536. */
+  /**
+   * Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit, of a ring its messages. Default
+   * 65,536.
+   */
   readonly words?: number;
   /** Clients at a time, 1 to 8192. Default 1024. */
   readonly clientsMax?: number;
   /**
-   * An owner may have died here, and holders of its locks may not know it yet. A lock or semaphore is then given out one lease after the first client has waited for it.
-   * Default false: at once.
+   * An owner may have died here, and holders of its locks may not have noticed. A lock or semaphore is then given out
+   * one lease after the first client has waited for it. Default false: at once.
    */
   readonly isRestart?: boolean;
   /**
-   * Tokens and sequences begin above those of any owner with a smaller one, 0 to 2^52. Default: microseconds since 1970, by the time of day, so that a new
-   * owner begins above the old one. Say it yourself where the time of day may have been put back.
+   * Tokens and sequences begin above those of any owner with a smaller one, 0 to 2^52. Default: microseconds since
+   * 1970, by the time of day, so that a new owner begins above the old one. Say it yourself where the time of day may
+   * have been put back.
    */
   readonly firstNumber?: number;
 }
@@ -89,8 +92,8 @@ export class PrimitivesServer extends PrimitivesOwner {
 }
 
 /**
- * Opens memory of the device to clients, who keep counters, sequencers, locks, semaphores and barriers in it. Rejects with ERR_ROCE_OUT_OF_RANGE,
- * ERR_ROCE_UNKNOWN_NAME, ERR_ROCE_INVALID_ARGUMENT, and as `listen` does.
+ * Opens memory of the device to clients, who keep counters, sequencers, locks, semaphores and barriers in it. Rejects
+ * with ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_UNKNOWN_NAME, ERR_ROCE_INVALID_ARGUMENT, and as `listen` does.
  */
 export async function servePrimitives(options: ServePrimitivesOptions): Promise<PrimitivesServer> {
   checkOptions('servePrimitives', options, SERVE_OPTIONS);

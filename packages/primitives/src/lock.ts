@@ -1,5 +1,3 @@
-/** A lock: one word, acquired, renewed, given back and taken over by CMP_SWAP. */
-
 import {
   type CancellationState,
   NS_PER_MS,
@@ -14,13 +12,13 @@ import { freeWord, isHeld, tokenOf } from './lease-word.js';
 import { Pauses } from './pause.js';
 
 /**
- * A lock in the memory of an owner. At most one side holds it at a time, as long as clocks run alike to 1 % and holders look at `isHeld`; a holder that
- * does not look is told apart by its token. A holder that dies loses the lock: one of those who wait takes it over, one lease after it has seen the last
- * renewal. Those who wait have no order. When the owner dies, every call rejects and every lease ends; the locks of a new owner begin with greater tokens.
+ * A lock in the memory of an owner. At most one side holds it at a time, if clock rates agree to 1 % and holders check
+ * `isHeld`; tokens distinguish a holder that does not. A holder that dies loses the lock: a waiter takes it over one
+ * lease after the last renewal it saw. Waiters have no order. When the owner dies, every call rejects and every lease
+ * ends; the locks of a new owner begin with greater tokens.
  */
 export class RemoteLock {
   readonly #place: LeasePlace;
-  /** What the word is if the lock is free, as far as this side knows. */
   #free = freeWord(0n);
 
   /** @internal */
@@ -47,14 +45,14 @@ export class RemoteLock {
       const postedNs = clock.nowNs();
       const { found, lease } = await this.#take(expected);
       if (lease?.isHeld === true) return lease;
-      await lease?.release(); // It took longer than the lease.
+      await lease?.release();
       const mayTake = !isHeld(found) || watch.isDead(found, postedNs, clock.nowNs());
       expected = mayTake ? found : this.#free; // The next CMP_SWAP succeeds as soon as the present holder has gone.
       if (!mayTake) await pauses.next();
     }
   }
 
-  /** The lock if it is free now; undefined while somebody holds it, even if that one is dead. */
+  /** The lock if it is free now; undefined while it is held, even by a dead holder. */
   async tryAcquire(options?: WaitOptions): Promise<Lease | undefined> {
     const deadline = WaitDeadline.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#tryAcquire(cancellation), giveBack);
@@ -75,7 +73,10 @@ export class RemoteLock {
     return taken;
   }
 
-  /** Does `work` under the lock, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
+  /**
+   * Does `work` under the lock, and gives it back. Resolves or rejects as `work` does; `work` has to look at
+   * `lease.signal` itself.
+   */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
     return (await this.acquire(options)).during(work);
   }

@@ -1,5 +1,3 @@
-/** The owner of words: it gives them to names, and each client the key to them. What clients do with them it does not see. */
-
 import { type Handlers, type RpcServer, serveRpc } from '@rocev2/rpc';
 import type { Connection } from 'rocev2/internal/cm';
 import { type Clock, checkOptions, checkWhole, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
@@ -11,7 +9,6 @@ import { ringWords } from './ring-layout.js';
 import { PRODUCERS_MAX } from './ring-word.js';
 import { WORD_BYTES } from './words.js';
 
-/** Calls are short. */
 const CALL_BYTES_MAX = 4096;
 
 /** What a ring is made with. */
@@ -20,13 +17,15 @@ export interface RingOptions {
   readonly slots?: number;
   /** Bytes of the longest message, 1 to 65,536. Default 1024. */
   readonly bytes?: number;
-  /** A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection. Default 10,000. */
+  /**
+   * A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection.
+   * Default 10,000.
+   */
   readonly writeTimeoutMs?: number;
 }
 
 const RING_OPTIONS: OptionNames<RingOptions> = { slots: true, bytes: true, writeTimeoutMs: true };
 
-/** A client that is connected. */
 interface Client {
   readonly connection: Connection;
   readonly server: RpcServer;
@@ -60,8 +59,8 @@ export class PrimitivesOwner {
   }
 
   /**
-   * Makes a ring, into which clients push messages, and which this side takes them out of. Throws ERR_ROCE_BUSY for a name that has one, ERR_ROCE_LIMIT
-   * without room for it, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_UNKNOWN_NAME.
+   * Makes a ring, into which clients push messages, and which this side takes them out of. Throws ERR_ROCE_BUSY for a
+   * name that has one, ERR_ROCE_LIMIT without room for it, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_UNKNOWN_NAME.
    */
   ring(name: string, options: RingOptions = {}): RingConsumer {
     checkOptions('ring', options, RING_OPTIONS);
@@ -91,7 +90,10 @@ export class PrimitivesOwner {
     await this.#end(id);
   }
 
-  /** What a client has claimed is given to others only when its queue pair is gone: nothing of it can be executed any more. */
+  /**
+   * What a client has claimed is given to others only when its queue pair is gone: nothing of it can be executed any
+   * more.
+   */
   async #end(id: number): Promise<void> {
     const { connection, server } = this.#clients.get(id)!;
     await server.close();

@@ -1,11 +1,11 @@
-/** Pauses between two looks at a word: short at first, so that a lock is handed over at once, and long in the end, so that those who wait cost little. */
+/** Pauses between two looks at a word: short at first, for a quick hand-over, then longer. */
 
 import { type CancellationState, type Clock, NS_PER_MS } from 'rocev2/internal/core';
 
 const FIRST_NS = 0.05 * NS_PER_MS;
 const LONGEST_NS = 10 * NS_PER_MS;
 
-/** The pauses of one call. Timers of the event loop are a millisecond coarse. */
+/** Timers of the event loop are a millisecond coarse. */
 export class Pauses {
   readonly #clock: Clock;
   readonly #cancellation: CancellationState;
@@ -16,7 +16,6 @@ export class Pauses {
     this.#cancellation = cancellation;
   }
 
-  /** One pause, twice as long as the one before. Throws when the caller has given up. */
   async next(): Promise<void> {
     this.check();
     const ns = this.#nextNs;
@@ -32,7 +31,6 @@ export class Pauses {
     this.check();
   }
 
-  /** Throws when the caller has given up. */
   check(): void {
     if (this.#cancellation.error !== undefined) throw this.#cancellation.error;
   }

@@ -1,5 +1,3 @@
-/** The end of a ring at its owner, who looks into its own memory. */
-
 import {
   type Clock,
   NS_PER_MS,
@@ -13,26 +11,18 @@ import { decodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.
 import { CLAIMED, FILLED, freeSlot, producerOf, stateOf, ticketOf } from './ring-word.js';
 import { WORD_BYTES } from './words.js';
 
-/** How often a consumer that waits looks by itself, if no producer wakes it. */
+/** Poll interval of a waiting consumer that no producer wakes. */
 const LOOK_NS = 10 * NS_PER_MS;
 
-/** Who may write into a ring. */
 export interface Producers {
-  /** Whether the NIC may still execute what this producer has posted. */
   isThere(producer: number): boolean;
-  /** Ends the connection of a producer. */
   expel(producer: number): void;
 }
 
-/** What a consumer works on. */
 export interface ConsumerInit extends RingSizes {
-  /** The ring: zero but for what its consumer writes. At a multiple of 8. */
   readonly memory: Buffer;
-  /** Of the device. */
   readonly clock: Clock;
-  /** Those that are connected. */
   readonly producers: Producers;
-  /** How long a producer may take to write a message, nanoseconds. */
   readonly writeTimeoutNs: number;
 }
 
@@ -43,7 +33,6 @@ export class RingConsumer {
   readonly #waiting = new WaitList<Buffer>();
   #head = 0n;
   #skipped = 0;
-  /** The claimed slot at the head, and since when it is seen there. */
   #slow = { word: 0n, sinceNs: 0 };
   #stopTimer: (() => void) | undefined;
   #isClosed = false;
@@ -61,7 +50,10 @@ export class RingConsumer {
     return this.#skipped;
   }
 
-  /** The next message; the bytes are the caller's. Rejects with ERR_ROCE_CLOSED at the end. A wait that ends early takes nothing. */
+  /**
+   * The next message; the bytes are the caller's. Rejects with ERR_ROCE_CLOSED at the end. A wait that ends early takes
+   * nothing.
+   */
   async next(options?: WaitOptions): Promise<Buffer> {
     const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
     if (this.#isClosed) throw closed();
@@ -89,12 +81,11 @@ export class RingConsumer {
     this.#stopTimer = undefined;
     if (!this.#serve()) return;
     this.#store(0, 1n);
-    if (!this.#serve()) return; // A message may have come before its producer could see that somebody waits.
+    if (!this.#serve()) return; // A message may have come before its producer could see the waiter.
     const { clock } = this.#init;
     this.#stopTimer = clock.wakeAt(clock.nowNs() + LOOK_NS, () => this.look());
   }
 
-  /** Whether somebody still waits. */
   #serve(): boolean {
     while (this.#waiting.size > 0) {
       const message = this.#take();
@@ -109,12 +100,12 @@ export class RingConsumer {
     for (;;) {
       const slot = Number(this.#head % BigInt(slots));
       const word = Atomics.load(this.#words, wordAt(slot) / WORD_BYTES);
-      // Whoever has the key can write anything into the words.
+      // The words are untrusted: any holder of the key can write them.
       if (ticketOf(word) !== this.#head) return undefined;
       if (stateOf(word) === FILLED) {
         const at = messageAt(this.#init, slot);
         const message = decodeMessage(memory.subarray(at, messageAt(this.#init, slot + 1)), this.#head);
-        // The NIC writes in order, and its thread may be seen to do so in another.
+        // The NIC writes in order, but another thread may observe its writes in another order.
         if (message === undefined && !this.#isStuck(word)) return undefined;
         this.#free(slot);
         if (message !== undefined) return message;
@@ -124,7 +115,6 @@ export class RingConsumer {
     }
   }
 
-  /** The producer of the head will not write any more. */
   #isLost(word: bigint): boolean {
     const { producers } = this.#init;
     const producer = producerOf(word);
@@ -133,7 +123,6 @@ export class RingConsumer {
     return false;
   }
 
-  /** The head looks the same for longer than it may. */
   #isStuck(word: bigint): boolean {
     const nowNs = this.#init.clock.nowNs();
     if (this.#slow.word !== word) this.#slow = { word, sinceNs: nowNs };

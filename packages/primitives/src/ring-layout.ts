@@ -1,43 +1,34 @@
 /**
- * Where the parts of a ring are: a word that says whether its consumer waits, a word for each slot, the messages. A message is its length (4 bytes), a CRC-32C
- * (4), which tells whether all of it has been seen, and its bytes.
+ * Where the parts of a ring are: a word that says whether its consumer waits, a word for each slot, the messages. A
+ * message is its length (4 bytes), a CRC-32C (4), which shows whether it is complete, and its bytes.
  */
 
 import { crc32c } from 'rocev2/internal/core';
 import { WORD_BYTES } from './words.js';
 
-/** Bytes in front of a message. */
 export const MESSAGE_HEADER_BYTES = 8;
 
-/** How much a ring holds. */
 export interface RingSizes {
-  /** Messages that wait at most. */
   readonly slots: number;
-  /** Bytes of the longest message. */
   readonly bytes: number;
 }
 
-/** Bytes from one message to the next. */
 function strideOf({ bytes }: RingSizes): number {
   return Math.ceil((MESSAGE_HEADER_BYTES + bytes) / WORD_BYTES) * WORD_BYTES;
 }
 
-/** Words of the whole ring. */
 export function ringWords(sizes: RingSizes): number {
   return 1 + sizes.slots + (sizes.slots * strideOf(sizes)) / WORD_BYTES;
 }
 
-/** Bytes from the beginning of the ring to the word of a slot. */
 export function wordAt(slot: number): number {
   return (1 + slot) * WORD_BYTES;
 }
 
-/** Bytes from the beginning of the ring to the message of a slot. */
 export function messageAt(sizes: RingSizes, slot: number): number {
   return wordAt(sizes.slots) + slot * strideOf(sizes);
 }
 
-/** A message as it stands in the slot of its ticket. */
 export function encodeMessage(data: Uint8Array, ticket: bigint): Buffer {
   const message = Buffer.alloc(MESSAGE_HEADER_BYTES + data.length);
   message.set(data, MESSAGE_HEADER_BYTES);
@@ -46,7 +37,9 @@ export function encodeMessage(data: Uint8Array, ticket: bigint): Buffer {
   return message;
 }
 
-/** A copy of the message of `ticket`, which begins at the beginning of `slot`; undefined where not all of it is there. */
+/**
+ * A copy of the message of `ticket`, which begins at the beginning of `slot`; undefined where not all of it is there.
+ */
 export function decodeMessage(slot: Buffer, ticket: bigint): Buffer | undefined {
   const length = slot.readUInt32LE(0);
   if (length > slot.length - MESSAGE_HEADER_BYTES) return undefined;

@@ -3,8 +3,9 @@
  *
  *     ticket 48   producer 14   state 2
  *
- * A slot takes the tickets that are its number modulo the slots, one after another. A producer changes it from free to claimed by CMP_SWAP, and then to filled;
- * the consumer makes it free for its next ticket. So there is one at a time who may change it.
+ * A slot takes the tickets that are its number modulo the slots, one after another. A producer changes it from free to
+ * claimed by CMP_SWAP, and then to filled; the consumer makes it free for its next ticket. So there is one at a time
+ * who may change it.
  */
 
 const PRODUCER_SHIFT = 2n;
@@ -12,37 +13,28 @@ const TICKET_SHIFT = 16n;
 const PRODUCER_MASK = (1n << (TICKET_SHIFT - PRODUCER_SHIFT)) - 1n;
 const STATE_MASK = 3n;
 
-/** How far a slot is. */
 export const FREE = 0n;
-/** A producer writes into it. */
 export const CLAIMED = 1n;
-/** It holds a message. */
 export const FILLED = 2n;
 
-/** Numbers of producers go from 1 to it. */
 export const PRODUCERS_MAX = Number(PRODUCER_MASK);
 
-/** The word of a slot that waits for the producer of this message. */
 export function freeSlot(ticket: bigint): bigint {
   return ticket << TICKET_SHIFT;
 }
 
-/** A slot that `producer` writes into, or with `FILLED` has written into. */
 export function slotOf(ticket: bigint, producer: number, state: bigint): bigint {
   return (ticket << TICKET_SHIFT) | (BigInt(producer) << PRODUCER_SHIFT) | state;
 }
 
-/** Number of the message. */
 export function ticketOf(word: bigint): bigint {
   return word >> TICKET_SHIFT;
 }
 
-/** Number of the producer; 0: none. */
 export function producerOf(word: bigint): number {
   return Number((word >> PRODUCER_SHIFT) & PRODUCER_MASK);
 }
 
-/** `FREE`, `CLAIMED` or `FILLED`. */
 export function stateOf(word: bigint): bigint {
   return word & STATE_MASK;
 }

@@ -1,5 +1,3 @@
-/** A queue from many producers to the owner, in the owner's memory. */
-
 import {
   type CancellationState,
   checkKind,
@@ -14,26 +12,21 @@ import { encodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.
 import { CLAIMED, FILLED, FREE, freeSlot, slotOf, stateOf, ticketOf } from './ring-word.js';
 import type { RemoteWords } from './words.js';
 
-/** Where a ring is, and as whom this side writes into it. */
 export interface RingPlace extends RingSizes {
-  /** Of the owner. */
   readonly words: RemoteWords;
-  /** Of the ring. */
   readonly offset: number;
-  /** Number of this client. */
   readonly producer: number;
-  /** Tells the consumer, which waits, that there is a message. */
   readonly wake: () => Promise<unknown>;
 }
 
 /**
- * A queue that many push into and its owner takes from. A push claims a slot by CMP_SWAP, writes the message, and marks it filled: three round trips, whatever the
- * owner's program does, until all slots are full. Each message is taken at most once; those of one producer in the order of its pushes, if it waits for each. A producer that
- * dies while it writes loses this message; the owner goes on to the next one. When the owner dies, every call rejects, and messages that it has not taken are lost.
+ * A queue that many push into and its owner takes from. A push claims a slot by CMP_SWAP, writes the message, and marks
+ * it filled: three round trips, independent of the owner's program, until all slots are full. Each message is taken at
+ * most once; those of one producer in push order, if it waits for each. A producer that dies while writing loses this
+ * message; the owner continues with the next. When the owner dies, every call rejects, and messages not taken are lost.
  */
 export class RemoteRing {
   readonly #place: RingPlace;
-  /** The ticket to try first. */
   #next = 0n;
 
   /** @internal */
@@ -47,8 +40,9 @@ export class RemoteRing {
   }
 
   /**
-   * Puts a message into the ring. Resolves when it is there, not when it is taken. Waits while the ring is full. Rejects with ERR_ROCE_OUT_OF_RANGE for a
-   * message that is too long. If the wait ends early, the message may arrive all the same; after the end of the connection nobody knows.
+   * Puts a message into the ring. Resolves when it is there, not when it is taken. Waits while the ring is full.
+   * Rejects with ERR_ROCE_OUT_OF_RANGE for a message that is too long. If the wait ends early, the message may arrive
+   * all the same; after the end of the connection that is unknown.
    */
   async push(data: Uint8Array, options?: WaitOptions): Promise<void> {
     const { words, bytes } = this.#place;
@@ -58,7 +52,7 @@ export class RemoteRing {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'let the owner raise `bytes`');
     }
     const deadline = WaitDeadline.of('push', options, WAIT_OPTIONS, words.clock);
-    const message = Buffer.from(data); // The caller may change its bytes meanwhile.
+    const message = Buffer.from(data); // The caller may change its bytes after this call.
     return waitFor(deadline, (cancellation) => this.#push(message, cancellation));
   }
 
@@ -72,11 +66,10 @@ export class RemoteRing {
       words.compareSwap(offset + wordAt(slot), claimed, slotOf(ticket, producer, FILLED)),
       words.compareSwap(offset, 1n, 0n),
     ]);
-    if (waits === 1n) wake().catch(() => {}); // The consumer looks by itself, a little later.
+    if (waits === 1n) wake().catch(() => {}); // The consumer polls anyway, a little later.
     if (found !== claimed) throw new RoceError('ERR_ROCE_FENCED', 'the owner has given the slot to somebody else');
   }
 
-  /** A slot for this side alone. */
   async #claim(cancellation: CancellationState): Promise<bigint> {
     const { words, offset, slots, producer } = this.#place;
     const pauses = new Pauses(words.clock, cancellation);
@@ -94,8 +87,8 @@ export class RemoteRing {
   }
 
   /**
-   * Tickets are claimed without gaps, so the smallest one of the free slots is next. The words were not read at one time, so the slot before must show that its ticket
-   * was claimed. Undefined: the ring is full, or it changed.
+   * Tickets are claimed without gaps, so the smallest one of the free slots is next. The words were not read at one
+   * time, so the slot before must show that its ticket was claimed. Undefined: the ring is full, or it changed.
    */
   #firstFree(found: readonly bigint[]): bigint | undefined {
     const tickets = found.filter((word) => stateOf(word) === FREE).map(ticketOf);

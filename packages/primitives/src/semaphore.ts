@@ -1,5 +1,3 @@
-/** A semaphore: as many words of locks as there are permits. */
-
 import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
@@ -8,15 +6,15 @@ import { Pauses } from './pause.js';
 import { WORD_BYTES } from './words.js';
 
 /**
- * So many permits at a time, in the memory of an owner. Each permit is a lease, with what `RemoteLock` promises: a holder that dies gives its permit back by
- * the end of the lease. A token is greater than those of earlier holders of the same permit; holders of two permits may have the same. Those who wait have
- * no order. When the owner dies, every call rejects and every lease ends.
+ * A number of permits, in the memory of an owner. Each permit is a lease with the guarantees of `RemoteLock`: a holder
+ * that dies releases its permit by the end of the lease. A token is greater than those of earlier holders of the same
+ * permit; holders of two permits may have the same. Waiters have no order. When the owner dies, every call rejects and
+ * every lease ends.
  */
 export class RemoteSemaphore {
   /** Leases at a time. */
   readonly permits: number;
   readonly #place: LeasePlace;
-  /** Where the next search begins. */
   #first = 0;
 
   /** @internal */
@@ -39,15 +37,14 @@ export class RemoteSemaphore {
       for (const { permit, word } of await this.#available(watches)) {
         pauses.check();
         const { lease } = await Lease.take(this.#at(permit), word);
-        if (lease === undefined) continue; // Somebody was faster.
+        if (lease === undefined) continue;
         this.#first = permit;
         if (lease.isHeld) return lease;
-        await lease.release(); // It took longer than the lease.
+        await lease.release();
       }
     }
   }
 
-  /** Permits that nobody alive has: the free ones first. */
   async #available(watches: readonly LeaseWatch[]): Promise<{ readonly permit: number; readonly word: bigint }[]> {
     const { words, offset } = this.#place;
     const postedNs = words.clock.nowNs();
@@ -67,7 +64,10 @@ export class RemoteSemaphore {
     return { ...this.#place, offset: this.#place.offset + permit * WORD_BYTES };
   }
 
-  /** Does `work` with a permit, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
+  /**
+   * Does `work` with a permit, and gives it back. Resolves or rejects as `work` does; `work` has to look at
+   * `lease.signal` itself.
+   */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
     return (await this.acquire(options)).during(work);
   }

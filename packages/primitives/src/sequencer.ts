@@ -1,14 +1,12 @@
-/** Numbers that are given out once. */
-
 import { checkWhole, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
-/** Numbers that one call takes at most. */
 const COUNT_MAX = 2 ** 32;
 
 /**
- * Gives out numbers, each of them once, and each greater than those given out before its call began. One round trip. Numbers are missing where a caller
- * died or gave up. When the owner dies every call rejects; a new owner goes on with greater numbers (`firstNumber` of `servePrimitives`).
+ * Gives out numbers, each of them once, and each greater than those given out before its call began. One round trip.
+ * Numbers are missing where a caller died or gave up. When the owner dies every call rejects; a new owner continues
+ * with greater numbers (`firstNumber` of `servePrimitives`).
  */
 export class RemoteSequencer {
   readonly #words: RemoteWords;

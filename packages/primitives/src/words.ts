@@ -1,5 +1,3 @@
-/** Words of 64 bits in the memory of an owner, and what others do with them by one-sided operations. */
-
 import {
   type Connection,
   type Elements,
@@ -11,30 +9,23 @@ import type { Clock } from 'rocev2/internal/core';
 
 /** Atomics work on 64 bits (IBTA vol. 1 §9.4.5). */
 export const WORD_BYTES = 8;
-/** Words that one READ takes at most. */
 export const READ_WORDS_MAX = 128;
-/** Operations of one connection at a time. */
 const BUFFERS = 64;
 
-/** The words of an owner. Offsets are bytes in its region, multiples of 8. All calls reject when the way to the owner has ended. */
+/** Offsets are bytes in its region, multiples of 8. */
 export interface RemoteWords {
-  /** The clock of this side. */
   readonly clock: Clock;
-  /** Adds to a word, modulo 2^64. Resolves to the value before (IBTA vol. 1 §9.4.5, FetchAdd). */
+  /** 1 §9.4.5, FetchAdd). */
   fetchAdd(offset: number, add: bigint): Promise<bigint>;
   /** Stores `desired` where the word equals `expected`. Resolves to the value before (IBTA vol. 1 §9.4.5, CmpSwap). */
   compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint>;
-  /** Reads up to {@link READ_WORDS_MAX} words that stand side by side; each of them is one that stood there, not all at one time. */
+  /** Reads up to {@link READ_WORDS_MAX} words that are adjacent; each is read atomically, but not all at one time. */
   read(offset: number, count: number): Promise<bigint[]>;
-  /** Writes bytes; `data` must not change until the promise settles. */
   write(offset: number, data: Uint8Array): Promise<void>;
-  /** Calls `onEnd` once, when the way to the owner has ended. The result takes that back. */
   whenEnded(onEnd: () => void): () => void;
 }
 
-/** The words of the peer of a connection. */
 export class ConnectionWords implements RemoteWords {
-  /** Of the device. */
   readonly clock: Clock;
   readonly #connection: Connection;
   readonly #pool: ScratchBufferPool;
@@ -49,7 +40,6 @@ export class ConnectionWords implements RemoteWords {
     void this.#watchEnd();
   }
 
-  /** `start` is the first byte of the owner's region. */
   static async open(connection: Connection, start: RemoteTarget): Promise<ConnectionWords> {
     const pool = await ScratchBufferPool.open(connection, READ_WORDS_MAX * WORD_BYTES, BUFFERS);
     return new ConnectionWords(connection, pool, start);

@@ -1,30 +1,26 @@
-/** The end of a call before its method's: the caller gave up, its deadline passed, or the connection ended. Most methods never ask, so the AbortSignal is made for those that do. */
+/** The AbortSignal is created on demand: most methods never use it. */
 
-/** Whether one call has ended so, and whom that concerns. */
 export class CallEnd {
   readonly #onEnd: (reason: Error) => void;
   #reason: Error | undefined;
   #controller: AbortController | undefined;
   #reject: ((reason: Error) => void) | undefined;
 
-  /** `onEnd` is called once, first of all. */
   constructor(onEnd: (reason: Error) => void) {
     this.#onEnd = onEnd;
   }
 
-  /** Why it has ended; undefined: it has not. */
   get reason(): Error | undefined {
     return this.#reason;
   }
 
-  /** Of the same, for methods. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
-  /** Ends the call. Only the first reason counts. */
+  /** Only the first reason counts. */
   end(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -33,7 +29,7 @@ export class CallEnd {
     this.#reject?.(reason);
   }
 
-  /** What `work` yields; rejects at once when the call ends, though the work may go on. Called once. */
+  /** What `work` yields; rejects at once when the call ends, though the work may go on. */
   unlessEnded<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#reason !== undefined) reject(this.#reason);

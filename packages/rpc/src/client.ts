@@ -1,5 +1,3 @@
-/** The client side of a service. */
-
 import {
   type CancellationState,
   Permits,
@@ -32,8 +30,9 @@ export interface RpcClient<S extends Service> extends AsyncDisposable {
 }
 
 /**
- * Calls the methods of a service over a connection whose peer serves it, or over a byte stream (`rpcOverStream`). The RPC takes over all messages of the connection. Throws
- * ERR_ROCE_BUSY if the messages of the connection are in use already.
+ * Calls the methods of a service over a connection whose peer serves it, or over a byte stream (`rpcOverStream`). The
+ * RPC takes over all messages of the connection. Throws ERR_ROCE_BUSY if the messages of the connection are in use
+ * already.
  */
 export function connectRpc<S extends Service>(
   connection: RpcCarrier,
@@ -59,11 +58,9 @@ export function connectRpc<S extends Service>(
   };
 }
 
-/** A call that the server has not answered. */
 interface OpenCall {
   readonly outputs: ItemQueue;
   readonly inputs: ItemCredits;
-  /** The caller's promise of a call with one output. */
   readonly settle: (output: Promise<unknown>) => void;
 }
 
@@ -73,7 +70,6 @@ class Caller {
   readonly #open = new Map<number, OpenCall>();
   #places: Permits | undefined;
   #peer: Limits | undefined;
-  /** Resolves when the link has ended. */
   readonly ended: Promise<void>;
   #markEnded: () => void = () => {};
   #onHello: () => void = () => {};
@@ -111,7 +107,6 @@ class Caller {
     return this.#link.close();
   }
 
-  /** Makes a call; returns a promise of the output, or the iterable of outputs. */
   call(name: string, method: Method, input: unknown, options: WaitOptions | undefined): unknown {
     const streamsOut = method.stream === 'output' || method.stream === 'both';
     if (!streamsOut) return this.#unary(name, method, input, options);
@@ -130,7 +125,7 @@ class Caller {
       cancellation.onEnd = (error) => {
         this.#cancel(id);
         const failed = Promise.reject(error);
-        failed.catch(() => {}); // The output may be on its way already: then nobody looks at this.
+        failed.catch(() => {}); // The output may be in transit already; then this is not read.
         settle(failed);
       };
       if (cancellation.error !== undefined) cancellation.onEnd(cancellation.error);
@@ -197,7 +192,7 @@ class Caller {
         const output = streamsOut
           ? body
           : body.then((value) => validated(method.output, value, `the output of ${name}`));
-        output.catch(() => {}); // The caller may have given up.
+        output.catch(() => {});
         settle(output);
       },
     };
@@ -207,14 +202,13 @@ class Caller {
     try {
       await this.#link.send({ kind: CALL, call: id, a: deadlineMs }, parts);
     } catch (error) {
-      this.#close(id); // The server does not know the call.
+      this.#close(id);
       throw error;
     }
     if (streamsIn) void this.#sendItems(id, call, input as AsyncIterable<unknown>);
     return { id, outputs };
   }
 
-  /** Validates each item of the server when the program asks for it. */
   #checkOutputs(call: OpenCall, method: Method, name: string): void {
     const push = call.outputs.push.bind(call.outputs);
     call.outputs.push = (item) => push(item.then((value) => validated(method.output, value, `an item of ${name}`)));
@@ -286,13 +280,11 @@ class Caller {
   }
 }
 
-/** The error in the body of ERROR, which may be hostile. */
 function errorIn(body: Buffer): RpcError {
   const { code, message } = (decodeValue(body) ?? {}) as { code?: unknown; message?: unknown };
   return new RpcError(String(code).slice(0, 64), String(message).slice(0, 1024));
 }
 
-/** A method's name as a CALL carries it. */
 function nameBytes(name: string): Buffer {
   const bytes = Buffer.from(name);
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);

@@ -1,6 +1,6 @@
 /**
- * `@rocev2/rpc`: calls over a connection. Methods have schemas, deadlines and cancellation, and can stream in either direction. The receiver reads
- * large values from the sender's memory.
+ * `@rocev2/rpc`: calls over a connection. Methods have schemas, deadlines and cancellation, and can stream in either
+ * direction. The receiver reads large values from the sender's memory.
  *
  * @module @rocev2/rpc
  */

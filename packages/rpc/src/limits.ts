@@ -1,11 +1,8 @@
-/** The limits of one side, complete and checked. */
-
 import { checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
 import type { Limits, RpcLimits } from './rpc-link.js';
 
 const NAMES: OptionNames<RpcLimits> = { callsMax: true, itemsMax: true, valueBytesMax: true, bulkBytesMax: true };
 
-/** Throws ERR_ROCE_OUT_OF_RANGE and ERR_ROCE_UNKNOWN_NAME. */
 export function completeLimits(call: string, limits: RpcLimits): Limits {
   checkOptions(call, limits, NAMES);
   const { callsMax = 64, itemsMax = 16, valueBytesMax = 16 << 20, bulkBytesMax = 64 << 20 } = limits;

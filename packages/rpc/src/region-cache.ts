@@ -1,22 +1,19 @@
 /**
- * Registered memory of one connection, used again and again. A registration is a command of the NIC: to one in another thread it costs two wake-ups, which is more than most messages
- * cost.
+ * Reuses registered memory of one connection: a registration is a NIC command, which to a NIC in another thread costs
+ * two wake-ups.
  */
 
 import type { Connection } from 'rocev2/internal/cm';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 
-/** Regions kept for their next use, and bytes of them; more are closed. */
 const KEPT_MAX = 16;
 const KEPT_BYTES_MAX = 4 << 20;
 
-/** Regions of one kind of access. */
 export class RegionCache {
   readonly #connection: Connection;
   readonly #access: number;
   readonly #lowest: number;
   readonly #free: MemoryRegion[] = [];
-  /** Those in use as well, until the connection is closed. */
   readonly #all = new Set<MemoryRegion>();
   #freeBytes = 0;
 
@@ -27,7 +24,6 @@ export class RegionCache {
     this.#lowest = lowest;
   }
 
-  /** A region of at least so many bytes, with anything in it, that is there already. */
   takeFree(bytes: number): MemoryRegion | undefined {
     let best = -1;
     for (const [k, { length }] of this.#free.entries())
@@ -38,21 +34,20 @@ export class RegionCache {
     return region;
   }
 
-  /** The same, or a new one. Rejects with ERR_ROCE_CLOSED once the connection is closed. */
   async take(bytes: number): Promise<MemoryRegion> {
     const free = this.takeFree(bytes);
     if (free !== undefined) return free;
     const length = Math.max(this.#lowest, this.#connection.device.scratch.lengthFor(bytes));
     const region = await this.#connection.registerScratch(length, this.#access);
-    // The peer may read all of it, at any time: what other connections left there is not for it. Later it has what this peer was sent.
+    // The peer may read all of it, at any time: what other connections left there is not for it. Later it has what this
+    // peer was sent.
     if ((this.#access & Access.REMOTE_READ) !== 0) region.bytes.fill(0);
     this.#all.add(region);
     return region;
   }
 
-  /** Takes a region back, which the NIC has no work on. */
   give(region: MemoryRegion): void {
-    if (!this.#all.has(region)) return; // The connection is closed.
+    if (!this.#all.has(region)) return;
     if (this.#free.length < KEPT_MAX && this.#freeBytes + region.length <= KEPT_BYTES_MAX) {
       this.#free.push(region);
       this.#freeBytes += region.length;
@@ -67,7 +62,7 @@ export class RegionCache {
     );
   }
 
-  /** The connection is closed: the NIC has forgotten all of them. */
+  /** The connection is closed: the NIC has dropped all of them. */
   dispose(): void {
     for (const { bytes } of this.#all) this.#connection.device.scratch.give(bytes);
     this.#all.clear();

@@ -1,25 +1,11 @@
-/** Errors that the server sends to the caller. */
-
 import { RoceError } from 'rocev2/internal/core';
 
 /** Error codes of the library; methods may use others. */
-export const RPC_CODES = [
-  /** The server has no such method. */
-  'UNKNOWN_METHOD',
-  /** A value does not fit its schema. */
-  'INVALID',
-  /** The caller's `timeoutMs` passed before the method completed. */
-  'TIMEOUT',
-  /** The caller gave up. */
-  'CANCELLED',
-  /** The method failed with an error that is not sent to callers. */
-  'INTERNAL',
-  /** A value is larger than the caller accepts. */
-  'TOO_LARGE',
-] as const;
+export const RPC_CODES = ['UNKNOWN_METHOD', 'INVALID', 'TIMEOUT', 'CANCELLED', 'INTERNAL', 'TOO_LARGE'] as const;
 
 /**
- * The error of a failed method. A handler throws it with its own code; the caller gets an error with the same `remoteCode` and message. `code` is always
+ * The error of a failed method. A handler throws it with its own code; the caller gets an error with the same
+ * `remoteCode` and message. `code` is always
  * `ERR_ROCE_REMOTE`.
  */
 export class RpcError extends RoceError {

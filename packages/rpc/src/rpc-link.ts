@@ -1,6 +1,6 @@
 /**
- * Frames and their bodies over one connection, or over a byte stream, where all bodies are part of their frames. Over a connection: small bodies are part of the SEND. Large ones stay in the sender's memory: the SEND says where, the
- * receiver reads them when it has room, and confirms that.
+ * Over a connection: small bodies are part of the SEND. Large ones stay in the sender's memory: the SEND has their
+ * address, the receiver reads them when it has room, and confirms that.
  */
 
 import type { Connection } from 'rocev2/internal/cm';
@@ -25,45 +25,35 @@ export interface RpcLimits {
   readonly bulkBytesMax?: number;
 }
 
-/** All limits, complete. */
 export type Limits = Required<RpcLimits>;
 
-/** Callbacks of a link. Errors that they throw end the link. */
+/** Errors that they throw end the link. */
 export interface LinkEvents {
-  /** The peer has sent its limits. */
   onHello(peer: Limits): void;
-  /** A frame has arrived; `body` reads its body, once. */
   onFrame(frame: Frame, body: () => Promise<Buffer>): void;
-  /** The link has ended. Called once. */
   onEnd(error: Error): void;
 }
 
-/** The registered memory of a link over a connection, by what it is for. */
 interface Pools {
   readonly messages: RegionCache;
-  /** Long bodies on their way to the peer, who reads them. */
   readonly lent: RegionCache;
-  /** Long bodies on their way from the peer. */
   readonly read: RegionCache;
 }
 
-/** Bytes of the shortest regions for messages, and for long bodies. */
 const MESSAGE_REGION_BYTES = 1024;
 const BULK_REGION_BYTES = 65_536;
 /**
- * Bytes of one READ. A connection has one under way: so what comes from many peers at once, as when a lost fragment is made of six others, fits into the port of a switch, and
- * bodies of one connection take turns (Bai et al., NSDI'23, section 3).
+ * Bytes of one READ. A connection has one in flight: so what comes from many peers at once, as when a lost fragment is
+ * made of six others, fits into the port of a switch, and bodies of one connection take turns (Bai et al., NSDI'23,
+ * section 3).
  */
 const CHUNK_BYTES = 65_536;
 
-/** One connection or byte stream that carries frames. */
 export class RpcLink {
-  /** What carries them; the link owns it. */
   readonly carrier: RpcCarrier;
-  /** Whose memory long bodies stay in; undefined over a byte stream. */
   readonly #lender: Connection | undefined;
   readonly #pools: Pools | undefined;
-  /** Messages that wait for memory, in order: behind them everybody waits. */
+  /** Messages that wait for memory, in order: all later ones wait, too. */
   #order: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   readonly #limits: Limits;
@@ -71,13 +61,11 @@ export class RpcLink {
   readonly #sendBulk: Permits;
   readonly #readBulk: Permits;
   readonly #chunks = new Permits(1);
-  /** Bodies that the peer has not read yet, by number. */
   readonly #lent = new Map<number, { readonly region: MemoryRegion; readonly length: number }>();
   #nextBulk = 1;
   #peer: Limits | undefined;
   #end: Error | undefined;
 
-  /** Takes over the messages of the connection, or the stream. Throws ERR_ROCE_BUSY if they are in use already. */
   constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents) {
     carrier.claim('an RPC');
     this.carrier = carrier;
@@ -98,17 +86,14 @@ export class RpcLink {
     void this.#serve();
   }
 
-  /** Why the link has ended; undefined while it is open. */
   get end(): Error | undefined {
     return this.#end;
   }
 
-  /** Sends a frame without a body. A failure ends the link. */
   post(frame: Partial<Frame>): void {
     this.#send(frame).catch((error: Error) => this.fail(error));
   }
 
-  /** Sends a frame without a body. Resolves when the peer has it. */
   async #send(frame: Partial<Frame>, parts: readonly Uint8Array[] = []): Promise<void> {
     const length = lengthOf(parts);
     const bytes = HEADER_BYTES + length;
@@ -122,7 +107,6 @@ export class RpcLink {
     await this.carrier.sendClaimed(message);
   }
 
-  /** Sends a message from registered memory, behind all that were sent before. */
   async #sendRegistered(pool: RegionCache, bytes: number, fill: (message: Buffer) => void): Promise<void> {
     const post = async (region: MemoryRegion) => {
       fill(region.bytes);
@@ -140,10 +124,7 @@ export class RpcLink {
     return (await posted).sent;
   }
 
-  /**
-   * Sends a frame with a body. Resolves when the peer's NIC has the body, or knows where it is. Rejects with ERR_ROCE_LIMIT if it is longer than the peer
-   * accepts. The parts may change after this resolves.
-   */
+  /** Resolves when the peer's NIC has the body, or its address. The parts may change after this resolves. */
   async send(frame: Partial<Frame>, parts: readonly Uint8Array[]): Promise<void> {
     const length = lengthOf(parts);
     const max = this.#peer?.valueBytesMax ?? 0;
@@ -211,7 +192,6 @@ export class RpcLink {
     this.#sendBulk.give(lent.length);
   }
 
-  /** Reads a large body from the peer's memory. */
   async #read({ addr, rkey, length, b }: Frame): Promise<Buffer> {
     const { read } = this.#pools!;
     await this.#readBulk.take(length);
@@ -238,7 +218,6 @@ export class RpcLink {
     }
   }
 
-  /** Ends the link and what carries it. Only the first error is kept. */
   fail(error: Error): void {
     if (this.#end !== undefined) return;
     this.#end = error;
@@ -248,9 +227,8 @@ export class RpcLink {
     void this.close();
   }
 
-  /** Ends what carries it. */
   async close(): Promise<void> {
-    await this.carrier.close().catch(() => {}); // Otherwise the device closes it.
+    await this.carrier.close().catch(() => {});
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
     if (this.#pools !== undefined) for (const pool of Object.values(this.#pools) as RegionCache[]) pool.dispose();
     this.#lent.clear();

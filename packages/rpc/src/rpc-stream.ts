@@ -1,11 +1,10 @@
-/** A byte stream that carries the frames of an RPC in place of a connection. Every body travels in its frame, because nothing can be read from the peer's memory. */
+/** Every body travels in its frame, because nothing can be read from the peer's memory. */
 
 import type { Duplex } from 'node:stream';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { bodyBytesIn, HEADER_BYTES } from './frame.js';
 
-/** A peer that does not read is not waited for at the end. */
 const CLOSING_NS = NS_PER_S;
 
 /** A byte stream for one RPC; made by {@link rpcOverStream}. */
@@ -19,7 +18,6 @@ export class RpcStream {
   readonly #stream: Duplex;
   #isClaimed = false;
   #failure: Error | undefined;
-  /** There may be more to read, or nothing more ever. */
   #wake: () => void = () => {};
   #closing: Promise<void> | undefined;
 
@@ -52,7 +50,9 @@ export class RpcStream {
     });
   }
 
-  /** The next frame. Rejects when the stream has ended, with ERR_ROCE_MISMATCH for bytes that are no frame. @internal */
+  /**
+   * The next frame. Rejects when the stream has ended, with ERR_ROCE_MISMATCH for bytes that are no frame. @internal
+   */
   async nextMessage(): Promise<{ readonly data: Buffer; release(): void }> {
     const header = await this.#read(HEADER_BYTES);
     const bytes = bodyBytesIn(header, this.bodyBytesMax);
@@ -85,7 +85,6 @@ export class RpcStream {
     for (;;) {
       const read: Buffer | null = this.#stream.read(bytes);
       if (read?.length === bytes) return read;
-      // Fewer bytes are what was left at the end.
       if (read !== null || this.#stream.readableEnded || this.#stream.destroyed) throw this.#ended(this.#failure);
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -100,9 +99,10 @@ export class RpcStream {
 }
 
 /**
- * Carries an RPC over a byte stream, such as a TCP or TLS socket, a pipe, `connection.stream()` or a `SuDuplex`: give the result to
- * {@link connectRpc} or {@link serveRpc} in place of a connection. The RPC owns the stream from then on, and destroys it at its end. Throws
- * ERR_ROCE_INVALID_ARGUMENT for a stream of objects or text, because it has no bytes.
+ * Carries an RPC over a byte stream, such as a TCP or TLS socket, a pipe, `connection.stream()` or a `SuDuplex`: give
+ * the result to {@link connectRpc} or {@link serveRpc} instead of a connection. The RPC owns the stream from then on,
+ * and destroys it at its end. Throws ERR_ROCE_INVALID_ARGUMENT for a stream of objects or text, because it has no
+ * bytes.
  */
 export function rpcOverStream(stream: Duplex): RpcStream {
   if (stream.readableObjectMode || stream.writableObjectMode || stream.readableEncoding !== null) {

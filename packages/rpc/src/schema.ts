@@ -1,6 +1,6 @@
 /**
- * The interface to schema libraries: Standard Schema (https://standardschema.dev), version 1, which zod, valibot, arktype
- * and others implement. It loads no library.
+ * The interface to schema libraries: Standard Schema (https://standardschema.dev), version 1, which zod, valibot,
+ * arktype and others implement.
  */
 
 import { RpcError } from './rpc-error.js';
@@ -61,10 +61,8 @@ export type InputOf<S extends StandardSchema> = NonNullable<S['~standard']['type
 /** The type after validation. */
 export type OutputOf<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-/** Longest text about issues that is sent, in characters. */
 const TEXT_MAX = 500;
 
-/** Validates a value. Rejects with an RpcError `INVALID`, which names the first issues. */
 export async function validated(schema: StandardSchema, value: unknown, what: string): Promise<unknown> {
   const result = await schema['~standard'].validate(value);
   if (result.issues === undefined) return result.value;

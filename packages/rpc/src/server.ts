@@ -1,4 +1,4 @@
-/** The server side of a service. A misbehaving caller ends its own connection at most; no error of it reaches the program. */
+/** A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
 import { printable } from 'rocev2/internal/cm';
 import { NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
@@ -15,8 +15,8 @@ import { decodeValue, encodeValue } from './value.js';
 /** Options of {@link serveRpc}. */
 export interface ServeOptions extends RpcLimits {
   /**
-   * Called with an error of a handler that is not an RpcError; the caller gets `INTERNAL` without its text. Called with an empty method name
-   * if the iterable of connections fails. Default: errors are ignored.
+   * Called with an error of a handler that is not an RpcError; the caller gets `INTERNAL` without its text. Called with
+   * an empty method name if the iterable of connections fails. Default: errors are ignored.
    */
   readonly onError?: (error: unknown, method: string) => void;
 }
@@ -46,8 +46,8 @@ export interface RpcServer extends AsyncDisposable {
 }
 
 /**
- * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener; `rpcOverStream` makes a byte stream do for
- * a connection. The RPC takes over all messages of the connections.
+ * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener;
+ * `rpcOverStream` makes a byte stream do for a connection. The RPC takes over all messages of the connections.
  */
 export function serveRpc<S extends Service>(
   source: RpcCarrier | AsyncIterable<RpcCarrier>,
@@ -71,7 +71,6 @@ export function serveRpc<S extends Service>(
 
 type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly signal: AbortSignal }) => unknown>>;
 
-/** Longest code and message of an error that are sent, in characters. */
 const CODE_MAX = 64;
 const MESSAGE_MAX = 1024;
 /** One for all calls: an error costs more than the rest of ending a call. */
@@ -110,7 +109,7 @@ class Server {
   }
 }
 
-/** A call that is not answered yet. It counts towards the caller's limit until its answer has been sent. */
+/** It counts towards the caller's limit until its answer has been sent. */
 interface ServedCall {
   readonly end: CallEnd;
   readonly inputs: ItemQueue;
@@ -122,9 +121,8 @@ class ServedConnection {
   readonly #server: Server;
   readonly #link: RpcLink;
   readonly #calls = new Map<number, ServedCall>();
-  /** Running calls, and answers that the peer has not received. A peer that receives no answers gets no more calls served. */
+  /** A peer that receives no answers gets no more calls served. */
   readonly #served: Permits;
-  /** Items of calls that have been answered. */
   #strays = 0;
   #peer: Limits | undefined;
 
@@ -149,7 +147,7 @@ class ServedConnection {
       if (this.#calls.size >= this.#server.limits.callsMax) throw broken('it made more concurrent calls than allowed');
       void this.#serve(id, this.#newCall(id, a), body());
     } else if (kind === ITEM) {
-      // An item of a call that has been answered meanwhile must still be read from the peer's memory.
+      // An item of an already answered call must still be read from the peer's memory.
       const item = body();
       if (call === undefined) this.#takeStray(item);
       else call.inputs.push(item.then(decodeValue));
@@ -220,7 +218,6 @@ class ServedConnection {
     }
   }
 
-  /** Runs the handler; resolves to the parts of the output. */
   async #run(id: number, call: ServedCall, name: string, method: Method, body: Buffer): Promise<Uint8Array[]> {
     const valueAt = 1 + Buffer.byteLength(name);
     const streamsIn = method.stream === 'input' || method.stream === 'both';
@@ -236,7 +233,6 @@ class ServedConnection {
     return [];
   }
 
-  /** The error for the caller, without internal details. */
   #told(error: unknown, name: string): RpcError {
     if (error instanceof RpcError) return error;
     if (error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT') return new RpcError('TOO_LARGE', error.message);
@@ -264,7 +260,6 @@ class ServedConnection {
   }
 }
 
-/** The method's name at the head of a CALL's body. Throws an RpcError. */
 function nameIn(body: Buffer): string {
   const length = body.length > 0 ? body[0] : 0;
   if (length === 0 || body.length < 1 + length) throw new RpcError('INVALID', 'the call has no method name');
@@ -273,7 +268,6 @@ function nameIn(body: Buffer): string {
   return name;
 }
 
-/** The error for a call of a method that the service does not have; it names the nearest method, and no others. */
 function unknownMethod(name: string, service: Service): RpcError {
   const meant = nearestName(name, Object.keys(service));
   const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;

@@ -1,5 +1,3 @@
-/** A service: methods by name, each with the schemas of its input and output. Both sides share the definition. */
-
 import { checkKind, checkObject, RoceError, type WaitOptions } from 'rocev2/internal/core';
 import type { InputOf, OutputOf, StandardSchema } from './schema.js';
 
@@ -64,7 +62,10 @@ export type Methods<S extends Service> = {
 /** Longest name of a method, in bytes. */
 export const NAME_BYTES_MAX = 255;
 
-/** Checks a service and returns it. Throws ERR_ROCE_INVALID_ARGUMENT for a method without schemas, ERR_ROCE_OUT_OF_RANGE for a name that is too long. */
+/**
+ * Checks a service and returns it. Throws ERR_ROCE_INVALID_ARGUMENT for a method without schemas, ERR_ROCE_OUT_OF_RANGE
+ * for a name that is too long.
+ */
 export function defineService<const S extends Service>(methods: S): S {
   checkObject('a service', methods, 'an object of methods: {name: {input, output}}');
   for (const [name, method] of Object.entries(methods)) {

@@ -3,24 +3,21 @@
  *
  *     json bytes 4   pieces 4   bytes of each piece 4 ...   JSON   pieces
  *
- * In the JSON, the string NUL + number stands for a piece. A string of the program that begins with NUL gets a second NUL.
+ * In the JSON, the string NUL + number stands for a piece. A string of the program that begins with NUL gets a second
+ * NUL.
  */
 
 import { RoceError } from 'rocev2/internal/core';
 
 const MARK = '\0';
-/** MARK as JSON writes it. */
 const MARK_IN_JSON = '\\u0000';
 /** Shorter JSON cannot be nested too deeply. */
 const SHORT = 1024;
-/** A value nested deeper is left to JSON.stringify. */
 const DEPTH_MAX = 8;
-/** What {@link marked} does not know. */
 const OTHER = Symbol('other');
-/** Most byte arrays in a value. */
 const PIECES_MAX = 1024;
 
-/** A byte array in a value that is being written. Unlike a Buffer it has no toJSON, which would make an array of numbers of it first. */
+/** Unlike a Buffer it has no toJSON, which would make an array of numbers of it first. */
 class Piece {
   readonly bytes: Uint8Array;
 
@@ -29,7 +26,7 @@ class Piece {
   }
 }
 
-/** Parts of an encoded value, in order. Pieces are the program's own bytes, which must not change until they are sent. */
+/** Pieces are the program's own bytes, which must not change until they are sent. */
 export function encodeValue(value: unknown): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   const plain = marked(value ?? null, pieces, 0);
@@ -56,8 +53,8 @@ function encoded(text: string, pieces: readonly Uint8Array[]): Uint8Array[] {
 }
 
 /**
- * A value of plain objects, arrays, texts, numbers and byte arrays as JSON has it, which is nearly all of them: JSON.stringify with a function takes twice as long. {@link OTHER} for one
- * with anything else in it.
+ * A value of plain objects, arrays, texts, numbers and byte arrays as JSON has it, which is nearly all of them:
+ * JSON.stringify with a function takes twice as long.
  */
 function marked(value: unknown, pieces: Uint8Array[], depth: number): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? MARK + value : value;
@@ -85,7 +82,6 @@ function marked(value: unknown, pieces: Uint8Array[], depth: number): unknown {
   return fields;
 }
 
-/** The object or array itself; one that has byte arrays as a copy with pieces in their places. */
 function withPieces(shown: unknown): unknown {
   if (Array.isArray(shown)) {
     return shown.some(isBytes) ? shown.map((one) => (isBytes(one) ? new Piece(one) : one)) : shown;
@@ -102,7 +98,6 @@ function unsupported(what: string, hint: string): RoceError {
   return new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a value with ${what} cannot be sent`, hint);
 }
 
-/** The value in `body`; its byte arrays are views of `body`. Throws ERR_ROCE_MALFORMED if `body` is not an encoded value. */
 export function decodeValue(body: Buffer): unknown {
   const count = body.length >= 8 ? body.readUInt32LE(4) : PIECES_MAX + 1;
   const headBytes = 8 + 4 * count;
@@ -126,7 +121,6 @@ export function decodeValue(body: Buffer): unknown {
   }
 }
 
-/** Puts what marked texts stand for in their places. Throws a RangeError for what is nested too deeply for the stack: nobody else has to be afraid of it. */
 function withoutMarks(value: unknown, pieces: readonly Buffer[]): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? unmarked(value, pieces) : value;
   if (typeof value !== 'object' || value === null) return value;

@@ -1,11 +1,9 @@
-/** A connection as a stream of Node. */
-
 import { Duplex } from 'node:stream';
 import type { MessageStream } from './message-stream.js';
 
 /** What {@link Connection.stream} takes. */
 export interface StreamOptions {
-  /** Bytes that each direction buffers in this process, beside the receives of the connection. Default 256 KiB. */
+  /** Bytes that each direction buffers in this process, in addition to the connection's receives. Default 256 KiB. */
   readonly highWaterMark?: number;
 }
 
@@ -22,7 +20,7 @@ export class ConnectionStream extends Duplex {
     super({ allowHalfOpen: true, readableHighWaterMark: highWaterMark, writableHighWaterMark: highWaterMark });
     this.#stream = stream;
     stream.onReadable = () => this.#flush();
-    stream.onFailure = (error) => this.destroy(error); // Without one: no more than a premature close.
+    stream.onFailure = (error) => this.destroy(error);
   }
 
   /** @internal */

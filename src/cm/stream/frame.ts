@@ -1,52 +1,41 @@
 /**
- * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/streams.md has the protocol.
+ * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/streams.md has the
+ * protocol.
  *
  *     immediate: kind 8 | credits 24
  */
 
 import { RoceError } from '../../core/errors.js';
 
-/** The first frame of each side: how much it takes. */
 export const OPEN = 1;
-/** Bytes of the stream. Takes one credit. */
 export const DATA = 2;
-/** Nothing but credits. */
 export const CREDIT = 3;
-/** The sender sends no more bytes. */
 export const FIN = 4;
-/** The sender has given up; the body says why. */
 export const RESET = 5;
 
-/** The sender has received FIN. Only then may either side close the connection: the acknowledgement of a NIC that goes away may be lost. */
+/** Only then may either side close the connection: the acknowledgement of a NIC that goes away may be lost. */
 export const FIN_ACK = 6;
 
 const MAGIC = 0x7453_6f52; // 'RoSt'
 const VERSION = 1;
 const OPEN_BYTES = 16;
 const CREDITS_MAX = 0xff_ffff;
-/** Longest reason of a RESET; the frame leaves inline. */
 const REASON_BYTES_MAX = 60;
 
-/** What one side takes of the other. */
 export interface Terms {
-  /** DATA frames that may wait unread. 1 to 2^24 - 1. */
   readonly window: number;
-  /** Bytes of the longest frame. At least 64. */
   readonly frameBytes: number;
 }
 
-/** The immediate data of a frame. */
 export function immediateOf(kind: number, credits = 0): number {
   return ((kind << 24) | credits) >>> 0;
 }
 
-/** Kind and credits of a frame. Throws ERR_ROCE_MISMATCH for a message without immediate data. */
 export function readImmediate(immediate: number | undefined): { readonly kind: number; readonly credits: number } {
   if (immediate === undefined) throw malformed('it sent a message that is no frame');
   return { kind: immediate >>> 24, credits: immediate & CREDITS_MAX };
 }
 
-/** The body of OPEN. */
 export function encodeTerms({ window, frameBytes }: Terms): Buffer {
   const body = Buffer.alloc(OPEN_BYTES);
   body.writeUInt32LE(MAGIC, 0);
@@ -56,7 +45,6 @@ export function encodeTerms({ window, frameBytes }: Terms): Buffer {
   return body;
 }
 
-/** The terms in the body of OPEN. Throws ERR_ROCE_MISMATCH. */
 export function decodeTerms(body: Buffer): Terms {
   if (body.length !== OPEN_BYTES || body.readUInt32LE(0) !== MAGIC) throw malformed('its first message is no OPEN');
   if (body[4] !== VERSION) throw malformed(`it speaks version ${body[4]}, and this side ${VERSION}`);
@@ -66,7 +54,6 @@ export function decodeTerms(body: Buffer): Terms {
   return terms;
 }
 
-/** The body of RESET: as much of the reason as fits. */
 export function encodeReason(reason: string): Buffer {
   const bytes = Buffer.from(reason);
   let end = Math.min(bytes.length, REASON_BYTES_MAX);
@@ -74,7 +61,6 @@ export function encodeReason(reason: string): Buffer {
   return bytes.subarray(0, end);
 }
 
-/** The peer breaks the protocol of streams. */
 export function malformed(what: string): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',

@@ -1,6 +1,6 @@
 /**
- * A byte stream in both directions over the messages of a connection, without a face: `duplex.ts` and `web.ts` put one on. Credits bound what
- * the peer may send: it never has more unread than the receives that were set aside for it.
+ * A byte stream in both directions over the messages of a connection. Credits bound what the peer may send to the
+ * receives that were set aside.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -27,12 +27,10 @@ import {
 
 /** Receives that stay free for frames without data: OPEN, two CREDIT, FIN, FIN_ACK, RESET. */
 const CONTROL_RECEIVES = 6;
-/** Memory of frames on their way. */
 const SEND_BYTES = 4 << 20;
 /** How long the reason of a reset may take to reach the peer before the connection is closed all the same. */
 const RESET_GRACE_NS = 1e9;
 
-/** Memory of one frame on its way. */
 interface Slot {
   readonly offset: number;
   readonly bytes: Buffer;
@@ -50,41 +48,30 @@ export interface MessageCarrier {
   close(): Promise<void>;
 }
 
-/** Both directions of one byte stream. */
 export class MessageStream {
-  /** Something can be taken, or the peer has ended its direction. */
   onReadable: () => void = () => {};
-  /** Nothing works any more. Called once. Undefined: this program has closed the connection, which is no error. */
+  /** Undefined: this program has closed the connection, which is no error. */
   onFailure: (error: Error | undefined) => void = () => {};
   readonly #connection: MessageCarrier;
   readonly #own: Terms;
   #peer: Terms | undefined;
   #region: MemoryRegion | undefined;
   readonly #free: Slot[] = [];
-  /** DATA frames that may be sent. */
   #credits = 0;
-  /** The one writer, while it waits for the peer's OPEN, a credit or a slot. */
   #wake: (() => void) | undefined;
-  /** Received and not read. */
   readonly #held: Message[] = [];
-  /** DATA frames whose credits have not been given back. */
   #charged = 0;
-  /** Read, and not yet told. */
   #freed = 0;
   #isCrediting = false;
   #isDiscarding = false;
   #hasPeerEnded = false;
-  /** The end of this direction has been sent, and the peer has said that it got it. */
   #hasEnded = false;
   #isEndKnown = false;
-  /** Settles when the peer knows that its end is known. */
   #farewell: Promise<void> | undefined;
-  /** Settles when no more messages come. */
   readonly #served: Promise<void>;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  /** Takes the connection over. Throws ERR_ROCE_BUSY when it carries something else, ERR_ROCE_LIMIT when it has too few receives. */
   constructor(connection: MessageCarrier) {
     const { receiveDepth, messageBytesMax } = connection.receives;
     if (receiveDepth < CONTROL_RECEIVES + 2 || messageBytesMax < 64) {
@@ -101,17 +88,14 @@ export class MessageStream {
     this.#served = this.#serve();
   }
 
-  /** Nothing works any more. */
   get hasFailed(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** The peer has ended its direction, and all of it was taken. */
   get isAtEnd(): boolean {
     return this.#hasPeerEnded && this.#held.length === 0;
   }
 
-  /** A copy of the next bytes; undefined when there are none now. */
   take(): Buffer | undefined {
     const message = this.#held.shift();
     if (message === undefined) return undefined;
@@ -120,13 +104,12 @@ export class MessageStream {
     return bytes;
   }
 
-  /** What comes from now on is thrown away. */
   discard(): void {
     this.#isDiscarding = true;
     for (const message of this.#held.splice(0)) this.#release(message);
   }
 
-  /** Resolves when all pieces have been copied: they may change then. One call at a time. Rejects when the stream fails. */
+  /** Resolves when all pieces have been copied: they may change then. One call at a time. */
   async write(pieces: readonly Uint8Array[]): Promise<void> {
     let slot: Slot | undefined;
     let filled = 0;
@@ -149,7 +132,6 @@ export class MessageStream {
     flush();
   }
 
-  /** Ends this direction. Resolves when the peer has everything. */
   async end(): Promise<void> {
     while (this.#peer === undefined && this.#failure === undefined) await this.#change(); // It has no receives before.
     if (this.#failure !== undefined) throw this.#failure;
@@ -159,7 +141,6 @@ export class MessageStream {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Ends both directions, and the connection. Without an error, and before both sides have ended, the peer hears of a reset, too. */
   close(error?: Error | null): Promise<void> {
     this.#closing ??= this.#close(error);
     return this.#closing;
@@ -176,12 +157,10 @@ export class MessageStream {
     if (this.#region !== undefined) this.#connection.device.scratch.give(this.#region.bytes);
   }
 
-  /** Both directions have ended, and this side knows it. */
   get #isOver(): boolean {
     return this.#isEndKnown && this.#hasPeerEnded;
   }
 
-  /** Tells the peer why, unless it takes too long. */
   async #reset(reason: string): Promise<void> {
     const { clock } = this.#connection.device;
     await new Promise<void>((resolve) => {
@@ -307,7 +286,6 @@ export class MessageStream {
     }
   }
 
-  /** The receive of a DATA frame is free again. */
   #release(message: Message): void {
     message.release();
     this.#freed++;
@@ -329,7 +307,7 @@ export class MessageStream {
   }
 
   #fail(error: Error): void {
-    if (this.#failure !== undefined || this.#isOver) return; // Who has said all, and heard all, may leave.
+    if (this.#failure !== undefined || this.#isOver) return;
     this.#failure = error;
     this.#wake?.();
     this.onFailure(this.#connection.isClosed ? undefined : error);

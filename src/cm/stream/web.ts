@@ -1,13 +1,14 @@
-/** A connection as a pair of web streams. */
-
 import { RoceError } from '../../core/errors.js';
 import type { MessageStream } from './message-stream.js';
 
-/** Both directions of a connection; made by {@link Connection.webStreams}. When both have ended the connection is closed. */
+/**
+ * Both directions of a connection; made by {@link Connection.webStreams}. When both have ended the connection is
+ * closed.
+ */
 export interface WebStreams {
-  /** What the peer sends: a byte stream, also for readers that bring their own buffer. Cancelling it throws away what the peer still sends. */
+  /** The peer's data as a byte stream, with BYOB readers. Cancelling it discards what the peer still sends. */
   readonly readable: ReadableStream<Uint8Array>;
-  /** What goes to the peer. Aborting it tells the peer why, and ends the connection. */
+  /** Data for the peer. Aborting it sends the peer the reason and ends the connection. */
   readonly writable: WritableStream<Uint8Array>;
 }
 

@@ -1,4 +1,7 @@
-/** Which AES-GCM a thread seals and opens packets with: the fastest of those that are there and right, or the one that a variable names. */
+/**
+ * Which AES-GCM a thread seals and opens packets with: the fastest of those that are there and right, or the one that a
+ * variable names.
+ */
 
 import { NS_PER_MS } from '../../core/units.js';
 import { PSP_CLEAR_BYTES, PSP_ICV_BYTES } from '../../packet/psp.js';
@@ -8,7 +11,6 @@ import { ciphersRight } from './cipher-self-test.js';
 import { opensslEvp } from './evp-cipher.js';
 import { ipsecMb } from './ipsec-mb-cipher.js';
 
-/** Names one implementation, which is then used or the device is not opened. */
 export const CIPHER_VARIABLE = 'ROCEV2_CIPHER';
 
 /** By node:crypto: it works everywhere, and makes an object for each packet. */
@@ -19,7 +21,6 @@ const TRIED_PACKETS = 15;
 /** Time for each candidate. */
 const TRIED_NS = NS_PER_MS;
 
-/** Nanoseconds to seal and open one packet of 4 KiB. */
 function packetNs({ make }: CipherImplementation): number {
   const cipher = make(new Uint8Array(KEY_BYTES_128));
   const text = new Uint8Array(new ArrayBuffer(TRIED_BYTES));
@@ -53,7 +54,10 @@ export const CIPHER_RULES: SelectionRules<CipherImplementation> = {
 
 const SELECTION = new ImplementationSelection(CIPHER_RULES);
 
-/** The one for this thread that `wanted` names, by default the fastest. Throws as {@link ImplementationSelection.select}. */
+/**
+ * The one for this thread that `wanted` names, by default the fastest. Throws as
+ * {@link ImplementationSelection.select}.
+ */
 export function chooseCipher(wanted?: string): CipherImplementation {
   return SELECTION.select(wanted);
 }

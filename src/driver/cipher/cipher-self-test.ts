@@ -1,6 +1,7 @@
 /**
- * Whether a cipher is AES-GCM: a known answer for each length of key (McGrew and Viega's test cases 4 and 16), then packets of many lengths at many places against
- * node:crypto in both directions, and that a packet of which one bit has changed is not opened.
+ * Whether a cipher is AES-GCM: a known answer for each length of key (McGrew and Viega's test cases 4 and 16), then
+ * packets of many lengths at many places against node:crypto in both directions, and that a packet of which one bit has
+ * changed is not opened.
  */
 
 import { patternlessBytes } from '../../core/patternless-bytes.js';
@@ -8,7 +9,6 @@ import { type CipherImplementation, NodeCipher, type PacketCipher } from '../../
 
 const hex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
 
-/** The 12 bytes of the nonce and 60 of text. */
 const NONCE = hex('cafebabefacedbaddecaf888');
 const TEXT = hex(
   'd9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39',
@@ -24,7 +24,6 @@ const KNOWN_ANSWERS = [
     '522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662',
   ],
 ] as const;
-/** Of a PSP header: the nonce begins behind 4 bytes. */
 const HEADER_BYTES = 16;
 const NONCE_AT = 4;
 
@@ -33,12 +32,10 @@ const LENGTHS = [
   0, 1, 15, 16, 17, 31, 32, 47, 63, 64, 65, 127, 128, 129, 191, 255, 256, 257, 300, 511, 513, 767, 769, 1023, 1044,
   1500, 2048, 2068, 4095, 4112, 4120,
 ];
-/** A packet without and with a RoCEv2 packet in it; where packets stand; what of them is flipped. */
 const CLEAR_BYTES = [16, 36];
 const OFFSETS = [0, 4, 7, 33];
 const ROOM_BYTES = 4300;
 
-/** True when all packets are right. Takes a few milliseconds. */
 export function ciphersRight({ make }: CipherImplementation): boolean {
   return knowsAnswers(make) && [16, 32].every((keyBytes) => agreesWithNode(make, keyBytes));
 }
@@ -72,7 +69,6 @@ function agreesWithNode(make: CipherImplementation['make'], keyBytes: number): b
 interface Trial {
   readonly tried: PacketCipher;
   readonly trusted: PacketCipher;
-  /** The last `textBytes` are sealed. */
   readonly text: Uint8Array;
   readonly textBytes: number;
   readonly offset: number;
@@ -84,7 +80,7 @@ function isRightFor({ tried, trusted, text, textBytes, offset, clearBytes }: Tri
   const from = text.length - textBytes;
   tried.seal(text, from, textBytes, ours, offset, clearBytes);
   trusted.seal(text, from, textBytes, theirs, offset, clearBytes);
-  if (!Buffer.from(ours).equals(theirs)) return false; // What stands around the packet, too.
+  if (!Buffer.from(ours).equals(theirs)) return false;
   const opened = new Uint8Array(new ArrayBuffer(text.length));
   if (!tried.open(ours, offset, clearBytes, textBytes, opened, from)) return false;
   if (!Buffer.from(opened.subarray(from)).equals(text.subarray(from))) return false;

@@ -1,6 +1,6 @@
 /**
- * AES-GCM by OpenSSL's EVP functions, which the node executable exports and koffi calls: one context a key, kept, so that a packet costs the cipher and
- * little else, and allocates nothing. node:crypto makes an object for each packet, which takes longer than to encrypt 4 KiB.
+ * AES-GCM by OpenSSL's EVP functions, which the node executable exports and koffi calls: one context per key, no
+ * allocation per packet. node:crypto makes an object per packet, which takes longer than to encrypt 4 KiB.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -9,7 +9,6 @@ import { copyPspNonce, PSP_ICV_BYTES } from '../../packet/psp.js';
 import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../port/secure/packet-cipher.js';
 import { type KeptAddresses, keptAddresses, threadAddresses } from './kept-addresses.js';
 
-/** Functions of OpenSSL 3 as in its manual pages; pointers are numbers. */
 interface Evp {
   newContext(): number;
   freeContext(context: number): void;
@@ -32,12 +31,9 @@ const LAST_BLOCK_AT = 32;
 const TAG_AT = 48;
 const KEY_AT = 64;
 const SCRATCH_BYTES = 96;
-/** Of the numbers of a cipher. */
 const [NONCE, OUT_BYTES, LAST_BLOCK, TAG, KEY] = [0, 1, 2, 3, 4];
-/** Contexts by direction. */
 const [SEALING, OPENING] = [0, 1];
 
-/** Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where the executable does not export a function. */
 export function opensslEvp(): CipherImplementation {
   const reason = libC();
   if (typeof reason === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `OpenSSL cannot be called: ${reason}`);
@@ -72,7 +68,7 @@ class EvpCipher implements PacketCipher {
   /** Memory that does not move, which the numbers of `#own` point into. */
   readonly #scratch = new Uint8Array(new ArrayBuffer(SCRATCH_BYTES));
   readonly #own: ReadonlyArray<number | undefined>;
-  /** A context keeps its direction. An association uses one of them. */
+  /** An association uses one of them. */
   readonly #contexts: Array<number | undefined> = [undefined, undefined];
   readonly #keyBytes: number;
 
@@ -108,7 +104,7 @@ class EvpCipher implements PacketCipher {
     }
     isDone &= evp.encryptFinal(context, this.#own[LAST_BLOCK]!, outBytes);
     isDone &= evp.control(context, EVP_CTRL_AEAD_GET_TAG, PSP_ICV_BYTES, this.#own[TAG]!);
-    // What could not be encrypted must not leave as it is.
+    // An unencrypted packet must never leave.
     if (isDone !== 1) throw new Error('OpenSSL could not encrypt a packet');
     const scratch = this.#scratch;
     for (let i = 0; i < PSP_ICV_BYTES; i++) packet[start + textBytes + i] = scratch[TAG_AT + i];

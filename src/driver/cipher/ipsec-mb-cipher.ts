@@ -1,9 +1,7 @@
 /**
- * AES-GCM by Intel's Multi-Buffer Crypto for IPsec (libipsec-mb), which koffi calls where the system has it: one function a packet, which knows nothing of
- * objects and contexts. It needs half of OpenSSL's time or less, because it takes the additional data, the text and the tag in one call and uses the widest vectors of the processor.
- *
- * The functions for one kind of processor are symbols of their own. Which of them may be called follows from what the kernel says of the processor; whether they are
- * right is for the self-test. They compute a tag when they decrypt, too; it is compared here.
+ * AES-GCM by Intel's libipsec-mb through koffi, in half of OpenSSL's time or less. Each processor kind has its own
+ * symbols, chosen by the kernel's CPU flags and verified by the self-test. On decryption the computed tag is compared
+ * here.
  */
 
 import { readFileSync } from 'node:fs';
@@ -13,10 +11,16 @@ import { copyPspNonce, PSP_ICV_BYTES } from '../../packet/psp.js';
 import { type CipherImplementation, KEY_BYTES_128, type PacketCipher } from '../../port/secure/packet-cipher.js';
 import { type KeptAddresses, keptAddresses, threadAddresses } from './kept-addresses.js';
 
-/** The library's name since its version 1.0 (Debian 12: 1.3). Later major versions have another interface for each processor. */
+/**
+ * The library's name since its version 1.0 (Debian 12: 1.3). Later major versions have another interface for each
+ * processor.
+ */
 const LIBRARY = 'libIPSec_MB.so.1';
 
-/** What each variant needs of the processor, as `/proc/cpuinfo` calls it (the library's IMB_CPUFLAGS_*, for what AES-GCM uses), the widest first. */
+/**
+ * What each variant needs of the processor, as `/proc/cpuinfo` calls it (the library's IMB_CPUFLAGS_*, for what AES-GCM
+ * uses), the widest first.
+ */
 const SSE = ['sse4_2', 'aes', 'pclmulqdq'];
 const AVX2 = [...SSE, 'avx', 'avx2', 'bmi2'];
 const AVX512 = [...AVX2, 'avx512f', 'avx512dq', 'avx512cd', 'avx512bw', 'avx512vl'];
@@ -28,12 +32,10 @@ const VARIANTS: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['sse', SSE],
 ];
 
-/** The widest variant that a processor with these flags can execute; undefined for none. */
 export function variantFor(flags: ReadonlySet<string>): string | undefined {
   return VARIANTS.find(([, needed]) => needed.every((flag) => flags.has(flag)))?.[0];
 }
 
-/** Of the first processor; none where the system does not tell. */
 export function processorFlags(file = '/proc/cpuinfo'): ReadonlySet<string> {
   try {
     const [, line] = /^flags\s*:(.*)$/m.exec(readFileSync(file, 'latin1')) ?? [];
@@ -43,7 +45,10 @@ export function processorFlags(file = '/proc/cpuinfo'): ReadonlySet<string> {
   }
 }
 
-/** `aes_gcm_enc_*` and `aes_gcm_dec_*` (intel-ipsec-mb.h): key, context, out, in, bytes, nonce, additional data, its bytes, tag, its bytes. */
+/**
+ * `aes_gcm_enc_*` and `aes_gcm_dec_*` (intel-ipsec-mb.h): key, context, out, in, bytes, nonce, additional data, its
+ * bytes, tag, its bytes.
+ */
 type Gcm = (
   key: number,
   context: number,
@@ -63,7 +68,10 @@ interface Functions {
   readonly decrypt: Gcm;
 }
 
-/** Layout of what a cipher has: `struct gcm_key_data` (1,008 bytes, in whole lines of 64), `struct gcm_context_data` (88), nonce, tag, key. */
+/**
+ * Layout of what a cipher has: `struct gcm_key_data` (1,008 bytes, in whole lines of 64), `struct gcm_context_data`
+ * (88), nonce, tag, key.
+ */
 const CONTEXT_AT = 1024;
 const NONCE_AT = CONTEXT_AT + 128;
 const TAG_AT = NONCE_AT + 16;
@@ -72,7 +80,6 @@ const MEMORY_BYTES = KEY_AT + 32;
 const LINE_BYTES = 64;
 const [EXPANDED, CONTEXT, NONCE, TAG, KEY] = [0, 1, 2, 3, 4];
 
-/** Throws ERR_ROCE_UNSUPPORTED where there is no koffi or no fitting processor; what koffi throws where there is no such library. */
 export function ipsecMb(variant = variantFor(processorFlags())): CipherImplementation {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
@@ -101,7 +108,6 @@ class IpsecMbCipher implements PacketCipher {
   readonly #encrypt: Gcm;
   readonly #decrypt: Gcm;
   readonly #addresses: KeptAddresses;
-  /** Key, nonce and tag; the numbers of `#own` point into it. */
   readonly #memory: Uint8Array;
   readonly #nonce: Uint8Array;
   readonly #tag: Uint8Array;
@@ -182,7 +188,7 @@ class IpsecMbCipher implements PacketCipher {
   }
 }
 
-/** Takes the same time wherever the two differ, so that nobody can guess a tag byte by byte. */
+/** Constant time, against guessing a tag byte by byte. */
 export function isSameTag(tag: Uint8Array, packet: Uint8Array, offset: number): boolean {
   let difference = 0;
   for (let i = 0; i < PSP_ICV_BYTES; i++) difference |= tag[i] ^ packet[offset + i];

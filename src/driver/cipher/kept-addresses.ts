@@ -1,20 +1,17 @@
 /**
- * Addresses that are passed to native code once a packet. V8 keeps an address as an object on its heap, and makes a new one each time that it is computed or read
- * from a field of numbers. Packets stand at the same places of the same arrays again and again, so the objects are kept.
+ * Caches addresses passed to native code: V8 makes a new heap object each time an address is computed or read from a
+ * number field.
  */
 
 import { koffiPackage } from '../../dgram-ext/libc.js';
 
-/** Remembered places of one array; a power of two. Several times what the slots of a batch and the packets of its trains need. */
 const PLACES = 2048;
-/** Spreads offsets over them (Knuth's multiplicative hashing). */
 const SPREAD = 0x9e3779b1;
 const SPREAD_SHIFT = 32 - Math.log2(PLACES);
 
 /** Objects, which a list of numbers would not keep: what was put there as an object comes out as the same one. */
 type Kept = Array<number | undefined>;
 
-/** What is remembered of one array. */
 class Places {
   readonly base: number;
   readonly offsets = new Int32Array(PLACES).fill(-1);
@@ -25,7 +22,9 @@ class Places {
   }
 }
 
-/** Of a thread. Arrays must be made over an ArrayBuffer, whose memory never moves; an address is good as long as its array is held. */
+/**
+ * Arrays must be made over an ArrayBuffer, whose memory never moves; an address is good as long as its array is held.
+ */
 export class KeptAddresses {
   readonly #memcpy: (to: Uint8Array, from: Uint8Array, bytes: number) => number;
   readonly #ofArray = new WeakMap<Uint8Array, Places>();
@@ -35,17 +34,14 @@ export class KeptAddresses {
   #second: Uint8Array | undefined;
   #secondPlaces: Places | undefined;
 
-  /** Throws where there is no koffi. */
   constructor() {
     this.#memcpy = koffiPackage().load(null).func('uintptr_t memcpy(void *, void *, size_t)');
   }
 
-  /** Where the first byte of an array stands. */
   start(bytes: Uint8Array): number {
     return this.#memcpy(bytes, bytes, 0);
   }
 
-  /** Where the byte at `offset` stands. */
   of(bytes: Uint8Array, offset: number): number {
     const places = this.#placesOf(bytes);
     const place = Math.imul(offset, SPREAD) >>> SPREAD_SHIFT;
@@ -72,7 +68,6 @@ export class KeptAddresses {
   }
 }
 
-/** Addresses within memory of one's own, by number; kept as {@link KeptAddresses} are. */
 export function keptAddresses(base: number, offsets: readonly number[]): ReadonlyArray<number | undefined> {
   const kept: Kept = new Array(offsets.length + 1).fill(undefined);
   for (let i = 0; i < offsets.length; i++) kept[i] = base + offsets[i];
@@ -81,7 +76,6 @@ export function keptAddresses(base: number, offsets: readonly number[]): Readonl
 
 let ofThread: KeptAddresses | undefined;
 
-/** Those of this thread. Throws where there is no koffi. */
 export function threadAddresses(): KeptAddresses {
   ofThread ??= new KeptAddresses();
   return ofThread;

@@ -1,12 +1,9 @@
-/** Which CRC-32 a thread uses for its ICRCs: the fastest of those that are there and right, or the one that a variable names. */
-
 import { type Crc32Implementation, javaScriptCrc32, nodeRsCrc32, useCrc32, zlibCrc32 } from '../../core/crc32.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { ImplementationSelection, leastNs, type SelectionRules } from '../implementation-selection.js';
 import { sumsRight } from './crc32-self-test.js';
 import { nativeCrc32 } from './native-sum.js';
 
-/** Names one implementation, which is then used or the device is not opened. */
 export const CRC32_VARIABLE = 'ROCEV2_CRC32';
 
 /** A 4 KiB packet from BTH to ICRC. */
@@ -15,7 +12,6 @@ const TRIED_PACKETS = 15;
 /** Time for each candidate. */
 const TRIED_NS = NS_PER_MS;
 
-/** Nanoseconds for one packet of 4 KiB. */
 export function packetNs({ sumAt }: Crc32Implementation): number {
   const slab = new Uint8Array(new ArrayBuffer(TRIED_BYTES * TRIED_PACKETS));
   const sumAll = () => {

@@ -1,12 +1,12 @@
 /**
- * Whether a CRC-32 is the right one: its check value, then many lengths, places and continued sums against a known answer. Every thread that opens a device tries every
- * candidate before it does anything else, so there is no second implementation to compare with here: running it, and having V8 compile what runs, takes longer than the rest.
+ * Checks a CRC-32 by its check value, then many lengths, offsets and continued checksums against a known answer. A
+ * second implementation is not used for comparison: each thread runs this at start, and compiling it would take longer
+ * than the rest.
  */
 
 import type { Crc32Implementation } from '../../core/crc32.js';
 import { patternlessBytes } from '../../core/patternless-bytes.js';
 
-/** Of the nine digits (the check value in catalogues of CRCs). */
 const DIGITS = Uint8Array.of(0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39);
 const CHECK_VALUE = 0xcbf43926;
 
@@ -15,15 +15,12 @@ const LENGTHS = [
   1, 3, 15, 16, 17, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, 257, 268, 300, 511, 512, 513, 524, 777, 1023, 1024,
   1036, 1055, 2047, 2048, 2060, 2049, 3001, 4096, 4108, 4124, 4140,
 ];
-/** Places modulo the widest vector, aligned and not. */
 const OFFSETS = [0, 1, 4, 7, 16, 31, 33, 60];
-/** What sums are continued from: all bits, the sign bit, none. */
 const SEEDS = [0xffffffff, 0x80000000, 0, 0x2144df1c];
 const ROOM_BYTES = 4200;
-/** The sums of all {@link LENGTHS}, mixed: what the tables in JavaScript give. */
+/** The expected mix of the checksums of all {@link LENGTHS}. */
 const KNOWN_MIX = 0xee8a4442;
 
-/** True when all sums are right. Takes well under a millisecond. */
 export function sumsRight(implementation: Crc32Implementation): boolean {
   const { sum } = implementation;
   if (sum(DIGITS, 0) !== CHECK_VALUE || sum(DIGITS.subarray(4), sum(DIGITS.subarray(0, 4), 0)) !== CHECK_VALUE) {
@@ -34,12 +31,12 @@ export function sumsRight(implementation: Crc32Implementation): boolean {
   for (const [i, length] of LENGTHS.entries()) {
     const one = agreedSum(implementation, bytes, OFFSETS[i % OFFSETS.length], length, SEEDS[i % SEEDS.length]);
     if (one === undefined) return false;
-    mix = Math.imul(mix ^ one, 0x01000193); // The step of FNV-1a, which is invertible: one wrong sum always changes the mix.
+    // The step of FNV-1a, which is invertible: one wrong checksum always changes the mix.
+    mix = Math.imul(mix ^ one, 0x01000193);
   }
   return mix >>> 0 === KNOWN_MIX;
 }
 
-/** The sum, in whichever way it is asked for and continued; undefined if the ways do not agree, or if it has a sign. */
 function agreedSum(
   { sum, sumAt }: Crc32Implementation,
   bytes: Uint8Array,

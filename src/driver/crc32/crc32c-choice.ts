@@ -1,6 +1,6 @@
 /**
- * Which CRC-32C a thread uses for its data: the fastest of those that are there and right, or the one that a variable names. ISA-L takes a quarter of the time of the
- * npm package, so that a disk request of 1 MiB, whose 256 blocks are summed at both ends, takes 0.3 ms less.
+ * ISA-L takes a quarter of the time of the npm package, so that a disk request of 1 MiB, whose 256 blocks are
+ * checksummed at both ends, takes 0.3 ms less.
  */
 
 import {
@@ -15,12 +15,11 @@ import { NS_PER_MS } from '../../core/units.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
 import { ImplementationSelection, leastNs, type SelectionRules } from '../implementation-selection.js';
 
-/** Names one implementation, which is then used, or disks, streams and extents are not opened. */
 export const CRC32C_VARIABLE = 'ROCEV2_CRC32C';
 
 const LIBRARY = 'libisal.so.2';
 
-/** `crc32_iscsi` of ISA-L (Debian's libisal2). Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where there is no such library. */
+/** `crc32_iscsi` of ISA-L (Debian's libisal2). */
 export function isaLCrc32c(): Crc32cImplementation {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
@@ -31,7 +30,6 @@ export function isaLCrc32c(): Crc32cImplementation {
   return { name: 'isa-l', sum: (bytes, seed = 0) => ~sum(bytes, bytes.length, ~seed) >>> 0 };
 }
 
-/** What one sum of a disk covers. */
 const BLOCK_BYTES = 4096;
 const TRIED_BLOCKS = 16;
 /** Time for each candidate. */
@@ -42,14 +40,12 @@ const LENGTHS = [
   65, 79, 80, 127, 128, 129, 191, 255, 256, 257, 511, 513, 768, 1023, 1025, 2047, 3001, 4095, 4096, 4097,
 ];
 const OFFSETS = [0, 1, 7, 16, 31, 33, 60];
-/** What sums are continued from: none, all bits, the sign bit. */
 const SEEDS = [0, 0xffffffff, 0x80000000, 0x2144df1c];
 
-/** True when all sums are right, whole and continued. Takes well under a millisecond. */
 export function crc32cRight({ sum }: Crc32cImplementation): boolean {
   const bytes = new Uint8Array(8192);
   for (let i = 0, state = 1; i < bytes.length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Numerical Recipes' generator: any bytes without a pattern do.
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     bytes[i] = state >>> 24;
   }
   return LENGTHS.every((length, i) => {
@@ -62,7 +58,6 @@ export function crc32cRight({ sum }: Crc32cImplementation): boolean {
   });
 }
 
-/** Nanoseconds for one block of 4 KiB, the view of it included. */
 function blockNs({ sum }: Crc32cImplementation): number {
   const bytes = new Uint8Array(BLOCK_BYTES * TRIED_BLOCKS);
   const sumAll = () => {
@@ -89,7 +84,8 @@ const SELECTION = new ImplementationSelection(CRC32C_RULES);
 let isOffered = false;
 
 /**
- * From now on this thread sums data by the fastest CRC-32C, which is found with the first sum of more than a header: many programs need none. One that
+ * From now on this thread sums data by the fastest CRC-32C, which is found with the first sum of more than a header:
+ * many programs need none. One that
  * `wanted`, by default the variable, names is selected at once: throws as {@link ImplementationSelection.select}.
  */
 export function offerCrc32c(wanted = process.env[CRC32C_VARIABLE] ?? ''): void {

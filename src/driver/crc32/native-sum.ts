@@ -1,9 +1,7 @@
 /**
- * CRC-32 by a shared library of the system, called through koffi. Such libraries use the wide carry-less multiplication of newer processors
- * (VPCLMULQDQ), which no package of npm does.
- *
- * Long-lived arrays are passed by address. A detached array has length 0 and fails the check of bounds. Numbers cross the border as signed 32 bits: V8
- * keeps those without allocating.
+ * CRC-32 by a system library through koffi, which uses VPCLMULQDQ as no npm package does. Arrays are passed by address;
+ * a detached array has length 0 and fails the bounds check. Numbers are passed as signed 32 bits, which V8 keeps
+ * without allocating.
  */
 
 import { CRC32_RANGE_BYTES, type Crc32Implementation, crc32Range, crc32RangeSigned } from '../../core/crc32.js';
@@ -13,15 +11,11 @@ import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 
 /** A function `uint32_t NAME(uint32_t seed, const void *bytes, size_t length)` in the zlib convention. */
 export interface NativeSum {
-  /** As the implementation is called. */
   readonly name: string;
-  /** File of the library, found as the system's loader finds it. */
   readonly library: string;
-  /** Symbol of the function. */
   readonly symbol: string;
 }
 
-/** Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where there is no such library, or no such function in it. */
 export function nativeCrc32({ name, library, symbol }: NativeSum): Crc32Implementation {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${library} cannot be called: ${lib}`);

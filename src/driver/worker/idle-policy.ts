@@ -1,6 +1,6 @@
 /**
- * When a NIC in a thread of its own looks again, and when it sleeps. Holds the NIC's side of the sleeping protocol, the doorbells, and
- * the spinner's token: of all NICs of a process one spins at a time, or they would take the cores from each other.
+ * The NIC's side of the sleeping protocol, the doorbells, and the spinner's token: of all NICs of a process one spins
+ * at a time, or they would take the cores from each other.
  */
 
 import { AdaptiveSpin } from '../../core/adaptive-spin.js';
@@ -22,7 +22,6 @@ export class IdlePolicy {
   #asleep = true;
   #holdsToken = false;
 
-  /** Without `spin` the NIC sleeps as soon as there is nothing to do. */
   constructor(nic: Nic, control: Int32Array, doorbells: DoorbellRing, spinner: Int32Array, spin: boolean) {
     this.#control = control;
     this.#doorbells = doorbells;
@@ -70,7 +69,6 @@ export class IdlePolicy {
     return false;
   }
 
-  /** False: a doorbell rang just now. */
   #fallAsleep(): boolean {
     this.#asleep = true;
     Atomics.store(this.#control, WORD_STATE, ASLEEP);
@@ -82,7 +80,7 @@ export class IdlePolicy {
   #wakeUp(): void {
     this.#asleep = false;
     Atomics.store(this.#control, WORD_STATE, AWAKE);
-    this.#lookedNs = Number.POSITIVE_INFINITY; // Time asleep is no stall.
+    this.#lookedNs = Number.POSITIVE_INFINITY;
   }
 
   #takeToken(): boolean {

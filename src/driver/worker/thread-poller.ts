@@ -1,11 +1,11 @@
 /**
- * The poll loop of a NIC that has a thread to itself: reads the socket and the doorbells alternately, and blocks the thread when there
- * is nothing, after a short spin if that pays.
+ * The poll loop of a NIC that has a thread to itself: reads the socket and the doorbells alternately, and blocks the
+ * thread when there is nothing, after a short spin if that pays.
  *
- * Invariant: the thread's event loop, which brings messages and files, runs at least every {@link RUN_NS} of work and after
- * every sleep. The first sleep is {@link SLEEP_NS} at most. Each that nothing ends is followed by one of up to twice its length, so that an idle NIC seldom wakes
- * up, and what the loop still has to do for a message waits no longer than the message has waited already. Messages end a sleep; whoever ends the process waits
- * for the end of it.
+ * Invariant: the thread's event loop, which brings messages and files, runs at least every {@link RUN_NS} of work and
+ * after every sleep. The first sleep is {@link SLEEP_NS} at most. Each that nothing ends is followed by one of up to
+ * twice its length, so that an idle NIC seldom wakes up, and what the loop still has to do for a message waits no
+ * longer than the message has waited already. Messages end a sleep; whoever ends the process waits for the end of it.
  */
 
 import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
@@ -30,7 +30,6 @@ export class ThreadPoller {
   #sleepNs = SLEEP_NS;
   #closed = false;
 
-  /** `port` is `socket`, or wrapped around it. */
   constructor(nic: Nic, port: Port, socket: BatchedUdpPort, hooks: PollHooks) {
     this.#nic = nic;
     this.#socket = socket;

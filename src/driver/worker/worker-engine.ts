@@ -1,6 +1,6 @@
 /**
- * The worker engine: the NIC and its port in a thread of their own, so that one-sided operations of the peer are served however busy this
- * thread is. This is the application's end of the link; the other end is engine-thread.ts.
+ * The worker engine: the NIC and its port in a thread of their own, so that one-sided operations of the peer are served
+ * however busy this thread is.
  */
 
 import { once } from 'node:events';
@@ -35,14 +35,16 @@ import {
 } from './protocol.js';
 
 const DOORBELL_DEPTH = 1024;
-/** Which NIC of this process spins: one at a time. */
 const SPINNER = new SharedArrayBuffer(4);
 
 function shared(bytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(bytes);
 }
 
-/** In a bundle `import.meta.url` is the bundle's, and there is none in CommonJS, where `__filename` is. Webpack knows the first form. */
+/**
+ * In a bundle `import.meta.url` is the bundle's, and there is none in CommonJS, where `__filename` is. Webpack
+ * recognises the first form.
+ */
 function startThread(module: URL | undefined, workerData: ThreadData): Worker {
   const options: WorkerOptions = { workerData, ...(isFromString() && { execArgv: [] }) };
   try {
@@ -50,7 +52,7 @@ function startThread(module: URL | undefined, workerData: ThreadData): Worker {
     if (import.meta.url !== undefined) return new Worker(new URL('./engine-thread.js', import.meta.url), options);
     return new Worker(join(dirname(CODE_FILE), 'engine-thread.js'), options);
   } catch (cause) {
-    throw noEngineThread(cause as Error); // A path that cannot be one.
+    throw noEngineThread(cause as Error);
   }
 }
 
@@ -59,7 +61,6 @@ function isFromString(): boolean {
   return process.execArgv.some((option) => option.startsWith('--input-type'));
 }
 
-/** What the thread says first. Rejects when it ends before it says something. */
 async function firstMessage(worker: Worker): Promise<FromThread> {
   const exited = once(worker, 'exit').then(
     ([code]) => {
@@ -69,7 +70,7 @@ async function firstMessage(worker: Worker): Promise<FromThread> {
         WORKER_HINT,
       );
     },
-    () => {}, // An error: the other promise has it.
+    () => {},
   );
   exited.catch(() => {}); // Once it is ready, its end is reported to the device.
   try {
@@ -103,7 +104,6 @@ function refuseInsideThread(): void {
   throw notAnEngineThread('it names a program that opens devices itself');
 }
 
-/** What answers a request. */
 type Answer = Extract<FromThread, { readonly request: number }>;
 
 interface Request {
@@ -111,7 +111,7 @@ interface Request {
   readonly reject: (error: RoceError) => void;
 }
 
-/** The link to a NIC in a thread of its own. Doorbells are shared memory, control operations are messages. */
+/** Doorbells are shared memory, control operations are messages. */
 export class WorkerEngine implements EngineLink {
   readonly commands = CommandRing.create(shared, COMMAND_DEPTH);
   readonly events = EventRing.create(shared, EVENT_DEPTH);
@@ -124,7 +124,6 @@ export class WorkerEngine implements EngineLink {
   readonly #worker: Worker;
   readonly #port: ProtectedPortOptions;
   readonly protection: Protection | undefined;
-  /** Undefined for frame ports. */
   #hostInfo: HostNetworkInfo | undefined;
   readonly #requests = new Map<number, Request>();
   #nextRequest = 0;
@@ -134,14 +133,8 @@ export class WorkerEngine implements EngineLink {
   #wakesByMessage = true;
   #closed = false;
   #isClosing = false;
-  /** Why the thread has ended by itself, if it has. */
   #failure: RoceError | undefined;
 
-  /**
-   * Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. `module`: where `rocev2/engine-thread` is, if not
-   * beside this file. Rejects with what opening the port says, and with ERR_ROCE_NOT_FOUND where there is no such module.
-   * The thread loads what {@link loadedExtensions} names here.
-   */
   static async open(port: ProtectedPortOptions, spin: boolean, module?: URL): Promise<WorkerEngine> {
     refuseInsideThread();
     const engine = new WorkerEngine(port, spin, module);
@@ -192,11 +185,11 @@ export class WorkerEngine implements EngineLink {
     this.#listen();
   }
 
-  /** The thread is gone. If nobody asked for that, whoever waits for an answer learns why there will be none. */
+  /** On an unrequested exit pending requests are rejected with the reason. */
   #onExit(code: number, cause: Error | undefined): void {
     if (this.#isClosing) return;
     this.#closed = true;
-    this.#wakeThread = () => {}; // Its eventfd went with it, and the number may soon be somebody else's.
+    this.#wakeThread = () => {}; // Its eventfd is closed, and the number may soon be reused.
     const why = cause === undefined ? `exit code ${code}` : cause.message;
     this.#failure = new RoceError(
       'ERR_ROCE_CLOSED',
@@ -206,7 +199,7 @@ export class WorkerEngine implements EngineLink {
     );
     for (const { reject } of this.#requests.values()) reject(this.#failure);
     this.#requests.clear();
-    this.onInterrupt(); // What it still answered.
+    this.onInterrupt();
     this.onFailure(this.#failure);
     Atomics.notify(this.#control, WORD_INTERRUPTS);
   }
@@ -218,8 +211,6 @@ export class WorkerEngine implements EngineLink {
   get portDescription(): string {
     return this.#portDescription;
   }
-
-  // ---- memory
 
   allocate(bytes: number): ArrayBufferLike {
     return shared(bytes);
@@ -266,8 +257,6 @@ export class WorkerEngine implements EngineLink {
     this.#hostInfo?.refreshCounters(this.counters);
   }
 
-  // ---- towards the NIC
-
   ringCommands(): void {
     // A message, although the ring is shared: what was attached before must have arrived.
     this.#post({ type: 'commands', end: this.commands.producer });
@@ -276,7 +265,7 @@ export class WorkerEngine implements EngineLink {
   ringDoorbell(qpn: number): void {
     this.#doorbells.ring(qpn);
     if (Atomics.load(this.#control, WORD_STATE) !== ASLEEP) return;
-    // Whoever finds it asleep wakes it, once.
+    // The first that finds it asleep wakes it.
     if (Atomics.compareExchange(this.#control, WORD_STATE, ASLEEP, AWAKE) === ASLEEP) this.#wakeThread();
   }
 
@@ -295,7 +284,6 @@ export class WorkerEngine implements EngineLink {
     this.#post({ type: 'unshare', address: address.text, udpPort });
   }
 
-  /** Posts a message that the thread answers. */
   async #ask(messageOf: (request: number) => ToThread): Promise<Answer> {
     if (this.#failure !== undefined) throw this.#failure;
     const request = this.#nextRequest++;
@@ -305,7 +293,6 @@ export class WorkerEngine implements EngineLink {
     });
   }
 
-  /** The keys are with the port, in the thread of the NIC. */
   #protectionOf(mode: ProtectionMode): Protection {
     return {
       mode,
@@ -322,8 +309,6 @@ export class WorkerEngine implements EngineLink {
     };
   }
 
-  // ---- from the NIC
-
   #onMessage(message: FromThread): void {
     if (!('request' in message)) return;
     const request = this.#requests.get(message.request);
@@ -332,7 +317,10 @@ export class WorkerEngine implements EngineLink {
     else request?.resolve(message);
   }
 
-  /** Interrupts: a wait on the counter, renewed each time. Read before the events are: what comes after makes the wait end at once. */
+  /**
+   * Interrupts: a wait on the counter, renewed each time. The counter is read before the events, so a later event ends
+   * the wait at once.
+   */
   #listen(): void {
     while (!this.#closed) {
       const seen = Atomics.load(this.#control, WORD_INTERRUPTS);
@@ -349,9 +337,9 @@ export class WorkerEngine implements EngineLink {
     this.#isClosing = true;
     const exited = once(this.#worker, 'exit');
     this.#post({ type: 'close' });
-    this.#wakeThread = () => {}; // The thread closes its eventfd, whose number may soon be somebody else's.
+    this.#wakeThread = () => {}; // The thread closes its eventfd, whose number may soon be reused.
     await exited;
-    this.onInterrupt(); // The NIC's last answers.
+    this.onInterrupt();
     this.#closed = true;
     Atomics.notify(this.#control, WORD_INTERRUPTS);
   }

@@ -1,4 +1,7 @@
-/** Memory made reachable for a NIC, by number: a buffer has one number however often it is attached, and must be detached as often. */
+/**
+ * Memory made reachable for a NIC, by number: a buffer has one number however often it is attached, and must be
+ * detached as often.
+ */
 
 import { RoceError } from '../../core/errors.js';
 
@@ -7,13 +10,11 @@ interface Entry {
   users: number;
 }
 
-/** Buffers by number, with the count of their users. */
 export class AttachedMemory {
   readonly #byId = new Map<number, Entry>();
   readonly #ids = new Map<ArrayBufferLike, number>();
   #nextId = 1;
 
-  /** The buffer's number, and whether it is new. */
   attach(buffer: ArrayBufferLike): { id: number; isNew: boolean } {
     const known = this.#ids.get(buffer);
     if (known !== undefined) {
@@ -26,7 +27,7 @@ export class AttachedMemory {
     return { id, isNew: true };
   }
 
-  /** True when nobody uses the buffer any more. Throws ERR_ROCE_NOT_FOUND. */
+  /** True if the buffer is no longer in use. Throws ERR_ROCE_NOT_FOUND. */
   detach(id: number): boolean {
     const entry = this.#byId.get(id);
     if (entry === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', 'this memory is not attached');
@@ -37,7 +38,7 @@ export class AttachedMemory {
     return true;
   }
 
-  /** The buffer of this number; undefined when nobody has it attached. */
+  /** The buffer of this number; undefined if it is not attached. */
   get(id: number): ArrayBufferLike | undefined {
     return this.#byId.get(id)?.buffer;
   }

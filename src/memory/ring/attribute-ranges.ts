@@ -1,5 +1,3 @@
-/** The ranges of the attributes of queue pairs: the program checks them before the command, the NIC when it comes. */
-
 import { checkWhole } from '../../core/arguments.js';
 import { PATH_MTUS } from '../../packet/path-mtu.js';
 import {
@@ -32,7 +30,7 @@ export const RD_ATOMIC_MAX = 128;
 const U24_MAX = 0xffffff;
 const U32_MAX = 0xffffffff;
 
-/** Mask bit, field, lowest, highest; the name by which programs know it, where that is another. */
+/** Mask bit, field, lowest, highest; its public name if different. */
 const RANGES: ReadonlyArray<
   readonly [bit: number, field: keyof QpAttributes, min: number, max: number, name?: string]
 > = [
@@ -59,7 +57,9 @@ const RANGES: ReadonlyArray<
   [QP_ATTR_REMOTE_SOURCE_PORT, 'remoteSourcePort', 0, SOURCE_PORT_FLOW],
 ];
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is no whole number in its range. */
+/**
+ * Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is no whole number in its range.
+ */
 export function checkAttributes(values: Readonly<Partial<QpAttributes>>, mask: number): void {
   for (const [bit, field, min, max, name = field] of RANGES) {
     if ((mask & bit) !== 0) checkWhole(name, values[field], min, max);

@@ -1,8 +1,8 @@
 /**
  * The command ring: control operations are written by the application and answered in place by the NIC, in order.
  *
- * Element, 1024 bytes: 0 u32 command code, 4 u32 status (0 ok, else 1 + index into ERROR_CODES), 8 u32 length of the error text,
- * 16.. arguments; the answer's fields, or the error text, replace the arguments.
+ * Element, 1024 bytes: 0 u32 command code, 4 u32 status (0 ok, else 1 + index into ERROR_CODES), 8 u32 length of the
+ * error text, 16.. arguments; the answer's fields, or the error text, replace the arguments.
  */
 
 import { ERROR_CODES, RoceError } from '../../core/errors.js';
@@ -24,22 +24,17 @@ const ELEMENT_BYTES = 1024;
 const BODY_OFFSET = 16;
 const TEXT_BYTES_MAX = ELEMENT_BYTES - BODY_OFFSET;
 
-/** Both sides of the command ring. */
 export class CommandRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): CommandRing {
     return new CommandRing(createRingMemory(allocate, depth, ELEMENT_BYTES));
   }
 
-  /** Application side: there is no room for another command. */
   get isFull(): boolean {
     return this.fill >= this.depth;
   }
 
-  /**
-   * Application side: publishes a command and returns its free-running index. The caller has checked `isFull`. Throws ERR_ROCE_OUT_OF_RANGE for a
-   * number that does not fit its field; nothing is published then.
-   */
+  /** The caller has checked `isFull`. */
   submit<N extends CommandName>(name: N, args: CommandArgs<N>): number {
     checkU32Fields(COMMANDS[name].in, args);
     const index = this.producer;
@@ -50,7 +45,7 @@ export class CommandRing extends Ring {
     return index;
   }
 
-  /** Application side: the answer of a command that the NIC has consumed. Throws the NIC's refusal. */
+  /** Throws the NIC's refusal. */
   answer<N extends CommandName>(index: number, name: N): CommandResult<N> {
     const o = this.offsetOf(index);
     const status = this.view.getUint32(o + 4, true);
@@ -62,7 +57,7 @@ export class CommandRing extends Ring {
     return decodeFields(this.view, o + BODY_OFFSET, COMMANDS[name].out) as CommandResult<N>;
   }
 
-  /** NIC side: executes the commands before index `end` through `execute`; returns how many. A thrown RoceError becomes the answer. */
+  /** A thrown RoceError becomes the answer. */
   drain(
     execute: <N extends CommandName>(name: N, args: CommandArgs<N>) => CommandResult<N>,
     end: number = this.producer,

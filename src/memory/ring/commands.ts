@@ -1,8 +1,6 @@
 /**
- * The control operations of the NIC: name, number and the fields each takes and gives. Both sides encode and decode by this table,
- * so that the NIC may stand in another thread.
- *
- * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `f64` any number, `f64s` a block of such, `gid` 16 bytes,
+ * Both sides encode and decode by this table, so that the NIC may be in another thread. Field kinds: `u32` number,
+ * `u53` byte counts and offsets as numbers, `u64` bigint, `f64` any number, `f64s` a block of such, `gid` 16 bytes,
  * `name` a name of a scheme: its length, then ASCII.
  */
 
@@ -11,61 +9,40 @@ import { RoceError } from '../../core/errors.js';
 
 import { PARAMETERS_MAX } from '../../core/parameters.js';
 
-/** How a field stands in an element: see above. All are little-endian. */
+/** How a field is in an element: see above. All are little-endian. */
 export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid' | 'name';
 
-/** Numbers in a field of kind `f64s`. */
 export const F64_BLOCK_LENGTH = PARAMETERS_MAX;
 /** Bytes of a field of kind `name`; names have at most one less. */
 const NAME_BYTES = 32;
 
 /** Attribute mask bits of modifyQp (`ibv_qp_attr_mask`). */
 export const QP_ATTR_STATE = 1 << 0;
-/** The state that the caller takes the queue pair to be in. */
 export const QP_ATTR_CUR_STATE = 1 << 1;
-/** Raise SQ_DRAINED when the send queue has drained. */
 export const QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2;
-/** What the peer may do. */
 export const QP_ATTR_ACCESS_FLAGS = 1 << 3;
-/** Place in the partition table; 0 is the only one. */
 export const QP_ATTR_PKEY_INDEX = 1 << 4;
-/** Port of the device; 1 is the only one. */
 export const QP_ATTR_PORT = 1 << 5;
-/** Q_Key of datagrams that are accepted. */
 export const QP_ATTR_QKEY = 1 << 6;
 /** Address vector: `remoteGid`, `remoteUdpPort`, `dscp` and `ecn`. */
 export const QP_ATTR_AV = 1 << 7;
-/** Code of {@link PATH_MTUS}, 1 to 5. */
 export const QP_ATTR_PATH_MTU = 1 << 8;
-/** Local ACK timeout code, 0 to 31. */
 export const QP_ATTR_TIMEOUT = 1 << 9;
-/** Timeouts and sequence NAKs before giving up, 0 to 7. */
 export const QP_ATTR_RETRY_CNT = 1 << 10;
-/** RNR NAKs before giving up, 0 to 6; 7 never gives up. */
 export const QP_ATTR_RNR_RETRY = 1 << 11;
-/** PSN of the first request that is expected. */
 export const QP_ATTR_RQ_PSN = 1 << 12;
-/** READs and atomics outstanding as a requester. */
 export const QP_ATTR_MAX_QP_RD_ATOMIC = 1 << 13;
-/** Alternate path; there is none here. */
 export const QP_ATTR_ALT_PATH = 1 << 14;
-/** RNR timer code that the responder sends, 0 to 31. */
 export const QP_ATTR_MIN_RNR_TIMER = 1 << 15;
-/** PSN of the first request that is sent. */
 export const QP_ATTR_SQ_PSN = 1 << 16;
-/** READs and atomics answered at a time as a responder. */
 export const QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17;
-/** Path migration; there is none here. */
 export const QP_ATTR_PATH_MIG_STATE = 1 << 18;
-/** QPN of the peer. */
 export const QP_ATTR_DEST_QPN = 1 << 20;
 /** Ours: the recovery scheme and its parameters, agreed when connecting; with DEST_QPN only. */
 export const QP_ATTR_RECOVERY = 1 << 24;
 /** Ours: how many packets the peer's socket can hold; with DEST_QPN only. */
 export const QP_ATTR_INFLIGHT = 1 << 25;
-/** Ours: the rate control and its parameters. */
 export const QP_ATTR_RATE_CONTROL = 1 << 26;
-/** Ours: the UDP source port of the peer. */
 export const QP_ATTR_REMOTE_SOURCE_PORT = 1 << 27;
 /** Ours: how long a silence may last, as a timer code; 0 counts retries instead, as the standard does. */
 export const QP_ATTR_TOTAL_TIMEOUT = 1 << 28;
@@ -161,7 +138,6 @@ export const COMMANDS = {
   destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
   /** From now on the connected queue pair writes the telemetry page in this memory. */
   watchQp: { code: 30, in: { qpn: 'u32', memory: 'u32' }, out: {} },
-  /** How far the connected queue pair is; for dumps. */
   inspectQp: {
     code: 31,
     in: { qpn: 'u32' },
@@ -182,7 +158,6 @@ export const COMMANDS = {
   },
 } as const satisfies Record<string, { code: number; in: Record<string, FieldKind>; out: Record<string, FieldKind> }>;
 
-/** Name of a control operation. */
 export type CommandName = keyof typeof COMMANDS;
 
 interface FieldValues {
@@ -194,12 +169,9 @@ interface FieldValues {
   readonly gid: Uint8Array;
   readonly name: string;
 }
-/** A field as a program has it: a number, a bigint or a block. */
 export type FieldValue = FieldValues[FieldKind];
 type Fields<F> = { -readonly [K in keyof F]: F[K] extends FieldKind ? FieldValues[F[K]] : never };
-/** What a command takes. */
 export type CommandArgs<N extends CommandName> = Fields<(typeof COMMANDS)[N]['in']>;
-/** What the NIC answers. */
 export type CommandResult<N extends CommandName> = Fields<(typeof COMMANDS)[N]['out']>;
 /** All attributes of a queue pair; those not in the mask are meaningless. */
 export type QpAttributes = Fields<typeof QP_ATTRIBUTES>;
@@ -208,7 +180,7 @@ const NAMES_BY_CODE: ReadonlyMap<number, CommandName> = new Map(
   Object.entries(COMMANDS).map(([name, command]) => [command.code, name as CommandName]),
 );
 
-/** The command of this number; undefined for a number that this version does not know. */
+/** The command of this number; undefined for an unknown number. */
 export function commandNameOf(code: number): CommandName | undefined {
   return NAMES_BY_CODE.get(code);
 }
@@ -225,10 +197,7 @@ const FIELD_BYTES: Record<FieldKind, number> = {
 
 const U32_MAX = 0xffffffff;
 
-/**
- * Checks the 32-bit fields of a command before they are written, where another value would be cut off in silence. Throws ERR_ROCE_OUT_OF_RANGE
- * for a value that is no whole number from 0 to 2^32 - 1.
- */
+/** Checks the 32-bit fields of a command before they are written, where another value would be cut off in silence. */
 export function checkU32Fields(table: Record<string, FieldKind>, values: Record<string, FieldValue>): void {
   for (const [name, kind] of Object.entries(table)) {
     const value = values[name];

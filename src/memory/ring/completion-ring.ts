@@ -4,54 +4,42 @@
  * CQE, 64 bytes, little-endian:
  *   0 u32 index (send: free-running WQE index; receive: cookie)   4 u32 QPN
  *   8 u8 status   9 u8 opcode   10 u8 flags   11 u8 1 for a receive
- *  12 u32 byte count   16 u32 immediate, or invalidated rkey   20 u32 source QPN (UD)   24 u32 vendor error (AETH syndrome)
+ *  12 u32 byte count 16 u32 immediate, or invalidated rkey 20 u32 source QPN (UD) 24 u32 vendor error (AETH syndrome)
  */
 
 import { STATUS_SUCCESS, WC_FLAG_SOLICITED } from './enums.js';
 import { createRingMemory, Ring, WORD_ARMED } from './ring.js';
 
-/** Bytes of one element. */
 export const CQE_BYTES = 64;
 
-/** What an armed completion queue waits for. */
 export const ARM_NONE = 0;
 /** The next completion that is solicited or an error raises an event. */
 export const ARM_SOLICITED = 1;
-/** The next completion of any kind raises an event. */
 export const ARM_NEXT = 2;
 
-/** A CQE in numbers, reused by both sides. */
 export class Cqe {
-  /** Send: free-running index of the WQE. Receive: the cookie of the receive. */
   index = 0;
   /** The queue pair that worked; 0 once it is gone. */
   qpn = 0;
-  /** One of the STATUS_ numbers. */
   status = 0;
-  /** One of the WC_ numbers. */
   opcode = 0;
-  /** WC_FLAG_ bits. */
   flags = 0;
-  /** Whether a receive is complete, else a send. */
   isReceive = false;
-  /** Bytes received, read or posted. */
   byteCount = 0;
   /** Immediate data, or the R_Key that was invalidated, as the flags say. */
   immediate = 0;
-  /** UD: the sender; else 0. */
   sourceQpn = 0;
   /** AETH syndrome of the NAK that ended the request, 0 without one. */
   vendorError = 0;
 }
 
-/** Both sides of one completion queue. */
 export class CompletionRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): CompletionRing {
     return new CompletionRing(createRingMemory(allocate, depth, CQE_BYTES));
   }
 
-  /** NIC side. False when the ring is full: the completion is lost and the CQ is broken. */
+  /** False when the ring is full: the completion is lost and the CQ is broken. */
   push(cqe: Cqe): boolean {
     const index = this.producer;
     if ((index - this.consumer) >>> 0 >= this.depth) return false;
@@ -71,7 +59,6 @@ export class CompletionRing extends Ring {
     return true;
   }
 
-  /** Application side: takes the oldest CQE into `out`; false when there is none. */
   take(out: Cqe): boolean {
     const index = this.consumer;
     if (index === this.producer) return false;
@@ -80,10 +67,7 @@ export class CompletionRing extends Ring {
     return true;
   }
 
-  /**
-   * Application side: the QP is gone, and its completions that were not taken name QPN 0 from now on, which is nobody's. `onReceive` gets
-   * the cookie of each receive among them.
-   */
+  /** Application side: the QP is gone, and its unpolled completions have QPN 0 from now on, which is unused. */
   forget(qpn: number, onReceive: (cookie: number) => void): void {
     const { view } = this;
     for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
@@ -110,7 +94,9 @@ export class CompletionRing extends Ring {
     out.vendorError = view.getUint32(o + 24, true);
   }
 
-  /** Application side: true when a completion that was not taken is solicited or an error, which counts as solicited. */
+  /**
+   * Application side: true when a completion that was not taken is solicited or an error, which counts as solicited.
+   */
   get holdsSolicited(): boolean {
     for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
       const o = this.offsetOf(index);
@@ -119,7 +105,7 @@ export class CompletionRing extends Ring {
     return false;
   }
 
-  /** Application side. Who waits for any completion is not forgotten when another waits for solicited ones. */
+  /** Arming for solicited completions does not cancel an arm for any completion. */
   arm(what: number): void {
     if (Atomics.load(this.header, WORD_ARMED) < what) Atomics.store(this.header, WORD_ARMED, what);
   }

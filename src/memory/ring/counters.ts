@@ -1,6 +1,6 @@
 /**
- * The NIC's counters: one declared list, from which the shared array, the JSON output and the documentation follow. Names are those
- * operators grep for (mlx5 and rxe `hw_counters`) where such a name exists.
+ * The NIC's counters: one declared list, from which the shared array, the JSON output and the documentation follow.
+ * Names are those operators grep for (mlx5 and rxe `hw_counters`) where such a name exists.
  */
 
 const COUNTERS = {
@@ -98,12 +98,10 @@ export const COUNTER_NAMES = Object.keys(COUNTERS) as CounterName[];
 /** What each counter counts, for `--help` and documentation. */
 export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = COUNTERS;
 
-/** Index of each counter in the shared array. */
 export const COUNTER = Object.fromEntries(COUNTER_NAMES.map((name, index) => [name, index])) as Readonly<
   Record<CounterName, number>
 >;
 
-/** A copy of the shared array by name. */
 export function counterSnapshot(values: Float64Array): Record<CounterName, number> {
   return Object.fromEntries(COUNTER_NAMES.map((name, index) => [name, values[index]])) as Record<CounterName, number>;
 }

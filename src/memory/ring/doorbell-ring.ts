@@ -1,7 +1,8 @@
 /**
  * Doorbells for a NIC in another thread: the QPNs whose queues have new elements. One thread rings, one drains.
  *
- * A QP that rings again while its last doorbell still waits adds nothing; more waiting doorbells than the ring holds become one for all.
+ * A QP that rings again while its last doorbell still waits adds nothing; more waiting doorbells than the ring holds
+ * become one for all.
  */
 
 import { createRingMemory, Ring } from './ring.js';
@@ -9,14 +10,12 @@ import { createRingMemory, Ring } from './ring.js';
 /** Set when a doorbell found no room: every QP is to be looked at. */
 const WORD_ALL = 5;
 
-/** Both sides of the doorbells of one NIC. */
 export class DoorbellRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): DoorbellRing {
     return new DoorbellRing(createRingMemory(allocate, depth, 4));
   }
 
-  /** Application side. */
   ring(qpn: number): void {
     const index = this.producer;
     const waiting = (index - this.consumer) >>> 0;
@@ -29,12 +28,11 @@ export class DoorbellRing extends Ring {
     this.producer = (index + 1) >>> 0;
   }
 
-  /** NIC side: true when {@link drain} has something to do. */
   get isRinging(): boolean {
     return this.fill > 0 || Atomics.load(this.header, WORD_ALL) !== 0;
   }
 
-  /** NIC side. An element is given back before its QP is looked at: who rings from then on is not taken for the one that is answered. */
+  /** An element is released before its QP is served, so that a later doorbell counts as a new one. */
   drain(one: (qpn: number) => void, all: () => void): void {
     for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
       const qpn = this.view.getUint32(this.offsetOf(index), true);

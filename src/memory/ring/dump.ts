@@ -1,6 +1,7 @@
 /**
- * Elements of the rings as people read them when something is wrong: the bytes in hex as they stand in memory, then the fields
- * decoded, like the debug dumps of rdma-core's providers. Reads only what the NIC would read; allocates freely, not for the packet path.
+ * Elements of the rings in readable form for debugging: the bytes in hex as in memory, then the fields
+ * decoded, like the debug dumps of rdma-core's providers. Reads only what the NIC would read; allocates freely, not for
+ * the packet path.
  */
 
 import { toHex } from '../../core/bytes.js';
@@ -47,10 +48,7 @@ const WC_FLAG_NAMES: ReadonlyArray<readonly [number, string]> = [
   [WC_FLAG_SOLICITED, 'SOLICITED'],
 ];
 
-/**
- * The send work request at the free-running `index` of the queue, as lines of text. Any index can be shown: one whose slot has been
- * used again shows the newer request.
- */
+/** Any index can be shown: one whose slot has been used again shows the newer request. */
 export function dumpWqe(queue: SendQueue, index: number): string {
   const wqe = new SendWqe();
   queue.read(index, wqe);
@@ -88,7 +86,6 @@ function place(ring: Ring, index: number): string {
   return `(slot ${index & ring.mask} of ${ring.depth})`;
 }
 
-/** Where the index stands between the two ends of the ring. */
 function position(ring: Ring, index: number): string {
   const { producer, consumer } = ring;
   if ((index - consumer) >>> 0 < (producer - consumer) >>> 0) return 'waiting';
@@ -108,7 +105,6 @@ function hexLines(ring: Ring, index: number, count: number): string[] {
   return lines;
 }
 
-/** What the opcode makes of the shared fields. */
 function operandLines(wqe: SendWqe): string[] {
   const remote = `remote ${hex64(wqe.remoteHigh, wqe.remoteLow)} rkey ${hex(wqe.rkey, 8)}`;
   switch (wqe.opcode) {

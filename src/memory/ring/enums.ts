@@ -1,32 +1,22 @@
 /**
- * The numbers of the verbs interface, equal to those of libibverbs, because they cross the rings and people compare dumps.
- * (rdma-core libibverbs/verbs.h; IBTA vol. 1 chapters 10 and 11.)
+ * The numbers of the verbs interface, equal to those of libibverbs, because they cross the rings and people compare
+ * dumps. (rdma-core libibverbs/verbs.h; IBTA vol. 1 chapters 10 and 11.)
  */
 
 /** Work request opcodes (`ibv_wr_opcode`); `REG_MR` is the kernel's IB_WR_REG_MR, which has no number in user space. */
 export const WR_RDMA_WRITE = 0;
 /** RDMA WRITE that takes a receive of the peer and gives it 32 bits. */
 export const WR_RDMA_WRITE_WITH_IMM = 1;
-/** SEND into a receive of the peer. */
 export const WR_SEND = 2;
-/** SEND with 32 bits in the peer's completion. */
 export const WR_SEND_WITH_IMM = 3;
-/** RDMA READ, out of the peer's memory. */
 export const WR_RDMA_READ = 4;
-/** Compare and swap of 64 bits. */
 export const WR_ATOMIC_CMP_AND_SWP = 5;
-/** Fetch and add of 64 bits. */
 export const WR_ATOMIC_FETCH_AND_ADD = 6;
-/** Invalidates a local key. */
 export const WR_LOCAL_INV = 7;
-/** Binds or unbinds a memory window. */
 export const WR_BIND_MW = 8;
-/** SEND that invalidates a key of the peer. */
 export const WR_SEND_WITH_INV = 9;
-/** Registers a fast-register region. */
 export const WR_REG_MR = 32;
 
-/** Number of each opcode by the name that programs write. */
 export const WR_OPCODES = {
   RDMA_WRITE: WR_RDMA_WRITE,
   RDMA_WRITE_WITH_IMM: WR_RDMA_WRITE_WITH_IMM,
@@ -41,34 +31,20 @@ export const WR_OPCODES = {
   REG_MR: WR_REG_MR,
 } as const;
 
-/** Send flags (`ibv_send_flags`). */
 export const SEND_FENCE = 1;
-/** Completes visibly. */
 export const SEND_SIGNALED = 2;
-/** Asks the peer for a solicited event. */
 export const SEND_SOLICITED = 4;
-/** The data stand in the WQE. */
 export const SEND_INLINE = 8;
 
-/** Work completion opcodes (`ibv_wc_opcode`). */
 export const WC_SEND = 0;
-/** An RDMA WRITE was acknowledged. */
 export const WC_RDMA_WRITE = 1;
-/** The data of an RDMA READ are here. */
 export const WC_RDMA_READ = 2;
-/** A compare and swap was done; the value before is here. */
 export const WC_COMP_SWAP = 3;
-/** A fetch and add was done; the value before is here. */
 export const WC_FETCH_ADD = 4;
-/** A window was bound or unbound. */
 export const WC_BIND_MW = 5;
-/** A local key was invalidated. */
 export const WC_LOCAL_INV = 6;
-/** A fast-register region was registered. */
 export const WC_REG_MR = 16;
-/** A SEND has come in. */
 export const WC_RECV = 128;
-/** An RDMA WRITE with immediate data has come in. */
 export const WC_RECV_RDMA_WITH_IMM = 129;
 
 const WC_OPCODE_NAMES: ReadonlyMap<number, string> = new Map([
@@ -84,7 +60,6 @@ const WC_OPCODE_NAMES: ReadonlyMap<number, string> = new Map([
   [WC_RECV_RDMA_WITH_IMM, 'RECV_RDMA_WITH_IMM'],
 ]);
 
-/** The completion opcode of each work request opcode. */
 export function wcOpcodeOf(wrOpcode: number): number {
   switch (wrOpcode) {
     case WR_RDMA_WRITE:
@@ -112,13 +87,12 @@ export function wcOpcodeName(opcode: number): string {
   return WC_OPCODE_NAMES.get(opcode) ?? `opcode ${opcode}`;
 }
 
-/** Work completion flags (`ibv_wc_flags`); SOLICITED never leaves the ring: it only decides whether an armed CQ fires. */
+/**
+ * Work completion flags (`ibv_wc_flags`); SOLICITED never leaves the ring: it only decides whether an armed CQ fires.
+ */
 export const WC_FLAG_GRH = 1;
-/** There is immediate data. */
 export const WC_FLAG_WITH_IMM = 2;
-/** A key was invalidated. */
 export const WC_FLAG_WITH_INV = 8;
-/** The sender asked for a solicited event. */
 export const WC_FLAG_SOLICITED = 128;
 
 /** Completion status (`ibv_wc_status`): name as in the spec, text as `ibv_wc_status_str` words it. */
@@ -149,7 +123,6 @@ const STATUS: ReadonlyArray<readonly [name: string, text: string]> = [
   ['TM_RNDV_INCOMPLETE', 'TM software rendezvous'],
 ];
 
-/** The work request is done. */
 export const STATUS_SUCCESS = 0;
 /** A message was longer than the receive, or a length is impossible. */
 export const STATUS_LOC_LEN_ERR = 1;
@@ -159,17 +132,12 @@ export const STATUS_LOC_QP_OP_ERR = 2;
 export const STATUS_LOC_PROT_ERR = 4;
 /** The queue pair was in ERR, or went there, before the work request was done. */
 export const STATUS_WR_FLUSH_ERR = 5;
-/** A window could not be bound. */
 export const STATUS_MW_BIND_ERR = 6;
-/** An answer of the peer breaks the protocol. */
 export const STATUS_BAD_RESP_ERR = 7;
-/** The peer sent NAK invalid request. */
 export const STATUS_REM_INV_REQ_ERR = 9;
 /** The peer sent NAK remote access error: key, range or rights. */
 export const STATUS_REM_ACCESS_ERR = 10;
-/** The peer sent NAK remote operational error. */
 export const STATUS_REM_OP_ERR = 11;
-/** No answer came, however often the request was sent. */
 export const STATUS_RETRY_EXC_ERR = 12;
 /** The peer was not ready to receive, however often the request was sent. */
 export const STATUS_RNR_RETRY_EXC_ERR = 13;
@@ -184,52 +152,39 @@ export function statusText(status: number): string {
   return STATUS[status]?.[1] ?? `unknown status ${status}`;
 }
 
-/** Memory access flags (`ibv_access_flags`). Local read is implied. */
+/** Local read is implied. */
 export const ACCESS_LOCAL_WRITE = 1;
 /** The peer may write; needs LOCAL_WRITE. */
 export const ACCESS_REMOTE_WRITE = 2;
-/** The peer may read. */
 export const ACCESS_REMOTE_READ = 4;
 /** The peer may do atomics; needs LOCAL_WRITE. */
 export const ACCESS_REMOTE_ATOMIC = 8;
-/** Windows may be bound to the region. */
 export const ACCESS_MW_BIND = 16;
 /** Addresses count from 0 instead of a virtual address. */
 export const ACCESS_ZERO_BASED = 32;
-/** All access flags. */
 export const ACCESS_ALL = 63;
 
-/** QP states (`ibv_qp_state`). */
 export const QPS_RESET = 0;
-/** Receives can be posted; nothing is sent or accepted. */
 export const QPS_INIT = 1;
-/** Ready to receive. */
 export const QPS_RTR = 2;
-/** Ready to send, and to receive. */
 export const QPS_RTS = 3;
-/** Send queue drained, or being drained. */
 export const QPS_SQD = 4;
-/** Send queue in error (UD); receiving goes on. */
 export const QPS_SQE = 5;
-/** All work is flushed. */
 export const QPS_ERR = 6;
-/** Name of each state, by number. */
 export const QP_STATE_NAMES = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'] as const;
 /** State of a queue pair (IBTA vol. 1 §10.3.1). */
 export type QpStateName = (typeof QP_STATE_NAMES)[number];
 
 /** QP types (`ibv_qp_type`); GSI is the management QP1, which libibverbs does not number. */
 export const QPT_GSI = 1;
-/** Reliable connection. */
 export const QPT_RC = 2;
-/** Unreliable connection. */
 export const QPT_UC = 3;
-/** Unreliable datagram. */
 export const QPT_UD = 4;
 
-/** The transports by the names that users give. */
 export const QP_TYPES = { RC: QPT_RC, UC: QPT_UC, UD: QPT_UD, GSI: QPT_GSI } as const;
-/** Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1. */
+/**
+ * Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1.
+ */
 export type QpTypeName = keyof typeof QP_TYPES;
 
 /** Async events (`ibv_event_type` names), plus the ring's own notices to the application side. */
@@ -238,7 +193,7 @@ export const EVENT_COMMAND_DONE = 1;
 export const EVENT_COMPLETION = 2;
 /** The first packet came before the move to RTS. ID: the QPN. */
 export const EVENT_COMM_EST = 3;
-/** A send queue has drained in SQD, and its owner asked for this. ID: the QPN. */
+/** A send queue has drained in SQD, and its owner requested this. ID: the QPN. */
 export const EVENT_SQ_DRAINED = 4;
 /** A queue pair went to ERR by an error of its own. ID: the QPN. */
 export const EVENT_QP_FATAL = 5;
@@ -259,7 +214,6 @@ export const EVENT_CNP_SUSPICIOUS = 12;
 
 /** A UDP source port that is yet to be learned. Ports are smaller. */
 export const SOURCE_PORT_LEARN = 0x10000;
-/** Every UDP source port. */
 export const SOURCE_PORT_ANY = 0x10001;
 /** The UDP source port that follows from both QPNs, the entropy of RoCEv2. */
 export const SOURCE_PORT_FLOW = 0x10002;

@@ -1,6 +1,6 @@
 /**
- * The event ring: NIC to application notices {type, id}, 8 bytes each. Full means the application stopped reading: the newest is lost, and the
- * application told so, because answers and completions may wait that nobody will name to it.
+ * The event ring: NIC to application notices {type, id}, 8 bytes each. When full, the newest is lost and the
+ * application is notified, because answers and completions may wait.
  */
 
 import { createRingMemory, Ring } from './ring.js';
@@ -11,22 +11,18 @@ export const EVENT_DEPTH = 4096;
 /** Set when an event found no room. */
 const WORD_LOST = 5;
 
-/** One notice, reused by both sides. */
 export interface RingEvent {
-  /** One of the EVENT_ numbers. */
   type: number;
-  /** QPN, CQ or SRQ handle; unused for command notices. */
   id: number;
 }
 
-/** Both sides of the notices of one NIC. */
 export class EventRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): EventRing {
     return new EventRing(createRingMemory(allocate, depth, 8));
   }
 
-  /** NIC side. False when the ring is full: the event is lost, and {@link takeLost} says so. */
+  /** False when the ring is full: the event is lost, and {@link takeLost} reports it. */
   push(type: number, id: number): boolean {
     const index = this.producer;
     if ((index - this.consumer) >>> 0 >= this.depth) {
@@ -40,7 +36,7 @@ export class EventRing extends Ring {
     return true;
   }
 
-  /** Application side: true (once) when events were lost. To be asked when the ring is empty. */
+  /** Call when the ring is empty. */
   takeLost(): boolean {
     return Atomics.load(this.header, WORD_LOST) !== 0 && Atomics.exchange(this.header, WORD_LOST, 0) !== 0;
   }

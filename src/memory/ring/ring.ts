@@ -1,5 +1,6 @@
 /**
- * What all rings share: a header of 32-bit words and a power-of-two number of fixed-size elements in one (Shared)ArrayBuffer.
+ * What all rings share: a header of 32-bit words and a power-of-two number of fixed-size elements in one
+ * (Shared)ArrayBuffer.
  *
  *     word 0 producer   free-running index of the next element to write   (atomic store publishes)
  *     word 1 consumer   free-running index of the next element to take
@@ -13,23 +14,17 @@
 
 import { RoceError } from '../../core/errors.js';
 
-/** Bytes of the header; elements begin behind it. */
 export const RING_HEADER_BYTES = 64;
-/** Header word: index of the next element to write. */
 export const WORD_PRODUCER = 0;
-/** Header word: index of the next element to take. */
 export const WORD_CONSUMER = 1;
 /** Header word of completion rings: ARM_NONE, ARM_SOLICITED or ARM_NEXT. */
 export const WORD_ARMED = 2;
-/** Header word: number of elements, a power of two. */
 export const WORD_DEPTH = 3;
-/** Header word: bytes from one element to the next. */
 export const WORD_STRIDE = 4;
 
-/** Elements of a ring, at most. */
 export const RING_DEPTH_MAX = 1 << 20;
 
-/** Makes the memory of a ring. `allocate` decides between plain and shared memory. */
+/** `allocate` decides between plain and shared memory. */
 export function createRingMemory(
   allocate: (bytes: number) => ArrayBufferLike,
   depth: number,
@@ -52,19 +47,12 @@ export function createRingMemory(
 
 /** One side's view of a ring; both sides construct it over the same memory. */
 export class Ring {
-  /** Plain or shared; given to the other side as it is. */
   readonly memory: ArrayBufferLike;
-  /** The 16 words in front. */
   readonly header: Int32Array;
-  /** The whole memory, for fields. */
   readonly view: DataView;
-  /** The whole memory, for data. */
   readonly bytes: Uint8Array;
-  /** Number of elements, a power of two. */
   readonly depth: number;
-  /** `depth - 1`. */
   readonly mask: number;
-  /** Bytes from one element to the next. */
   readonly strideBytes: number;
 
   constructor(memory: ArrayBufferLike) {
@@ -77,12 +65,11 @@ export class Ring {
     this.strideBytes = this.header[WORD_STRIDE];
   }
 
-  /** Byte offset of the element with this free-running index. */
   offsetOf(index: number): number {
     return RING_HEADER_BYTES + (index & this.mask) * this.strideBytes;
   }
 
-  /** Free-running index of the next element to write. Setting it publishes what stands before it. */
+  /** Setting it publishes the elements before it. */
   get producer(): number {
     return Atomics.load(this.header, WORD_PRODUCER) >>> 0;
   }
@@ -91,7 +78,7 @@ export class Ring {
     Atomics.store(this.header, WORD_PRODUCER, index | 0);
   }
 
-  /** Free-running index of the next element to take. Setting it gives back what stands before it. */
+  /** Setting it releases the elements before it. */
   get consumer(): number {
     return Atomics.load(this.header, WORD_CONSUMER) >>> 0;
   }
@@ -100,7 +87,6 @@ export class Ring {
     Atomics.store(this.header, WORD_CONSUMER, index | 0);
   }
 
-  /** Elements published and not yet taken. */
   get fill(): number {
     return (this.producer - this.consumer) >>> 0;
   }

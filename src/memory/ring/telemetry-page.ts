@@ -1,6 +1,6 @@
 /**
- * A queue pair's telemetry page: memory that the NIC writes while it works and the application reads whenever it likes, as a NIC would by
- * DMA. No command, no lock, nothing on the completion path.
+ * A queue pair's telemetry page: memory that the NIC writes while it works and the application reads whenever it likes,
+ * as a NIC would by DMA. No command, no lock, nothing on the completion path.
  *
  *     f64 scalars     SCALAR_* below
  *     f64 waits       nanoseconds the send side stood still, by cause
@@ -15,18 +15,15 @@ import { RoceError } from '../../core/errors.js';
 import { PSN_MASK } from '../../packet/psn.js';
 
 /**
- * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all on the engine's clock:
- * T1 posted, T2 first packet handed to the port, T3 last packet first sent, T4 the answer that covers its last PSN, T5 CQE generated.
- * (T6, CQE polled, is known only to who polls.)
+ * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all
+ * on the engine's clock: T1 posted, T2 first packet handed to the port, T3 last packet first sent, T4 the answer that
+ * covers its last PSN, T5 CQE generated. (T6, CQE polled, is known only to who polls.)
  */
 export const STAMP_T1 = 0;
-/** First packet handed to the port. */
 export const STAMP_T2 = 1;
-/** Last packet sent for the first time. */
 export const STAMP_T3 = 2;
 /** The answer that covers its last PSN has come. */
 export const STAMP_T4 = 3;
-/** CQE generated. */
 export const STAMP_T5 = 4;
 const STAMPS = 5;
 
@@ -34,17 +31,11 @@ const STAMPS = 5;
 export const WAIT_CAUSES = ['window', 'readLimit', 'fence', 'rnr', 'pacing'] as const;
 /** A name of {@link WAIT_CAUSES}. */
 export type WaitCause = (typeof WAIT_CAUSES)[number];
-/** The window is full: nothing more may be in flight. */
 export const WAIT_WINDOW = 0;
-/** max_rd_atomic READs and atomics are outstanding. */
 export const WAIT_READ_LIMIT = 1;
-/** A fence, or an invalidation, waits for earlier work. */
 export const WAIT_FENCE = 2;
-/** The receiver was not ready and named a time. */
 export const WAIT_RNR = 3;
-/** Rate control lets the next packet go later. */
 export const WAIT_PACING = 4;
-/** The send side does not stand still. */
 export const WAIT_NOTHING = -1;
 
 /** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */
@@ -66,18 +57,17 @@ const QP_COUNTERS = {
 } as const;
 /** Name of a counter of one queue pair. */
 export type QpCounterName = keyof typeof QP_COUNTERS;
-/** All of them, in the order on the page. */
 export const QP_COUNTER_NAMES = Object.keys(QP_COUNTERS) as QpCounterName[];
-/** Index of each counter on the page. */
 export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, i])) as Readonly<
   Record<QpCounterName, number>
 >;
 
-/** What the send side waits for now (WAIT_*), and since when. */
 export const SCALAR_WAITING = 0;
-/** When the wait that goes on began, ns; meaningless with {@link WAIT_NOTHING}. */
+/** Start of the current wait, ns; meaningless with {@link WAIT_NOTHING}. */
 export const SCALAR_WAITING_SINCE = 1;
-/** Time during which at least one work request was between T2 and T5, and the start of the current such time, or NEVER. */
+/**
+ * Time during which at least one work request was between T2 and T5, and the start of the current such time, or NEVER.
+ */
 export const SCALAR_ACTIVE = 2;
 /** Start of the current such time, ns, or {@link NEVER}. */
 export const SCALAR_ACTIVE_SINCE = 3;
@@ -86,29 +76,26 @@ export const SCALAR_TIMEOUTS = 4;
 /** Packets recorded since the beginning: the place of the next record. */
 export const SCALAR_RECORDED = 5;
 const SCALARS = 8;
-/** In place of a time: there is none. */
 export const NEVER = -1;
 
 /** Packet headers that a page remembers: a power of two. */
 export const PACKET_RECORDS = 64;
-/** f64 time; u32 PSN and, in the high byte, the opcode; u32 UDP payload bytes (16 bits), AETH syndrome (8 bits), direction (1 bit). */
+/**
+ * f64 time; u32 PSN and, in the high byte, the opcode; u32 UDP payload bytes (16 bits), AETH syndrome (8 bits),
+ * direction (1 bit).
+ */
 const RECORD_BYTES = 16;
 const RECORD_SENT = 1 << 24;
 
-/** Views of one page. Times are nanoseconds of the engine's clock. */
+/** Times are nanoseconds of the engine's clock. */
 export class TelemetryPage {
-  /** Plain or shared; the NIC gets it with the command watchQp. */
   readonly memory: ArrayBufferLike;
-  /** One number each at SCALAR_*. */
   readonly scalars: Float64Array;
-  /** Nanoseconds by cause, without the wait that goes on. */
   readonly waits: Float64Array;
-  /** One number each at {@link QP_COUNTER}. */
   readonly counters: Float64Array;
   /** Of each send WQE its stamps: STAMP_* behind {@link stampsOf}. */
   readonly stamps: Float64Array;
   readonly #mask: number;
-  /** NIC side: packets recorded so far. */
   #recorded = 0;
   readonly #recordTimes: Float64Array;
   readonly #recordWords: Uint32Array;
@@ -119,7 +106,7 @@ export class TelemetryPage {
     return numbers * 8 + PACKET_RECORDS * RECORD_BYTES;
   }
 
-  /** Both sides construct it over the same memory. Throws ERR_ROCE_OUT_OF_RANGE when that is too small. */
+  /** Both sides construct it over the same memory. */
   constructor(memory: ArrayBufferLike, depth: number) {
     if (memory.byteLength < TelemetryPage.bytesFor(depth)) {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a telemetry page of ${memory.byteLength} bytes is too small`);
@@ -140,12 +127,10 @@ export class TelemetryPage {
     this.#recordWords = new Uint32Array(memory, offset, PACKET_RECORDS * 2);
   }
 
-  /** Where the stamps of the work request at `index` begin. */
   stampsOf(index: number): number {
     return (index & this.#mask) * STAMPS;
   }
 
-  /** NIC side: remembers a packet header in place of the oldest. */
   recordPacket(timeNs: number, sent: boolean, opcode: number, psn: number, bytes: number, syndrome: number): void {
     const i = this.#recorded & (PACKET_RECORDS - 1);
     this.#recorded++;
@@ -155,7 +140,6 @@ export class TelemetryPage {
     this.#recordWords[2 * i + 1] = bytes | (syndrome << 16) | (sent ? RECORD_SENT : 0);
   }
 
-  /** The remembered packet headers, oldest first. */
   packets(): PacketRecord[] {
     const recorded = this.scalars[SCALAR_RECORDED];
     const packets: PacketRecord[] = [];
@@ -176,18 +160,12 @@ export class TelemetryPage {
   }
 }
 
-/** One packet header as it passed. */
 export interface PacketRecord {
-  /** Engine's clock, ns. */
   readonly timeNs: number;
-  /** Whether it was sent, else received. */
   readonly sent: boolean;
-  /** BTH opcode. */
   readonly opcode: number;
   /** 24 bits. */
   readonly psn: number;
-  /** UDP payload. */
   readonly bytes: number;
-  /** AETH syndrome of answers, else 0. */
   readonly syndrome: number;
 }

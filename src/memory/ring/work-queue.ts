@@ -21,13 +21,10 @@ import { RoceError } from '../../core/errors.js';
 import { SEND_INLINE } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
-/** Bytes of one scatter/gather element in a WQE. */
 export const SGE_BYTES = 16;
-/** Bytes of a send WQE before its elements or inline data. */
 export const SEND_FIXED_BYTES = 64;
 const RECV_FIXED_BYTES = 16;
 
-/** The most scatter/gather elements of one work request. */
 export const SGE_COUNT_MAX = 32;
 /** The largest message of the transport (IBTA §9.7.8): 2^31 bytes. */
 export const MESSAGE_BYTES_MAX = 2 ** 31;
@@ -44,43 +41,25 @@ export interface Sge {
 
 /** A send WQE as the NIC works with it: read once per message into this reused record. */
 export class SendWqe {
-  /** Free-running index in the ring. */
   index = 0;
-  /** One of the WR_ numbers. */
   opcode = 0;
-  /** SEND_ bits. */
   flags = 0;
-  /** Sum of the elements, or of the inline data. */
   messageBytes = 0;
-  /** Address at the peer, or the new base, bits 63..32. */
   remoteHigh = 0;
-  /** Address at the peer, or the new base, bits 31..0. */
   remoteLow = 0;
-  /** Key at the peer, or the new key. */
   rkey = 0;
-  /** Immediate data, or the key that the peer is to invalidate. */
   immediate = 0;
-  /** Operand to compare with or to add, bits 63..32. */
   compareAddHigh = 0;
-  /** Operand to compare with or to add, bits 31..0. */
   compareAddLow = 0;
-  /** Operand to put in its place, bits 63..32. */
   swapHigh = 0;
-  /** Operand to put in its place, bits 31..0. */
   swapLow = 0;
-  /** UD: address handle. */
   ah = 0;
-  /** UD: the receiver. */
   remoteQpn = 0;
-  /** UD: Q_Key of the receiver. */
   qkey = 0;
-  /** BIND_MW: the window. REG_MR: the region. */
   handle = 0;
-  /** BIND_MW and REG_MR: rights, bits of `ibv_access_flags`. */
   access = 0;
   /** Where inline data starts in the ring's bytes; only with SEND_INLINE. */
   inlineOffset = 0;
-  /** Local buffers; empty with SEND_INLINE. */
   readonly sges = new SgeList();
 }
 
@@ -89,9 +68,7 @@ const SGE_COUNT_USUAL = 4;
 
 /** A scatter/gather list in flat arrays, as long as the longest one read so far. */
 export class SgeList {
-  /** Elements that mean something; the arrays may be longer. */
   count = 0;
-  /** Sum of their lengths. */
   totalBytes = 0;
   /** Addresses, bits 63..32. */
   high = new Uint32Array(SGE_COUNT_USUAL);
@@ -99,10 +76,9 @@ export class SgeList {
   low = new Uint32Array(SGE_COUNT_USUAL);
   /** Bytes of each. */
   lengths = new Uint32Array(SGE_COUNT_USUAL);
-  /** Local key of each. */
   lkeys = new Uint32Array(SGE_COUNT_USUAL);
 
-  /** Reads `count` elements (at most {@link SGE_COUNT_MAX}) that stand in a WQE from `offset`. */
+  /** Reads `count` elements (at most {@link SGE_COUNT_MAX}) that are in a WQE from `offset`. */
   read(view: DataView, offset: number, count: number): void {
     if (count > this.high.length) this.#grow();
     this.count = count;
@@ -126,8 +102,8 @@ export class SgeList {
 }
 
 /**
- * Throws ERR_ROCE_LIMIT unless the list fits the queue, ERR_ROCE_OUT_OF_RANGE unless it fits the transport, ERR_ROCE_INVALID_ARGUMENT for
- * an address that is no bigint.
+ * Throws ERR_ROCE_LIMIT unless the list fits the queue, ERR_ROCE_OUT_OF_RANGE unless it fits the transport,
+ * ERR_ROCE_INVALID_ARGUMENT for an address that is no bigint.
  */
 function checkSges(sges: readonly Sge[], maxSge: number): void {
   if (sges.length > maxSge) {
@@ -156,7 +132,6 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
   }
 }
 
-/** A queue with 64-bit numbers in its elements. */
 abstract class WorkQueue extends Ring {
   /** The memory as 64-bit numbers: storing one takes 5 ns, by a DataView 12. */
   readonly #longs: BigUint64Array;
@@ -188,19 +163,12 @@ abstract class WorkQueue extends Ring {
   }
 }
 
-/** Both sides of one send queue. */
 export class SendQueue extends WorkQueue {
-  /** Elements that one work request may have. */
   readonly maxSge: number;
-  /** Inline data that one work request may have. */
   readonly maxInlineBytes: number;
   /** Where the element stands that was begun last. */
   #at = 0;
 
-  /**
-   * The application's side over new memory, with room for at least so many elements and inline bytes. `depth` is rounded up to a power of
-   * two.
-   */
   static create(
     allocate: (bytes: number) => ArrayBufferLike,
     depth: number,
@@ -218,8 +186,8 @@ export class SendQueue extends WorkQueue {
   }
 
   /**
-   * Application side: begins the element at `index`, which the `put` methods complete; what none of them writes is 0. The caller publishes it by
-   * advancing `producer`.
+   * Application side: begins the element at `index`, which the `put` methods complete; what none of them writes is 0.
+   * The caller publishes it by advancing `producer`.
    */
   begin(index: number, opcode: number, flags: number): void {
     const o = this.offsetOf(index);
@@ -281,17 +249,14 @@ export class SendQueue extends WorkQueue {
     copyBytes(data, 0, this.bytes, o + SEND_FIXED_BYTES, data.length);
   }
 
-  /** WR_ number of the element at `index`. */
   opcodeAt(index: number): number {
     return this.bytes[this.offsetOf(index)];
   }
 
-  /** SEND_ bits of the element at `index`. */
   flagsAt(index: number): number {
     return this.bytes[this.offsetOf(index) + 1];
   }
 
-  /** NIC side: reads the element at `index` into `out`. */
   read(index: number, out: SendWqe): void {
     const { view } = this;
     const o = this.offsetOf(index);
@@ -317,28 +282,26 @@ export class SendQueue extends WorkQueue {
     out.sges.read(view, o + SEND_FIXED_BYTES, sgeCount);
   }
 
-  /** Bytes of the message at `index`. */
   messageBytesAt(index: number): number {
     return this.view.getUint32(this.offsetOf(index) + 4, true);
   }
 }
 
-/** A receive WQE in the NIC: the list is copied when the element is taken, so that its slot can be posted again at once. */
+/**
+ * A receive WQE in the NIC: the list is copied when the element is taken, so that its slot can be posted again at once.
+ */
 export class RecvWqe {
-  /** Whether a receive is taken and not completed yet. */
   bound = false;
-  /** Comes back in the completion. */
   cookie = 0;
-  /** Where the message goes. */
   readonly sges = new SgeList();
 }
 
-/** A receive queue, of one QP or shared by many (SRQ). */
 export class RecvQueue extends WorkQueue {
-  /** Elements that one work request may have. */
   readonly maxSge: number;
 
-  /** The application's side over new memory, for at least `maxSge` elements. `depth` is rounded up to a power of two. */
+  /**
+   * The application's side over new memory, for at least `maxSge` elements. `depth` is rounded up to a power of two.
+   */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number, maxSge: number): RecvQueue {
     return new RecvQueue(createRingMemory(allocate, depth, RECV_FIXED_BYTES + Math.max(1, maxSge) * SGE_BYTES));
   }

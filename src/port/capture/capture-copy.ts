@@ -1,4 +1,4 @@
-/** A pcapng file that is made from another capture: the same packets and stamps, other comments or bytes. Waits for the disk, loses nothing. */
+/** Waits for the disk, loses nothing. */
 
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
@@ -15,11 +15,9 @@ const BUFFER_BYTES = 1024 * 1024;
 
 const utf8 = new TextEncoder();
 
-/** Written from the first packet to the last. */
 export class CaptureCopy {
   readonly #path: string;
   readonly #handle: FileHandle;
-  /** By interface and link type of the original: number here. */
   readonly #interfaces = new Map<string, number>();
   #buffer = new DataView(new ArrayBuffer(BUFFER_BYTES));
   #used = 0;
@@ -29,7 +27,6 @@ export class CaptureCopy {
     this.#handle = handle;
   }
 
-  /** Creates or overwrites `path`. Throws ERR_ROCE_IO. */
   static async create(path: string): Promise<CaptureCopy> {
     try {
       const copy = new CaptureCopy(path, await open(path, 'w'));
@@ -40,7 +37,6 @@ export class CaptureCopy {
     }
   }
 
-  /** Adds the packet with its own comment and `remark`, if there are any. Throws ERR_ROCE_IO. */
   async add(captured: CapturedPacket, remark?: string): Promise<void> {
     const { linkType, timestampNs, bytes, originalLength } = captured;
     const key = `${captured.interfaceId} ${linkType}`;
@@ -57,7 +53,6 @@ export class CaptureCopy {
     this.#used = writeEnhancedPacket(this.#buffer, this.#used, block);
   }
 
-  /** Writes what is left. Throws ERR_ROCE_IO. */
   async close(): Promise<void> {
     try {
       await this.#flush();
@@ -66,7 +61,6 @@ export class CaptureCopy {
     }
   }
 
-  /** Gives up: a file that lacks packets is no copy, and is removed. A device or pipe stays. */
   async discard(): Promise<void> {
     const isFile = (await this.#handle.stat()).isFile();
     await this.#handle.close();

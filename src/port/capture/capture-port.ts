@@ -1,9 +1,7 @@
 /**
- * A port that also writes what passes through it to a capture: each datagram as a RAW IP packet, with the IP and UDP headers as far as
- * they are known, so that the ICRC verifies in Wireshark. Wrapped around a port only when somebody asked for a capture.
- *
- * Comments say what the bytes do not: a packet is sent again, or was marked on its way. A UDP socket hides the IPv4 identification of what
- * it receives, and the ICRC covers it: it is computed back from the ICRC, and a comment says that, too.
+ * A port that also writes what passes to a capture, as RAW IP packets whose known header fields make the ICRC verify in
+ * Wireshark. Comments mark retransmissions and congestion marks. A UDP socket hides the received IPv4 identification,
+ * so it is computed back from the ICRC, with a comment.
  */
 
 import type { IpAddress } from '../../packet/address.js';
@@ -20,20 +18,16 @@ import { SentSequences } from './sent-sequences.js';
 
 const HOP_LIMIT = 64;
 
-/** What an IP packet with a UDP datagram is written from. */
 interface UdpPacket {
   readonly source: IpAddress;
   readonly destination: IpAddress;
   readonly sourcePort: number;
   readonly destinationPort: number;
-  /** DSCP and ECN. */
   readonly trafficClass: number;
-  /** IPv4 only. */
   readonly ipId: number;
   readonly payload: Uint8Array;
 }
 
-/** Writes both directions; what does not fit the file is left out and counted there. */
 export class CapturePort extends PortWrapper {
   readonly #sink: PacketSink;
   readonly #interfaceId: number;
@@ -44,10 +38,6 @@ export class CapturePort extends PortWrapper {
   readonly #parsed = new RocePacket();
   readonly #sent = new SentSequences();
 
-  /**
-   * Captures `inner` as interface `interfaceId` of `sink`, which must be of link type RAW and is not closed with the port.
-   * `wallClockNs` gives nanoseconds since 1970.
-   */
   constructor(inner: Port, sink: PacketSink, interfaceId: number, wallClockNs: () => bigint) {
     super(inner);
     this.#sink = sink;
@@ -115,7 +105,6 @@ export class CapturePort extends PortWrapper {
     this.#sink.writePacket(this.#interfaceId, this.#wallClockNs(), packet, comments.join('; ') || undefined);
   }
 
-  /** In a buffer that the next call uses again. */
   #ipPacket({ source, destination, sourcePort, destinationPort, trafficClass, ipId, payload }: UdpPacket): Uint8Array {
     const udpBytes = UDP_BYTES + payload.length;
     const [from, to] = [source.bytes, destination.bytes];

@@ -1,7 +1,4 @@
-/**
- * Reads a capture file of any size in bounded memory: a chunk at a time, whose packets are views into it. The formats are those of
- * capture-reader.ts, and so is the treatment of damage.
- */
+/** Reads a capture file of any size in bounded memory: a chunk at a time, whose packets are views into it. */
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
@@ -15,17 +12,13 @@ const BUFFER_BYTES = HEAD_BYTES + CHUNK_BYTES;
 /** No block of a capture is longer: a packet has at most 256 KiB, and options are short. */
 const BLOCK_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What was read: `count` bytes behind the head room. */
 interface Chunk {
   readonly buffer: Uint8Array<ArrayBuffer>;
   readonly count: number;
 }
 
-/** A capture file that is being read. */
 export class CaptureStream {
-  /** Of the file, when it was opened. */
   readonly sizeBytes: number;
-  /** Undefined while reading, and after a whole file. */
   damage: CaptureDamage | undefined;
   readonly #handle: FileHandle;
   readonly #path: string;
@@ -36,7 +29,6 @@ export class CaptureStream {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Throws ERR_ROCE_IO, with the file's name, if it cannot be read. */
   static async open(path: string): Promise<CaptureStream> {
     try {
       const handle = await open(path, 'r');
@@ -47,8 +39,8 @@ export class CaptureStream {
   }
 
   /**
-   * The packets, a chunk of the file at a time; those of one chunk, and their bytes, are valid until the next is asked for. Iterate once; closes the
-   * file at the end. Throws ERR_ROCE_IO when the first bytes are those of no capture format, or reading fails.
+   * The packets, a chunk of the file at a time; those of one chunk, and their bytes, are valid until the next is asked
+   * for.
    */
   async *chunks(): AsyncGenerator<Iterable<CapturedPacket>, void> {
     let parser: CaptureParser | undefined;
@@ -61,7 +53,6 @@ export class CaptureStream {
         const { buffer, count } = await reading;
         isLast = count < CHUNK_BYTES;
         const bytes = this.#joined(tail, buffer, count);
-        // The disk works while the packets are looked at.
         if (!isLast) reading = this.#read(spare);
         parser ??= this.#parserOf(bytes);
         yield parser.packets(bytes, isLast);
@@ -91,10 +82,8 @@ export class CaptureStream {
     }
   }
 
-  /** Reads a chunk behind the head room of `buffer`; a shorter one only at the end of the file. */
   #read(buffer: Uint8Array<ArrayBuffer>): Promise<Chunk> {
     const reading = this.#fill(buffer);
-    // It may fail while nobody waits for it; who waits is told later.
     reading.catch(() => {});
     return reading;
   }
@@ -109,7 +98,6 @@ export class CaptureStream {
     return { buffer, count };
   }
 
-  /** What the chunk before has left, and this one. */
   #joined(tail: Uint8Array, buffer: Uint8Array<ArrayBuffer>, count: number): Uint8Array<ArrayBuffer> {
     if (tail.length <= HEAD_BYTES) {
       const start = HEAD_BYTES - tail.length;

@@ -1,4 +1,6 @@
-/** The name of a connection management datagram on QP1 (IBTA vol. 1 §13.4.3): what it asks or answers, not its contents. */
+/**
+ * The name of a connection management datagram on QP1 (IBTA vol. 1 §13.4.3): what it asks or answers, not its contents.
+ */
 
 import { readU16, toHex } from '../../core/bytes.js';
 
@@ -51,7 +53,6 @@ export interface DecodedMad {
   readonly rejectReason?: string;
 }
 
-/** Undefined when the bytes are too few for a MAD. */
 export function decodeMad(mad: Uint8Array): DecodedMad | undefined {
   if (mad.length < MAD_BYTES) return undefined;
   const managementClass = mad[1];

@@ -1,7 +1,4 @@
-/**
- * A captured RoCEv2 packet as a plain record: what `rocev2 decode --json` prints and its readable lines are made from. A header is
- * there exactly when the opcode has it.
- */
+/** A header is there exactly when the opcode has it. */
 
 import { bigFromU64 } from '../../core/u64.js';
 import { RNR_TIMER_NS, syndromeKind } from '../../packet/aeth.js';
@@ -155,7 +152,6 @@ export interface DecodedPacket extends CapturePlace {
 
 const scratch = new RocePacket();
 
-/** Decodes whatever stands in the datagram; never throws. */
 export function decodeRoce(datagram: CapturedDatagram, place: CapturePlace, verifyIcrc: boolean): DecodedPacket {
   const isCut = datagram.payload.length < datagram.payloadBytes;
   const common = {
@@ -244,7 +240,6 @@ function headersOf(p: RocePacket, bytes: Uint8Array): Partial<DecodedPacket> {
   };
 }
 
-/** By the SYNDROME_KIND_ constants of packet/aeth.ts. */
 const SYNDROME_KINDS: readonly SyndromeKind[] = ['ack', 'rnr_nak', 'reserved', 'nak'];
 
 function describeSyndrome(syndrome: number): Omit<DecodedAeth, 'msn'> {

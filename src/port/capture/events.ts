@@ -1,13 +1,11 @@
 /**
- * The catalogue of trace events: names, fields, and what they mean, declared once. The type of what may be traced, the reader's check and
- * docs/events.md follow from it. Names are `roce:` and snake case, as qlog names events of a protocol
- * (draft-ietf-quic-qlog-main-schema); PSNs, QPNs and opcodes are those of the wire.
+ * The catalogue of trace events, from which the event types, the reader's check and docs/events.md follow. Names are
+ * `roce:` and snake case, as in qlog (draft-ietf-quic-qlog-main-schema).
  */
 
 interface Field {
   readonly type: 'number' | 'string' | 'boolean';
   readonly doc: string;
-  /** Left out where it would say nothing. */
   readonly optional: boolean;
 }
 
@@ -36,7 +34,6 @@ interface EventDeclaration {
   readonly fields: Readonly<Record<string, Field>>;
 }
 
-/** Every event by name: what it says, and its fields. */
 export const EVENTS = {
   'roce:packet_sent': { doc: 'The NIC has handed a packet to the port.', fields: PACKET },
   'roce:packet_received': { doc: 'The port has handed a packet to the NIC.', fields: PACKET },
@@ -84,7 +81,6 @@ export const EVENTS = {
   },
 } as const satisfies Readonly<Record<string, EventDeclaration>>;
 
-/** A name of the catalogue. */
 export type EventName = keyof typeof EVENTS;
 
 interface ValueTypes {
@@ -95,14 +91,12 @@ interface ValueTypes {
 type Fields<N extends EventName> = (typeof EVENTS)[N]['fields'];
 type ValueOf<F> = F extends { readonly type: infer T extends keyof ValueTypes } ? ValueTypes[T] : never;
 
-/** What goes with an event. */
 export type EventData<N extends EventName> = {
   readonly [K in keyof Fields<N> as Fields<N>[K] extends { optional: false } ? K : never]: ValueOf<Fields<N>[K]>;
 } & {
   readonly [K in keyof Fields<N> as Fields<N>[K] extends { optional: true } ? K : never]?: ValueOf<Fields<N>[K]>;
 };
 
-/** Why this is no event of the catalogue, or undefined if it is one. */
 export function eventProblem(name: string, data: Readonly<Record<string, unknown>>): string | undefined {
   if (!Object.hasOwn(EVENTS, name)) return `there is no event ${name}`;
   const fields: Readonly<Record<string, Field>> = EVENTS[name as EventName].fields;

@@ -1,9 +1,8 @@
 /**
- * What happened to each flow, told from its packets alone: gaps, retransmissions, NAKs. A flow is one direction to one QP, seen
- * at one interface. It can carry two independent PSN sequences: the sender's requests, and its responses to the other side's.
- *
- * The tracker sees what passed the capture point, which is not what arrived. A PSN behind the newest one counts as retransmitted, also
- * when the first copy was lost before it could be captured.
+ * A flow is one direction to one QP, seen at one interface. It can carry two independent PSN sequences: the sender's
+ * requests, and its responses to the other side's. The tracker sees what passed the capture point, which is not what
+ * arrived. A PSN behind the newest one counts as retransmitted, also when the first copy was lost before it could be
+ * captured.
  */
 
 import {
@@ -23,7 +22,6 @@ import type { DecodedPacket } from './decoded-packet.js';
 /** What is remarkable about a packet. */
 export type FlowEvent =
   | { readonly kind: 'retransmission' }
-  /** PSNs that should have come before this packet. */
   | { readonly kind: 'gap'; readonly missing: number }
   | { readonly kind: 'nak' }
   | { readonly kind: 'rnr_nak' }
@@ -64,7 +62,6 @@ export interface FlowSummary {
 
 /** The smallest path MTU: an upper bound for the PSNs of a READ while the flow's MTU is not known. */
 const SMALLEST_MTU = 256;
-/** Connection management datagrams remembered per flow, to know a repeated one. */
 const REMEMBERED_MADS = 256;
 
 interface FlowState {
@@ -78,13 +75,11 @@ interface FlowState {
   readonly mads: Set<string>;
 }
 
-/** All flows of one capture. */
 export class FlowTracker {
   readonly #flows = new Map<string, FlowState>();
   /** Path MTU by pair of addresses; 0 where connections of different MTUs were seen. */
   readonly #mtus = new Map<string, number>();
 
-  /** Takes the packets in order of capture; says what is remarkable about this one. */
   observe(packet: DecodedPacket): FlowEvent[] {
     const { bth } = packet;
     if (bth === undefined) return packet.psp === undefined ? [{ kind: 'malformed' }] : [];
@@ -116,7 +111,6 @@ export class FlowTracker {
     return events;
   }
 
-  /** In order of appearance. */
   get summaries(): FlowSummary[] {
     return Array.from(this.#flows.values(), (flow) => flow.summary);
   }
@@ -191,7 +185,9 @@ function psnsOf(readBytes: number, mtu: number): number {
   return Math.max(1, Math.ceil(readBytes / mtu));
 }
 
-/** Between two messages a jump is normal: the PSNs belong to requests that are only acknowledged. Inside one it is not. */
+/**
+ * Between two messages a jump is normal: the PSNs belong to requests that are only acknowledged. Inside one it is not.
+ */
 function responseEvents(flow: FlowState, psn: number, info: OpcodeInfo): FlowEvent[] {
   const previous = flow.responsePsn;
   if (previous !== undefined && psnDiff(psn, previous) <= 0) return [{ kind: 'retransmission' }];

@@ -1,14 +1,15 @@
-/** From the first captured byte to the IP header: Ethernet with any number of VLAN tags, Linux cooked captures, or IP at once. */
+/**
+ * From the first captured byte to the IP header: Ethernet with any number of VLAN tags, Linux cooked captures, or IP at
+ * once.
+ */
 
 import { readU16 } from '../../core/bytes.js';
 import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../../packet/ethernet.js';
 import type { CapturedPacket } from './capture-reader.js';
 import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
 
-/** `tcpdump -i any`, with its older and its newer header (tcpdump.org, LINKTYPE_LINUX_SLL and SLL2). */
 const LINKTYPE_LINUX_SLL = 113;
 const LINKTYPE_LINUX_SLL2 = 276;
-/** IPv4 and IPv6 by themselves. */
 const LINKTYPE_IPV4 = 228;
 const LINKTYPE_IPV6 = 229;
 const ETHERTYPE_QINQ = 0x88a8;
@@ -17,7 +18,6 @@ const ETHERTYPE_MPLS_MULTICAST = 0x8848;
 const SLL_BYTES = 16;
 const SLL2_BYTES = 20;
 
-/** What {@link ipOffsetOf} understands: LINKTYPE_ numbers. */
 export const LINK_TYPES: readonly number[] = [
   LINKTYPE_ETHERNET,
   LINKTYPE_RAW,
@@ -27,14 +27,10 @@ export const LINK_TYPES: readonly number[] = [
   LINKTYPE_LINUX_SLL2,
 ];
 
-/** The packet is no IP packet. */
 export const NO_IP = -1;
-/** IP may stand behind MPLS labels, which are not read. */
 export const IN_TUNNEL = -2;
-/** The link type is none of {@link LINK_TYPES}. */
 export const UNKNOWN_LINK_TYPE = -3;
 
-/** Where the IP header begins, or one of {@link NO_IP}, {@link IN_TUNNEL} and {@link UNKNOWN_LINK_TYPE}. */
 export function ipOffsetOf({ linkType, bytes }: CapturedPacket): number {
   switch (linkType) {
     case LINKTYPE_ETHERNET:

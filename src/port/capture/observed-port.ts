@@ -1,28 +1,15 @@
-/**
- * A port that shows each datagram that passes through it to an observer, before it goes on. Wrapped around a port only when somebody
- * wants to look; CapturePort is for whole packets.
- */
-
 import type { Port, RxDatagram, TxBatch } from '../datagram.js';
 import { PortWrapper } from '../port-wrapper.js';
 
-/** From this port to the wire. */
 export const SENT = 0;
-/** From the wire to this port. */
 export const RECEIVED = 1;
-/** {@link SENT} or {@link RECEIVED}. */
 export type Direction = typeof SENT | typeof RECEIVED;
 
-/** Who looks at the datagrams. */
 export interface PacketObserver {
-  /**
-   * One datagram: its UDP payload (BTH .. ICRC) is `bytes[offset, offset + length)`, valid during the call. `ipId` is IP_ID_UNKNOWN where
-   * the port cannot see it. What was received may be anything.
-   */
+  /** `ipId` is IP_ID_UNKNOWN where the port cannot see it. What was received may be anything. */
   packet(direction: Direction, bytes: Uint8Array, offset: number, length: number, ipId: number, ecn: number): void;
 }
 
-/** Shows both directions to one observer and changes nothing. */
 export class ObservedPort extends PortWrapper {
   readonly #observer: PacketObserver;
 

@@ -1,5 +1,3 @@
-/** The last packets that passed a port, in a few numbers each: cheap enough to be kept while traffic runs at full speed. */
-
 import { readU24 } from '../../core/bytes.js';
 import { HDR_AETH, OPCODES } from '../../packet/opcode.js';
 import { BTH_BYTES } from '../../packet/roce.js';
@@ -10,11 +8,8 @@ const QPN_OFFSET = 5;
 const PSN_OFFSET = 9;
 const NO_SYNDROME = 0xff;
 
-/** One packet as it passed. */
 export interface RecordedPacket {
-  /** Of the clock that the ring was given. */
   readonly timeNs: number;
-  /** Whether it was sent, else received. */
   readonly isSent: boolean;
   /** Of the BTH, 0..255. */
   readonly opcode: number;
@@ -22,17 +17,13 @@ export interface RecordedPacket {
   readonly psn: number;
   /** Of the BTH, 24 bits. */
   readonly destQpn: number;
-  /** IPv4 identification; negative where the port cannot see it. */
   readonly ipId: number;
-  /** Of the AETH; undefined where there is none. */
   readonly syndrome: number | undefined;
 }
 
-/** Keeps as many packets as it was made for; a new one takes the place of the oldest. */
 export class PacketRing implements PacketObserver {
   readonly #nowNs: () => number;
   readonly #times: Float64Array;
-  /** Opcode, syndrome, direction: a byte each. */
   readonly #kinds: Uint32Array;
   readonly #psns: Uint32Array;
   readonly #qpns: Uint32Array;
@@ -48,7 +39,6 @@ export class PacketRing implements PacketObserver {
     this.#ipIds = new Int32Array(packets);
   }
 
-  /** Takes one datagram, as {@link PacketObserver} hands it over; what is no RoCE packet is left out. */
   packet(direction: Direction, bytes: Uint8Array, offset: number, length: number, ipId: number): void {
     if (length < BTH_BYTES) return;
     const opcode = bytes[offset];
@@ -62,7 +52,6 @@ export class PacketRing implements PacketObserver {
     this.#ipIds[at] = ipId;
   }
 
-  /** The packets it remembers, oldest first. */
   packets(): RecordedPacket[] {
     const capacity = this.#times.length;
     const count = Math.min(this.#seen, capacity);

@@ -15,16 +15,13 @@ const RECORD_HEADER_BYTES = 16;
 /** The upper bits of the link type field hold the length of a frame check sequence. */
 const LINK_TYPE_MASK = 0xffff;
 
-/** `magic`: the first four bytes of the file, read big-endian. */
 export function isPcap(magic: number): boolean {
   return [MICROSECONDS_BIG, NANOSECONDS_BIG, MICROSECONDS_LITTLE, NANOSECONDS_LITTLE].includes(magic);
 }
 
-/** Takes a file in one piece or in several. */
 export class PcapParser implements CaptureParser {
   consumed = 0;
   damage: CaptureDamage | undefined;
-  /** Undefined until the header of the file has been read. */
   #header: { readonly littleEndian: boolean; readonly nsPerTick: bigint; readonly linkType: number } | undefined;
 
   *packets(file: Uint8Array, isLast: boolean): Generator<CapturedPacket, void> {

@@ -1,6 +1,6 @@
 /**
- * A capture file being written while traffic runs. Packets gather in one buffer while the other is on its way to the disk, so memory
- * is bounded and an idle capture is on disk at once; packets that find the buffer full are left out and counted.
+ * Packets gather in one buffer while the other is on its way to the disk, so memory is bounded and an idle capture is
+ * on disk at once; packets that find the buffer full are left out and counted.
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
@@ -15,12 +15,8 @@ import {
   writeEnhancedPacket,
 } from './pcapng-blocks.js';
 
-/** Where captured packets go. */
 export interface PacketSink {
-  /**
-   * Takes a copy of the packet. False when it was left out because the disk is slower than the traffic.
-   * `timestampNs` is wall-clock time, nanoseconds since 1970.
-   */
+  /** False when it was left out because the disk is slower than the traffic. */
   writePacket(interfaceId: number, timestampNs: bigint, packet: Uint8Array, comment?: string): boolean;
 }
 
@@ -29,7 +25,6 @@ const DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024;
 
 const utf8 = new TextEncoder();
 
-/** A pcapng file with one section, nanosecond stamps, and two buffers of a bounded size. */
 export class PcapngFile implements PacketSink {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -38,7 +33,6 @@ export class PcapngFile implements PacketSink {
   #filling: DataView<ArrayBuffer>;
   #spare: DataView<ArrayBuffer>;
   #used = 0;
-  /** The write under way; resolves when everything handed over so far is in the file or has failed. */
   #writing: Promise<void> | undefined;
   #failure: Error | undefined;
   #closed = false;
@@ -52,7 +46,6 @@ export class PcapngFile implements PacketSink {
     this.#spare = new DataView(new ArrayBuffer(bufferBytes));
   }
 
-  /** Creates or overwrites `path`. A packet's `interfaceId` is an index into `interfaces`. Throws ERR_ROCE_IO. */
   static async create(
     path: string,
     interfaces: readonly CaptureInterface[],
@@ -71,7 +64,6 @@ export class PcapngFile implements PacketSink {
     }
   }
 
-  /** Packets left out so far. */
   get dropped(): number {
     return this.#dropped.reduce((sum, count) => sum + count, 0);
   }
@@ -94,12 +86,10 @@ export class PcapngFile implements PacketSink {
     return true;
   }
 
-  /** Waits until what was taken so far is in the file, or has failed. */
   async flush(): Promise<void> {
     await this.#writing;
   }
 
-  /** Writes what is left and the drop counts, and closes the file. Throws ERR_ROCE_IO if anything could not be written. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -1,6 +1,6 @@
 /**
- * pcapng blocks to packets (IETF draft-ietf-opsawg-pcapng): both byte orders, several sections and interfaces, any timestamp
- * resolution. Unknown blocks and options are skipped, as the draft asks.
+ * pcapng blocks to packets (IETF draft-ietf-opsawg-pcapng): both byte orders, several sections and interfaces, any
+ * timestamp resolution. Unknown blocks and options are skipped, as the draft asks.
  */
 
 import { LOW_HALF } from '../../core/word-order.js';
@@ -18,22 +18,17 @@ import {
   padded,
 } from './pcapng-blocks.js';
 
-/** Type, length and length again; of a section header as far as the byte-order magic. */
 const BLOCK_BYTES_MIN = 12;
-/** Of an enhanced packet, before its bytes. */
 const ENHANCED_BYTES = 20;
 const NS_PER_SECOND = 1_000_000_000n;
 /** Puts two halves of 32 bits together. */
 const TICKS = new BigUint64Array(1);
 const TICK_HALVES = new Uint32Array(TICKS.buffer);
 
-/** What the packets of an interface need to know about it. */
 interface InterfaceState {
   readonly linkType: number;
-  /** 0: no limit. */
   readonly snapLength: number;
   readonly ticksPerSecond: bigint;
-  /** Nanoseconds a tick, where that is a whole number. */
   readonly tickNs: bigint | undefined;
   readonly offsetNs: bigint;
 }
@@ -41,15 +36,12 @@ interface InterfaceState {
 interface Block {
   readonly view: DataView;
   readonly littleEndian: boolean;
-  /** Of the body, behind type and length. */
   readonly start: number;
-  /** End of the body, before the trailing length. */
   readonly end: number;
 }
 
 class DamagedBlock extends Error {}
 
-/** Takes a file in one piece or in several. */
 export class PcapngParser implements CaptureParser {
   consumed = 0;
   damage: CaptureDamage | undefined;
@@ -101,7 +93,6 @@ export class PcapngParser implements CaptureParser {
     }
   }
 
-  /** The body of the block is `file[start, end)`; `view` is of `file`. Files are full of these: nothing is made but the packet. */
   #enhancedPacket(file: Uint8Array, view: DataView, start: number, end: number): CapturedPacket {
     const littleEndian = this.#littleEndian;
     need(start, end, ENHANCED_BYTES);
@@ -187,7 +178,6 @@ function need(start: number, end: number, bytes: number): void {
   if (end - start < bytes) throw new DamagedBlock('a block is shorter than its contents');
 }
 
-/** Stops at the end mark, at the end of the block, or at an option that overruns it. */
 function* options(block: Block, from: number): Generator<{ code: number; at: number; length: number }> {
   let offset = from;
   while (offset + 4 <= block.end) {

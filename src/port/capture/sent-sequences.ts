@@ -1,17 +1,16 @@
 /**
- * Which packets with payload a NIC has sent before: a PSN at or behind the newest of its sequence is one sent again. Requests, and READ
- * responses, to one queue pair are numbered apart.
+ * Detects retransmissions of packets with payload: a PSN not newer than the newest of its sequence. Requests, and READ
+ * responses, to one queue pair have separate sequences.
  */
 
 import { OP_READ_RESPONSE } from '../../packet/opcode.js';
 import { psnAdd, psnDiff } from '../../packet/psn.js';
 import type { RocePacket } from '../../packet/roce.js';
 
-/** Sequences remembered; beyond that all are forgotten, and the next packet of each begins anew. */
+/** Sequences remembered; beyond that all are dropped, and the next packet of each restarts. */
 const SEQUENCES_MAX = 4096;
 const RESPONSE_SEQUENCE = 1 << 24;
 
-/** What one sender has sent, queue pair by queue pair. */
 export class SentSequences {
   /** The last packet taken had been sent before. */
   isRepeated = false;
@@ -21,7 +20,9 @@ export class SentSequences {
   newestPsn = 0;
   readonly #sequences = new Map<number, { lastPsn: number; newestPsn: number }>();
 
-  /** Takes packets in the order sent; those without payload, or not of a reliable connection, are no part of a sequence. */
+  /**
+   * Takes packets in the order sent; those without payload, or not of a reliable connection, are no part of a sequence.
+   */
   take({ destQpn, psn, payloadBytes, info }: RocePacket): void {
     this.isRepeated = false;
     this.hasGoneBack = false;

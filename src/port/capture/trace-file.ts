@@ -1,9 +1,7 @@
 /**
- * A trace being written while traffic runs: one JSON record a line, in the shape of a sequential qlog file
- * (draft-ietf-quic-qlog-main-schema, qlog_version 0.4), without the record separators of JSON-SEQ so that grep and jq read it as it is. The
- * first record describes the trace; each further one is `{time, name, data}`, time in milliseconds since the first.
- *
- * Lines gather in memory while earlier ones are on their way to the disk; there is a bound, and what does not fit is counted and said.
+ * A trace as JSON lines in the shape of a sequential qlog file (draft-ietf-quic-qlog-main-schema, qlog_version 0.4),
+ * without the record separators of JSON-SEQ. The first record describes the trace; each further one is
+ * `{time, name, data}`, time in milliseconds since the first. Memory is bounded; records that do not fit are counted.
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
@@ -14,35 +12,25 @@ import type { EventData, EventName } from './events.js';
 
 const WAITING_CHARACTERS_MAX = 16 * 1024 * 1024;
 
-/** The first record of a trace. */
 export interface TraceHeader {
-  /** Of the schema. */
   readonly qlog_version: '0.4';
-  /** One JSON record a line. */
   readonly qlog_format: 'NDJSON';
-  /** Who wrote it. */
   readonly title: string;
-  /** Where the events were seen, and how their times count. */
   readonly trace: {
     readonly vantage_point: { readonly name: string; readonly type: 'unknown' };
     readonly common_fields: {
       readonly protocol_type: readonly ['ROCEV2'];
       readonly time_format: 'relative';
-      /** Milliseconds since 1970 of time 0. */
       readonly reference_time: number;
     };
   };
 }
 
-/** The two clocks of a trace. */
 export interface TraceClock {
-  /** Monotonic nanoseconds. */
   nowNs(): number;
-  /** Milliseconds since 1970. */
   wallMs(): number;
 }
 
-/** A trace that takes events as they happen. At most 16 Mi characters wait for the disk. */
 export class TraceFile {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -62,7 +50,6 @@ export class TraceFile {
     this.#startNs = clock.nowNs();
   }
 
-  /** Creates or overwrites `path`; `place` names where the events are seen. Throws ERR_ROCE_IO. */
   static async create(path: string, place: string, clock: TraceClock): Promise<TraceFile> {
     try {
       const file = new TraceFile(path, await open(path, 'w'), clock);
@@ -86,7 +73,6 @@ export class TraceFile {
     }
   }
 
-  /** Writes one event, now. */
   event<N extends EventName>(name: N, data: EventData<N>): void {
     if (this.#closed || this.#failure !== undefined) return;
     if (this.#waitingCharacters > WAITING_CHARACTERS_MAX) {
@@ -97,12 +83,11 @@ export class TraceFile {
     this.#writeEvent(name, data);
   }
 
-  /** Waits until what has been written so far is on its way to the disk: for virtual time, which does not wait by itself. */
+  /** Waits until what has been written so far has been handed to the disk: for virtual time, which never waits. */
   async flush(): Promise<void> {
     await this.#writing;
   }
 
-  /** Writes what is left and closes the file. Throws ERR_ROCE_IO if anything could not be written. */
   async close(): Promise<void> {
     if (this.#closed) return;
     await this.#writing;

@@ -1,6 +1,6 @@
 /**
- * A port that also tells a trace what passes, and what came of it: it is the NIC's own port, so that a packet the NIC drops is known by the
- * counter that moves while it is handed over. Wrapped around a port only when somebody asked for a trace.
+ * A port that also traces packets and their outcome. It is the NIC's own port, so a dropped packet is known by the
+ * counter that moves while it is handed over.
  */
 
 import { readU24 } from '../../core/bytes.js';
@@ -15,11 +15,8 @@ import type { EventData } from './events.js';
 import { SentSequences } from './sent-sequences.js';
 import type { TraceFile } from './trace-file.js';
 
-/** What a NIC lets a trace see. */
 export interface TracedNic {
-  /** Its counters, as they change. */
   readonly counters: Float64Array;
-  /** Calls `visit` for each queue pair under rate control. */
   visitRates(visit: (qpn: number, rateBps: number, alpha: number) => void): void;
 }
 
@@ -30,7 +27,6 @@ const DROP_COUNTERS = COUNTER_NAMES.filter((name) => name.startsWith('rx_drop_')
 const QPN_OFFSET = 5;
 const PSN_OFFSET = 9;
 
-/** A port whose packets, and the NIC behind it, are told to a {@link TraceFile}. */
 export class TracePort extends PortWrapper {
   readonly #trace: TraceFile;
   readonly #packet = new RocePacket();
@@ -49,12 +45,10 @@ export class TracePort extends PortWrapper {
     return `${this.inner.description}, traced`;
   }
 
-  /** The NIC on this port; before that only packets are traced. */
   watch(nic: TracedNic): void {
     this.#nic = nic;
   }
 
-  /** Tells of rates that have changed. To be called between turns of the NIC. */
   sampleRates(): void {
     this.#nic?.visitRates((qpn, rate, alpha) => {
       if (this.#rates.get(qpn) === rate) return;
@@ -63,7 +57,6 @@ export class TracePort extends PortWrapper {
     });
   }
 
-  /** A fault rule took a packet. */
   faultDropped(direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number): void {
     this.#dropped('fault_rule', direction, bytes, offset, length);
   }

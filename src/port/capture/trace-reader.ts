@@ -1,5 +1,3 @@
-/** Reads a trace that TraceFile has written: record by record, refusing what is not in the catalogue. */
-
 import { RoceError } from '../../core/errors.js';
 import { eventProblem } from './events.js';
 
@@ -13,12 +11,10 @@ export interface TraceRecord {
   readonly data: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** Whether these bytes begin as a trace does. */
 export function isTrace(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes.subarray(0, 16)) === '{"qlog_version":';
 }
 
-/** Throws ERR_ROCE_MALFORMED at the first line that is no record, with its number. A last line that was cut off is left out. */
 export function* readTrace(text: string): Generator<TraceRecord, void, undefined> {
   const lines = text.split('\n');
   lines.pop(); // Behind the last line end there is nothing, or a record that was being written.

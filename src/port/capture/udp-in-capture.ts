@@ -1,6 +1,5 @@
 /**
- * From a captured packet to the UDP datagram in it. Lenient on purpose: it serves a reader of other people's captures, and a datagram the
- * capture cut short still comes out with what is there.
+ * The UDP datagram in a captured packet. Lenient: a datagram cut short by the capture is returned as far as it goes.
  */
 
 import { readU16 } from '../../core/bytes.js';
@@ -14,27 +13,19 @@ import { ipOffsetOf } from './link-layer.js';
 const IPV4_SOURCE_OFFSET = 12;
 const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
 
-/** A UDP datagram of a capture. */
 export interface CapturedDatagram {
-  /** IP address of the sender. */
   readonly source: IpAddress;
-  /** IP address of the receiver. */
   readonly destination: IpAddress;
-  /** UDP port of the sender. */
   readonly sourcePort: number;
-  /** UDP port of the receiver. */
   readonly destinationPort: number;
   /** ECN codepoint 0..3. */
   readonly ecn: number;
   /** From the IP header on, without link-layer padding; shorter than the header says when the capture cut it. */
   readonly ipPacket: Uint8Array;
-  /** The UDP payload as far as it was captured. */
   readonly payload: Uint8Array;
-  /** The payload's length according to the UDP header. */
   readonly payloadBytes: number;
 }
 
-/** Undefined for anything that is not one unfragmented UDP datagram in an IPv4 or IPv6 packet of the same length. */
 export function udpOf(packet: CapturedPacket): CapturedDatagram | undefined {
   const start = ipOffsetOf(packet);
   if (start < 0) return undefined;
@@ -66,11 +57,9 @@ function udpOverIpv6(ip: Uint8Array): CapturedDatagram | undefined {
   });
 }
 
-/** What the IP header says of the packet it begins; offsets are from there. */
 interface IpLayout {
   readonly ipBytes: number;
   readonly udpOffset: number;
-  /** Of the source address; the destination follows it. */
   readonly addressOffset: number;
   readonly addressBytes: number;
   readonly ecn: number;

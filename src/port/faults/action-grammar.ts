@@ -13,17 +13,15 @@ export interface FaultActionSpec {
 
 const ACTIONS: ReadonlyMap<string, FaultAction> = new Map(FAULT_ACTIONS.map((action) => [action.name, action]));
 
-/** How actions are written, for errors. */
 export const ACTION_FORMS: string = FAULT_ACTIONS.map(({ form }) => form).join('; ');
 
-/** Whether a part of a rule between two commas begins an action. */
 export function isAction(part: string): boolean {
   return ACTIONS.has(part.split('=', 1)[0].trim());
 }
 
 /**
- * Parses the parts of a rule after its condition, `delay=1ms`, `10us` ...; without any, the rule drops. The actions come in the order in
- * which they apply. Throws an Error whose message says what is wrong.
+ * Parses the parts of a rule after its condition, `delay=1ms`, `10us` ...; without any, the rule drops. The actions
+ * come in the order in which they apply. Throws an Error whose message says what is wrong.
  */
 export function parseActions(parts: readonly string[]): readonly FaultActionSpec[] {
   if (parts.length === 0) return parseActions([drop.name]);

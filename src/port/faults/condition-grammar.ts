@@ -7,12 +7,10 @@ import { AtRandom, type Condition, EveryNth, GilbertElliott, IpIdLowByte, Opcode
 import { integer, probability } from './numbers.js';
 import { NthTransmission, RelativePsnRange } from './psn-conditions.js';
 
-/** Makes a condition in its initial state. */
 export type ConditionStart = (random: RandomSource) => Condition;
 
 interface ConditionKind {
   readonly form: string;
-  /** Undefined when the values make no sense. */
   parse(values: readonly string[]): ConditionStart | undefined;
 }
 
@@ -26,15 +24,12 @@ const CONDITIONS: ReadonlyMap<string, ConditionKind> = new Map<string, Condition
   ['opcode', { form: 'opcode=ACKNOWLEDGE or opcode=0x11', parse: opcode }],
 ]);
 
-/** How conditions are written, for errors. */
 export const CONDITION_FORMS: readonly string[] = Array.from(CONDITIONS.values(), ({ form }) => form);
 
-/** How a condition of that name is written; undefined when there is none. */
 export function conditionForm(name: string): string | undefined {
   return CONDITIONS.get(name)?.form;
 }
 
-/** Undefined when the values make no sense. */
 export function parseCondition(name: string, values: readonly string[]): ConditionStart | undefined {
   return CONDITIONS.get(name)?.parse(values);
 }
@@ -61,7 +56,6 @@ function burst(values: readonly string[]): ConditionStart | undefined {
   return (random) => new GilbertElliott(goodToBad, badToGood, lossInBad, random);
 }
 
-/** `16`, `10-20`, each with `@n` for the n-th transmission. */
 function psn(
   values: readonly string[],
   Range: new (first: number, last: number) => Condition,

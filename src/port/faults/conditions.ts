@@ -1,12 +1,11 @@
-/** Conditions of fault rules. Each condition sees every packet of its direction exactly once, in order. */
+/** Each condition sees every packet of its direction exactly once, in order. */
 
 import { type RandomSource, randomUnit } from '../../core/random.js';
 import { psnInRange } from '../../packet/psn.js';
 import type { FaultSubject } from './fault-subject.js';
 
-/** The state of one rule's condition. */
 export interface Condition {
-  /** Whether the rule applies to this packet. Counts and draws random numbers: call it once per packet. */
+  /** Counts and draws random numbers: call it once per packet. */
   matches(subject: FaultSubject): boolean;
 }
 
@@ -23,7 +22,6 @@ export class IpIdLowByte implements Condition {
   }
 }
 
-/** The n-th, the 2n-th, the 3n-th packet ... */
 export class EveryNth implements Condition {
   readonly #n: number;
   #seen = 0;
@@ -39,7 +37,6 @@ export class EveryNth implements Condition {
   }
 }
 
-/** Every packet independently, with the same probability. */
 export class AtRandom implements Condition {
   readonly #rate: number;
   readonly #random: RandomSource;
@@ -55,8 +52,8 @@ export class AtRandom implements Condition {
 }
 
 /**
- * Gilbert-Elliott: a two-state Markov chain that moves once per packet. Nothing is lost in the good state. The long-run share of bad
- * packets is goodToBad / (goodToBad + badToGood), a stay in the bad state lasts 1 / badToGood packets on average.
+ * Gilbert-Elliott: a two-state Markov chain that moves once per packet. The long-run share of bad packets is goodToBad
+ * / (goodToBad + badToGood), a stay in the bad state lasts 1 / badToGood packets on average.
  */
 export class GilbertElliott implements Condition {
   readonly #goodToBad: number;
@@ -94,7 +91,6 @@ export class PsnRange implements Condition {
   }
 }
 
-/** Packets whose BTH opcode is one of a set: `opcode=NAME` means every transport that has the name. */
 export class OpcodeIn implements Condition {
   readonly #opcodes: ReadonlySet<number>;
 

@@ -1,5 +1,3 @@
-/** Packets that a fault rule holds back for a time. Bounded. */
-
 import TinyQueue from 'tinyqueue';
 
 const DELAYED_MAX = 4096;
@@ -7,11 +5,9 @@ const DELAYED_MAX = 4096;
 interface Entry<T> {
   readonly packet: T;
   readonly dueNs: number;
-  /** Packets that are due at the same time leave in the order in which they came. */
   readonly number: number;
 }
 
-/** Up to 4,096 packets, each with the time at which it goes on. */
 export class Delayed<T> {
   readonly #queue = new TinyQueue<Entry<T>>([], (one, other) => one.dueNs - other.dueNs || one.number - other.number);
   readonly #release: (packet: T) => void;
@@ -28,12 +24,10 @@ export class Delayed<T> {
     return true;
   }
 
-  /** When the next packet is due; Infinity when none is held. */
   get nextNs(): number {
     return this.#queue.peek()?.dueNs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Lets go of all that are due at `nowNs`. */
   release(nowNs: number): void {
     while (this.nextNs <= nowNs) this.#release(this.#queue.pop()!.packet);
   }

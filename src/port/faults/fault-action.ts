@@ -41,7 +41,9 @@ export interface FaultEffect {
   appliesTo?(subject: FaultSubject): boolean;
   /** Its part in the decision on a packet, called once per packet to which the rule applies. */
   decide?(fate: FaultFate, nowNs: number): void;
-  /** Changes the packet on which it decided last. `bth`: where in the bytes the BTH begins. False: nothing to change. */
+  /**
+   * Changes the packet on which it decided last. `bth`: where in the bytes the BTH begins. False: nothing to change.
+   */
   change?(packet: FaultyPacket, bth: number): boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A list of fault rules in action. Rules are tested in order, and the first that applies decides; the rules after it do not see the
- * packet. The same seed, the same packets and the same times give the same verdicts.
+ * Rules are tested in order, and the first that applies decides; the rules after it do not see the packet. The same
+ * seed, the same packets and the same times give the same verdicts.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -22,7 +22,6 @@ export interface FaultVerdict extends FaultFate {
 class FaultRule {
   readonly spec: FaultRuleSpec;
   readonly actions: readonly RunningAction[];
-  /** How often the rule has applied. */
   hits = 0;
   readonly #condition: Condition;
 
@@ -75,8 +74,8 @@ export class FaultPlan {
   }
 
   /**
-   * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a rule with another name would
-   * never match. Default: anything.
+   * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a
+   * rule with another name would never match. Default: anything.
    */
   static parse(text: string, random: SeededRandom, places?: readonly string[]): FaultPlan {
     const specs = parseFaultRules(text);
@@ -101,7 +100,10 @@ export class FaultPlan {
     return this.#rules.map(({ spec, hits }) => ({ rule: spec.text, hits }));
   }
 
-  /** Decides on one packet; undefined: no rule matches. The verdict is valid until the next call. `nowNs` matters to rules with a rate alone. */
+  /**
+   * Decides on one packet; undefined: no rule matches. The verdict is valid until the next call. `nowNs` matters to
+   * rules with a rate alone.
+   */
   decide(subject: FaultSubject, nowNs: number): FaultVerdict | undefined {
     for (const rule of this.#rules) {
       if (!rule.matches(subject)) continue;

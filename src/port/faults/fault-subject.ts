@@ -1,5 +1,3 @@
-/** The fields of a RoCE packet that a fault rule can test, with the direction of the packet. */
-
 import { readU24 } from '../../core/bytes.js';
 import { bthOffset, isEmptyPsp, PSP_OVERHEAD_BYTES } from '../../packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES } from '../../packet/roce.js';
@@ -22,14 +20,13 @@ export interface FaultSubject {
   bytes: number;
 }
 
-/** A subject to fill again and again: no names, no identification, an empty packet. */
 export function newFaultSubject(): FaultSubject {
   return { ingress: '', egress: '', ipId: -1, opcode: 0, psn: 0, destQpn: 0, bytes: 0 };
 }
 
 /**
- * Reads the BTH of the UDP payload at `offset` into the subject, also that of a protected packet, where it stands in the clear. False, with the subject unchanged, when there is no room for a RoCE packet: such
- * bytes match no rule.
+ * Reads the BTH of the UDP payload at `offset` into the subject, also that of a protected packet, where it is in the
+ * clear.
  */
 export function readBth(subject: FaultSubject, bytes: Uint8Array, offset: number, length: number): boolean {
   if (length < BTH_BYTES + ICRC_BYTES || isEmptyPsp(bytes, offset, length)) return false;

@@ -1,11 +1,9 @@
 /**
- * Any port with fault rules on what it sends (direction `host>wire`) and receives (`wire>host`).
- *
- * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2 ... per
- * direction, as the sender in the SIGCOMM'16 experiment counted. Where the place in a train is the identification, the ICRC is corrected
- * for the places that datagrams have once others are gone.
- * A packet that waits for others leaves when enough of them have followed; if none follow it stays, which the peer sees as a loss. A packet that
- * waits for time leaves at the first wake-up of the clock that is passed in.
+ * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2
+ * ... per direction, as the sender in the SIGCOMM'16 experiment counted. Where the place in a train is the
+ * identification, the ICRC is corrected for the places that datagrams have once others are gone. A packet that waits
+ * for others leaves when enough of them have followed; if none follow it stays, which the peer sees as a loss. A packet
+ * that waits for time leaves at the first wake-up of the clock that is passed in.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -18,10 +16,8 @@ import type { FaultPlan, FaultVerdict } from './fault-plan.js';
 import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js';
 import { HeldBack } from './held-back.js';
 
-/** Called with a datagram that a rule dropped: BTH to ICRC is `bytes[offset, offset + length)`, valid during the call. */
 export type OnDropped = (direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number) => void;
 
-/** A port whose traffic a {@link FaultPlan} drops, changes, duplicates and holds back in both directions. */
 export class FaultyPort extends PortWrapper {
   readonly #plan: FaultPlan;
   readonly #clock: Clock;
@@ -30,22 +26,16 @@ export class FaultyPort extends PortWrapper {
   /** Each in a batch of one slot, because the batch it came in must go back to the port. */
   readonly #heldTx = new HeldBack<TxBatch>((held) => this.#emit(held, 0));
   readonly #heldRx = new HeldBack<RxDatagram>((held) => this.onDatagram(held));
-  /** Of both directions: what lets each go. */
   readonly #delayed = new Delayed<() => void>((letGo) => letGo());
   #wakeNs = Number.POSITIVE_INFINITY;
   #cancelWake: () => void = () => {};
-  /** Whether datagrams carry numbers of their own; otherwise the counters below stand in. */
   readonly #numbered: boolean;
-  /** Whether the identification is the place in a train. */
   readonly #inTrains: boolean;
   #txNumber = 0;
   #rxNumber = 0;
-  /** The batch that the next one is rebuilt into. */
   #out: TxBatch | undefined;
-  /** Datagrams lost because the port had no batch free for those that were added. */
   #unsent = 0;
 
-  /** `onDropped` is called with every datagram that a rule drops; the bytes are valid during the call. */
   constructor(inner: Port, plan: FaultPlan, clock: Clock, onDropped: OnDropped = () => {}) {
     super(inner);
     this.#plan = plan;
@@ -128,7 +118,6 @@ export class FaultyPort extends PortWrapper {
     return readBth(subject, bytes, offset, length) ? this.#plan.decide(subject, this.#clock.nowNs()) : undefined;
   }
 
-  /** False when there is no room. */
   #delay(letGo: () => void, delayNs: number): boolean {
     if (!this.#delayed.hold(letGo, this.#clock.nowNs() + delayNs)) return false;
     this.#wakeInTime();

@@ -1,5 +1,5 @@
 /**
- * Fault rules as a person writes them (see docs/faults.md):
+ * The grammar of fault rules (see docs/faults.md):
  *
  *     rules     = rule { ";" rule }
  *     rule      = [ ingress ">" egress ":" ] condition { "," action } [ ":" limit ]
@@ -8,8 +8,9 @@
  *     ingress, egress = a port's name, or "*"
  *     limit     = "once" | "x" count          applies at most this often
  *
- * What stands between two commas begins an action if it has the name of one; else it is a value of what stands before it. No value is called as an
- * action. `corrupt=P`, `duplicate=P` and `reorder=P[,N]` are short for `random=P` with that action.
+ * What stands between two commas begins an action if it has the name of one; else it is a value of what stands before
+ * it. No value is called as an action. `corrupt=P`, `duplicate=P` and `reorder=P[,N]` are short for `random=P` with
+ * that action.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -18,19 +19,13 @@ import { FAULT_ACTIONS } from './actions.js';
 import { CONDITION_FORMS, type ConditionStart, conditionForm, parseCondition } from './condition-grammar.js';
 import { integer } from './numbers.js';
 
-/** A parsed rule: immutable, without state until a plan starts it. */
 export interface FaultRuleSpec {
-  /** The rule as the user wrote it. */
   readonly text: string;
-  /** `*` matches any port. */
   readonly ingress: string;
-  /** `*` matches any port. */
   readonly egress: string;
-  /** What happens to a packet to which the rule applies. */
   readonly actions: readonly FaultActionSpec[];
   /** How often the rule may apply; Infinity without a limit. */
   readonly limit: number;
-  /** The condition in its initial state. */
   readonly start: ConditionStart;
 }
 
@@ -41,7 +36,6 @@ const AT_RANDOM: ReadonlyMap<string, string> = new Map(
 
 const RULE = /^(?:([^>:=]+)>([^>:=]+):)?([^=:>]+)=([^:]*)(?::([^:]+))?$/;
 
-/** Parses rules joined by `;`. Throws ERR_ROCE_MALFORMED that names the rule. */
 export function parseFaultRules(text: string): FaultRuleSpec[] {
   return text.split(';').map((rule) => parseRule(rule.trim()));
 }

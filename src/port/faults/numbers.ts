@@ -1,6 +1,3 @@
-/** Numbers as they stand in fault rules. */
-
-/** A whole number in [min, max], decimal or `0x...`; undefined for anything else. */
 export function integer(text: string | undefined, min: number, max: number): number | undefined {
   if (text === undefined || !/^(\d+|0x[0-9a-f]+)$/i.test(text)) return undefined;
   const value = Number(text);

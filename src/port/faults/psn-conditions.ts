@@ -1,6 +1,6 @@
 /**
- * Conditions on PSNs that need to remember packets: numbers from the start of a connection, and the n-th time that a packet is sent. What they
- * remember is bounded; the oldest is forgotten.
+ * Conditions on PSNs that need to remember packets: numbers from the start of a connection, and the n-th time that a
+ * packet is sent. What they remember is bounded; the oldest is dropped.
  */
 
 import { OP_ACK, OP_ATOMIC_ACK, OP_CNP, OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
@@ -8,10 +8,12 @@ import { psnInRange, psnOffset } from '../../packet/psn.js';
 import type { Condition } from './conditions.js';
 import type { FaultSubject } from './fault-subject.js';
 
-/** Queue pairs, and PSNs, that are remembered. */
 const REMEMBERED_MAX = 65_536;
 
-/** Requests and READ responses to one queue pair are numbered apart. Undefined for packets without a place in either sequence. */
+/**
+ * Requests and READ responses to one queue pair are numbered apart. Undefined for packets without a place in either
+ * sequence.
+ */
 function sequenceOf({ ingress, egress, opcode, destQpn }: FaultSubject): string | undefined {
   const info = OPCODES[opcode];
   if (info === undefined || (info.transport !== 'RC' && info.transport !== 'UC')) return undefined;
@@ -47,7 +49,6 @@ export class RelativePsnRange implements Condition {
   }
 }
 
-/** Of the packets that another condition names, those that pass for the n-th time: same sequence, same PSN. */
 export class NthTransmission implements Condition {
   readonly #inner: Condition;
   readonly #n: number;

@@ -1,8 +1,6 @@
 /**
- * Fields of a RoCE packet that a fault rule can give another value: BTH and extension headers by name (IBTA vol. 1 §9.2 and §9.3).
- *
- * The ICRC is repaired by the difference: CRC is linear, so that neither the IP header nor the identification has to be known, and an ICRC that was
- * wrong stays wrong.
+ * Fields that a fault rule can rewrite: BTH and extension headers (IBTA vol. 1 §9.2 and §9.3). The ICRC is repaired by
+ * the difference, because CRC is linear, so a wrong ICRC stays wrong.
  */
 
 import { crc32 } from '../../core/crc32.js';
@@ -29,11 +27,8 @@ import {
   RETH_BYTES,
 } from '../../packet/roce.js';
 
-/** Where a field stands. */
 interface Field {
-  /** HDR_ bits of the headers that have it; 0: the BTH. */
   readonly headers: number;
-  /** Bits from the start of its header. */
   readonly at: number;
   readonly bits: number;
 }
@@ -68,7 +63,6 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(
   ).map(([name, headers, at, bits]) => [name, { headers, at, bits }]),
 );
 
-/** Extension headers in the order in which they stand in a packet. */
 const HEADERS: ReadonlyArray<readonly [number, number]> = [
   [HDR_RETH, RETH_BYTES],
   [HDR_AETH, AETH_BYTES],
@@ -79,17 +73,12 @@ const HEADERS: ReadonlyArray<readonly [number, number]> = [
   [HDR_IETH, IETH_BYTES],
 ];
 
-/** What becomes of one field. */
 export interface FieldChange {
-  /** Where it stands. */
   readonly field: Field;
-  /** Whether `value` is added, modulo the size of the field, or stored. */
   readonly adds: boolean;
-  /** What is stored, or added; negative to subtract. */
   readonly value: bigint;
 }
 
-/** Parses a field's name and `16`, `0x10`, `+1` or `-1`. Throws an Error that says what is wrong. */
 export function parseFieldChange(name: string, text: string): FieldChange {
   const field = FIELDS.get(name);
   if (field === undefined) {
@@ -103,12 +92,11 @@ export function parseFieldChange(name: string, text: string): FieldChange {
   return { field, adds: parts[1] !== '', value: parts[1] === '-' ? -value : value };
 }
 
-/** Whether packets of an opcode have the field. */
 export function hasField(opcode: number, { headers }: Field): boolean {
   return headers === 0 || ((OPCODES[opcode]?.headers ?? 0) & headers) !== 0;
 }
 
-/** Changes the field in `bytes[offset, offset + length)`, BTH to ICRC, and repairs the ICRC. Does nothing to a packet without the field. */
+/** Does nothing to a packet without the field. */
 export function changeField(change: FieldChange, bytes: Uint8Array, offset: number, length: number): void {
   const { field, adds, value } = change;
   const at = startOf(field, bytes[offset]);
@@ -129,7 +117,6 @@ export function changeField(change: FieldChange, bytes: Uint8Array, offset: numb
   for (let i = 0; i < ICRC_BYTES; i++) bytes[offset + end + i] ^= difference >>> (8 * i);
 }
 
-/** Where the header of a field begins, from the BTH on; -1 without it. */
 function startOf({ headers }: Field, opcode: number): number {
   if (headers === 0) return 0;
   const present = OPCODES[opcode]?.headers ?? 0;
@@ -150,7 +137,6 @@ function readBits(bytes: Uint8Array, first: number, count: number): bigint {
   return value;
 }
 
-/** Stores the low bits of `value`, also of a negative one. */
 function writeBits(bytes: Uint8Array, first: number, count: number, value: bigint): void {
   let rest = BigInt.asUintN(count, value);
   for (let bit = first + count - 1; bit >= first; bit--) {

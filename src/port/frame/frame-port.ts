@@ -1,12 +1,9 @@
 /**
- * A port that sends and receives whole Ethernet frames, one in each UDP datagram: the wire of QEMU's `-netdev dgram` and of GNS3, and of
- * our software switch. All headers are ours, so that ICRC, ECN, DSCP and IPv4 identification are exact in both directions.
- *
- * Headers are written in place in the room the engine leaves in front of each payload. A datagram to a neighbour whose MAC address is
- * not known yet is dropped and counted while the question is out, as a network does; RC retransmits. `resolve` asks beforehand.
- *
- * Invariants: DF is set and nothing is fragmented; the UDP checksum is 0 in both families, as Linux's rdma_rxe sends it; bytes received
- * are dropped and counted by reason, never thrown on; nothing is called back after `close`.
+ * A port that sends whole Ethernet frames, one per UDP datagram, as QEMU's `-netdev dgram`, GNS3 and our software
+ * switch do; so ICRC, ECN, DSCP and IPv4 identification are exact in both directions. Headers are written into the
+ * headroom. A datagram to an unresolved neighbour is dropped and counted; RC retransmits. Invariants: DF is set and
+ * nothing is fragmented; the UDP checksum is 0 in both families, as in Linux's rdma_rxe; bad bytes are counted, never
+ * thrown on; nothing is called back after `close`.
  */
 
 import type { RemoteInfo } from 'node:dgram';
@@ -35,39 +32,23 @@ import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '.
 import { isAt, SourceCache } from '../source-cache.js';
 import { NeighborProtocol } from './neighbor-protocol.js';
 
-/** What {@link openFramePort} needs to know. */
 export interface FramePortOptions {
-  /** The station's IP address. */
   readonly address: IpAddress;
-  /** Six bytes; default: a random locally administered address. */
   readonly mac?: Uint8Array;
-  /** The UDP socket that stands for the network cable, and the one at its other end. */
   readonly local: UdpEndpoint;
-  /** The UDP socket at the other end of the cable; of the family of `local`. Datagrams from elsewhere are dropped. */
   readonly remote: UdpEndpoint;
-  /** The rate of the emulated link, in whose bit times pauses are counted. Default 10 Gb/s. */
   readonly rateBps?: number;
-  /** The largest IP packet of the emulated Ethernet; default 9000, which carries path MTU 4096. */
   readonly mtuBytes?: number;
-  /** For the MAC address where none is given. */
   readonly random: RandomSource;
-  /** A monotonic clock: how old what is known of neighbours is. */
   readonly nowNs: () => number;
-  /** Neighbours that need not be asked for. */
   readonly neighbors?: ReadonlyArray<{ readonly address: IpAddress; readonly mac: Uint8Array }>;
-  /** Datagrams a batch, default 64. */
   readonly batchSlots?: number;
-  /** Default 16. */
   readonly batches?: number;
 }
 
-/** A port that speaks Ethernet: it has a MAC address and asks for those of its neighbours. */
 export interface FramePort extends Port {
-  /** The station's own, six bytes. */
   readonly mac: Uint8Array;
-  /** Frames that were not handed up, by reason, and datagrams dropped for want of a neighbour (`tx_unresolved`). */
   readonly drops: Readonly<Record<string, number>>;
-  /** Settles when the neighbour's MAC address is known. Rejects with ERR_ROCE_CONNECT when nobody answers within a second. */
   resolve(address: IpAddress): Promise<void>;
 }
 
@@ -77,10 +58,6 @@ const LOCALLY_ADMINISTERED_BIT = 2;
 const RESOLVE_ATTEMPTS = 50;
 const RESOLVE_POLL_MS = 20;
 
-/**
- * A port on a frame wire; call `open` to bind it. Throws ERR_ROCE_ADDRESS_FAMILY unless both ends are of one, ERR_ROCE_INVALID_ARGUMENT for
- * a MAC address of no station.
- */
 export function openFramePort(options: FramePortOptions): FramePort {
   return new DatagramFramePort(options);
 }
@@ -210,7 +187,6 @@ class DatagramFramePort implements FramePort {
     return from.port === this.#remotePort && from.address === this.#remoteHost;
   }
 
-  /** Returns why the frame was dropped, or undefined. */
   #receive(bytes: Uint8Array): string | undefined {
     const frame = this.#frame;
     const verdict = parseFrame(bytes, 0, bytes.length, frame);

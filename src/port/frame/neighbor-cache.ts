@@ -1,7 +1,7 @@
 /**
- * IP address -> MAC address (RFC 826, RFC 4861 §7), with time passed in. An entry is good for a while, then still used but asked for
- * again, then forgotten. Questions are limited in rate, and only what was asked for or what speaks to us is learnt, so that strangers
- * cannot fill the table.
+ * IP address -> MAC address (RFC 826, RFC 4861 §7). An entry is valid, then stale and probed, then removed. Requests
+ * are rate-limited, and only solicited addresses or those that address us are learnt, so that the table cannot be
+ * flooded.
  */
 
 import type { IpAddress } from '../../packet/address.js';
@@ -12,7 +12,6 @@ const FORGET_NS = 120e9;
 const ASK_INTERVAL_NS = 100e6;
 
 interface Neighbor {
-  /** Undefined while the question is open. */
   mac: Uint8Array | undefined;
   confirmedNs: number;
   askedNs: number;
@@ -22,19 +21,16 @@ interface Neighbor {
 export class NeighborCache {
   readonly #entries = new Map<string, Neighbor>();
 
-  /** Entries, those without an answer included. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The MAC address to send to, or undefined. */
   lookup(address: IpAddress, nowNs: number): Uint8Array | undefined {
     const entry = this.#entries.get(address.text);
     if (entry === undefined || nowNs - entry.confirmedNs > FORGET_NS) return undefined;
     return entry.mac;
   }
 
-  /** Whether it is time to ask for the address; the caller then does so. */
   shouldAsk(address: IpAddress, nowNs: number): boolean {
     let entry = this.#entries.get(address.text);
     if (entry === undefined) {
@@ -45,12 +41,12 @@ export class NeighborCache {
     return true;
   }
 
-  /** An answer, or an announcement: believed for addresses that somebody here has asked for. */
+  /** An answer, or an announcement: accepted for addresses that were queried here. */
   answer(address: IpAddress, mac: Uint8Array, nowNs: number): void {
     if (this.#entries.has(address.text)) this.add(address, mac, nowNs);
   }
 
-  /** A station that asked for us: we are about to talk to it. `confirmedNs` Infinity makes a static entry. */
+  /** `confirmedNs` Infinity makes a static entry. */
   add(address: IpAddress, mac: Uint8Array, confirmedNs: number): void {
     const entry = this.#entries.get(address.text);
     if (entry === undefined) this.#add(address, { mac, confirmedNs, askedNs: -Infinity });
@@ -60,7 +56,6 @@ export class NeighborCache {
     }
   }
 
-  /** When full, the entry that was added first makes room, but never a static one. */
   #add(address: IpAddress, entry: Neighbor): Neighbor {
     if (this.#entries.size >= ENTRIES_MAX) {
       for (const [oldest, { confirmedNs }] of this.#entries) {

@@ -1,6 +1,6 @@
 /**
- * ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861 §7.2) for one station with one address: asks, answers, remembers. Sans-IO: frames
- * go out through a callback, time is passed in.
+ * ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861 §7.2) for one station with one address: queries, answers, cache.
+ * Sans-IO: frames go out through a callback, time is passed in.
  */
 
 import { equalBytes } from '../../core/bytes.js';
@@ -29,7 +29,7 @@ import { NeighborCache } from './neighbor-cache.js';
 
 const UNKNOWN_MAC = new Uint8Array(MAC_BYTES);
 
-/** One station's neighbours. IPv4 stations speak ARP, IPv6 stations neighbour discovery. Times are nanoseconds of one monotonic clock. */
+/** Times are nanoseconds of one monotonic clock. */
 export class NeighborProtocol {
   readonly #address: IpAddress;
   readonly #mac: Uint8Array;
@@ -44,27 +44,24 @@ export class NeighborProtocol {
     this.#send = send;
   }
 
-  /** A neighbour that need not be asked for. */
   addStatic(address: IpAddress, mac: Uint8Array): void {
     this.#cache.add(address, Uint8Array.from(mac), Infinity);
   }
 
-  /** The MAC address to send to, or undefined while it is not known. Asks when there is need. */
   lookup(address: IpAddress, nowNs: number): Uint8Array | undefined {
     if (this.#cache.shouldAsk(address, nowNs)) this.#ask(address);
     return this.#cache.lookup(address, nowNs);
   }
 
   /**
-   * Tells the switch where we are, and whoever knew this address at another station that it has moved: a request for our own address
-   * (RFC 5227 §2.3), or an unsolicited advertisement (RFC 4861 §7.2.6).
+   * Announces our port to the switch, and the move of this address to stations that had it elsewhere: a request for our
+   * own address (RFC 5227 §2.3), or an unsolicited advertisement (RFC 4861 §7.2.6).
    */
   announce(): void {
     if (this.#address.family === 4) this.#ask(this.#address);
     else this.#advertise(ALL_NODES, multicastMac(ALL_NODES));
   }
 
-  /** Takes in the ARP packet at `offset`; false when it is none that we can read. */
   receiveArp(bytes: Uint8Array, offset: number, nowNs: number): boolean {
     const arp = this.#arp;
     if (this.#address.family !== 4 || !parseArp(bytes, offset, bytes.length - offset, arp)) return false;
@@ -78,7 +75,6 @@ export class NeighborProtocol {
     return true;
   }
 
-  /** Takes in the ICMPv6 packet whose IPv6 header is at `offset`; false when it is no neighbour discovery. */
   receiveNdp(bytes: Uint8Array, offset: number, nowNs: number): boolean {
     const ndp = this.#ndp;
     if (this.#address.family !== 6 || !parseNdp(bytes, offset, bytes.length - offset, ndp)) return false;
@@ -93,10 +89,10 @@ export class NeighborProtocol {
     return true;
   }
 
-  /** Whoever asks for us is about to talk to us; everybody else is learnt only if we asked. */
+  /** A station that queries us is about to send to us; others are learnt only if we queried them. */
   #learn(ip: Uint8Array, mac: Uint8Array, asksForUs: boolean, nowNs: number): void {
     const address = IpAddress.fromBytes(ip);
-    if (address.equals(this.#address)) return; // nobody else has our address
+    if (address.equals(this.#address)) return;
     if (asksForUs) this.#cache.add(address, mac.slice(), nowNs);
     else this.#cache.answer(address, mac.slice(), nowNs);
   }

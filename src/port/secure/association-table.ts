@@ -1,5 +1,3 @@
-/** The associations of a port: by SPI for what comes, by address and UDP port for what goes. */
-
 import { RoceError } from '../../core/errors.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { Association } from './association.js';
@@ -7,18 +5,15 @@ import type { Association } from './association.js';
 /** A peer without associations: no array is made for a look-up. */
 const NONE: readonly Association[] = [];
 
-/** Finds associations without allocating. */
 export class AssociationTable {
   readonly #bySpi = new Map<number, Association>();
-  /** Newest last: a peer that has several was connected to several times, and each time is as good. */
+  /** Newest last: a peer connected several times has several, which are equally good. */
   readonly #byPeer = new Map<string, Association[]>();
 
-  /** All of them. */
   get all(): Iterable<Association> {
     return this.#bySpi.values();
   }
 
-  /** Throws ERR_ROCE_CONFLICT for an SPI in use. */
   add(association: Association): void {
     const { spi, peer } = association.terms;
     if (this.#bySpi.has(spi)) {
@@ -30,7 +25,6 @@ export class AssociationTable {
     else ofPeer.push(association);
   }
 
-  /** Takes it out; undefined where there is none. */
   remove(spi: number): Association | undefined {
     const association = this.#bySpi.get(spi);
     if (association === undefined) return undefined;
@@ -42,12 +36,14 @@ export class AssociationTable {
     return association;
   }
 
-  /** The one whose receiver is this end. */
   bySpi(spi: number): Association | undefined {
     return this.#bySpi.get(spi);
   }
 
-  /** The newest one that may be used to send there: of those that last, or else of those that end, whose last packets have to leave, too. */
+  /**
+   * The newest one that may be used to send there: of those that last, or else of those that end, whose last packets
+   * have to leave, too.
+   */
   towards(address: IpAddress, udpPort: number): Association | undefined {
     const ofPeer = this.#byPeer.get(address.text) ?? NONE;
     let ending: Association | undefined;
@@ -60,7 +56,6 @@ export class AssociationTable {
     return ending;
   }
 
-  /** Whether packets from there have to be sealed. */
   protects(address: IpAddress, udpPort: number): boolean {
     const ofPeer = this.#byPeer.get(address.text) ?? NONE;
     for (let i = 0; i < ofPeer.length; i++) {

@@ -1,12 +1,9 @@
 /**
- * What two endpoints share to protect packets: keys of both directions, the counters, and the change of keys.
- *
- * Keys change without a message. The phase bit of the SPI tells whether the epoch of a key is even or odd. One end, the initiator, begins an epoch by sealing with its
- * key. The other end opens a packet of another phase with the next key (or, if the packet is from before the change, the last one), and once it has opened one, it seals with that
- * epoch, too. The initiator begins an epoch only when it has opened a packet of the current one. So each end knows two epochs at most, and one bit tells them apart; whatever
- * is lost. The IV goes on counting: no nonce comes again, and one replay window serves all epochs.
- *
- * A forged phase bit costs its receiver one decryption, and changes nothing, because keys move on only by an authentic packet.
+ * What two endpoints share to protect packets: keys of both directions, counters and the key change. Keys change
+ * without a message: the SPI's phase bit is the parity of the key's epoch. The initiator begins an epoch by sealing
+ * with its key; the other end follows once it has opened such a packet, and the initiator begins the next only after it
+ * has opened one of the current epoch. So each end has at most two epochs, whatever is lost. The IV continues, so no
+ * nonce repeats and one replay window serves all epochs. A forged phase bit costs one decryption and changes nothing.
  */
 
 import type { AssociationCounts, AssociationTerms } from '../../memory/ring/protection.js';
@@ -25,47 +22,38 @@ import { type CipherMaker, KEY_BYTES_128, type PacketCipher } from './packet-cip
 import { COUNTER_NEW, ReplayWindow } from './replay-window.js';
 
 const U32 = 0x1_0000_0000;
-/** Counters stay whole numbers. */
 const IV_HIGH_MAX = 0x1f_ffff;
 
-/** When keys change. */
 export interface RekeyLimits {
-  /** So many packets are sealed and opened before the next key. Default 2^24. */
   readonly packets?: number;
-  /** An epoch lasts so long. Default 1 hour. */
   readonly ns?: number;
-  /** More packets a key never seals, even if the peer has not followed: then nothing is sent. Default 2^26 (RFC 9001 appendix B for packets of 4 KiB). */
+  /**
+   * More packets a key never seals, even if the peer has not followed: then nothing is sent. Default 2^26 (RFC 9001
+   * appendix B for packets of 4 KiB).
+   */
   readonly packetsMax?: number;
-  /** The last key opens late packets for so long. Default 10 s; the replay window ends it earlier where there is traffic. */
   readonly oldKeyNs?: number;
 }
 
 const DEFAULTS = { packets: 2 ** 24, ns: 3600e9, packetsMax: 2 ** 26, oldKeyNs: 10e9 };
-/** After so many opened packets without one sealed, an empty one tells the peer which key has arrived. */
+/** After so many opened packets without one sealed, an empty one shows the peer which key has arrived. */
 const SILENT_PACKETS_MAX = 2 ** 20;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The packet is authentic and new. */
 export const OPENED = 0;
 /** It was opened before, or is too old to tell. */
 export const REPLAYED = 1;
 /** It is not what the peer has sealed. */
 export const FORGED = 2;
 
-/** One association. Times are nanoseconds of the clock of the caller. */
+/** Times are nanoseconds of the clock of the caller. */
 export class Association {
-  /** What it was made from. */
   readonly terms: AssociationTerms;
-  /** Of the peer. */
   readonly address: IpAddress;
-  /** {@link PSP_AES_128_GCM} or {@link PSP_AES_256_GCM}. */
   readonly version: number;
-  /** What has been sealed and opened; read by others. */
   readonly counters: Mutable<AssociationCounts> = { sealed: 0, opened: 0, replayed: 0, forged: 0, rekeys: 0 };
-  /** It may be used to send: the peer has the keys, as it says or as its first packet shows. */
   isStarted = false;
-  /** The connection that it belongs to has ended: another one is used to send, if there is one. */
   isRetired = false;
 
   readonly #makeCipher: CipherMaker;
@@ -81,7 +69,6 @@ export class Association {
   #next: PacketCipher;
   /** Counter of the first packet that was opened with the current key; older ones may have the last key. */
   #firstOfEpoch = 0;
-  /** IV of the next packet. */
   #counter = 0;
   #sealedInEpoch = 0;
   #openedInEpoch = 0;
@@ -112,12 +99,14 @@ export class Association {
     this.#receiveEpochBeganNs = nowNs;
   }
 
-  /** Of the keys in use: how often they have changed. */
   get epoch(): number {
     return this.#sendEpoch;
   }
 
-  /** Chooses the key of the next packet. False: keys are used up, and nothing may be sent. Then {@link spi}, {@link ivHigh} and {@link ivLow} name the packet. */
+  /**
+   * False: keys are used up, and nothing may be sent. Then {@link spi}, {@link ivHigh} and {@link ivLow} name the
+   * packet.
+   */
   prepare(nowNs: number): boolean {
     const { packets, ns, packetsMax } = this.#limits;
     const isDue = this.#sealedInEpoch + this.#openedInEpoch >= packets || nowNs - this.#epochBeganNs >= ns;
@@ -125,22 +114,18 @@ export class Association {
     return this.#sealedInEpoch < packetsMax;
   }
 
-  /** With the phase bit, 32 bits. */
   get spi(): number {
     return this.terms.remoteSpi + ((this.#sendEpoch & 1) === 0 ? 0 : PSP_PHASE_BIT);
   }
 
-  /** Upper half of the IV of the next packet. */
   get ivHigh(): number {
     return Math.floor(this.#counter / U32);
   }
 
-  /** Lower half of the IV of the next packet. */
   get ivLow(): number {
     return this.#counter % U32;
   }
 
-  /** Seals the packet that was {@link prepare}d. */
   seal(
     text: Uint8Array,
     textOffset: number,
@@ -157,12 +142,11 @@ export class Association {
     this.counters.sealed++;
   }
 
-  /** The peer should be told which key has arrived, and nothing else tells it. */
   get hasToConfirm(): boolean {
     return this.isStarted && (this.#hasToConfirm || this.#openedSinceSealed >= SILENT_PACKETS_MAX);
   }
 
-  /** Opens a packet into `text`: {@link OPENED}, {@link REPLAYED} or {@link FORGED}. `packetBytes` from PSP header to ICV. */
+  /** `packetBytes` from PSP header to ICV. */
   open(
     packet: Uint8Array,
     offset: number,
@@ -181,7 +165,7 @@ export class Association {
     if (cipher?.open(packet, offset, clearBytes, textBytes, text, textOffset) !== true) return this.#refuse(FORGED);
     this.#window.take(counter);
     if (cipher === this.#next) this.#follow(counter, nowNs);
-    this.isStarted = true; // The peer has these keys.
+    this.isStarted = true;
     this.#openedSinceSealed++;
     this.#openedInEpoch++;
     this.counters.opened++;
@@ -203,7 +187,6 @@ export class Association {
     return undefined;
   }
 
-  /** The peer has begun an epoch. */
   #follow(counter: number, nowNs: number): void {
     this.#last?.close();
     this.#last = this.#current;
@@ -228,7 +211,6 @@ export class Association {
     this.counters.rekeys++;
   }
 
-  /** Forgets all keys. */
   close(): void {
     for (const cipher of [this.#sendCipher, this.#last, this.#current, this.#next]) cipher?.close();
   }

@@ -1,10 +1,11 @@
 /**
- * Secrets of packets as text, so that who has them can read a capture: lines in the form of the key logs of TLS (NSS, `SSLKEYLOGFILE`), one for each direction
- * of an association:
+ * Secrets of packets as text, so that who has them can read a capture: lines in the form of the key logs of TLS (NSS,
+ * `SSLKEYLOGFILE`), one for each direction of an association:
  *
  *     ROCEV2_PSP_SECRET <SPI of the packets, 8 hex digits> <first secret of the direction, 64 hex digits>
  *
- * All keys of the direction follow from the secret ({@link KeySchedule}). Lines with other labels and comments (`#`) belong to others, and are left out.
+ * All keys of the direction follow from the secret ({@link KeySchedule}). Lines with other labels and comments (`#`)
+ * belong to others, and are left out.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -13,15 +14,12 @@ import type { AssociationTerms } from '../../memory/ring/protection.js';
 const LABEL = 'ROCEV2_PSP_SECRET';
 const LINE = /^ROCEV2_PSP_SECRET ([0-9a-f]{8}) ([0-9a-f]{64})$/i;
 
-/** What one line says. */
 export interface LoggedSecret {
   /** In the packets, 31 bits. */
   readonly spi: number;
-  /** 32 bytes. */
   readonly secret: Uint8Array;
 }
 
-/** The lines of both directions. */
 export function keyLogLines({ spi, remoteSpi, sendSecret, receiveSecret }: AssociationTerms): string {
   return keyLogLine(remoteSpi, sendSecret) + keyLogLine(spi, receiveSecret);
 }
@@ -30,7 +28,6 @@ function keyLogLine(spi: number, secret: Uint8Array): string {
   return `${LABEL} ${spi.toString(16).padStart(8, '0')} ${Buffer.from(secret).toString('hex')}\n`;
 }
 
-/** What the log of that name says; none where it has no line of ours. Throws ERR_ROCE_MALFORMED, with the number of the line. */
 export function parseKeyLog(text: string, name = 'the key log'): LoggedSecret[] {
   return text.split(/\r?\n/).flatMap((line, index) => {
     if (!line.startsWith(LABEL)) return [];

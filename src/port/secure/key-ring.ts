@@ -1,6 +1,6 @@
 /**
- * Opens recorded packets with the secrets of a key log. A recording may begin anywhere, lack packets and hold some twice; so there is no replay window, and the key of a packet is
- * searched among those that its phase bit leaves, from the last known epoch on.
+ * Opens recorded packets with the secrets of a key log. A recording may lack or repeat packets, so there is no replay
+ * window, and a packet's key is searched by its phase bit from the last known epoch on.
  */
 
 import { PSP_AES_128_GCM, PSP_ICV_BYTES, pspPhase, pspSpi, pspVersion } from '../../packet/psp.js';
@@ -8,9 +8,7 @@ import type { LoggedSecret } from './key-log.js';
 import { KeySchedule } from './key-schedule.js';
 import { KEY_BYTES_128, KEY_BYTES_256, NodeCipher, type PacketCipher } from './packet-cipher.js';
 
-/** The packet is authentic; its text is there. */
 export const RECORD_OPENED = 0;
-/** No secret of the ring belongs to its SPI. */
 export const RECORD_WITHOUT_KEY = 1;
 /** None of the keys fits: it was changed, cut or made up, or is of another connection with the same SPI. */
 export const RECORD_FORGED = 2;
@@ -18,11 +16,9 @@ export const RECORD_FORGED = 2;
 /** So many changes of keys may be missing in a recording. */
 const EPOCHS_MISSING_MAX = 256;
 
-/** The keys of one direction, made as they are needed. */
 class RecordedDirection {
   readonly #schedule: KeySchedule;
   readonly #ciphers: PacketCipher[] = [];
-  /** The newest that a packet has shown. */
   #epoch = 0;
 
   constructor(secret: Uint8Array, keyBytes: number) {
@@ -47,23 +43,18 @@ class RecordedDirection {
   }
 }
 
-/** Secrets by the SPI of the packets that they protect. */
 export class KeyRing {
   readonly #secrets = new Map<number, Set<string>>();
-  /** By version, SPI and secret. */
   readonly #directions = new Map<string, RecordedDirection>();
 
   constructor(secrets: readonly LoggedSecret[]) {
     for (const { spi, secret } of secrets) {
       const ofSpi = this.#secrets.get(spi) ?? new Set();
-      this.#secrets.set(spi, ofSpi.add(Buffer.from(secret).toString('hex'))); // Both ends may have written the same log.
+      // Both ends may have written the same log.
+      this.#secrets.set(spi, ofSpi.add(Buffer.from(secret).toString('hex')));
     }
   }
 
-  /**
-   * Opens `packet`, from PSP header to ICV, into `text`, which has room for what is encrypted: {@link RECORD_OPENED}, {@link RECORD_WITHOUT_KEY} or {@link RECORD_FORGED}.
-   * The header is one of ours (`isPspOfRoce`), with `clearBytes` in the clear.
-   */
   open(packet: Uint8Array, clearBytes: number, text: Uint8Array): number {
     const spi = pspSpi(packet, 0);
     const secrets = this.#secrets.get(spi);

@@ -9,12 +9,9 @@ export const KEY_BYTES_128 = 16;
 export const KEY_BYTES_256 = 32;
 const NONCE_BYTES = 12;
 
-/** One key. A packet is `clearBytes` of additional data, beginning with a PSP header, then ciphertext, then the ICV. */
+/** A packet is `clearBytes` of additional data, beginning with a PSP header, then ciphertext, then the ICV. */
 export interface PacketCipher {
-  /**
-   * Encrypts `text[textOffset, textOffset + textBytes)` into a packet whose bytes in the clear stand at `packet[offset]`, and writes ciphertext and ICV behind
-   * them. The two must not overlap.
-   */
+  /** The two must not overlap. */
   seal(
     text: Uint8Array,
     textOffset: number,
@@ -23,10 +20,7 @@ export interface PacketCipher {
     offset: number,
     clearBytes: number,
   ): void;
-  /**
-   * Decrypts a packet of `textBytes` of ciphertext to `text[textOffset]`. False, and what stands in `text` means nothing, when the packet is not what the owner
-   * of the key has sealed.
-   */
+  /** False, with undefined content in `text`, if the packet is not authentic. */
   open(
     packet: Uint8Array,
     offset: number,
@@ -35,22 +29,16 @@ export interface PacketCipher {
     text: Uint8Array,
     textOffset: number,
   ): boolean;
-  /** Forgets the key. */
   close(): void;
 }
 
-/** Makes the cipher of a key of 16 or 32 bytes, which it may keep or wipe. */
 export type CipherMaker = (key: Uint8Array) => PacketCipher;
 
-/** One way to AES-GCM. */
 export interface CipherImplementation {
-  /** For people. */
   readonly name: string;
-  /** Makes its ciphers. */
   readonly make: CipherMaker;
 }
 
-/** By node:crypto: an object a packet. */
 export class NodeCipher implements PacketCipher {
   readonly #key: Uint8Array;
   readonly #name: 'aes-128-gcm' | 'aes-256-gcm';

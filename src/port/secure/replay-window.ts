@@ -1,34 +1,30 @@
 /**
- * Which counters of packets have been seen, so that each packet is taken once (RFC 4303 §3.4.3; the bitmap is that of RFC 6479: words are reused, and
- * nothing is shifted). Counters are whole numbers up to 2^53, which 10 million packets a second reach after 28 years.
+ * Which counters of packets have been seen, so that each packet is taken once (RFC 4303 §3.4.3; the bitmap is that of
+ * RFC 6479: words are reused, and nothing is shifted). Counters are whole numbers up to 2^53, which 10 million packets
+ * a second reach after 28 years.
  */
 
-/** How far behind the newest packet one may come and still be taken. Packets of a large window that took another way come later than 1,024 others. */
+/** Packets of a large window that took another way come later than 1,024 others. */
 export const REPLAY_WINDOW_PACKETS = 8192;
 
 const WORD_BITS = 32;
 /** One word more than the window has: the newest word is only partly in use. */
 const WORDS = REPLAY_WINDOW_PACKETS / WORD_BITS + 1;
 
-/** What a counter is. */
 export const COUNTER_NEW = 0;
-/** It has been taken before. */
 export const COUNTER_SEEN = 1;
-/** It is too old to tell. */
 export const COUNTER_OLD = 2;
 
-/** The window of one sender. `judge` first; `take` only once the packet is authentic. */
+/** `judge` first; `take` only once the packet is authentic. */
 export class ReplayWindow {
   readonly #seen = new Int32Array(WORDS);
   /** One past the highest counter that was taken; in an array, so that no number is allocated. */
   readonly #next = new Float64Array(1);
 
-  /** One past the highest counter that was taken. */
   get next(): number {
     return this.#next[0];
   }
 
-  /** {@link COUNTER_NEW}, {@link COUNTER_SEEN} or {@link COUNTER_OLD}. */
   judge(counter: number): number {
     const next = this.#next[0];
     if (counter >= next) return COUNTER_NEW;
@@ -36,7 +32,6 @@ export class ReplayWindow {
     return (this.#seen[wordOf(counter)] & bitOf(counter)) === 0 ? COUNTER_NEW : COUNTER_SEEN;
   }
 
-  /** Takes a counter that {@link judge} calls new. */
   take(counter: number): void {
     const next = this.#next[0];
     if (counter >= next) {

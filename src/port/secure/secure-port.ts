@@ -1,8 +1,6 @@
 /**
- * Any port with packets that are authentic and encrypted: a stage between engine and wire. Each packet is sealed as it leaves, so one that is sent again is a
- * new packet with a new IV; what comes is opened, or dropped and counted. The engine sees RoCEv2 packets as ever.
- *
- * The engine writes into a batch of this port; sealing moves its packets into a batch of the inner port, and so copies nothing in addition.
+ * A stage between engine and wire that seals packets as they leave, each with a new IV, and opens received ones, or
+ * drops and counts them. Sealing moves packets into a batch of the inner port, so there is no extra copy.
  */
 
 import { copyBytes } from '../../core/bytes.js';
@@ -33,34 +31,23 @@ import { Association, OPENED, REPLAYED, type RekeyLimits } from './association.j
 import { AssociationTable } from './association-table.js';
 import type { CipherMaker } from './packet-cipher.js';
 
-/** How a port protects. */
 export interface SecurePortOptions {
-  /** Whether packets to and from peers without keys may be plain. */
   readonly mode: ProtectionMode;
-  /** The clock that keys age by: nanoseconds, never backwards. */
   readonly nowNs: () => number;
-  /** Makes ciphers. */
   readonly makeCipher: CipherMaker;
-  /** What they are, for people. */
   readonly cipherName?: string;
-  /** Largest path MTU whose protected packets the link carries. Default: that of the inner port. */
   readonly pathMtuMax?: number;
-  /** When keys change. */
   readonly rekey?: RekeyLimits;
 }
 
-/** Batches of the inner port at a time: one is filled while the engine fills this port's own. */
 const PLAIN_BATCHES_MAX = 8;
 
-/** A port that seals and opens. */
 export class SecurePort extends PortWrapper implements Protection {
   readonly mode: ProtectionMode;
   readonly #options: SecurePortOptions;
   readonly #table = new AssociationTable();
-  /** Batches that the engine fills, beside those of the inner port that they go into. */
   readonly #plain: TxBatch[] = [];
   readonly #outOf = new Map<TxBatch, TxBatch>();
-  /** Whether the IPv4 identification is the place in a train. */
   readonly #inTrains: boolean;
   /** The packet that was opened last; data stand where copies to shared memory are fast. */
   readonly #opened = new Uint8Array(new ArrayBuffer(TX_SLOT_BYTES));
@@ -96,17 +83,13 @@ export class SecurePort extends PortWrapper implements Protection {
     return this.#options.pathMtuMax ?? this.inner.pathMtuMax;
   }
 
-  /** Counts into the counters of the NIC from now on. */
   countInto(counters: Float64Array): void {
     this.#counters = counters;
   }
 
-  /** For tests and people: the associations as they are. */
   get associations(): Iterable<Association> {
     return this.#table.all;
   }
-
-  // ---- keys
 
   async associate(terms: AssociationTerms): Promise<void> {
     const { makeCipher, nowNs, rekey } = this.#options;
@@ -131,8 +114,6 @@ export class SecurePort extends PortWrapper implements Protection {
   dissolve(spi: number): void {
     this.#table.remove(spi)?.close();
   }
-
-  // ---- sending
 
   override beginBatch(): TxBatch | undefined {
     const out = this.inner.beginBatch();
@@ -172,7 +153,7 @@ export class SecurePort extends PortWrapper implements Protection {
     counters[COUNTER.secure_tx_sealed]++;
   }
 
-  /** Tells the peer which key has arrived. A loss is made good by the next packet. */
+  /** A loss is made good by the next packet. */
   #confirm(association: Association, nowNs: number): void {
     if (!association.prepare(nowNs)) return;
     const out = this.inner.beginBatch();
@@ -193,8 +174,6 @@ export class SecurePort extends PortWrapper implements Protection {
     this.#counters[COUNTER.secure_tx_sealed]++;
     this.inner.sendBatch(out);
   }
-
-  // ---- receiving
 
   protected override receive(datagram: RxDatagram): void {
     const { bytes, offset, length, source, sourcePort } = datagram;
@@ -252,7 +231,6 @@ export class SecurePort extends PortWrapper implements Protection {
   }
 }
 
-/** Seals the packet of a slot into the next slot of `out`, which has room. */
 function seal(association: Association, plain: TxBatch, slot: number, out: TxBatch): void {
   const place = out.count++;
   const from = plain.payloadOffset(slot);
@@ -265,6 +243,6 @@ function seal(association: Association, plain: TxBatch, slot: number, out: TxBat
   association.seal(plain.slab, from + BTH_BYTES, length - BTH_BYTES, out.slab, to, PSP_CLEAR_BYTES);
   copySlotFields(plain, slot, out, place);
   out.lengths[place] = length + PSP_OVERHEAD_BYTES;
-  // What the kernel numbers by itself; a frame port writes the number that the engine gave.
+  // The identification as the kernel numbers it; a frame port writes the engine's.
   if (out.trainMax > 1) out.ipIds[place] = out.trainIndex(place);
 }

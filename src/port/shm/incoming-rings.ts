@@ -1,5 +1,3 @@
-/** The rings that a port reads. */
-
 import process from 'node:process';
 import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
@@ -10,9 +8,8 @@ import { RING_BYTES, type RingEnds, RingReader } from './packet-ring.js';
 import { isAlive } from './ring-link.js';
 import { Segment } from './segment.js';
 
-/** Packets after which what is to be sent has its turn. */
+/** Packets received before sending is served. */
 const RECEIVE_TURN = 120;
-/** How often a port looks whether the processes that write its rings live. */
 const CHECK_NS = 1e9;
 
 interface Incoming {
@@ -22,13 +19,12 @@ interface Incoming {
   readonly source: IpAddress;
   readonly sourcePort: number;
   /**
-   * What the peer sent before it wrote its ring may be in the socket: the ring is read once the socket has been empty after the ring's first packet.
-   * @see IncomingRings.socketIsEmpty
+   * What the peer sent before it wrote its ring may be in the socket: the ring is read once the socket has been empty
+   * after the ring's first packet.
    */
   state: 'new' | 'has packets' | 'read';
 }
 
-/** Readers of a few peers' rings. */
 export class IncomingRings {
   readonly #lib: LibC;
   readonly #incoming: Incoming[] = [];
@@ -40,17 +36,15 @@ export class IncomingRings {
     this.#lib = lib;
   }
 
-  /** No peer writes to this port. */
   get isEmpty(): boolean {
     return this.#incoming.length === 0;
   }
 
-  /** There is no room for a further peer. */
   get isFull(): boolean {
     return this.#incoming.length === PEERS_MAX;
   }
 
-  /** Opens a ring between these ends. False: it cannot be opened, and the peer goes on by the socket. */
+  /** False: it cannot be opened, and the peer continues over the socket. */
   open({ pid, fd, nonce }: RingOffer, ends: RingEnds): boolean {
     const segment = Segment.open(this.#lib, pid, fd, RING_BYTES);
     if (segment === undefined) return false;
@@ -65,7 +59,7 @@ export class IncomingRings {
     return true;
   }
 
-  /** Hands over what has been published, a turn's worth of each ring. Returns how many datagrams. */
+  /** Returns how many datagrams. */
   receive(rx: RxDatagram, onDatagram: (datagram: RxDatagram) => void): number {
     let received = 0;
     for (const incoming of this.#incoming) {
@@ -81,7 +75,6 @@ export class IncomingRings {
     return received;
   }
 
-  /** A ring has its first packets, and waits for {@link socketIsEmpty}. */
   get isWaiting(): boolean {
     return this.#newRings > 0 && this.#incoming.some(({ state }) => state === 'has packets');
   }
@@ -96,7 +89,7 @@ export class IncomingRings {
     }
   }
 
-  /** Gives up rings whose writers have left, or died. True: there were some. */
+  /** True: there were some. */
   forgetOver(nowNs: number): boolean {
     const looks = nowNs - this.#checkedNs > CHECK_NS;
     if (looks) this.#checkedNs = nowNs;
@@ -108,7 +101,7 @@ export class IncomingRings {
     return this.#incoming.length < before;
   }
 
-  /** Asks all writers to ring. False: there is something to read already. */
+  /** False: there is something to read already. */
   sleep(): boolean {
     let mayBlock = true;
     this.#isAsleep = true;
@@ -116,7 +109,6 @@ export class IncomingRings {
     return mayBlock;
   }
 
-  /** No writer needs to ring, until {@link sleep}. */
   wake(): void {
     if (!this.#isAsleep) return;
     this.#isAsleep = false;
@@ -130,7 +122,6 @@ export class IncomingRings {
     segment.close();
   }
 
-  /** Closes all rings; not while one is being read. */
   close(): void {
     while (this.#incoming.length > 0) this.#forget(0);
   }

@@ -1,6 +1,7 @@
 /**
- * Datagrams between ports of one host that are no packets: a ring offer names the memory that the sender writes its packets to from now on, a
- * doorbell wakes a port that sleeps, a refusal says that there is no room for a further ring. Their first byte is no opcode of any transport, so that a peer that does not know them drops them.
+ * Datagrams between ports of one host that are no packets: a ring offer names the memory that the sender writes its
+ * packets to from now on, a doorbell wakes a port that sleeps, a refusal says that there is no room for a further ring.
+ * Their first byte is no opcode of any transport, so that a peer that does not know them drops them.
  *
  *     bytes 0..7: ff "rocev2" and the kind; a ring offer goes on with PID, descriptor and nonce, 32 bits each, big-endian
  */
@@ -10,28 +11,22 @@ const KIND_OFFSET = MARK.length;
 const KIND_DOORBELL = 1;
 const KIND_RING_OFFER = 2;
 const KIND_REFUSAL = 3;
-/** A doorbell and a refusal say nothing but what they are. */
 export const DOORBELL_BYTES = KIND_OFFSET + 1;
 /** A ring offer names the memory, too: three numbers of 32 bits. */
 export const RING_OFFER_BYTES = DOORBELL_BYTES + 12;
 
-/** Where the writer of a ring has it. */
 export interface RingOffer {
-  /** Process ID of the writer. */
   readonly pid: number;
-  /** Its file descriptor of the ring's memory. */
   readonly fd: number;
-  /** 32 bits that stand in the ring, too. */
+  /** 32 bits that are in the ring, too. */
   readonly nonce: number;
 }
 
-/** Writes a doorbell. */
 export function writeDoorbell(bytes: Uint8Array, offset: number): void {
   bytes.set(MARK, offset);
   bytes[offset + KIND_OFFSET] = KIND_DOORBELL;
 }
 
-/** Writes a refusal, as long as a doorbell. */
 export function writeRefusal(bytes: Uint8Array, offset: number): void {
   writeDoorbell(bytes, offset);
   bytes[offset + KIND_OFFSET] = KIND_REFUSAL;

@@ -1,6 +1,6 @@
 /**
- * Which processes can share memory with this one: those of the same user, on the same running system, that see the same processes and the same network. Between two networks
- * packets pass through something that people have put there.
+ * Processes can share memory if they have the same user, running system, PID namespace and network namespace; traffic
+ * between two networks must not bypass the path between them.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,8 +11,8 @@ const NAMESPACES = ['pid', 'user', 'net'];
 const DOMAIN_DIGITS = 32;
 
 /**
- * 32 hexadecimal digits that only such processes have in common; a digest, so that it tells others nothing. Undefined where the system does not say. It decides who
- * may try; whether memory is shared, the kernel decides.
+ * 32 hexadecimal digits that only such processes have in common; a digest, so that it discloses nothing. It decides who
+ * may try; the kernel decides whether memory is shared.
  */
 export function memoryDomain(): string | undefined {
   try {

@@ -1,15 +1,15 @@
 /**
- * One direction between two ports of a host: packets in memory that two processes share. One process writes, the other reads, and neither waits.
- * Each takes the other's numbers for what a stranger may have written there: a number that cannot be ends the ring, never the process.
+ * One direction between two ports of a host: packets in memory that two processes share, with one writer and one
+ * reader. Each treats the other's numbers as untrusted: an impossible one ends the ring, never the process.
  *
  *     header, 296 bytes: what does not change | what the writer changes | what the reader changes
- *     slots as in a batch: the headroom ends with length (0: nothing stands here), traffic class and IPv4 identification, 32 bits each; then the UDP
- *     payload, whose data stand at a multiple of 8
+ *     slots as in a batch: the headroom ends with length (0: empty), traffic class and IPv4 identification,
+ *     32 bits each; then the UDP
+ *     payload, whose data is at a multiple of 8
  *
- * What costs between two processors is each line of the cache that one has written and the other wants. So these three numbers begin a line, and the headers of
- * the packet stand in the same one.
- *
- * Invariant: head <= tail <= head + slots, counted modulo 2^32; slots [head, tail) are the reader's, the others the writer's.
+ * The cost is each cache line that one side has written and the other reads, so these three numbers begin a line that
+ * also has the packet's headers. Invariant: head <= tail <= head + slots, modulo 2^32; slots [head, tail) are the
+ * reader's, the others the writer's.
  */
 
 import { equalBytes, writeU16 } from '../../core/bytes.js';
@@ -26,21 +26,16 @@ import { type Copying, RingBatch } from './ring-batch.js';
 
 /** What may be in flight to a peer, and as many answers. */
 export const RING_SLOTS = 512;
-/** Four lines for the numbers below. */
 const NUMBERS_BYTES = 4 * CACHE_LINE_BYTES;
-/** Length, traffic class, identification. */
 const FACTS_BYTES = 12;
-/** Where in a slot they stand. */
 const FACTS_OFFSET = TX_HEADROOM_BYTES - FACTS_BYTES;
 /** So that the facts of each slot begin a line. */
 const HEADER_BYTES = NUMBERS_BYTES + (-FACTS_OFFSET & (CACHE_LINE_BYTES - 1));
 const SLOT_WORDS = TX_SLOT_BYTES / 4;
-/** Of the facts of slot 0. */
 const FIRST_WORD = (HEADER_BYTES + FACTS_OFFSET) / 4;
 /** Bytes of a ring: 2.3 MB. */
 export const RING_BYTES = HEADER_BYTES + RING_SLOTS * TX_SLOT_BYTES;
 
-/** "rsm3". */
 const MAGIC = 0x336d7372;
 const WORD_MAGIC = 0;
 const WORD_NONCE = 1;
@@ -56,22 +51,15 @@ const READER_WAITED_FOR = 0;
 const READER_OPEN = 1;
 const READER_CLOSED = 2;
 
-/** GID and UDP port of one end. */
 const END_BYTES = 20;
 
-/** The ports between which a ring is. */
 export interface RingEnds {
-  /** Where packets come from. */
   readonly writer: IpAddress;
-  /** Its UDP port. */
   readonly writerPort: number;
-  /** Where packets go to. */
   readonly reader: IpAddress;
-  /** Its UDP port. */
   readonly readerPort: number;
 }
 
-/** As they stand in the ring. */
 function bytesOfEnds({ writer, writerPort, reader, readerPort }: RingEnds): Uint8Array {
   const bytes = new Uint8Array(2 * END_BYTES);
   bytes.set(writer.gid, 0);
@@ -81,23 +69,20 @@ function bytesOfEnds({ writer, writerPort, reader, readerPort }: RingEnds): Uint
   return bytes;
 }
 
-/** Where the facts of a slot stand, in words. `index` runs freely. */
 function wordOf(index: number): number {
   return FIRST_WORD + (index & (RING_SLOTS - 1)) * SLOT_WORDS;
 }
 
-/** The writing end. It makes the ring. */
 export class RingWriter {
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
-  /** Its slots are the ring's: packets are written where they will be read. */
   readonly #inPlace: RingBatch;
   #tail = 0;
   #shown = 0;
   #head = 0;
   #isBroken = false;
 
-  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `ends`: as this port sees them. `copying`: how data are copied, if not as usual. */
+  /** `nonce`: 32 bits that the reader must know. */
   constructor(memory: ArrayBuffer, nonce: number, ends: RingEnds, copying?: Copying) {
     this.#words = new Int32Array(memory);
     this.#bytes = new Uint8Array(memory);
@@ -107,24 +92,21 @@ export class RingWriter {
     Atomics.store(this.#words, WORD_MAGIC, MAGIC);
   }
 
-  /** A reader has opened the ring and goes on reading. */
   get isOpen(): boolean {
     return !this.#isBroken && Atomics.load(this.#words, WORD_READER_OPEN) === READER_OPEN;
   }
 
-  /** Process ID that the reader gives as its own. */
   get readerPid(): number {
     return this.#words[WORD_READER_PID];
   }
 
-  /** The reader has left, or what it wrote cannot be. */
   get isOver(): boolean {
     return this.#isBroken || Atomics.load(this.#words, WORD_READER_OPEN) === READER_CLOSED;
   }
 
   /**
-   * A batch of `slots` at most that stands in the ring: {@link keep} or {@link skip} its packets in order, before anything else is pushed. Undefined
-   * while the ring is full.
+   * A batch of `slots` at most inside the ring: {@link keep} or {@link skip} its packets in order, before anything else
+   * is pushed.
    */
   reserve(slots: number): TxBatch | undefined {
     const room = this.#room(slots);
@@ -151,7 +133,7 @@ export class RingWriter {
     this.keep(0, 0, 0);
   }
 
-  /** Puts a packet into the ring; the reader sees it after {@link publish}. False: the ring is full. */
+  /** Puts a packet into the ring; the reader sees it after {@link publish}. */
   push(payload: Uint8Array, trafficClass: number, ipId: number): boolean {
     if (this.#room(1) === 0) return false;
     const slot = this.#tail & (RING_SLOTS - 1);
@@ -160,7 +142,7 @@ export class RingWriter {
     return true;
   }
 
-  /** Free slots, read anew only when fewer than `wanted` are known. */
+  /** Free slots, read again only when fewer than `wanted` are known. */
   #room(wanted: number): number {
     const known = RING_SLOTS - ((this.#tail - this.#head) | 0);
     if (known >= wanted) return known;
@@ -174,7 +156,7 @@ export class RingWriter {
     return RING_SLOTS - used;
   }
 
-  /** Shows the reader what was pushed. True: the reader sleeps and has to be woken, which is told once. */
+  /** True: the reader sleeps and has to be woken; reported once. */
   publish(): boolean {
     const packets = (this.#tail - this.#shown) | 0;
     if (packets > 0) {
@@ -187,13 +169,11 @@ export class RingWriter {
     );
   }
 
-  /** Nothing more will be pushed. */
   close(): void {
     Atomics.store(this.#words, WORD_WRITER_CLOSED, 1);
   }
 }
 
-/** The reading end. */
 export class RingReader {
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
@@ -206,8 +186,8 @@ export class RingReader {
   }
 
   /**
-   * Opens a ring that has no reader yet, as process `pid`. Undefined when `memory` holds no such ring, or one between other ports than `ends`, as this port sees
-   * them: somebody who relays packets stands between, and a ring would go around it.
+   * Undefined when `memory` holds no such ring, or one between other ports than `ends`, as this port sees them: a relay
+   * is in between, and a ring would bypass it.
    */
   static open(memory: ArrayBuffer, nonce: number, pid: number, ends: RingEnds): RingReader | undefined {
     if (memory.byteLength !== RING_BYTES) return undefined;
@@ -221,21 +201,16 @@ export class RingReader {
     return before === READER_WAITED_FOR ? reader : undefined;
   }
 
-  /** Something has been published that is not read yet. */
   get hasNews(): boolean {
     return Atomics.load(this.#words, WORD_TAIL) !== this.#head;
   }
 
-  /** The writer has left and everything is read, or what it wrote cannot be. */
   get isOver(): boolean {
     if (this.#isBroken) return true;
     return Atomics.load(this.#words, WORD_WRITER_CLOSED) !== 0 && !this.hasNews;
   }
 
-  /**
-   * Hands over packets that have been published, `budget` at most, in `rx`: its bytes, length, traffic class and identification. Returns how many.
-   * The slots are the writer's again afterwards.
-   */
+  /** The slots are the writer's again afterwards. */
   receive(rx: RxDatagram, budget: number, onDatagram: (datagram: RxDatagram) => void): number {
     const words = this.#words;
     const available = (Atomics.load(words, WORD_TAIL) - this.#head) | 0;
@@ -254,7 +229,8 @@ export class RingReader {
       const length = nextLength;
       const trafficClass = words[word + 1];
       this.#head = (this.#head + 1) | 0;
-      // Read ahead, so that the line with the headers of the next packet is on its way to this processor while it works on this packet.
+      // Read ahead, so that the line with the headers of the next packet is on its way to this processor while it works
+      // on this packet.
       if (i + 1 < slots) nextLength = words[wordOf(slot + 1)];
       if (length === 0) continue;
       if (length < 0 || length > TX_PAYLOAD_BYTES_MAX) {
@@ -273,18 +249,16 @@ export class RingReader {
     return handed;
   }
 
-  /** Asks to be woken. False: something has been published meanwhile, look again. */
+  /** False: something has been published, look again. */
   sleep(): boolean {
     Atomics.store(this.#words, WORD_READER_ASLEEP, 1);
     return !this.hasNews;
   }
 
-  /** Need not be woken. */
   wake(): void {
     Atomics.store(this.#words, WORD_READER_ASLEEP, 0);
   }
 
-  /** Nothing more will be read. */
   close(): void {
     Atomics.store(this.#words, WORD_READER_OPEN, READER_CLOSED);
   }

@@ -1,6 +1,7 @@
 /**
- * Memory that two processes of one user share: a memfd (memfd_create(2)), which goes with the last process that has it. Its size is sealed, so that
- * no process can take pages away from another. The peer finds it as /proc/PID/fd/FD, which the kernel opens for processes of the same user only.
+ * Memory shared by two processes of one user: a memfd (memfd_create(2)), freed with the last process. Its size is
+ * sealed, so that no process can take pages away. The peer opens /proc/PID/fd/FD, which the kernel permits to the same
+ * user only.
  */
 
 import { closeSync, fstatSync, ftruncateSync, openSync, readlinkSync } from 'node:fs';
@@ -13,17 +14,15 @@ const NAME = 'rocev2-ring';
 const MFD_CLOEXEC_ALLOW_SEALING = 3;
 const F_ADD_SEALS = 1033;
 const F_GET_SEALS = 1034;
-/** Neither shrinks, nor grows, nor are the seals changed. */
 const SEALS = 1 | 2 | 4;
 const PROT_READ_WRITE = 3;
 const MAP_SHARED_POPULATE = 0x1 | 0x8000;
 const MAP_FAILED = -1;
 
-/** A mapping. Its memory must not be touched after {@link Segment.close}. */
+/** Its memory must not be touched after {@link Segment.close}. */
 export class Segment {
   readonly #lib: LibC;
   readonly #address: number;
-  /** The shared bytes. */
   readonly memory: ArrayBuffer;
   /** Descriptor that names it to the peer; -1 where the peer has named it. */
   #fd: number;
@@ -35,7 +34,6 @@ export class Segment {
     this.#fd = fd;
   }
 
-  /** New memory of zeros. Throws ERR_ROCE_IO. */
   static create(lib: LibC, bytes: number): Segment {
     const fd = lib.memfd_create(NAME, MFD_CLOEXEC_ALLOW_SEALING);
     if (fd < 0) throw failed(lib, 'make shared memory');
@@ -44,12 +42,11 @@ export class Segment {
       if (lib.fcntl(fd, F_ADD_SEALS, SEALS) < 0) throw failed(lib, 'seal shared memory');
       return new Segment(lib, map(lib, fd, bytes), bytes, fd);
     } catch (error) {
-      lib.close(fd); // Node did not open it.
+      lib.close(fd);
       throw error;
     }
   }
 
-  /** The memory of another process, if it is of the same user, of this size and sealed; else undefined. */
   static open(lib: LibC, pid: number, remoteFd: number, bytes: number): Segment | undefined {
     const path = `/proc/${pid}/fd/${remoteFd}`;
     let fd = -1;
@@ -61,24 +58,21 @@ export class Segment {
         return undefined;
       return new Segment(lib, map(lib, fd, bytes), bytes, -1);
     } catch {
-      return undefined; // It has ended, or this is another PID namespace, or another user.
+      return undefined; // It has ended, or is of another PID namespace or user.
     } finally {
       if (fd >= 0) closeSync(fd);
     }
   }
 
-  /** The descriptor to name to the peer. */
   get fd(): number {
     return this.#fd;
   }
 
-  /** The peer has opened it: it needs no name any more. */
   forgetName(): void {
     if (this.#fd >= 0) this.#lib.close(this.#fd);
     this.#fd = -1;
   }
 
-  /** Gives the mapping back. */
   close(): void {
     this.forgetName();
     this.#lib.munmap(this.#address, this.memory.byteLength);

@@ -1,9 +1,10 @@
 /**
- * A UDP port that writes packets for peers on its own host into memory that it shares with them, and everything else into its socket. The wire is a
- * ring in memory; packets, ICRC, recovery and rate control are the same. The socket stays: ring offers and doorbells come through it, and so does
- * everything of peers that do not share memory.
+ * A UDP port that writes packets for peers on its own host into memory that it shares with them, and everything else
+ * into its socket. The wire is a ring in memory; packets, ICRC, recovery and rate control are the same. The socket
+ * stays: ring offers and doorbells come through it, and so does everything of peers that do not share memory.
  *
- * Invariants: what a peer is sent arrives in order, also where it goes on from the socket to a ring; a ring's memory is not touched after its link or reader is closed.
+ * Invariants: what a peer is sent arrives in order, also where it goes on from the socket to a ring; a ring's memory is
+ * not touched after its link or reader is closed.
  */
 
 import { setTimeout } from 'node:timers/promises';
@@ -29,48 +30,36 @@ import { loadStreamingCopy } from './streaming-copy.js';
 
 /** Ring offers that a port looks at: each costs system calls, and anybody can send them. */
 const OFFER_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
-/** Packets that are written to a ring before its reader is told. */
 const BATCH_SLOTS = 60;
 /**
- * Data in flight to a peer; what is left of the ring is for answers. A ring that is full makes its writer wait. A prime number: a fault rule that strikes
- * every n-th packet would strike the same one each time that a window of a multiple of n is sent again.
+ * Data in flight to a peer; the rest of the ring is for answers. A prime number: otherwise a fault rule that hits every
+ * n-th packet would hit the same one in each retransmitted window.
  */
 const BUDGET_PACKETS = RING_SLOTS - 129;
 /** Looks at the rings for one at the socket, a system call, where nothing but control datagrams is expected. */
 const RING_LOOKS = 16;
-/** How long a peer that says that it shares memory has to take a ring before the first packets go through the socket. */
+/** How long a peer that announces shared memory has to accept a ring before the first packets go through the socket. */
 const SHARE_PATIENCE_NS = 1e9;
 const SHARE_POLL_MS = 1;
-/** How long a thread sleeps while a ring is full: nobody tells when it has room. */
+/** How long a thread sleeps while a ring is full: there is no notification when it has room. */
 const FULL_SLEEP_NS = 50_000;
 
-/** Options of {@link openShmPort}. */
 export interface ShmPortOptions extends BatchedUdpPortOptions {
-  /** Makes the numbers that introduce a ring. */
   readonly random: RandomSource;
   /**
-   * Copies data past the cache (`streaming-copy.ts`), where the system can: those that are borrowed, since the ICRC is then computed over where they come from. Default false.
+   * Copies data past the cache (`streaming-copy.ts`), where the system can: those that are borrowed, since the ICRC is
+   * then computed over where they come from.
    */
   readonly streams?: boolean;
-  /**
-   * Who is offered rings, and whose rings are read. `all`: every peer with an address of this host. `named`: those that {@link SharedMemoryPort.share} names; without any the port is
-   * as if there were only its socket. Default `all`.
-   */
   readonly offers?: 'all' | 'named';
 }
 
-/** A port through shared memory. */
 export interface SharedMemoryPort extends BatchedUdpPort {
-  /**
-   * Offers a ring to a peer ahead of the first packet, and waits a moment for the peer to take it. True: the peer reads it. False, without waiting, for a peer of another host, or where
-   * there is no room for a further ring.
-   */
   share(address: IpAddress, udpPort: number): Promise<boolean>;
-  /** Takes back the ring that a peer was offered, and its place. Only when nothing is on its way through it. */
+  /** Only when nothing is on its way through it. */
   unshare(address: IpAddress, udpPort: number): void;
 }
 
-/** A port through shared memory; call `open` to bind its socket. Throws as `openBatchedUdpPort` does. */
 export function openShmPort(options: ShmPortOptions): SharedMemoryPort {
   const base = openBatchedUdpPort(options);
   return new ShmPort(libC() as LibC, base, options);
@@ -84,26 +73,20 @@ class ShmPort implements SharedMemoryPort {
   readonly #options: ShmPortOptions;
   readonly #outgoing: OutgoingRings;
   readonly #isNamed: boolean;
-  /** How data are copied into rings, once somebody has asked. */
   #copying: Copying | 'as usual' | undefined;
   readonly #incoming: IncomingRings;
   readonly #offerPace = new TokenBucket(OFFER_PACE);
-  /** When the last batch was asked for: it is sent at once. */
   #batchNs = 0;
   /** What of a reserved batch goes through the socket, or another ring. */
   #elsewhere: TxBatch | undefined;
-  /** Batches that a full ring has stopped, oldest first, and how far the first has come. */
   readonly #waiting: TxBatch[] = [];
   #waitingSlot = 0;
   readonly #rx: RxDatagram;
   readonly #spin = new TrafficSpin();
   #turnPending = false;
   #isClosed = false;
-  /** Rings are being read: their memory has to stay. */
   #isReading = false;
-  /** Looks since the one that found the socket empty. */
   #ringLooks = 0;
-  /** The socket is being read, and cannot be read again meanwhile. */
   #isReadingSocket = false;
   /** Of rings, plus what the socket counts, less control datagrams. */
   readonly #own: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
@@ -130,7 +113,7 @@ class ShmPort implements SharedMemoryPort {
       sendControl: this.#sendControl,
       offers,
     });
-    if (!this.#isNamed) copying(); // It says so.
+    if (!this.#isNamed) copying();
     this.#incoming = new IncomingRings(lib);
     this.#rx = {
       bytes: new Uint8Array(0),
@@ -161,7 +144,6 @@ class ShmPort implements SharedMemoryPort {
     return `${description}, shared memory on this host${this.#copying === 'as usual' ? '' : ' past the cache'}`;
   }
 
-  /** Nobody shares memory with this port: it is what its socket is, and costs no more. */
   get #isPlain(): boolean {
     return this.#isNamed && this.#outgoing.isEmpty && this.#incoming.isEmpty && this.#waiting.length === 0;
   }
@@ -230,8 +212,6 @@ class ShmPort implements SharedMemoryPort {
     this.#rx.destinationPort = this.#base.udpPort;
   }
 
-  // ---- sending
-
   async share(address: IpAddress, udpPort: number): Promise<boolean> {
     const { nowNs } = this.#options;
     const endNs = nowNs() + SHARE_PATIENCE_NS;
@@ -241,7 +221,7 @@ class ShmPort implements SharedMemoryPort {
       if (!this.#outgoing.offer(address, udpPort, nowNs())) return false;
       if (this.#waiting.length === 0) this.#activateAccepted(nowNs());
       if (this.#outgoing.linkTo(address, udpPort, nowNs()) !== undefined) return true;
-      await setTimeout(SHARE_POLL_MS); // The peer takes it from its own thread, and tells nobody.
+      await setTimeout(SHARE_POLL_MS);
     }
     if (this.#isNamed && !this.#isClosed) this.#outgoing.withdraw(address, udpPort);
     return false;
@@ -253,7 +233,6 @@ class ShmPort implements SharedMemoryPort {
     if (this.#options.polled !== true) this.#turnSoon(); // If this port itself is the peer, it reads the ring no more.
   }
 
-  /** In the ring that was used last, if there is one: its packets are written where the peer reads them. */
   beginBatch(nowNs?: number): TxBatch | undefined {
     if (this.#isClosed) return undefined;
     if (this.#isPlain) return this.#socketBatch(nowNs);
@@ -265,7 +244,6 @@ class ShmPort implements SharedMemoryPort {
     return this.#outgoing.reserve(BATCH_SLOTS, this.#batchNs) ?? this.#socketBatch();
   }
 
-  /** What is written to a ring by copy has to stand in the slots. */
   #socketBatch(nowNs?: number): TxBatch | undefined {
     const batch = this.#base.beginBatch(nowNs);
     if (batch !== undefined) batch.mayBorrow = this.#options.borrows === true && this.#isPlain;
@@ -284,12 +262,12 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent && this.#options.polled !== true) this.#turnSoon();
   }
 
-  /** Between batches. What the socket has not taken yet may not be overtaken by a ring that is new. */
+  /** What the socket has not taken yet may not be overtaken by a ring that is new. */
   #activateAccepted(nowNs: number): void {
     if (!this.#base.hasUnsent) this.#outgoing.activateAccepted(nowNs);
   }
 
-  /** A ring is full, or a peer sleeps that could not be woken. Nobody tells when that is over. */
+  /** There is no notification when that is over. */
   get #hasUnsent(): boolean {
     return this.#waiting.length > 0 || this.#outgoing.owesDoorbell;
   }
@@ -323,12 +301,11 @@ class ShmPort implements SharedMemoryPort {
       if (!this.#deliver(batch)) return;
       this.#waiting.shift();
       this.#waitingSlot = 0;
-      this.#base.sendBatch(batch); // What is left in it, and the batch itself.
+      this.#base.sendBatch(batch);
     }
     if (this.#outgoing.owesDoorbell) this.#outgoing.publish();
   }
 
-  /** Puts into rings what goes there, and takes it out of the batch (length 0). */
   #deliver(batch: TxBatch): boolean {
     const nowNs = this.#options.nowNs();
     if (this.#waitingSlot === 0) this.#activateAccepted(nowNs);
@@ -370,8 +347,6 @@ class ShmPort implements SharedMemoryPort {
     return true;
   };
 
-  // ---- receiving
-
   #fromSocket(datagram: RxDatagram): void {
     const control = readControlDatagram(datagram.bytes, datagram.offset, datagram.length);
     if (control === undefined) {
@@ -383,18 +358,18 @@ class ShmPort implements SharedMemoryPort {
     else if (control !== 'doorbell') this.#onRingOffer(control, datagram);
     if (this.#options.polled === true) return;
     this.#isReadingSocket = true;
-    this.#turn(); // The socket is read in a turn of the loop, too.
+    this.#turn();
     this.#isReadingSocket = false;
   }
 
-  /** A peer offers a ring. What cannot be opened is passed over: the peer goes on by the socket. */
+  /** A ring that cannot be opened is ignored: the peer continues over the socket. */
   #onRingOffer(offer: RingOffer, { source, sourcePort }: RxDatagram): void {
     if (!this.#outgoing.isLocal(source)) return;
     const isWelcome = !this.#isNamed || this.#outgoing.hasLinkTo(source, sourcePort);
-    if (!isWelcome && !this.#outgoing.isFull) return; // It may be named yet.
+    if (!isWelcome && !this.#outgoing.isFull) return;
     if (!this.#offerPace.take(this.#options.nowNs())) return;
     if (!isWelcome || this.#incoming.isFull) {
-      this.#sendControl(source, sourcePort, DOORBELL_BYTES, writeRefusal); // It need not wait.
+      this.#sendControl(source, sourcePort, DOORBELL_BYTES, writeRefusal);
       return;
     }
     const { address: reader, udpPort: readerPort } = this.#base;
@@ -416,7 +391,7 @@ class ShmPort implements SharedMemoryPort {
     return fromRings + fromSocket;
   }
 
-  /** Somebody on the event loop looks, and most likely again soon: no peer needs to ring, until a turn of the loop finds nothing. */
+  /** The event loop polls, most likely again soon: no peer needs to ring until an iteration finds nothing. */
   #stayAwake(): void {
     this.#incoming.wake();
     this.#turnSoon();
@@ -431,7 +406,7 @@ class ShmPort implements SharedMemoryPort {
     return received;
   }
 
-  /** Whoever writes no more does not read either, most likely. */
+  /** A peer that has stopped writing most likely does not read either. */
   #forgetOver(nowNs: number): void {
     if (this.#incoming.forgetOver(nowNs)) this.#outgoing.dropOver(nowNs);
   }
@@ -455,7 +430,6 @@ class ShmPort implements SharedMemoryPort {
     setImmediate(this.#turn);
   };
 
-  /** One turn of the event loop, as the batched port has it for its socket. */
   readonly #turn = (): void => {
     this.#turnPending = false;
     if (this.#isClosed) return;
@@ -480,7 +454,7 @@ class ShmPort implements SharedMemoryPort {
   }
 
   #release(): void {
-    if (this.#isReading || this.#outgoing.reserved !== undefined) return; // Whoever uses the memory releases it.
+    if (this.#isReading || this.#outgoing.reserved !== undefined) return;
     this.#outgoing.close();
     this.#incoming.close();
   }

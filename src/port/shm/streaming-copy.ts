@@ -1,6 +1,6 @@
 /**
- * Copies past the cache (non-temporal stores), by libpmem where the system has it. What a ring's writer stores next was read last by another processor, whose cache
- * has to give up each line before an ordinary store goes on: that costs several times as much as the copy. A store past the cache waits for nobody.
+ * Copies that bypass the cache (non-temporal stores), by libpmem. A ring's slots were last read by another processor,
+ * whose cache would have to give up each line before an ordinary store: several times the cost of the copy.
  */
 
 import { equalBytes } from '../../core/bytes.js';
@@ -11,21 +11,19 @@ import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 const LIBRARY = 'libpmem.so.1';
 /** `javascript`: data are copied as usual, whatever the system has. */
 export const SHM_COPY_VARIABLE = 'ROCEV2_SHM_COPY';
-/** Nobody waits for the stores of one copy (PMEM_F_MEM_NODRAIN), and they go past the cache (PMEM_F_MEM_NONTEMPORAL). */
 const FLAGS = 1 | 2;
 /** The self-test: a packet's data, from and to places that are aligned to words only. */
 const TRIED_BYTES = 4096;
 const TRIED_OFFSET = 12;
 
-/** How to copy past the cache. */
 export interface StreamingCopy {
-  /** `from[offset, offset + length)` to `to[at, at + length)`; both arrays live long. Throws RangeError where these bytes are not all in the arrays. */
+  /** Throws RangeError where these bytes are not all in the arrays. */
   copy(to: Uint8Array, at: number, from: Uint8Array, offset: number, length: number): void;
   /** Everything copied so far is in memory before what this thread stores from here on. */
   drain(): void;
 }
 
-/** Undefined where there is no such library, it copies wrongly, or {@link SHM_COPY_VARIABLE} forbids it. Throws ERR_ROCE_UNKNOWN_NAME for another value of the variable. */
+/** Undefined where there is no such library, it copies wrongly, or {@link SHM_COPY_VARIABLE} forbids it. */
 export function loadStreamingCopy(lib: LibC): StreamingCopy | undefined {
   const wanted = process.env[SHM_COPY_VARIABLE];
   if (wanted === 'javascript') return undefined;
@@ -58,7 +56,6 @@ export function loadStreamingCopy(lib: LibC): StreamingCopy | undefined {
   }
 }
 
-/** True when a copy has the bytes of its source, and what stands around it is as before. */
 export function copiesRight({ copy, drain }: StreamingCopy): boolean {
   const from = Uint8Array.from({ length: TRIED_BYTES + 2 * TRIED_OFFSET }, (_, i) => (i * 251) >>> 3);
   const to = new Uint8Array(TRIED_BYTES + 2 * TRIED_OFFSET).fill(0xa5);

@@ -1,9 +1,8 @@
 /**
- * Check values of every 4 KiB block of a file, in a second file beside it (`checksum-format.ts`).
- *
- * Each block has two values there, and its bytes must have one of them. Before bytes change, the new value replaces one of the two, so that
- * a process that is killed between two steps leaves a block that is known to be good whether the bytes had changed or not. `commit` then
- * makes both the same, in memory only. Where a region is settled (`region-map.ts`), the second value on file is the one that holds.
+ * Check values of every 4 KiB block of a file, in a second file (`checksum-format.ts`). Each block has two values and
+ * its bytes must match one. Before bytes change, the new value replaces one of the two, so that a killed process leaves
+ * a block known to be good either way; `commit` then makes both equal, in memory only. Where a region is settled
+ * (`region-map.ts`), the second value on file holds.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -13,11 +12,10 @@ import { REGION_BLOCKS } from './checksum-format.js';
 import { ChecksumPages, indexIn } from './checksum-pages.js';
 import type { RegionMap } from './region-map.js';
 
-/** The check values of one file. Every method but `hold` needs its blocks to be held. */
+/** Every method but `hold` needs its blocks to be held. */
 export class BlockChecksums {
   readonly #pages: ChecksumPages;
 
-  /** `memoryBytesMax` bounds what is kept of the table. */
   constructor(file: FileHandle, regions: RegionMap, memoryBytesMax: number) {
     const regionOf = (block: number) => Math.floor(block / REGION_BLOCKS);
     this.#pages = new ChecksumPages(
@@ -31,17 +29,14 @@ export class BlockChecksums {
     );
   }
 
-  /** Memory in use for the table, bytes. */
   get memoryBytes(): number {
     return this.#pages.bytes;
   }
 
-  /** The values of the blocks are needed until `release`: a promise if they have to be read first. */
   hold(first: number, count: number): Promise<unknown> | undefined {
     return count === 0 ? undefined : this.#pages.hold(first, count);
   }
 
-  /** The counterpart of a `hold` that has succeeded. */
   release(first: number, count: number): void {
     if (count > 0) this.#pages.release(first, count);
   }
@@ -53,7 +48,6 @@ export class BlockChecksums {
     return words[at] !== words[at + 1];
   }
 
-  /** Whether the block holds zeros for sure. */
   isZero(block: number): boolean {
     const words = this.#pages.wordsOf(block);
     const at = indexIn(block);
@@ -69,7 +63,7 @@ export class BlockChecksums {
     return crc === ZERO_CRC && (words[at] === 0 || words[at + 1] === 0);
   }
 
-  /** The blocks are about to hold `bytes`: on file before it resolves. `crcs`: their CRC-32Cs, where they are known. */
+  /** `crcs`: their CRC-32Cs, where they are known. */
   async expect(first: number, bytes: Uint8Array, crcs?: Uint32Array): Promise<void> {
     for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
       const content = bytes.subarray(at, at + CHECKED_BLOCK_BYTES);
@@ -78,13 +72,11 @@ export class BlockChecksums {
     await this.#pages.store(first, bytes.length / CHECKED_BLOCK_BYTES);
   }
 
-  /** The same for zeros. */
   async expectZeros(first: number, count: number): Promise<void> {
     for (let block = first; block < first + count; block++) this.#push(block, 0);
     await this.#pages.store(first, count);
   }
 
-  /** The blocks hold what was expected last. */
   commit(first: number, count: number): void {
     for (let block = first; block < first + count; block++) {
       const words = this.#pages.wordsOf(block);
@@ -93,10 +85,7 @@ export class BlockChecksums {
     }
   }
 
-  /**
-   * The block was read: if its bytes have one of its two values, it is that one, in memory. `older`: it is not the one that holds in a
-   * settled region, until `store`. `torn`: its bytes have neither.
-   */
+  /** `older`: it is not the one that holds in a settled region, until `store`. `torn`: its bytes have neither. */
   resolve(block: number, bytes: Uint8Array): 'newer' | 'older' | 'torn' {
     const words = this.#pages.wordsOf(block);
     const at = indexIn(block);
@@ -108,7 +97,6 @@ export class BlockChecksums {
     return value === newer ? 'newer' : 'older';
   }
 
-  /** Writes the values of the blocks as they are in memory. */
   store(first: number, count: number): Promise<void> {
     return this.#pages.store(first, count);
   }

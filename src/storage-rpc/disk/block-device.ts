@@ -1,9 +1,7 @@
 /**
- * The interface of disks. Memory and file backends, the client of an NBD export and the remote disk over sK-RDMA
- * implement it; the NBD gateway and the storage server use it.
- *
- * Any number of requests may be in flight, and they may complete in any order. Overlapping requests take effect one after another, in
- * no promised order. Errors are {@link BlockDeviceError}s, whose number is that of NBD (proto.md, "Error values").
+ * The interface of disks. Any number of requests may be in flight and complete in any order; overlapping ones take
+ * effect one after another, in unspecified order. Errors are {@link BlockDeviceError}s with NBD numbers (proto.md,
+ * "Error values").
  */
 
 import type { DiskIdentity } from './disk-identity.js';
@@ -50,14 +48,16 @@ export class BlockDeviceError extends Error {
   }
 }
 
-/** Somebody else may have the disk now, and serves it elsewhere: an EIO for whoever does not know how to find out. Nothing of the request is promised. */
+/**
+ * Another owner may have the disk now and serve it elsewhere: an EIO for callers that cannot locate it. The outcome of
+ * the request is unknown.
+ */
 export class NotOwnerError extends BlockDeviceError {
   constructor(message: string, options?: ErrorOptions) {
     super('EIO', message, options);
   }
 }
 
-/** Bytes that one checksum of a disk covers, from a multiple of this on. */
 export const CHECKED_BLOCK_BYTES = 4096;
 
 interface DurabilityOptions {
@@ -67,7 +67,10 @@ interface DurabilityOptions {
 
 /** How a write is to be executed. All fields are optional. */
 export interface WriteOptions extends DurabilityOptions {
-  /** CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not make them again. */
+  /**
+   * CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not
+   * make them again.
+   */
   readonly crcs?: Uint32Array;
 }
 
@@ -75,11 +78,13 @@ export interface WriteOptions extends DurabilityOptions {
 export interface WriteZeroesOptions extends DurabilityOptions {
   /** The range keeps its space in the store, so that a later write to it does not fail for lack of space. */
   readonly noHole?: boolean;
-  /** Refuse with ENOTSUP, at once and with nothing changed, unless it is known to take less time than to write as many zeros. */
+  /**
+   * Refuse with ENOTSUP, at once and with nothing changed, unless it is known to take less time than to write as many
+   * zeros.
+   */
   readonly fast?: boolean;
 }
 
-/** Nobody needs to be told of more runs at once: who wants to know of the rest asks again. */
 export const EXTENTS_MAX = 4096;
 
 /** A range of the disk of one kind. */
@@ -92,15 +97,15 @@ export interface BlockExtent {
   readonly zero: boolean;
 }
 
-/** A disk. Offsets and lengths are bytes below 2^53; data of a request stands at the start of its buffer. */
+/** A disk. Offsets and lengths are bytes below 2^53; data of a request is at the start of its buffer. */
 export interface BlockDevice extends AsyncDisposable {
-  /** Tells this disk from others, for clients that come back. Absent: only its size does. */
+  /** Identifies this disk for clients that reconnect. Absent: only its size does. */
   readonly identity?: DiskIdentity | undefined;
-  /** Why every request fails now: somebody else may own the disk. Absent or undefined: it is owned here. */
+  /** Why every request fails now: another owner may have the disk. Absent or undefined: it is owned here. */
   readonly notOwner?: NotOwnerError | undefined;
   /**
-   * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object
-   * vouches for it.
+   * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits;
+   * absent: only this object vouches for it.
    */
   readonly writeVerifier?: bigint;
   /** Where it keeps who may write to it. Absent: a server that is started anew does not know. @internal */
@@ -115,7 +120,10 @@ export interface BlockDevice extends AsyncDisposable {
   /** Reads `length` bytes at `offset` into the start of `into`. Unwritten ranges read as zeros. EINVAL past the end. */
   read(offset: number, length: number, into: Uint8Array): Promise<void>;
 
-  /** The same for whole checked blocks of a disk that keeps their CRC-32C, with which it resolves: the bytes have been held against them. */
+  /**
+   * The same for whole checked blocks of a disk that keeps their CRC-32C, with which it resolves: the bytes have been
+   * held against them.
+   */
   readChecked?(offset: number, length: number, into: Uint8Array): Promise<Uint32Array>;
 
   /** Writes all of `data` at `offset`. `data` must not change until the promise settles. ENOSPC past the end. */
@@ -130,37 +138,40 @@ export interface BlockDevice extends AsyncDisposable {
   /** Fills the range with zeros. ENOSPC past the end. */
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
 
-  /** Asks whether {@link sizeBytes} has grown, where that is known somewhere else; resolves when it is known here, or cannot be learned now. Absent: it is always known. */
+  /**
+   * Updates {@link sizeBytes} where it is maintained elsewhere; resolves when it is current, or cannot be learned now.
+   * Absent: it is always current.
+   */
   refresh?(): Promise<void>;
 
   /**
-   * Prepares for reads of the range, as far as the disk can; nothing is promised. EINVAL past the end. Absent: there is nothing that it could
-   * prepare.
+   * Prepares for reads of the range, as far as the disk can; nothing is promised. EINVAL past the end. Absent: there is
+   * nothing that it could prepare.
    */
   prefetch?(offset: number, length: number): Promise<void>;
 
   /**
-   * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least 4096 runs; neighbours
-   * of different kind. Absent: everything is data.
+   * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least 4096
+   * runs; neighbours of different kind. Absent: everything is data.
    */
   blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
 
   /**
-   * The same disk for one of several clients: when data that was not flushed is lost, the next flush of every view fails. Its `close` leaves the
-   * disk open. Absent: a flush that fails fails for all, or nothing can be lost.
+   * The same disk for one of several clients: when data that was not flushed is lost, the next flush of every view
+   * fails. Its `close` leaves the disk open. Absent: a flush that fails fails for all, or nothing can be lost.
    */
   view?(): BlockDevice;
 
-  /** Waits for requests in flight, makes everything durable and releases the store. Later requests fail with ESHUTDOWN. */
+  /**
+   * Waits for requests in flight, makes everything durable and releases the store. Later requests fail with ESHUTDOWN.
+   */
   close(): Promise<void>;
 }
 
-/** The range consists of checked blocks, or of nothing. */
 export function isWholeBlocks(offset: number, length: number): boolean {
   return length === 0 || (offset % CHECKED_BLOCK_BYTES === 0 && length % CHECKED_BLOCK_BYTES === 0);
 }
 
-/** Throws `errno` unless the range lies on the disk and is aligned; safe for any offset and length that JavaScript can hold. */
 export function checkRange(
   device: { readonly sizeBytes: number; readonly blockBytes: number },
   offset: number,

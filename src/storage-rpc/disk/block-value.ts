@@ -1,6 +1,6 @@
 /**
- * The check value of a block: its CRC-32C, mixed with the block's place on the disk, so that a block, or a piece of the table, that was
- * written to the wrong place is noticed. Value 0 belongs to blocks of zeros alone: what was never written needs no table.
+ * The check value of a block: its CRC-32C mixed with its position, so that a misplaced write is detected. Value 0
+ * belongs to blocks of zeros alone: unwritten blocks need no table.
  */
 
 import { crc32c } from '../../core/crc32c.js';
@@ -9,10 +9,9 @@ import { CHECKED_BLOCK_BYTES } from './block-device.js';
 const ZEROS = new Uint8Array(CHECKED_BLOCK_BYTES);
 /** CRC-32C of 4 KiB of zeros. */
 export const ZERO_CRC = crc32c(ZEROS);
-/** In place of a value 0 that is not that of zeros. */
+/** Replaces a value 0 that is not that of zeros. */
 const NOT_ZERO = 1;
 
-/** Value of the block with these bytes; `crc`: their CRC-32C. */
 export function blockValue(block: number, bytes: Uint8Array, crc = crc32c(bytes)): number {
   return crc === ZERO_CRC && isZeros(bytes) ? 0 : valueOfCrc(block, crc);
 }
@@ -22,7 +21,6 @@ export function valueOfCrc(block: number, crc: number): number {
   return (crc ^ ZERO_CRC ^ blockSalt(block)) >>> 0 || NOT_ZERO;
 }
 
-/** Whether the 4 KiB are zeros. */
 export function isZeros(bytes: Uint8Array): boolean {
   return Buffer.compare(bytes, ZEROS) === 0;
 }

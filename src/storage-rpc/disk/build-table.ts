@@ -1,5 +1,3 @@
-/** Makes the table of checksums of data that is there: of an image that has none, and of one whose checksums have format 1. */
-
 import type { FileHandle } from 'node:fs/promises';
 import { CHECKED_BLOCK_BYTES } from './block-device.js';
 import { blockValue, valueOfCrc, ZERO_CRC } from './block-value.js';
@@ -13,7 +11,6 @@ const FORMAT_1_TABLE_OFFSET = 4096;
 const FORMAT_1_NOT_ZERO = 1;
 const STRIDE_BLOCKS = STRIDE_BYTES / CHECKED_BLOCK_BYTES;
 
-/** Makes the table for what `data` holds now. The header is still to be written. */
 export async function tableOfData(data: FileHandle, sums: FileHandle, sizeBytes: number): Promise<void> {
   await buildTable(sums, sizeBytes, async (put) => {
     await forStrides(data, 0, sizeBytes / CHECKED_BLOCK_BYTES, async (first, bytes) => {
@@ -27,7 +24,7 @@ export async function tableOfData(data: FileHandle, sums: FileHandle, sizeBytes:
   });
 }
 
-/** The same from a table of format 1. Blocks that had two values there are read; what is damaged stays so. */
+/** Blocks that had two values there are read; what is damaged stays so. */
 export async function tableOfFormat1(
   data: FileHandle,
   old: FileHandle,
@@ -51,7 +48,6 @@ export async function tableOfFormat1(
   });
 }
 
-/** Both values of a block in this format; `bytes`: what it holds, where that decides. */
 function fromFormat1(block: number, a: number, b: number, bytes: Uint8Array | undefined): [number, number] {
   const converted = (value: number) => (value === 0 ? 0 : valueOfCrc(block, (value ^ ZERO_CRC) >>> 0));
   if (bytes === undefined) return [converted(a), converted(a)];

@@ -1,6 +1,6 @@
 /**
- * Blocks of a file with their check values: read and checked, changed so that a crash leaves the old content or the new one, and settled where
- * it is not known which of the two is there. The caller has locked them.
+ * Blocks of a file with their check values: verified reads, crash-safe writes, and settling of blocks in doubt. The
+ * caller holds the lock.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -15,31 +15,20 @@ import type { Settled } from './region-recovery.js';
 
 const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
 
-/** Whole blocks around a range of bytes. */
 export interface BlockRange {
-  /** Number of the first one. */
   readonly first: number;
-  /** How many. */
   readonly count: number;
 }
 
-/** What it works on. */
 export interface CheckedBlocksParts {
-  /** Where the blocks are; the values are elsewhere. */
   readonly data: FileHandle;
-  /** Which regions are used, and which are being written. */
   readonly regions: RegionMap;
-  /** The check values. */
   readonly checksums: BlockChecksums;
-  /** Whether all space is reserved, and kept. */
   readonly thick: boolean;
-  /** A change has failed: of some blocks it is not known whether they are old or new. */
   readonly onDoubt: () => void;
 }
 
-/** The blocks of one file. */
 export class CheckedBlocks {
-  /** Number of reads of damaged blocks. */
   errors = 0;
   readonly #parts: CheckedBlocksParts;
   readonly #data: FileHandle;
@@ -53,7 +42,6 @@ export class CheckedBlocks {
     this.#checksums = parts.checksums;
   }
 
-  /** Does work with the values of the blocks in memory. */
   async hold<T>({ first, count }: BlockRange, work: () => Promise<T>): Promise<T> {
     const loading = this.#checksums.hold(first, count);
     if (loading !== undefined) await loading;
@@ -64,7 +52,6 @@ export class CheckedBlocks {
     }
   }
 
-  /** Reads whole blocks and checks them; their CRCs are left in `crcs`. Rejects with EIO for a damaged one. Values are in memory. */
   async read(
     { first, count }: BlockRange,
     into: Uint8Array = Buffer.allocUnsafe(count * CHECKED_BLOCK_BYTES),
@@ -81,7 +68,6 @@ export class CheckedBlocks {
     return into;
   }
 
-  /** Writes whole blocks; `crcs` are theirs, where they are known. Values are in memory. */
   write(blocks: BlockRange, data: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
     return this.#change(blocks, async () => {
       await this.#checksums.expect(blocks.first, data, crcs);
@@ -89,7 +75,6 @@ export class CheckedBlocks {
     });
   }
 
-  /** Reads blocks only to check them: the offsets of those that are damaged, in bytes. Values are in memory. */
   async damagedIn({ first, count }: BlockRange): Promise<number[]> {
     const damaged: number[] = [];
     await forStrides(this.#data, first, count, async (strideFirst, bytes) => {
@@ -101,7 +86,6 @@ export class CheckedBlocks {
     return damaged;
   }
 
-  /** `data` in the blocks it lies in, with what stands before and behind it there. Values are in memory. */
   async merged(blocks: BlockRange, offset: number, data: Uint8Array): Promise<Uint8Array> {
     const whole = Buffer.allocUnsafe(blocks.count * CHECKED_BLOCK_BYTES);
     const begin = offset % CHECKED_BLOCK_BYTES;
@@ -118,7 +102,6 @@ export class CheckedBlocks {
     return whole;
   }
 
-  /** Makes blocks of one region zeros; `mayPunch`: they may give their space back. Values are in memory. */
   async zero(piece: BlockRange, mayPunch: boolean): Promise<void> {
     let isZero = true;
     for (let i = 0; i < piece.count && isZero; i++) isZero = this.#checksums.isZero(piece.first + i);
@@ -142,7 +125,7 @@ export class CheckedBlocks {
     }
   }
 
-  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
+  /** Where that fails they are old or new: the next change must not begin before it is known which. */
   async #change(blocks: BlockRange, work: () => Promise<void>): Promise<void> {
     const { first, count } = blocks;
     if (count === 0) return;
@@ -151,7 +134,7 @@ export class CheckedBlocks {
     const marking = this.#regions.enter(firstRegion, lastRegion);
     if (marking !== undefined) await marking;
     try {
-      await this.settle(blocks).catch(() => {}); // What cannot be read stays open.
+      await this.settle(blocks).catch(() => {});
       await work();
       this.#checksums.commit(first, count);
     } catch (error) {
@@ -164,7 +147,6 @@ export class CheckedBlocks {
     }
   }
 
-  /** Finds out of each open block, which of two values holds, and has it on file. Values are in memory. */
   async settle({ first, count }: BlockRange): Promise<Settled> {
     const settled: Settled = { newer: 0, older: 0, torn: 0 };
     const end = first + count;
@@ -193,7 +175,6 @@ export class CheckedBlocks {
   }
 }
 
-/** The blocks, region by region. */
 export function* regionsOf({ first, count }: BlockRange): Generator<BlockRange & { readonly region: number }> {
   const end = first + count;
   for (let block = first; block < end; ) {

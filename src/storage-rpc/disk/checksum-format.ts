@@ -1,5 +1,6 @@
 /**
- * The file of checksums beside the data, format 2: who the disk is, where it may have been changing, and two check values a block.
+ * The file of checksums beside the data, format 2: who the disk is, where it may have been changing, and two check
+ * values a block.
  *
  *        0   header, first copy: the one of even generations
  *     4096   header, second copy: the one of odd generations
@@ -9,11 +10,14 @@
  *
  * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic tells:
  *
- *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size   7 zero   8, 9 generation
- *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero   32 to 126 zero   127 CRC-32C of the bytes before
+ *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size
+ *     7 zero   8, 9 generation
+ *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero
+ *     32 to 126 zero   127 CRC-32C of the bytes before
  *
- * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any time. What was never
- * written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is the table of a blank disk.
+ * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any
+ * time. What was never written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is
+ * the table of a blank disk.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -23,7 +27,6 @@ import { type DiskIdentity, UUID_BYTES, uuidBytes, uuidText } from './disk-ident
 import { readFully, writeFully } from './file-io.js';
 
 const MAGIC = 0x43336b34; // "4k3C" read the right way round
-/** Format that this program writes. */
 export const FORMAT_VERSION = 2;
 const HEADER_BYTES = 512;
 const HEADER_WORDS = HEADER_BYTES / 4;
@@ -36,44 +39,35 @@ const CRC_WORD = HEADER_WORDS - 1;
 const THICK = 1;
 const UNFINISHED = 2;
 
-/** Bytes of the disk that one byte of the region map is about. */
 export const REGION_BYTES = 64 << 20;
 /** Number of blocks of 4 KiB in a region. */
 export const REGION_BLOCKS = REGION_BYTES / CHECKED_BLOCK_BYTES;
-/** Where the region map begins. */
 export const MAP_OFFSET = 2 * COPY_BYTES;
 const MAP_BYTES = 1 << 20;
-/** Where the table begins. */
 export const TABLE_OFFSET = MAP_OFFSET + MAP_BYTES;
-/** Bytes of the table for one block. */
 export const ENTRY_BYTES = 8;
 /** The region map has a byte for each region of the largest disk: 64 TiB. */
 export const DISK_BYTES_MAX = MAP_BYTES * REGION_BYTES;
 
-/** What the header says. */
 export interface ChecksumHeader extends DiskIdentity {
-  /** Of the disk, in bytes. */
   readonly sizeBytes: number;
-  /** The disk has all its space reserved and keeps it. */
   readonly thick: boolean;
   /** The disk is being made larger, to so many bytes: its data has the old size or this one. */
   readonly growingTo?: number;
-  /** The disk is still being made: it is blank, and nobody has used it. */
+  /** The disk is still being made: it is blank and unused. */
   readonly unfinished: boolean;
 }
 
-/** What is in a file of checksums. `other`: something else, or for other blocks; `newer`: of a later version of this program. */
+/** `other`: something else, or for other blocks; `newer`: of a later version of this program. */
 export type FoundHeader =
   | { readonly kind: 'none' | 'other' | 'newer' }
   | { readonly kind: 'format-1'; readonly sizeBytes: number }
   | { readonly kind: 'present'; readonly header: ChecksumHeader };
 
-/** Bytes of the whole file for a disk of this size. */
 export function checksumFileBytes(diskBytes: number): number {
   return TABLE_OFFSET + (diskBytes / CHECKED_BLOCK_BYTES) * ENTRY_BYTES;
 }
 
-/** Reads the newest header that is whole. */
 export async function readHeader(file: FileHandle): Promise<FoundHeader> {
   const copies = Buffer.alloc(2 * COPY_BYTES);
   await readFully(file, copies, 0);
@@ -90,7 +84,7 @@ export async function readHeader(file: FileHandle): Promise<FoundHeader> {
   return { kind: first[0] === MAGIC && first[1] > FORMAT_VERSION ? 'newer' : 'other' };
 }
 
-/** Writes the header in place of the older of the two copies, if its generation is one more than that of the newest. */
+/** Writes the header over the older of the two copies, if its generation is one more than that of the newest. */
 export async function writeHeader(file: FileHandle, header: ChecksumHeader): Promise<void> {
   await writeFully(file, encodeHeader(header), (header.generation % 2) * COPY_BYTES);
 }
@@ -129,7 +123,6 @@ function decodeHeader(words: Uint32Array): ChecksumHeader | undefined {
   };
 }
 
-/** A copy of the header at `at`, aligned as words have to be. */
 function wordsOf(copies: Buffer, at: number): Uint32Array {
   const words = new Uint32Array(HEADER_WORDS);
   Buffer.from(words.buffer).set(copies.subarray(at, at + HEADER_BYTES));

@@ -1,6 +1,6 @@
 /**
- * The table of check values in memory: pages of 16 KiB, each for 8 MiB of the disk, as many as fit in a bound. Pages are written through,
- * so that one can be forgotten at any time; a page that a request holds stays.
+ * The table of check values in memory: pages of 16 KiB, each for 8 MiB of the disk, up to a bound. Pages are written
+ * through and can be evicted at any time, unless a request holds them.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -8,27 +8,19 @@ import { ENTRY_BYTES, TABLE_OFFSET } from './checksum-format.js';
 import { readFully, writeFully } from './file-io.js';
 
 const PAGE_BYTES = 16 << 10;
-/** Blocks that one page is about. */
 export const PAGE_BLOCKS = PAGE_BYTES / ENTRY_BYTES;
 
 interface Page {
-  /** Two values a block. */
   readonly words: Uint32Array<ArrayBuffer>;
-  /** Requests that hold it. */
   holders: number;
-  /** Until it has been read. */
   loading: Promise<void> | undefined;
 }
 
-/** The pages of one table. */
 export class ChecksumPages {
   readonly #file: FileHandle;
   readonly #bytesMax: number;
-  /** Says whether all values of the page are zeros, without a look at the file. */
   readonly #isBlank: (firstBlock: number) => boolean;
-  /** Called with what the file has, before anybody sees it. */
   readonly #onLoaded: (firstBlock: number, words: Uint32Array) => void;
-  /** By number; the one used last stands last. */
   readonly #pages = new Map<number, Page>();
 
   constructor(
@@ -43,7 +35,7 @@ export class ChecksumPages {
     this.#onLoaded = onLoaded;
   }
 
-  /** Memory in use, bytes. More than the bound only while requests hold so much. */
+  /** More than the bound only while requests hold so much. */
   get bytes(): number {
     return this.#pages.size * PAGE_BYTES;
   }
@@ -72,19 +64,16 @@ export class ChecksumPages {
     });
   }
 
-  /** The counterpart of a `hold` that has succeeded. */
   release(firstBlock: number, count: number): void {
     for (let index = pageOf(firstBlock); index <= pageOf(firstBlock + count - 1); index++) {
       this.#pages.get(index)!.holders--;
     }
   }
 
-  /** The words of the page that a held block is in; its own are at {@link indexIn}. */
   wordsOf(block: number): Uint32Array {
     return this.#pages.get(pageOf(block))!.words;
   }
 
-  /** Writes the values of held blocks to the file. */
   async store(firstBlock: number, count: number): Promise<void> {
     const end = firstBlock + count;
     for (let block = firstBlock; block < end; ) {
@@ -111,7 +100,7 @@ export class ChecksumPages {
       this.#onLoaded(index * PAGE_BLOCKS, page.words);
       page.loading = undefined;
     } catch (error) {
-      this.#pages.delete(index); // Who asks again has it read again.
+      this.#pages.delete(index);
       throw error;
     }
   }
@@ -126,7 +115,6 @@ export class ChecksumPages {
   }
 }
 
-/** Where the two values of a block are in the words of its page. */
 export function indexIn(block: number): number {
   return 2 * (block % PAGE_BLOCKS);
 }

@@ -1,11 +1,9 @@
-/** What tells one disk from another: a UUID for life, how often it was opened, and a name for people. */
-
 import { randomUUID } from 'node:crypto';
 import { RoceError } from '../../core/errors.js';
 
-/** Names one disk among all others, and tells its older copies apart. */
+/** Identifies a disk, and distinguishes older copies of it. */
 export interface DiskIdentity {
-  /** RFC 9562, lower case with hyphens. Chosen at random when the disk is made; zeros where nobody knows it. */
+  /** RFC 9562, lower case with hyphens. Chosen at random when the disk is made; zeros if unknown. */
   readonly uuid: string;
   /** One more each time the disk is opened. An older copy of the disk has a smaller one. */
   readonly generation: number;
@@ -13,19 +11,15 @@ export interface DiskIdentity {
   readonly name: string;
 }
 
-/** The UUID of a disk that has none. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
-/** Bytes of a UUID in files and messages. */
 export const UUID_BYTES = 16;
 /** Longest name of a disk, in bytes of UTF-8. */
 export const DISK_NAME_BYTES_MAX = 63;
 
-/** Identity of a disk that is made now. */
 export function newIdentity(name: string): DiskIdentity {
   return { uuid: randomUUID(), generation: 1, name };
 }
 
-/** The 16 bytes of a UUID in text. Throws ERR_ROCE_MALFORMED for other texts. */
 export function uuidBytes(text: string): Buffer {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
     throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a UUID`, `for example ${randomUUID()}`);
@@ -33,13 +27,11 @@ export function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }
 
-/** The text of a UUID of 16 bytes. */
 export function uuidText(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a name that is too long for headers and messages. */
 export function checkDiskName(name: string): void {
   const bytes = Buffer.byteLength(name);
   if (bytes <= DISK_NAME_BYTES_MAX && !name.includes('\0')) return;

@@ -1,6 +1,6 @@
 /**
- * What Node has no words for about files: space and locks. Calls of the C library, through koffi (optional; Linux only). Without them files
- * are filled with zeros, which takes longer and gives no space back, and nothing keeps a second process out.
+ * File calls that Node lacks (space, locks), through koffi (optional; Linux only). Without them files are filled with
+ * zeros, nothing is deallocated, and a second process is not kept out.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -18,7 +18,6 @@ const ZERO_RANGE = 1 | 16;
 type AsyncCall = { async(...args: unknown[]): void };
 
 interface Calls {
-  /** Returns the error number itself. */
   readonly posixFallocate: AsyncCall;
   readonly fallocate: AsyncCall;
   readonly flock: AsyncCall;
@@ -56,39 +55,38 @@ function inPool(call: AsyncCall, ...args: number[]): Promise<number> {
   });
 }
 
-/** Reserves space, so that writes cannot fail for want of it; the bytes read as zeros. False if that cannot be asked for here. */
+/** False if unsupported here. */
 export async function reserve(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
   const lib = calls();
   if (lib === undefined) return false;
   const errno = await inPool(lib.posixFallocate, fd, offset, lengthBytes);
   if (errno === 0) return true;
   const name = getSystemErrorName(-errno);
-  if (name === 'EINVAL' || name === 'EOPNOTSUPP') return false; // What file systems answer that cannot do it.
+  if (name === 'EINVAL' || name === 'EOPNOTSUPP') return false;
   throw Object.assign(new Error(`${name}: ${lengthBytes} bytes cannot be reserved`), {
     code: name,
     syscall: 'fallocate',
   });
 }
 
-/** Gives the space of a range back; it then reads as zeros. False if the file system cannot. */
+/** False if the file system cannot. */
 export async function punchHole(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
   const lib = calls();
   return lib !== undefined && (await inPool(lib.fallocate, fd, PUNCH_HOLE, offset, lengthBytes)) === 0;
 }
 
-/** Makes a range read as zeros and have its space reserved. False if the file system cannot. */
+/** False if the file system cannot. */
 export async function zeroRange(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
   const lib = calls();
   return lib !== undefined && (await inPool(lib.fallocate, fd, ZERO_RANGE, offset, lengthBytes)) === 0;
 }
 
-/** Takes the file for this process, as long as it is open. False if another one has it. */
 export async function lockFile(fd: number): Promise<boolean> {
   const lib = calls();
   return lib === undefined || (await inPool(lib.flock, fd, LOCK_NOW)) === 0;
 }
 
-/** Another number whenever the system, and with it its cache of files, has started anew; where it does not say, whenever this is called. */
+/** Changes whenever the system and its page cache have restarted, or at each call if that is unknown. */
 export async function systemLife(): Promise<bigint> {
   const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => randomBytes(8).toString('hex'));
   return BigInt(`0x${bootId.replaceAll('-', '').slice(0, 16)}`);

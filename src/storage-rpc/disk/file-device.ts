@@ -1,10 +1,8 @@
 /**
- * A disk in a file, `PATH`, with check values of every 4 KiB beside it, in `PATH.crc32c`: what is read is what was written, or an error.
- *
- * FLUSH and FUA are fdatasync on both files; after one that failed the disk serves nobody, because the system may have dropped what it could
- * not write. A killed process loses nothing that was written; after a loss of power, blocks that were written and not yet flushed may hold
- * the old bytes, the new, or fail their check. After either the disk serves at once: blocks of which it is not known whether they are old or
- * new match both values, are settled before they change, and all of them in the background.
+ * A disk in a file `PATH`, with check values of every 4 KiB in `PATH.crc32c`. FLUSH and FUA are fdatasync on both
+ * files; after one fails the disk refuses everything, because the system may have dropped dirty pages. A killed process
+ * loses nothing written; after a power loss unflushed blocks may be old, new, or fail their check. The disk serves at
+ * once after either: blocks in doubt match both values and are settled in the background or before they change.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -48,7 +46,7 @@ export interface FileDeviceOptions extends OpenFilesOptions {
 export class FileDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
-  /** What was written and not synced is gone when the system starts anew, not before. */
+  /** Unsynced writes are lost when the system restarts, not before. */
   readonly writeVerifier: bigint;
   readonly identity: DiskIdentity;
   /** Whether all its space is reserved, and kept. */
@@ -111,10 +109,10 @@ export class FileDevice implements BlockDevice {
   }
 
   /**
-   * Opens the disk, or makes it if there is no such file and a size is given. A file without checksums gets them, and keeps its data. Rejects
-   * with ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do not match or checksums of a disk are there
-   * whose data is missing, ERR_ROCE_CONFLICT for `create` where there is data, ERR_ROCE_UNSUPPORTED for a newer format,
-   * ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
+   * Opens the disk, or makes it if there is no such file and a size is given. A file without checksums gets them, and
+   * keeps its data. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do
+   * not match or checksums of a disk are there whose data is missing, ERR_ROCE_CONFLICT for `create` where there is
+   * data, ERR_ROCE_UNSUPPORTED for a newer format, ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
    */
   static async open(options: FileDeviceOptions): Promise<FileDevice> {
     const writeVerifier = await systemBootId();
@@ -242,8 +240,8 @@ export class FileDevice implements BlockDevice {
   }
 
   /**
-   * Reads whole blocks for no other purpose than to check them: the offsets of those that are damaged. What was never written is not read.
-   * Rejects as {@link read}.
+   * Reads whole blocks only to check them; returns the offsets of damaged ones. Blocks that were never written are not
+   * read. Rejects as {@link read}.
    */
   async verify(offset: number, length: number): Promise<number[]> {
     const damaged: number[] = [];
@@ -293,7 +291,6 @@ export class FileDevice implements BlockDevice {
     return this.close();
   }
 
-  /** Every request: checked, when its turn comes, with its blocks to itself or among readers. */
   async #request(
     offset: number,
     length: number,
@@ -325,7 +322,7 @@ export class FileDevice implements BlockDevice {
     return (await this.#queue.add(run)) as T;
   }
 
-  /** Where holes can be made nothing is written but values, 8 bytes a block. That they can is asked for behind the end, where it changes nothing. */
+  /** Support is probed beyond the end, where it changes nothing. */
   async #zeroesFast(offset: number, length: number, noHole: boolean): Promise<boolean> {
     if (this.thick || noHole || !isWholeBlocks(offset, length)) return false;
     this.#canPunch ??= punchHole(this.#data.fd, this.sizeBytes, CHECKED_BLOCK_BYTES);
@@ -338,7 +335,7 @@ export class FileDevice implements BlockDevice {
       for (const piece of regionsOf(blocks)) {
         if (this.#regions.isUsed(piece.region))
           await this.#blocks.hold(piece, () => this.#blocks.zero(piece, mayPunch));
-        else if (!(mayPunch || this.thick)) await this.#blocks.storeZeros(piece, false); // They are zeros, without their space.
+        else if (!(mayPunch || this.thick)) await this.#blocks.storeZeros(piece, false);
       }
     });
   }
@@ -352,7 +349,7 @@ export class FileDevice implements BlockDevice {
     await this.#regions.release(atEnd);
   }
 
-  /** What the system could not write may be lost, whatever it says the next time. */
+  /** Data that the system failed to write may be lost, even if the next sync succeeds. */
   async #guarded(sync: () => Promise<void>): Promise<void> {
     try {
       await sync();
@@ -364,7 +361,6 @@ export class FileDevice implements BlockDevice {
   }
 }
 
-/** Errors of the system by what they mean to a client; a defect of ours stays what it is. */
 function asBlockDeviceError(error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
   const code = (error as NodeJS.ErrnoException).code;

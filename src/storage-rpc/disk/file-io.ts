@@ -1,14 +1,10 @@
-/** Reads and writes of a file in as many calls as the system needs. */
-
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CHECKED_BLOCK_BYTES } from './block-device.js';
 
-/** Bytes at a time of what goes over many blocks. */
 export const STRIDE_BYTES = 1 << 20;
 
-/** Reads `into.length` bytes; what lies past the end of the file is zeros. */
 export async function readFully(file: FileHandle, into: Uint8Array, position: number): Promise<void> {
   for (let at = 0; at < into.length; ) {
     const { bytesRead } = await file.read(into, at, into.length - at, position + at);
@@ -20,14 +16,12 @@ export async function readFully(file: FileHandle, into: Uint8Array, position: nu
   }
 }
 
-/** Writes all of `bytes` at `position`. */
 export async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     at += (await file.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
   }
 }
 
-/** Reads blocks of 4 KiB, a stride at a time, unchecked. */
 export async function forStrides(
   file: FileHandle,
   firstBlock: number,
@@ -42,7 +36,6 @@ export async function forStrides(
   }
 }
 
-/** A file is there for good when its folder says so. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {

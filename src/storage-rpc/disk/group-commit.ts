@@ -1,4 +1,4 @@
-/** One sync for all that ask while another one runs: what was written before the asking is covered by the next sync that begins. */
+/** Group commit: data written before a request for sync is covered by the next sync that begins. */
 export class GroupCommit {
   readonly #sync: () => Promise<void>;
   #running: Promise<void> = Promise.resolve();
@@ -8,7 +8,6 @@ export class GroupCommit {
     this.#sync = sync;
   }
 
-  /** Resolves when a sync that began after this call has ended. Rejects as it does. */
   commit(): Promise<void> {
     if (this.#next === undefined) {
       const begin = (): Promise<void> => {

@@ -1,11 +1,8 @@
 /**
- * Who may write to a disk, in the file of checksums: it must outlive the server, so that who has lost the disk before a restart has lost it
- * afterwards. Two copies, at 2048 and 6144; a newer one takes the place of the older, so that one of the two is whole at any time.
- *
- * Copy, 512 bytes (one sector), little-endian:
- *
- *     0 magic   4 version   8 sequence 8, one more with every copy   16 term   20 flags: 1 held, 2 shared   24 UUID of the owner   40 label, UTF-8, zeros behind it
- *     104 to 507 zero   508 CRC-32C of the bytes before
+ * The lease of a disk, kept with the checksums because it must outlive the server. Two copies at 2048 and 6144, the
+ * newer replacing the older, so that one is always whole. Copy, 512 bytes, little-endian: 0 magic, 4 version, 8
+ * sequence 8, 16 term, 20 flags (1 held, 2 shared), 24 UUID of the owner, 40 label (UTF-8, zero-padded), 104 to 507
+ * zero, 508 CRC-32C of the bytes before.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -28,7 +25,6 @@ const CRC_AT = COPY_BYTES - 4;
 const HELD = 1;
 const SHARED = 2;
 
-/** The copies in one file. */
 export class LeaseCopies {
   readonly #file: FileHandle;
   /** The newest one when the file was opened. */
@@ -44,7 +40,6 @@ export class LeaseCopies {
     this.#sequence = newest?.sequence ?? 0n;
   }
 
-  /** Reads the newest copy that is whole. */
   static async load(file: FileHandle): Promise<LeaseCopies> {
     const found = [];
     for (const at of COPIES_AT) {
@@ -55,7 +50,6 @@ export class LeaseCopies {
     return new LeaseCopies(file, found.sort((a, b) => (a.sequence < b.sequence ? 1 : -1))[0]);
   }
 
-  /** Writes over the older copy; the caller syncs. */
   async write(record: LeaseRecord): Promise<void> {
     this.#sequence++;
     await writeFully(this.#file, encode(record, this.#sequence), COPIES_AT[Number(this.#sequence % 2n)]);
@@ -75,7 +69,6 @@ function encode({ term, owner, label, isHeld }: LeaseRecord, sequence: bigint): 
   return bytes;
 }
 
-/** Empty: no whole copy of this version. */
 function decode(bytes: Buffer): Array<{ readonly record: LeaseRecord; readonly sequence: bigint }> {
   if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt32LE(4) !== VERSION) return [];
   if (bytes.readUInt32LE(CRC_AT) !== crc32c(bytes.subarray(0, CRC_AT))) return [];

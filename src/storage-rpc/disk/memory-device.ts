@@ -1,4 +1,4 @@
-/** A disk in memory. Only written data takes space, in pieces of 64 KiB. */
+/** Only written data takes space, in pieces of 64 KiB. */
 
 import { randomBytes } from 'node:crypto';
 import { RoceError } from '../../core/errors.js';
@@ -13,9 +13,8 @@ export class MemoryDevice implements BlockDevice {
   readonly blockBytes = 1;
   /** What is in memory is gone with it. */
   readonly writeVerifier = randomBytes(8).readBigUInt64LE();
-  /** Another one for each disk in memory: one that is made anew is not the one that was lost. */
+  /** Unique for each disk in memory: a recreated one is not the one that was lost. */
   readonly identity: DiskIdentity = newIdentity('memory');
-  /** By `offset / PIECE_BYTES`; absent where all is zeros. */
   #pieces = new Map<number, Uint8Array>();
   #closed = false;
 
@@ -25,8 +24,8 @@ export class MemoryDevice implements BlockDevice {
   }
 
   /**
-   * A disk with the same data and more room, which reads as zeros. Both are views of one memory until one of them is closed. Throws
-   * ERR_ROCE_OUT_OF_RANGE for a size below that of this disk.
+   * A disk with the same data and more room, which reads as zeros. Both are views of one memory until one of them is
+   * closed. Throws ERR_ROCE_OUT_OF_RANGE for a size below that of this disk.
    */
   grown(sizeBytes: number): MemoryDevice {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < this.sizeBytes) {
@@ -95,12 +94,10 @@ export class MemoryDevice implements BlockDevice {
     return this.close();
   }
 
-  /** Whole pieces are given back; of others only the bytes are cleared. */
   #zero(offset: number, length: number): void {
     const first = Math.ceil(offset / PIECE_BYTES);
     const end = Math.floor((offset + length) / PIECE_BYTES);
     if (end - first > this.#pieces.size) {
-      // Most of a long range takes no space: what does is found sooner by itself.
       for (const index of [...this.#pieces.keys()]) if (index >= first && index < end) this.#pieces.delete(index);
       this.#zero(offset, first * PIECE_BYTES - offset);
       this.#zero(end * PIECE_BYTES, offset + length - end * PIECE_BYTES);
@@ -117,7 +114,6 @@ export class MemoryDevice implements BlockDevice {
     checkRange(this, offset, length, errno);
   }
 
-  /** Visits `[begin, end)` of each piece in the range, which starts `at` bytes into it. */
   #forPieces(
     offset: number,
     length: number,

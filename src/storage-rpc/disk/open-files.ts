@@ -1,6 +1,6 @@
 /**
- * Opens the two files of a disk, or makes them. A disk is made of nothing only where nothing says that there was one: beside checksums of a
- * disk, data that is missing or empty is an accident until somebody says that it is not (`create`).
+ * Opens or creates the two files of a disk. If checksums exist but the data is missing or empty, the disk is only
+ * created with `create`.
  */
 
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
@@ -22,7 +22,6 @@ import { checkDiskName, DISK_NAME_BYTES_MAX, newIdentity } from './disk-identity
 import { lockFile, reserve } from './file-calls.js';
 import { forStrides, syncFolder, writeFully } from './file-io.js';
 
-/** How the space of a disk in a file is provided. */
 export const PROVISIONS = ['thin', 'thick'] as const satisfies readonly Provision[];
 /** `thin`: blocks take space when they are written. `thick`: all space is reserved when the disk is made, and kept. */
 export type Provision = 'thin' | 'thick';
@@ -33,7 +32,7 @@ export interface OpenFilesOptions {
   readonly path: string;
   /** Size of a new disk in bytes; a disk that is there must have this size. */
   readonly sizeBytes?: number;
-  /** Makes a disk that is there larger, if `sizeBytes` says so. */
+  /** Grows an existing disk to `sizeBytes`. */
   readonly grow?: boolean;
   /** Makes a blank disk although checksums of an older one are there. */
   readonly create?: boolean;
@@ -45,17 +44,12 @@ export interface OpenFilesOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** The files of a disk, for this process alone. */
 export interface OpenedFiles {
-  /** The file with the blocks themselves. */
   readonly data: FileHandle;
-  /** The file of checksums beside it. */
   readonly sums: FileHandle;
-  /** Its header as it is on file now. */
   readonly header: ChecksumHeader;
 }
 
-/** A file of this process: what to close, and what to take back when the opening fails. */
 interface Opening {
   readonly options: OpenFilesOptions;
   readonly sumsPath: string;
@@ -63,7 +57,6 @@ interface Opening {
   readonly undo: Array<() => Promise<unknown>>;
 }
 
-/** Rejects as `FileDevice.open`; then nothing that was made is left. */
 export async function openFiles(options: OpenFilesOptions): Promise<OpenedFiles> {
   const { path, sizeBytes, name } = options;
   if (sizeBytes !== undefined) checkSize(sizeBytes);
@@ -116,7 +109,6 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
   return { ...files, header };
 }
 
-/** There is no data: a blank disk, if nothing says that there was another one. */
 async function makeDisk(
   opening: Opening,
   data: FileHandle | undefined,
@@ -129,7 +121,7 @@ async function makeDisk(
   if (found.kind !== 'none' && unfinished === undefined && !create) throw blankRefusal(path, data === undefined, found);
   const size = sizeBytes ?? unfinished?.sizeBytes;
   if (size === undefined) {
-    if (data === undefined) handles.push(await open(path, 'r+')); // Fails, and says why.
+    if (data === undefined) handles.push(await open(path, 'r+'));
     throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${path} is empty`, 'give a size to make a disk of it');
   }
   const header: ChecksumHeader = {
@@ -144,7 +136,7 @@ async function makeDisk(
   else undo.push(() => resizeFile(path, 0));
   const newSums = sums ?? (await openNew(opening, sumsPath));
   if (sums !== undefined) undo.push(() => unlink(sumsPath));
-  // A new disk is all zeros: it must never meet what an older one of its name left behind.
+  // A new disk is all zeros: remains of an older one with its name must not show.
   await newSums.truncate(0);
   await newSums.sync();
   await newSums.truncate(checksumFileBytes(size));
@@ -154,7 +146,6 @@ async function makeDisk(
   return { data: newData, sums: newSums, header };
 }
 
-/** There is data: it keeps its checksums, or gets some. */
 async function useData(
   opening: Opening,
   {
@@ -254,7 +245,6 @@ function foreign(path: string, sumsPath: string): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', `${sumsPath} does not belong to ${path}`, hint);
 }
 
-/** Gives both files all the space they may need. */
 async function reserveAll({ data, sums, header: { sizeBytes } }: OpenedFiles): Promise<void> {
   await reserve(sums.fd, 0, checksumFileBytes(sizeBytes));
   if (await reserve(data.fd, 0, sizeBytes)) return;
@@ -295,7 +285,6 @@ async function resizeFile(path: string, bytes: number): Promise<void> {
   await handle.close();
 }
 
-/** As much of the file's name as a header has room for. */
 function nameOf(path: string): string {
   let name = basename(path);
   while (Buffer.byteLength(name) > DISK_NAME_BYTES_MAX) name = name.slice(0, -1);

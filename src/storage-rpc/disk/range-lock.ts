@@ -1,22 +1,18 @@
 /**
- * Readers and writers of ranges: ranges that overlap wait for each other unless all of them only read; others do not. Who asked first goes
- * first, so that nobody waits for ever.
+ * Locks of ranges: overlapping ones wait for each other unless all only read. First come, first served, so none
+ * starves.
  */
 
 interface Claim {
   readonly begin: number;
   readonly end: number;
   readonly exclusive: boolean;
-  /** Called when nothing earlier stands in the way; undefined once it runs. */
   start: (() => void) | undefined;
 }
 
-/** Locks of one disk. */
 export class RangeLock {
-  /** Running and waiting, in the order of asking. */
   readonly #claims: Claim[] = [];
 
-  /** Does the work when `[begin, end)` is free for it; settles as the work does. */
   async run<T>(begin: number, end: number, exclusive: boolean, work: () => Promise<T>): Promise<T> {
     const claim: Claim = { begin, end, exclusive, start: undefined };
     this.#claims.push(claim);
@@ -41,7 +37,6 @@ export class RangeLock {
     }
   }
 
-  /** Whether an earlier claim stands in the way. */
   #blocked(claim: Claim): boolean {
     for (const earlier of this.#claims) {
       if (earlier === claim) return false;

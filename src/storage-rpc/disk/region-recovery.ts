@@ -1,15 +1,13 @@
 /**
- * Settles, in the background and while the disk is in use, the regions that a killed process or a failed write left open: their blocks are
- * read, and the values that turn out not to hold are replaced on file. A region that is done is done for good, whatever happens next.
+ * Settles regions left open by a killed process or failed write, in the background: blocks are read, and check values
+ * that do not hold are replaced on file.
  */
 
 import { REGION_BLOCKS } from './checksum-format.js';
 import type { RegionMap } from './region-map.js';
 
-/** Blocks looked at in one go, while requests to them wait. */
 const STEP_BLOCKS = 256;
 
-/** What became of open blocks. */
 export interface Settled {
   /** Blocks that hold what was written last. */
   newer: number;
@@ -22,15 +20,11 @@ export interface Settled {
 interface RecoveryOptions {
   readonly regions: RegionMap;
   readonly blocks: number;
-  /** Settles some blocks, with no change to them meanwhile. */
   readonly settle: (first: number, count: number) => Promise<Settled>;
-  /** Makes the data and its values durable. */
   readonly sync: () => Promise<void>;
-  /** All regions are settled that can be read. */
   readonly onDone: (settled: Settled, regions: number) => void;
 }
 
-/** The recovery of one disk. */
 export class RegionRecovery {
   readonly #options: RecoveryOptions;
   #running: Promise<void> | undefined;
@@ -40,12 +34,10 @@ export class RegionRecovery {
     this.#options = options;
   }
 
-  /** Whether it is at work. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
-  /** Begins if there is something to settle and it has not begun. */
   start(): void {
     if (this.#stopped || this.#running !== undefined || this.#options.regions.unsettled === 0) return;
     this.#running = this.#run().finally(() => {
@@ -53,7 +45,6 @@ export class RegionRecovery {
     });
   }
 
-  /** Stops; what is not settled is left to the next opening. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#running;
@@ -65,7 +56,7 @@ export class RegionRecovery {
     const tried = new Set<number>();
     for (let next = regions.nextUnsettled(tried); next !== undefined; next = regions.nextUnsettled(tried)) {
       tried.add(next.region);
-      const isDone = await this.#settleRegion(next.region, next.doubt, total).catch(() => false); // A bad sector, or a broken store.
+      const isDone = await this.#settleRegion(next.region, next.doubt, total).catch(() => false);
       if (this.#stopped && !isDone) return;
     }
     onDone(total, tried.size);

@@ -1,17 +1,11 @@
-/**
- * Reads a disk again and again at a limited rate, for no other purpose than to find what is damaged before somebody needs it: bits that have
- * changed, and writes that went to the wrong place, which leave their own place as it was.
- */
+/** Reads a disk continuously at a limited rate to find damage early: flipped bits, and misdirected writes. */
 
 import type { Clock } from '../../core/clock.js';
 import { NS_PER_S } from '../../core/units.js';
 import { REGION_BYTES } from './checksum-format.js';
 
-/** Read at a time; requests to these bytes wait meanwhile. */
 const STEP_BYTES = 256 << 10;
-/** A small disk is not read more often than this. */
 const PASS_NS_MIN = 60 * NS_PER_S;
-/** Damaged blocks, and ranges that cannot be read, of which so many are named; more are counted. */
 const NAMED_MAX = 100;
 
 /** What a scrubber needs of a disk; a `FileDevice` has it. */
@@ -44,9 +38,7 @@ export class Scrubber {
   checkedBytes = 0;
   readonly #options: ScrubberOptions;
   readonly #damaged = new Set<number>();
-  /** Steps that the disk refused when they were last asked for, by their offset. */
   readonly #unreadable = new Set<number>();
-  /** Whether the step before was refused: a run of them is named once. */
   #isInRun = false;
   readonly #running: Promise<void>;
   #stopped = false;
@@ -63,7 +55,7 @@ export class Scrubber {
     return this.#damaged.size;
   }
 
-  /** Bytes that could not be read, and so not be checked, when they were last asked for. */
+  /** Bytes that could not be read, and so not be checked, at the last attempt. */
   get unreadableBytes(): number {
     const { sizeBytes } = this.#options.disk;
     return [...this.#unreadable].reduce((sum, at) => sum + Math.min(STEP_BYTES, sizeBytes - at), 0);
@@ -97,7 +89,7 @@ export class Scrubber {
     }
   }
 
-  /** What the disk refuses to read is passed over, said, and asked for again in the next pass: the rest of the disk must not stay unchecked for it. */
+  /** Unreadable parts are skipped, reported, and retried in the next pass, so that the rest of the disk is checked. */
   async #check(at: number, length: number): Promise<void> {
     let found: number[];
     try {
@@ -113,7 +105,7 @@ export class Scrubber {
   }
 
   #refused(at: number, { message }: Error): void {
-    if (this.#stopped) return; // The disk is being closed.
+    if (this.#stopped) return;
     if (!(this.#isInRun || this.#unreadable.has(at)) && this.#unreadable.size < NAMED_MAX) {
       this.#options.onNotice(
         `the scrubber cannot read the disk from ${at} on, and tries again in each pass: ${message}`,

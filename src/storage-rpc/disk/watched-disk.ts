@@ -1,5 +1,3 @@
-/** A wrapper of a disk that counts and times its requests. */
-
 import type { DiskDocument, DiskOp } from '../../verbs/estats/disk-document.js';
 import { DISK_OPS } from '../../verbs/estats/disk-document.js';
 import { opLatency } from '../../verbs/estats/op-latency.js';
@@ -42,18 +40,12 @@ function newCounters(nowNs: () => number): Counters {
   return Object.fromEntries(DISK_OPS.map((op) => [op, new OpCounter(nowNs)])) as Record<DiskOp, OpCounter>;
 }
 
-/** A disk whose requests are counted and timed by operation. */
 export class WatchedDisk implements BlockDevice {
   readonly blockBytes: number;
-  /** Present where the disk has it. */
   readonly refresh?: NonNullable<BlockDevice['refresh']>;
-  /** Present where the disk has it. */
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
-  /** Present where the disk has it; it is not counted. */
   readonly prefetch?: NonNullable<BlockDevice['prefetch']>;
-  /** Present where the disk has it; its requests count as the disk's. */
   readonly view?: () => BlockDevice;
-  /** Present where the disk has it. */
   readonly readChecked?: NonNullable<BlockDevice['readChecked']>;
   readonly readOnly: boolean;
   readonly writeVerifier?: bigint;
@@ -61,7 +53,6 @@ export class WatchedDisk implements BlockDevice {
   readonly #disk: BlockDevice;
   readonly #counters: Counters;
 
-  /** Closing it closes the disk. */
   constructor(disk: BlockDevice, nowNs: () => number, counters = newCounters(nowNs)) {
     this.#disk = disk;
     this.blockBytes = disk.blockBytes;
@@ -88,7 +79,6 @@ export class WatchedDisk implements BlockDevice {
     return this.#disk.notOwner;
   }
 
-  /** As the disk has it now. */
   get sizeBytes(): number {
     return this.#disk.sizeBytes;
   }
@@ -117,12 +107,10 @@ export class WatchedDisk implements BlockDevice {
     return this.#disk.close();
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** Requests, bytes and errors since it was made, and latency of the last one to two minutes. */
   get activity(): Pick<DiskDocument, 'ops' | 'latency'> {
     return {
       ops: DISK_OPS.map((op) => {

@@ -1,41 +1,33 @@
 /**
- * Who goes next at a server with many clients. Requests take a place and memory from one budget, and go in the order of deficit round robin
- * (Shreedhar and Varghese, SIGCOMM 1995): each client in turn, and as many bytes as the others, whatever it asks for.
- *
- * Memory has two parts. Each client has a small share of its own, so that one that holds nothing never waits for those that fetch nothing. Beyond
- * it all draw from one pool. A client that keeps memory of the pool and does not get on is reported while others wait for it. The sum is at most
- * `bytesMax` and a share for each client.
+ * The order of requests at a server with many clients: deficit round robin by bytes (Shreedhar and Varghese, SIGCOMM
+ * 1995). Each client has a small memory share of its own and beyond it draws from one pool, so a client that holds
+ * nothing never waits for slow readers. A client that keeps pool memory without progress is reported while others wait.
+ * The total is at most `bytesMax` plus a share for each client.
  */
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RateLimit } from './rate-limit.js';
 
-/** The budget. */
 export interface FairQueueOptions {
-  /** For rate limits and for clients that do not get on. */
   readonly clock: Clock;
-  /** Requests that have a place at a time. Default: any number. */
   readonly requestsMax?: number;
   /** Bytes of the pool. A request that is longer goes when the pool is unused. */
   readonly bytesMax: number;
-  /** Bytes that each client may hold beside the pool. Default 0. */
   readonly shareBytes?: number;
-  /** How long a client may be stuck, and others that are not may wait for the pool, before it is reported. Default 10 s. */
   readonly stuckNs?: number;
 }
 
-/** What the queue asks of a client. */
 export interface FairClientEvents {
-  /** Since when the peer has owed bytes and moved none: of a reply that it does not fetch, or a request that it does not finish. Infinity: it owes none. */
+  /**
+   * Since when the peer has not progressed with a reply that it does not fetch, or a request that it does not finish.
+   * Infinity: neither.
+   */
   stuckSinceNs(): number;
-  /** The client has been stuck for too long while others wait for what it holds. It should go. */
   onStuck(): void;
 }
 
-/** Bytes a client may take in one turn. */
 const QUANTUM_BYTES = 256 << 10;
-/** A short request has a cost, too. */
 const COST_BYTES_MIN = 4096;
 const STUCK_NS = 10e9;
 const NEVER_STUCK: FairClientEvents = { stuckSinceNs: () => Number.POSITIVE_INFINITY, onStuck: () => {} };
@@ -43,17 +35,14 @@ const NEVER_STUCK: FairClientEvents = { stuckSinceNs: () => Number.POSITIVE_INFI
 interface Ask {
   readonly bytes: number;
   readonly granted: () => void;
-  /** It left before. */
   readonly refused?: () => void;
   readonly limit: RateLimit | undefined;
 }
 
 interface Account {
   readonly events: FairClientEvents;
-  /** In the order of asking. */
   readonly asks: Ask[];
   heldBytes: number;
-  /** Bytes it may still take in this turn. */
   deficit: number;
   hasTurn: boolean;
   /** Since when its request has waited for the pool; Infinity: it does not. */
@@ -61,7 +50,6 @@ interface Account {
   hasLeft: boolean;
 }
 
-/** One client's access to the budget. */
 export class FairClient {
   readonly #queue: FairQueue;
   readonly #account: Account;
@@ -72,17 +60,19 @@ export class FairClient {
     this.#account = account;
   }
 
-  /** Bytes granted and not given back. */
   get heldBytes(): number {
     return this.#account.heldBytes;
   }
 
-  /** Calls `granted`, at once or later, when a place and memory have been taken for a request, and the limit of its disk lets it go. */
+  /**
+   * Calls `granted`, at once or later, when a slot and memory are reserved for a request, and the limit of its disk
+   * allows it.
+   */
   ask(bytes: number, granted: () => void, limit?: RateLimit): void {
     this.#queue.ask(this.#account, { bytes, granted, limit });
   }
 
-  /** The same as a promise; rejects with ERR_ROCE_CLOSED when the client leaves before. Undefined: it has been granted at once, as nearly always. */
+  /** Undefined: it has been granted at once, as nearly always. */
   take(bytes: number, limit?: RateLimit): Promise<void> | undefined {
     let isGranted = false;
     let refusal: RoceError | undefined;
@@ -96,47 +86,41 @@ export class FairClient {
     const refused = () => reject(new RoceError('ERR_ROCE_CLOSED', 'the client has left'));
     this.#queue.ask(this.#account, { bytes, granted, refused, limit });
     if (isGranted) return undefined;
-    if (refusal !== undefined) return Promise.reject(refusal); // Who was granted something meanwhile has ended this client.
+    if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((go, stop) => {
       resolve = go;
       reject = stop;
     });
   }
 
-  /** Gives a place back. */
   done(): void {
     this.#queue.done();
   }
 
-  /** Gives memory back. */
   give(bytes: number): void {
     this.#queue.give(this.#account, bytes);
   }
 
-  /** Takes back what it has asked for and not been granted. What it holds it still gives back. Safe to call twice. */
+  /** What it holds it still gives back. */
   leave(): void {
     this.#queue.leave(this.#account);
   }
 }
 
-/** The budget of one server. */
 export class FairQueue {
   readonly #clock: Clock;
   readonly #bytesMax: number;
   readonly #shareBytes: number;
   readonly #stuckNs: number;
   readonly #accounts = new Set<Account>();
-  /** Those that wait, in the order of their turns. */
   #waiting: Account[] = [];
-  /** The one that is told of a grant right now, and may ask again within its turn. */
   #granting: Account | undefined;
   #isServing = false;
   #places: number;
   #heldBytes = 0;
   #poolBytes = 0;
-  /** It had its turn, holds nothing of the pool and found it too full: what comes back is kept for it. */
+  /** It was served, holds nothing of the pool and found it too full: released memory is reserved for it. */
   #firstForPool: Account | undefined;
-  /** When the next of the rate limits lets something go. */
   #limitNs = Number.POSITIVE_INFINITY;
   #cancelWake: (() => void) | undefined;
   #cancelLook: (() => void) | undefined;
@@ -150,17 +134,14 @@ export class FairQueue {
     this.#stuckNs = stuckNs;
   }
 
-  /** Bytes that clients hold now. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** Clients that wait for their turn now. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Opens an account. It ends when the client has left and has given everything back. */
   join(events: FairClientEvents = NEVER_STUCK): FairClient {
     const account: Account = {
       events,
@@ -175,7 +156,6 @@ export class FairQueue {
     return new FairClient(this, account);
   }
 
-  /** Ends its timers. Nobody is granted anything any more. */
   close(): void {
     this.#waiting = [];
     this.#cancelWake?.();
@@ -212,7 +192,6 @@ export class FairQueue {
     this.#serve();
   }
 
-  /** Gives turns until nobody who waits can go on. */
   #serve(): void {
     if (this.#isServing || this.#waiting.length === 0) return;
     this.#isServing = true;
@@ -226,7 +205,6 @@ export class FairQueue {
     this.#arm();
   }
 
-  /** False: the client has to wait for something else than its turn. */
   #turn(account: Account): boolean {
     const [ask] = account.asks;
     if (!this.#fits(account, ask)) {
@@ -245,7 +223,6 @@ export class FairQueue {
     account.deficit -= cost;
     account.asks.shift();
     this.#take(account, ask);
-    // Who asks again at once goes on with its turn.
     this.#granting = account;
     ask.granted();
     this.#granting = undefined;
@@ -279,7 +256,6 @@ export class FairQueue {
     this.#poolIsServed(account);
   }
 
-  /** The account does not wait for the pool any more, if it did. */
   #poolIsServed(account: Account): void {
     account.poolWaitsSinceNs = Number.POSITIVE_INFINITY;
     if (this.#firstForPool === account) this.#firstForPool = undefined;
@@ -296,7 +272,6 @@ export class FairQueue {
     return Math.max(0, bytes - this.#shareBytes);
   }
 
-  /** For the next rate limit. */
   #arm(): void {
     this.#cancelWake?.();
     this.#cancelWake = undefined;
@@ -307,7 +282,6 @@ export class FairQueue {
     });
   }
 
-  /** Looks for clients that are stuck for as long as somebody waits for the pool. */
   #lookLater(): void {
     this.#cancelLook ??= this.#clock.wakeAt(this.#clock.nowNs() + this.#stuckNs / 4, () => {
       this.#cancelLook = undefined;
@@ -317,7 +291,7 @@ export class FairQueue {
     });
   }
 
-  /** Only if somebody waits who is not stuck: clients that have all been stopped, as on a host that is suspended, harm nobody. */
+  /** Only if a client waits that is not stuck: if all are stopped, as on a suspended host, there is no harm. */
   #reportStuck(): void {
     const beforeNs = this.#clock.nowNs() - this.#stuckNs;
     const isStuck = ({ events }: Account) => events.stuckSinceNs() <= beforeNs;

@@ -1,6 +1,6 @@
 /**
- * How many requests and bytes a second a disk serves: the generic cell rate algorithm (ITU-T I.371), once for requests and once for bytes. Each
- * keeps one time, at which everything granted so far would be done at the rate; a request may go when that lies less than the burst ahead.
+ * The generic cell rate algorithm (ITU-T I.371), once for requests and once for bytes. Each keeps the time at which
+ * everything granted would be done at the rate; a request may go when that is less than the burst ahead.
  */
 
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
@@ -17,7 +17,6 @@ export interface DiskLimit {
 
 const LIMIT_NAMES: OptionNames<DiskLimit> = { iops: true, bytesPerSecond: true };
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for an unknown limit, ERR_ROCE_OUT_OF_RANGE for one that is not above 0. */
 export function checkDiskLimit(limit: DiskLimit): void {
   checkOptions('limit', limit, LIMIT_NAMES);
   for (const [name, value] of Object.entries(limit)) {
@@ -29,7 +28,6 @@ export function checkDiskLimit(limit: DiskLimit): void {
 /** What may go at once after a pause: a twentieth of a second's worth. Timers are a millisecond coarse. */
 const BURST_NS = 50e6;
 
-/** The limits of one disk, and how far they are used up. */
 export class RateLimit {
   readonly #nsPerRequest: number;
   readonly #nsPerByte: number;
@@ -46,7 +44,6 @@ export class RateLimit {
     return Math.max(this.#requestsNs, this.#bytesNs) - BURST_NS;
   }
 
-  /** A request of so many bytes goes now. */
   take(bytes: number, nowNs: number): void {
     this.#requestsNs = Math.max(this.#requestsNs, nowNs) + this.#nsPerRequest;
     this.#bytesNs = Math.max(this.#bytesNs, nowNs) + bytes * this.#nsPerByte;

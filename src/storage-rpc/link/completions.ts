@@ -1,8 +1,5 @@
-/** Serves a completion queue until it is closed: every work completion is handed on, errors of the queue itself end it. */
-
 import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 
-/** `onFailure` hears of failed work, of an overrun, and of what `onSuccess` throws. */
 export function serveCompletions(
   cq: CompletionQueue,
   onSuccess: (wc: WorkCompletion) => void,

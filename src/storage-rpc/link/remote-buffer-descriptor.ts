@@ -6,5 +6,4 @@ export interface RemoteBufferDescriptor {
   readonly length: number;
 }
 
-/** No memory is described. */
 export const NO_REMOTE_BUFFER: RemoteBufferDescriptor = { addr: 0n, rkey: 0, length: 0 };

@@ -1,12 +1,11 @@
-/** How the RDMA connections of a client, server or endpoint send: recovery, rate control, traffic class. */
-
 import { checkOneOf, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { type RateControlOptions, rateControlSettings } from '../../dcqcn/schemes.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 
 /**
- * The two classes of storage traffic (Azure storage paper §2.2, §4): requests that somebody waits for, and copies, scrubbing and repair. The codes are AF31 and
- * AF11 (RFC 4594 §4.7, §4.8), which a switch that goes by the upper three bits puts into priorities 3 and 1.
+ * The two classes of storage traffic (Azure storage paper §2.2, §4): foreground requests, and copies, scrubbing and
+ * repair. The codes are AF31 and AF11 (RFC 4594 §4.7, §4.8), which a switch that uses the upper three bits maps to
+ * priorities 3 and 1.
  */
 export const TRAFFIC_CLASSES = {
   /** AF31. */
@@ -27,23 +26,15 @@ export interface FlowOptions {
   readonly dscp?: number | TrafficClass;
 }
 
-/** The names of {@link FlowOptions}. */
 export const FLOW_OPTIONS: OptionNames<FlowOptions> = { recovery: true, rateControl: true, dscp: true };
 
-/** Terms of the exchange. */
 export interface FlowTerms {
-  /** Complete. */
   readonly recovery: RecoveryOptions;
-  /** If it is not to be as fast as it can. */
   readonly rateControl?: RateControlOptions;
   /** 0..63. */
   readonly dscp?: number;
 }
 
-/**
- * What the exchange is told. Throws ERR_ROCE_OUT_OF_RANGE for a DSCP that cannot be, ERR_ROCE_UNKNOWN_NAME for a traffic class or rate control that there is
- * not.
- */
 export function flowTerms({ recovery = STANDARD_RECOVERY, rateControl, dscp }: FlowOptions): FlowTerms {
   if (rateControl !== undefined) rateControlSettings(rateControl);
   return {

@@ -1,4 +1,7 @@
-/** Makes the queue pair of a storage connection: our JSON exchange over TCP, whose connection then stands for the presence of the peer. */
+/**
+ * Connects the queue pair of a storage connection by our JSON exchange over TCP, whose connection then signals the
+ * peer's presence.
+ */
 
 import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
@@ -12,30 +15,22 @@ import type { FlowTerms } from './flow-options.js';
 
 const MTU = 4096;
 
-/** A protocol that is spoken on queue pairs of storage. */
 export type StorageService = 'sk-rdma' | 'su-rdma' | 'su-stream';
 
-/** A queue pair to be made, and what both sides must agree on. */
 interface ChannelTerms {
-  /** Where it is made. */
   readonly pd: ProtectionDomain;
   readonly init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number };
-  /** This side of the exchange of addresses. */
   readonly exchange: typeof exchangeAsClient;
-  /** The protocol to be spoken on the queue pair. */
   readonly service: StorageService;
   readonly flow: FlowTerms;
-  /** How long the peer may be silent; see {@link ExchangeOptions}. Default: as any connection. */
   readonly totalTimeout?: number;
 }
 
-/** What a channel of either side has to be told. */
 interface Channel {
   fail(error: Error): void;
   close(): Promise<void>;
 }
 
-/** A queue pair that can receive, with its completion queues; or nothing of them. */
 async function createParts(
   control: ControlChannel,
   pd: ProtectionDomain,
@@ -52,16 +47,12 @@ async function createParts(
     await initializeQp(qp);
     return { pd, qp, sendCq, recvCq, clock: pd.device.clock, onClosed: () => control.close() };
   } catch (error) {
-    for (const one of made.reverse()) await one.close().catch(() => {}); // The first error counts.
+    for (const one of made.reverse()) await one.close().catch(() => {});
     throw error;
   }
 }
 
-/**
- * Creates a queue pair in the domain, hands it to `over`, which posts receives and gets ready for what comes, and connects it: the peer may
- * speak before this side knows that it can. The channel fails when the peer's process
- * goes away. When anything goes wrong everything is closed again but the domain.
- */
+/** The channel fails when the peer's process goes away. */
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
   { pd, init, exchange, service, flow, totalTimeout }: ChannelTerms,
@@ -85,7 +76,6 @@ export async function connectChannel<C extends Channel>(
     await channel.close();
     throw error;
   }
-  // Nothing more is said on this connection; that it ends is the message.
   control.receive(Number.POSITIVE_INFINITY).catch((error: Error) => channel.fail(error));
   return channel;
 }

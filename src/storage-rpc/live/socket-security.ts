@@ -1,6 +1,6 @@
 /**
- * Who may connect, and how bytes over TCP are protected: by the credentials of the device, whose packets they protect too, or by credentials of their own
- * where there is no device. One TCP port is for both transports, inside TLS and outside.
+ * Who may connect, and how bytes over TCP are protected: by the device's credentials, or by separate ones without a
+ * device. One TCP port serves both transports, with and without TLS.
  */
 
 import type { Socket } from 'node:net';
@@ -23,10 +23,8 @@ import { DeviceSecurity, type SecureOptions } from '../../verbs/security.js';
 import { type Beginning, SocketStream } from './socket-stream.js';
 
 const EXCHANGE_BEGINS = '{'.charCodeAt(0);
-/** Of a server without TLS for this client. */
 const REFUSAL = /^\{"refused":"([^"]*)"/;
 
-/** For connections of this side. Throws ERR_ROCE_CONFLICT for credentials beside a device, and as `openDevice` for credentials that cannot be used. */
 export function securityOf(
   device: RdmaDevice | undefined,
   secure: SecureOptions | undefined,
@@ -41,8 +39,9 @@ export function securityOf(
 }
 
 /**
- * Connects over TCP. Where protection is only preferred, a peer without TLS is dialled again without. Rejects with ERR_ROCE_CONNECT, and with ERR_ROCE_MISMATCH
- * for a peer that has no secure mode; the stream ends with ERR_ROCE_MISMATCH when the peer asks for it.
+ * If protection is only preferred, a peer without TLS is redialled in the clear. Rejects with ERR_ROCE_CONNECT, and
+ * with ERR_ROCE_MISMATCH for a peer that has no secure mode; the stream ends with ERR_ROCE_MISMATCH when the peer
+ * requires it.
  */
 export async function dialStream(
   host: string,
@@ -59,7 +58,6 @@ export async function dialStream(
   }
 }
 
-/** A peer that wants TLS says so. */
 const PLAIN: Beginning = {
   refusalIn: (first) => {
     const [, why] = REFUSAL.exec(first.toString('latin1')) ?? [];
@@ -67,7 +65,7 @@ const PLAIN: Beginning = {
   },
   silence: (cause) => cause,
 };
-/** A server knows whom it lets in when its client believes the handshake to be over (RFC 8446 §2). */
+/** A server has authenticated its client only after the client considers the handshake complete (RFC 8446 §2). */
 const SECURED: Beginning = {
   refusalIn: () => undefined,
   silence: (cause) =>
@@ -79,17 +77,12 @@ const SECURED: Beginning = {
     ),
 };
 
-/** Who takes a connection, by what it begins with. */
 export interface SocketHandlers {
-  /** It sets up RDMA. */
   onExchange(control: ControlChannel): void;
-  /** It carries the protocol itself. */
   onStream(stream: SocketStream): void;
-  /** The peer did not prove that it is somebody who is let in, or does not even try. The connection is closed. */
   onUntrusted(error: RoceError): void;
 }
 
-/** Listens to what a new connection begins with: a handshake of TLS where there are credentials, then an exchange or the protocol itself. */
 export function sortSocket(socket: Socket, security: ChannelSecurity | undefined, handlers: SocketHandlers): void {
   if (security === undefined) {
     sortBytes(socket, undefined, handlers);
@@ -100,22 +93,22 @@ export function sortSocket(socket: Socket, security: ChannelSecurity | undefined
     (error: RoceError) => {
       handlers.onUntrusted(error);
       if (error instanceof PlainPeerError) socket.write(`${JSON.stringify({ refused: SECURE_ONLY })}\n`);
-      socket.destroySoon(); // The socket is paused: whether the peer hangs up would not be heard.
+      socket.destroySoon(); // The socket is paused: a close by the peer would not be noticed.
     },
   );
 }
 
 function sortBytes(socket: Socket, secured: SecuredSocket | undefined, handlers: SocketHandlers): void {
   const bytes = secured?.socket ?? socket;
-  bytes.on('error', () => {}); // `close` follows, and whoever has the connection reports the failure.
+  bytes.on('error', () => {});
   bytes.once('data', (first: Buffer) => {
     bytes.pause();
     bytes.unshift(first);
     if (bytes !== socket && first[0] === EXCHANGE_BEGINS) {
-      handlers.onExchange(new ControlChannel(socket, async () => secured!)); // It goes on reading by itself.
+      handlers.onExchange(new ControlChannel(socket, async () => secured!));
       return;
     }
-    // The exchange answers a peer that asks for TLS where there is none.
+    // The exchange answers a peer that requests TLS where there is none.
     if (first[0] === EXCHANGE_BEGINS || first[0] === TLS_HANDSHAKE) handlers.onExchange(new ControlChannel(socket));
     else handlers.onStream(new SocketStream(bytes));
     bytes.resume();

@@ -1,18 +1,12 @@
-/** A TCP socket as a byte stream. */
-
 import type { Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 
-/** What a stream may begin with instead of its protocol. */
 export interface Beginning {
-  /** Whether the peer refuses by its first bytes; the stream then ends with that error. */
   refusalIn(first: Buffer): Error | undefined;
-  /** With which error the stream ends where the peer never said anything; `cause` is what the socket says. */
   silence(cause: Error): Error;
 }
 
-/** Takes over a connected socket; Nagle's algorithm is off. */
 export class SocketStream implements ByteStream {
   onData: (bytes: Buffer) => void = () => {};
   onClose: (error: Error) => void = () => {};
@@ -20,7 +14,6 @@ export class SocketStream implements ByteStream {
   #why: Error = new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection');
   #destroyed = false;
 
-  /** `beginning` knows ways in which the peer may refuse. */
   constructor(socket: Socket, beginning?: Beginning) {
     this.#socket = socket;
     socket.setNoDelay(true);
@@ -44,7 +37,6 @@ export class SocketStream implements ByteStream {
     const last = pieces.findLastIndex(({ length }) => length > 0);
     socket.cork();
     pieces.forEach((piece, i) => {
-      // The callback comes with an error when the socket is closed before: then the memory is free as well.
       if (i === last) socket.write(piece, () => onSent?.());
       else if (piece.length > 0) socket.write(piece);
     });

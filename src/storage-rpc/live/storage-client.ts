@@ -1,5 +1,3 @@
-/** A disk of a storage server, over RDMA while it works and over TCP otherwise. */
-
 import { randomInt } from 'node:crypto';
 import { hostname } from 'node:os';
 import process from 'node:process';
@@ -32,8 +30,8 @@ import { dialStream, securityOf } from './socket-security.js';
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
   /**
-   * Name or address of the server; or those of several, of which one has the disk: they are asked in turn, also when the connection is lost, or one has lost the disk; or a function
-   * that says where the disk is now, which is asked before each attempt to connect.
+   * Name or address of the server; several of them, of which one has the disk: they are tried in turn, also after a
+   * lost connection or disk; or a function that locates the disk, called before each attempt to connect.
    */
   readonly host: string | readonly string[] | FindServer;
   /** TCP port of the server, or of each, also for the set-up of RDMA. Not looked at where `host` is a function. */
@@ -47,13 +45,16 @@ export interface StorageClientOptions extends FlowOptions {
   /** Name of the server's disk, or its index; default: the first. */
   readonly disk?: string | number;
   /**
-   * `write`: no other client may write while this one does; `shared`: together with other clients that share the disk, such as the nodes of a cluster
-   * file system; `read`: read only, whoever writes. Default `write`.
+   * `write`: exclusive; `shared`: together with other clients that share the disk, such as the nodes of a cluster file
+   * system; `read`: read only, regardless of writers. Default `write`.
    */
   readonly access?: DiskAccess;
-  /** Who this is, for those who find the disk in use. Default: host name and process number. */
+  /** Name of this client, shown to others while the disk is in use. Default: host name and process number. */
   readonly label?: string;
-  /** Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease ends. */
+  /**
+   * Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease
+   * ends.
+   */
   readonly standby?: boolean;
   /** Number of sessions, each with its own connection and 128 requests; default 1. */
   readonly sessions?: number;
@@ -61,13 +62,21 @@ export interface StorageClientOptions extends FlowOptions {
   readonly inlineWriteBytesMax?: number;
   /** When to return to RDMA after a failure; see RdmaFallback. */
   readonly path?: HostConnectionsOptions['path'];
-  /** Requests fail after this long without a connection to the server, until there is one; default: they wait for ever. */
+  /**
+   * Requests fail after this long without a connection to the server, until there is one; default: they wait
+   * indefinitely.
+   */
   readonly giveUpNs?: number;
-  /** UUID that the server's disk must have. Default: any; from then on, only the disk that the first connection found. */
+  /**
+   * UUID that the server's disk must have. Default: any; from then on, only the disk that the first connection found.
+   */
   readonly uuid?: string;
   /** Takes sentences for the operator: the server cannot be reached, has another disk, is back. */
   readonly onNotice?: (notice: string) => void;
-  /** Takes what happens to the path: failover, return, outage, give-up, fenced, back. Called behind the event, outside of the client: what it throws is uncaught. */
+  /**
+   * Called with path events: failover, return, outage, give-up, fenced, back. Called after the event, outside of the
+   * client: exceptions are uncaught.
+   */
   readonly onEvent?: (event: HostEvent) => void;
 }
 
@@ -110,7 +119,7 @@ export interface StorageClientReport {
   readonly failedMoves: number;
   /** Probes of RDMA after a hold-down. */
   readonly probes: number;
-  /** Requests sent again over a new connection. */
+  /** Requests repeated over a new connection. */
   readonly resentRequests: number;
   /** Responses with wrong data, which were requested again. */
   readonly crcMismatches: number;
@@ -129,7 +138,6 @@ export interface StorageClientReport {
   } | null;
 }
 
-/** Most registered memory of one connection. */
 const POOL_BYTES_MAX = 32 << 20;
 
 /** A client of one disk of a storage server; fails over between RDMA and TCP under running I/O. */
@@ -172,14 +180,15 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /**
-   * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has another disk than `uuid`,
-   * ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY (a {@link DiskInUse}) when another client writes to it,
-   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option or name, ERR_ROCE_CONFLICT for `secure` beside a device.
+   * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has
+   * another disk than `uuid`, ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY (a
+   * {@link DiskInUse}) when another client writes to it, ERR_ROCE_MALFORMED for a text that is no UUID,
+   * ERR_ROCE_UNKNOWN_NAME for an unknown option or name, ERR_ROCE_CONFLICT for `secure` beside a device.
    */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
-    flowTerms(options); // Checks them.
+    flowTerms(options);
     offerCrc32c();
     const {
       device,
@@ -258,9 +267,10 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /**
-   * Memory from which the disk writes, and to which it reads, without a copy through the pool: all of it, or any part. Each connection registers it once;
-   * a request opens its own part to the server until it is answered. Writes that are part of their request are copied there (`inlineWriteBytesMax`), and TCP
-   * copies as always. While a request is under way, do not change its part. Throws ERR_ROCE_OUT_OF_RANGE for less than a byte.
+   * Memory from which the disk writes, and to which it reads, without a copy through the pool: all of it, or any part.
+   * Each connection registers it once; a request opens its own part to the server until it is answered. Writes that are
+   * part of their request are copied there (`inlineWriteBytesMax`), and TCP copies as always. While a request is in
+   * flight, do not change its part. Throws ERR_ROCE_OUT_OF_RANGE for less than a byte.
    */
   allocate(bytes: number): Buffer {
     checkWhole('bytes', bytes, 1, Number.MAX_SAFE_INTEGER);
@@ -271,14 +281,17 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /**
-   * Gives back memory of {@link allocate}, which no request uses; until then the client keeps it. Throws ERR_ROCE_INVALID_ARGUMENT for other memory. A
-   * client without a device has nothing to give back.
+   * Gives back memory of {@link allocate}, which no request uses; until then the client keeps it. Throws
+   * ERR_ROCE_INVALID_ARGUMENT for other memory. A client without a device has nothing to give back.
    */
   async free(memory: Uint8Array): Promise<void> {
     if (this.#device !== undefined) await this.#own.remove(memory);
   }
 
-  /** Breaks all RDMA connections as a failing NIC would: requests go on over TCP, and RDMA is tried again after its hold-down. */
+  /**
+   * Breaks all RDMA connections as a failing NIC would: requests continue over TCP, and RDMA is retried after its
+   * hold-down.
+   */
   failover(): void {
     this.#connections.failRdma('a failover was requested');
   }
@@ -288,7 +301,9 @@ export class StorageClient implements AsyncDisposable {
     return this.#connections.moveAll(transport);
   }
 
-  /** Takes RDMA out of use, so that its device can be serviced. When this resolves, nothing is registered on the device. */
+  /**
+   * Takes RDMA out of use, so that its device can be serviced. When this resolves, nothing is registered on the device.
+   */
   drainRdma(): Promise<void> {
     return this.#connections.drain();
   }
@@ -309,7 +324,6 @@ export class StorageClient implements AsyncDisposable {
   }
 }
 
-/** Opens a session; a server that cannot be reached may be followed by another one. */
 async function openSomewhere(connections: HostConnections, attempts: number): Promise<DiskReconnector> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,5 +1,3 @@
-/** What a storage server is told when it is opened. */
-
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -33,7 +31,9 @@ export interface StorageServerOptions extends FlowOptions {
   readonly memoryBytesMax?: number;
   /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
   readonly limit?: DiskLimit;
-  /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
+  /**
+   * Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB.
+   */
   readonly pullBytesMax?: number;
   /** Takes sentences for the operator: clients that were refused because they are for another disk. */
   readonly onNotice?: (notice: string) => void;
@@ -55,17 +55,13 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   pullBytesMax: true,
   onNotice: true,
 };
-/** Shortest lease: clients that are alive speak every second, and connect again 3 s after they have heard nothing. */
+/** Shortest lease: live clients send every second, and reconnect after 3 s of silence. */
 export const LEASE_NS_MIN = 5 * NS_PER_S;
 const MEMORY_BYTES_MIN = 96 << 20;
 
-/**
- * Throws ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit, lease or memory that cannot be, and as `checkNamedDisk`
- * for a disk.
- */
 export function checkServerOptions(options: StorageServerOptions): void {
   checkOptions('StorageServer.open', options, SERVER_OPTIONS);
-  flowTerms(options); // Checks them.
+  flowTerms(options);
   const { limit, memoryBytesMax, leaseNs, namedDisks = [] } = options;
   for (const disk of namedDisks) checkNamedDisk(disk);
   if (leaseNs !== undefined) checkWhole('leaseNs', leaseNs, LEASE_NS_MIN, Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,4 @@
-/**
- * Serves disks to clients over RDMA and TCP. One TCP port is for both: a connection exchanges queue pairs, or carries sK over TCP.
- */
+/** One TCP port is for both: a connection exchanges queue pairs, or carries sK over TCP. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -36,18 +34,18 @@ import { checkServerOptions, type StorageServerOptions } from './storage-server-
 const MEMORY_BYTES_MAX = 192 << 20;
 /** Memory that each TCP connection may have whatever the others hold. */
 const SHARE_BYTES = 64 << 10;
-/** Who waits for memory is not read from, and gives up a server that is silent for 3 s; who is closed goes on over a new connection. */
+/**
+ * A client that waits for memory is not read from, and drops a server that is silent for 3 s; a closed client continues
+ * over a new connection.
+ */
 const STUCK_NS = 1e9;
 /** The pool gives pieces of a few sizes, so that not all of its bytes can be used at once. */
 const POOL_SHARE = 0.75;
 const POOL_BYTES_MAX = 64 << 20;
 const PULL_BYTES_MAX = 4 << 20;
-/** Time limit from the connection to its session. */
 const SESSION_TIMEOUT_MS = 10_000;
-/** Most connections; those without a session make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
-/** A TCP connection and its sK channel. */
 interface TcpPeer {
   channel: SkServerChannel | undefined;
 }
@@ -63,7 +61,7 @@ export interface StorageServerDisk extends Pick<NamedDisk, 'name' | 'device'> {
   readonly readOnly: boolean;
   /** Clients that have a lease. */
   readonly writers: ReadonlyArray<{
-    /** Who, as it says itself. */
+    /** The client's own name for itself. */
     readonly label: string;
     /** It writes together with others. */
     readonly isShared: boolean;
@@ -82,14 +80,12 @@ export class StorageServer implements AsyncDisposable {
   readonly #rdma: RdmaService | undefined;
   readonly #security: ChannelSecurity | undefined;
   #untrusted = 0;
-  /** Memory of the connections over TCP. */
   readonly #memory: FairQueue;
   readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
     evict: (socket) => socket.destroy(),
     handshakeDeadline: { clock: SYSTEM_CLOCK, ms: SESSION_TIMEOUT_MS },
   });
-  /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
   private constructor(
@@ -125,8 +121,9 @@ export class StorageServer implements AsyncDisposable {
   }
 
   /**
-   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit, lease or memory
-   * that cannot be, ERR_ROCE_CONFLICT for two disks of one name or for `secure` beside a device.
+   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE
+   * for a limit, lease or memory that cannot be, ERR_ROCE_CONFLICT for two disks of one name or for `secure` beside a
+   * device.
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkServerOptions(options);
@@ -155,7 +152,9 @@ export class StorageServer implements AsyncDisposable {
     return this.#limiter.turnedAway;
   }
 
-  /** Connections of peers that did not prove to be somebody who is let in, or came without TLS where it is required. */
+  /**
+   * Connections of peers that did not authenticate as an allowed identity, or came without TLS where it is required.
+   */
   get untrusted(): number {
     return this.#untrusted;
   }
@@ -179,14 +178,17 @@ export class StorageServer implements AsyncDisposable {
     }));
   }
 
-  /** Adds a disk; the caller closes it. Throws ERR_ROCE_CONFLICT if the name is taken, ERR_ROCE_OUT_OF_RANGE and ERR_ROCE_INVALID_ARGUMENT for a name that cannot be. */
+  /**
+   * Adds a disk; the caller closes it. Throws ERR_ROCE_CONFLICT if the name is taken, ERR_ROCE_OUT_OF_RANGE and
+   * ERR_ROCE_INVALID_ARGUMENT for a name that cannot be.
+   */
   addDisk(disk: NamedDisk): void {
     this.#server.disks.add(disk);
   }
 
   /**
-   * Takes a disk out of service. Rejects with ERR_ROCE_NOT_FOUND, and with ERR_ROCE_BUSY while a client has a lease of it, unless `force` is set: then
-   * its clients are cut off. Resolves with the disk, which nobody uses any more; the caller closes it.
+   * Takes a disk out of service. Rejects with ERR_ROCE_NOT_FOUND, and with ERR_ROCE_BUSY while a client holds a lease,
+   * unless `force` is set: then its clients are disconnected. Resolves with the unused disk; the caller closes it.
    */
   async removeDisk(name: string, { force = false }: { readonly force?: boolean } = {}): Promise<BlockDevice> {
     const [writer] = this.#server.disks.get(name).lease.holders(SYSTEM_CLOCK.nowNs());
@@ -201,16 +203,17 @@ export class StorageServer implements AsyncDisposable {
   }
 
   /**
-   * Puts another device in place of that of a disk, such as the same one after it has grown. Requests under way are finished first, others wait; `open` gets
-   * the old device. Rejects with ERR_ROCE_NOT_FOUND, and as `open`, after which the old device is still in use.
+   * Replaces the device of a disk, such as after it has grown. Requests in flight are finished first, others wait;
+   * `open` gets the old device. Rejects with ERR_ROCE_NOT_FOUND, and as `open`, after which the old device is still in
+   * use.
    */
   exchangeDisk(name: string, open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
     return this.#server.disks.get(name).exchange(open);
   }
 
   /**
-   * Says of a disk that it is owned here again, after another owner has had it (`BlockDevice.notOwner`): its clients resume anew, and nothing that they have sent before
-   * reaches it. Rejects with ERR_ROCE_NOT_FOUND. Resolves when nothing of it is at the disk.
+   * The disk is owned here again after another owner had it (`BlockDevice.notOwner`): its clients resume again, and
+   * none of their earlier requests reach it. Rejects with ERR_ROCE_NOT_FOUND. Resolves when no request is at the disk.
    */
   renewDisk(device: BlockDevice): Promise<void> {
     return this.#server.renewDisk(device);
@@ -253,7 +256,7 @@ export class StorageServer implements AsyncDisposable {
     await this.#server.close();
     for (const socket of this.#limiter.connections) socket.destroy();
     await Promise.all(this.#accepting);
-    await this.#server.close(); // Connections accepted meanwhile.
+    await this.#server.close();
     await this.#closeRdma();
   }
 
@@ -272,7 +275,7 @@ export class StorageServer implements AsyncDisposable {
   #onConnection(socket: Socket): void {
     const peer: TcpPeer = { channel: undefined };
     const isServed = () => peer.channel !== undefined && this.#server.serves(peer.channel);
-    socket.on('error', () => {}); // `close` follows, and the channel reports the failure.
+    socket.on('error', () => {});
     if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
     socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
@@ -309,7 +312,7 @@ export class StorageServer implements AsyncDisposable {
         return channel;
       });
     } catch {
-      control.close(); // The client has the reason, or is gone.
+      control.close();
     }
   }
 }

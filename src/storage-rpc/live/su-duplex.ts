@@ -1,4 +1,4 @@
-/** An sU connection as a Node stream, so that existing code can pipe. The protocol has backpressure: it grants no credits for unread data. */
+/** The protocol has backpressure: it grants no credits for unread data. */
 
 import { Duplex } from 'node:stream';
 import type { SuConnection } from '../su/su-connection.js';
@@ -8,12 +8,14 @@ import type { SuStream } from '../su-stream/su-stream.js';
 /** A byte stream in both directions; message boundaries are lost. */
 export class SuDuplex extends Duplex {
   readonly #connection: SuConnection | SuStream;
-  /** Chunks nobody has asked for yet: the peer's account is charged with them. */
   readonly #held: SuChunk[] = [];
   #wanted = false;
   #peerEnded = false;
 
-  /** Takes over the connection, or the stream that outlives its connections, which is closed when both directions have ended, or with the stream. */
+  /**
+   * Takes over the connection, or the stream that outlives its connections, which is closed when both directions have
+   * ended, or with the stream.
+   */
   constructor(connection: SuConnection | SuStream) {
     super({ allowHalfOpen: true });
     this.#connection = connection;

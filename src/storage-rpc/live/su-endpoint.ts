@@ -1,5 +1,3 @@
-/** sU-RDMA on real devices: one endpoint per device, whose connections share its protection domain and registered buffers. */
-
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
@@ -62,10 +60,13 @@ export class SuEndpoint implements AsyncDisposable {
     return channelSecurity(this.device);
   }
 
-  /** Opens an endpoint; where its device has credentials, its connections are protected. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
+  /**
+   * Opens an endpoint; where its device has credentials, its connections are protected. The caller closes the device.
+   * Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
-    flowTerms(options); // Checks them.
+    flowTerms(options);
     offerCrc32c();
     return new SuEndpoint(await device.createPd(), options);
   }
@@ -92,7 +93,7 @@ export class SuEndpoint implements AsyncDisposable {
   /** Accepts connections until the endpoint closes. Resolves with the TCP port; for port 0 the system chooses. */
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
     const onPeer = (control: ControlChannel): void => {
-      this.accept(control, 'su-rdma').then(onConnection, () => {}); // The peer has been told why, or is gone.
+      this.accept(control, 'su-rdma').then(onConnection, () => {});
     };
     const listener = await ControlListener.open(host, port, { onPeer }, this.#security);
     this.#listeners.add(listener);

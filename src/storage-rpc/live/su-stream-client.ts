@@ -1,5 +1,3 @@
-/** sU streams to one server: over RDMA while it works, over TCP otherwise. */
-
 import { randomInt } from 'node:crypto';
 import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
@@ -26,7 +24,7 @@ export interface SuStreamClientOptions extends StreamTerms {
   readonly tcp?: boolean;
   /** When to return to RDMA after a failure; see RdmaFallback. */
   readonly path?: NonNullable<StreamHostOptions['path']>;
-  /** Streams fail after this long without a connection to the server; default: they wait for ever. */
+  /** Streams fail after this long without a connection to the server; default: they wait indefinitely. */
   readonly giveUpNs?: number;
   /** Takes what happens to the path; as of {@link StorageClientOptions.onEvent}. */
   readonly onEvent?: (event: HostEvent) => void;
@@ -54,7 +52,10 @@ export class SuStreamClient implements AsyncDisposable {
     this.#host = host;
   }
 
-  /** Nothing is connected until {@link stream}. Throws ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a size that cannot be. */
+  /**
+   * Nothing is connected until {@link stream}. Throws ERR_ROCE_UNKNOWN_NAME for an unknown option,
+   * ERR_ROCE_OUT_OF_RANGE for a size that cannot be.
+   */
   static to(options: SuStreamClientOptions): SuStreamClient {
     checkOptions('SuStreamClient.to', options, OPTIONS);
     checkStreamTerms(options);
@@ -94,7 +95,10 @@ export class SuStreamClient implements AsyncDisposable {
     return { rdma: this.#host.count('rdma'), tcp: this.#host.count('tcp') };
   }
 
-  /** Breaks all RDMA connections as a failing NIC would: streams go on over TCP, and RDMA is tried again after its hold-down. */
+  /**
+   * Breaks all RDMA connections as a failing NIC would: streams continue over TCP, and RDMA is retried after its
+   * hold-down.
+   */
   failover(): void {
     this.#host.failRdma('a failover was requested');
   }

@@ -1,6 +1,5 @@
 /**
- * Serves sU streams that outlive their connections, over RDMA and TCP. One TCP port is for both, as of storage servers: a connection exchanges queue pairs, or
- * carries a stream over TCP.
+ * One TCP port is for both, as of storage servers: a connection exchanges queue pairs, or carries a stream over TCP.
  */
 
 import { once } from 'node:events';
@@ -26,7 +25,10 @@ export interface SuStreamServerOptions extends StreamAcceptorOptions {
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
-  /** For RDMA; without it the server uses only TCP. The credentials of its device protect TCP, too. The caller closes it. */
+  /**
+   * For RDMA; without it the server uses only TCP. The credentials of its device protect TCP, too. The caller closes
+   * it.
+   */
   readonly endpoint?: SuEndpoint;
   /** Credentials of a server without an endpoint: TCP is protected by TLS 1.3. */
   readonly secure?: SecureOptions;
@@ -46,7 +48,6 @@ const OPTIONS: OptionNames<SuStreamServerOptions> = {
   keepNs: true,
   streamsMax: true,
 };
-/** Most connections; those without a stream make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 
 /** A server of streams on one TCP port. */
@@ -72,7 +73,10 @@ export class SuStreamServer implements AsyncDisposable {
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
-  /** Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a size that cannot be. */
+  /**
+   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE
+   * for a size that cannot be.
+   */
   static async open(options: SuStreamServerOptions): Promise<SuStreamServer> {
     checkOptions('SuStreamServer.open', options, OPTIONS);
     checkStreamTerms(options);
@@ -98,7 +102,9 @@ export class SuStreamServer implements AsyncDisposable {
     return this.#acceptor.streams;
   }
 
-  /** Connections of peers that did not prove to be somebody who is let in, or came without TLS where it is required. */
+  /**
+   * Connections of peers that did not authenticate as an allowed identity, or came without TLS where it is required.
+   */
   get untrusted(): number {
     return this.#untrusted;
   }
@@ -118,7 +124,7 @@ export class SuStreamServer implements AsyncDisposable {
   #onConnection(socket: Socket): void {
     let link: StreamLink | undefined;
     const isServed = () => link !== undefined && this.#acceptor.serves(link);
-    socket.on('error', () => {}); // `close` follows, and the link reports the failure.
+    socket.on('error', () => {});
     if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
     socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
@@ -146,7 +152,7 @@ export class SuStreamServer implements AsyncDisposable {
       this.#acceptor.accept(link);
       return link;
     } catch {
-      return undefined; // The client has the reason, or is gone.
+      return undefined;
     }
   }
 }

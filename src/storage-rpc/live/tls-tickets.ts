@@ -1,7 +1,7 @@
 /**
- * TLS servers that send no session tickets. The Linux kernel as host of NVMe/TCP takes the first record behind the handshake for data, and ends the
- * connection where it is a ticket ("unhandled TLS record 22", nvme_tcp_init_connection). OpenSSL sends two of them for each pre-shared key, whatever
- * node:tls is told. Its switch is a function of the node executable, SSL_CTX_set_num_tickets, which koffi calls.
+ * TLS servers that send no session tickets: the Linux NVMe/TCP host takes the first record after the handshake for data
+ * and disconnects on a ticket ("unhandled TLS record 22", nvme_tcp_init_connection). OpenSSL sends two for each
+ * pre-shared key whatever the options of node:tls; koffi calls SSL_CTX_set_num_tickets of the node executable.
  */
 
 import process from 'node:process';
@@ -9,7 +9,6 @@ import type { SecureContext } from 'node:tls';
 import { inspect } from 'node:util';
 import { requirePackage } from '../../core/packages.js';
 
-/** What OpenSSL sends where nobody says otherwise. */
 const TICKETS_OF_OPENSSL = 2;
 
 interface TicketCalls {
@@ -17,7 +16,6 @@ interface TicketCalls {
   setCount(context: bigint, count: number): number;
 }
 
-/** Loaded once: each connection has a TLS context of its own. */
 let calls: TicketCalls | undefined;
 
 function load(): TicketCalls {
@@ -28,7 +26,6 @@ function load(): TicketCalls {
   };
 }
 
-/** Switches tickets off for the TLS of a context. Returns why that cannot be done here, else undefined. */
 export function withoutTickets({ context }: SecureContext): string | undefined {
   try {
     calls ??= load();

@@ -1,5 +1,3 @@
-/** Does on a disk what a request asks for, and says what to answer. */
-
 import { RoceError } from '../../core/errors.js';
 import {
   type BlockDevice,
@@ -15,22 +13,17 @@ import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/
 import { type NbdRequest, refusalOf } from './protocol/request.js';
 import * as wire from './protocol/wire.js';
 
-/** Of a range that is longer, parts are asked of the disk one by one, so that the others have their turn in between. */
+/** Longer ranges are requested from the disk in parts, so that other requests are served in between. */
 const RANGE_BYTES = 1 << 30;
-/** A map says no more at once: who wants the rest asks again. */
 const STATUS_BYTES_MAX = 64 * RANGE_BYTES;
-/** Of a range that will be read soon no more is fetched. */
 const CACHE_BYTES_MAX = 32 << 20;
 
-/** An export with the disk behind it. */
 export interface ServedExport extends NbdExport {
-  /** Where requests go. */
   readonly device: BlockDevice;
-  /** How fast its requests may go. */
   readonly limit?: RateLimit | undefined;
 }
 
-/** The pieces of the reply; the data of a READ is the last of them, in memory from `allocate`. Rejects only for what is a defect of this program. */
+/** Rejects only for what is a defect of this program. */
 export async function execute(
   request: NbdRequest,
   agreement: Agreement<ServedExport>,
@@ -98,7 +91,6 @@ async function writeZeroes(device: BlockDevice, { offset, lengthBytes, flags }: 
   }
 }
 
-/** One after another. An empty range is one part, for the disk to judge. */
 async function inParts(
   offset: number,
   lengthBytes: number,
@@ -109,7 +101,6 @@ async function inParts(
   }
 }
 
-/** The runs of the range, or of its beginning. */
 async function allocationOf(device: BlockDevice, offset: number, lengthBytes: number): Promise<readonly BlockExtent[]> {
   if (device.blockStatus === undefined) return [{ lengthBytes, hole: false, zero: false }];
   const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];

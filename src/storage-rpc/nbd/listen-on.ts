@@ -1,12 +1,10 @@
-/** Listening at a TCP port or a Unix socket. */
-
 import { lstat, unlink } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
 import type { SocketAddress } from './socket-address.js';
 
 /**
- * Listens. A socket in the file system that a killed server left behind is taken over; one that somebody listens at is not, nor is a file of
- * another kind. Rejects with the error of the system.
+ * A socket in the file system that a killed server left behind is taken over; one with a listener is not, nor is a file
+ * of another kind.
  */
 export async function listenOn(server: Server, address: SocketAddress): Promise<void> {
   try {
@@ -31,7 +29,6 @@ function listenOnce(server: Server, address: SocketAddress): Promise<void> {
   });
 }
 
-/** Whether somebody accepts connections there. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

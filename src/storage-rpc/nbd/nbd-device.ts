@@ -1,8 +1,6 @@
 /**
- * The export of an NBD server as a disk: whatever speaks NBD, qemu-nbd, nbdkit and their formats and clusters, can lie behind us.
- *
- * What the server cannot do is done with what it can: FUA by a FLUSH, zeroing by writing zeros. If the connection breaks, every request
- * fails with EIO from then on.
+ * The export of an NBD server as a disk. Missing features are emulated: FUA by FLUSH, zeroing by writing zeros. If the
+ * connection breaks, every request fails with EIO.
  */
 
 import { once } from 'node:events';
@@ -25,13 +23,10 @@ import * as wire from './protocol/wire.js';
 import { clientCredentials, connectTls } from './tls/client-tls.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Requests the server gets before it has answered the first of them. */
 const REQUESTS_MAX = 64;
-/** Zeros are written in pieces of this size where the server cannot zero by itself. */
 const ZERO_BYTES = 1 << 20;
 /** Requests without payload: where lengths have 32 bits they stay multiples of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
-/** The same where they have 64 bits. */
 const EXTENDED_RANGE_BYTES_MAX = 2 ** 40;
 
 /** A client of one export. */
@@ -59,14 +54,14 @@ export class NbdDevice implements BlockDevice {
   }
 
   /**
-   * Connects to the export a URI names. Rejects with ERR_ROCE_CONNECT, ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND, and with ERR_ROCE_IO or
-   * ERR_ROCE_MALFORMED for certificates and keys that cannot be used.
+   * Connects to the export a URI names. Rejects with ERR_ROCE_CONNECT, ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND, and
+   * with ERR_ROCE_IO or ERR_ROCE_MALFORMED for certificates and keys that cannot be used.
    */
   static async open(uri: string): Promise<NbdDevice> {
     const { address, exportName, tls } = parseNbdUri(uri);
     const credentials = tls && (await clientCredentials(tls));
     const socket = connect(address);
-    socket.on('error', () => {}); // Who waits for it hears of it by listeners of their own.
+    socket.on('error', () => {});
     const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_TIMEOUT_MS);
     const input = new ByteQueue();
     try {
@@ -94,7 +89,7 @@ export class NbdDevice implements BlockDevice {
     return this.#remote.sizeBytes;
   }
 
-  /** Whether the server lets nobody write. */
+  /** Whether the export is read-only. */
   get readOnly(): boolean {
     return this.#can(wire.READ_ONLY);
   }
@@ -125,7 +120,7 @@ export class NbdDevice implements BlockDevice {
     if (fua && !canFua) await this.flush();
   }
 
-  /** A server that does not offer FLUSH promises nothing that could be asked for. */
+  /** A server that does not offer FLUSH promises no durability. */
   async flush(): Promise<void> {
     if (this.#can(wire.SEND_FLUSH)) await this.#request({ type: wire.CMD_FLUSH, offset: 0, lengthBytes: 0 });
     else this.#checkAlive();
@@ -154,7 +149,6 @@ export class NbdDevice implements BlockDevice {
     this.#checkWritable(offset, length);
     const canZero = this.#can(wire.SEND_WRITE_ZEROES);
     const isFast = options.fast === true;
-    // When one of several requests is refused, others would have changed the disk.
     if (isFast && !(this.#can(wire.SEND_FAST_ZERO) && length <= this.#rangeBytesMax)) {
       throw new BlockDeviceError('ENOTSUP', 'the NBD server does not say what is fast');
     }
@@ -174,7 +168,6 @@ export class NbdDevice implements BlockDevice {
     for (let at = 0; at < length; ) {
       const lengthBytes = Math.min(length - at, this.#rangeBytesMax);
       const { extents } = await this.#request({ type: wire.CMD_BLOCK_STATUS, offset: offset + at, lengthBytes });
-      // The last run may reach past what was asked for.
       for (const extent of extents) {
         const shown = Math.min(extent.lengthBytes, length - at);
         if (shown > 0) all.push({ ...extent, lengthBytes: shown });
@@ -188,7 +181,7 @@ export class NbdDevice implements BlockDevice {
   async close(): Promise<void> {
     await this.#queue.onIdle();
     if (this.#failure === undefined) {
-      await this.flush().catch(() => {}); // The connection may break just now; then there is nothing to give back.
+      await this.flush().catch(() => {});
       this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
       this.#socket.end(this.#session.submit({ type: wire.CMD_DISC, offset: 0, lengthBytes: 0 }, () => {}));
     }
@@ -214,7 +207,6 @@ export class NbdDevice implements BlockDevice {
     return this.#remote.extendedHeaders ? EXTENDED_RANGE_BYTES_MAX : RANGE_BYTES_MAX;
   }
 
-  /** One after another: each may be long work for the server. */
   async #inRanges(
     offset: number,
     length: number,
@@ -244,7 +236,6 @@ export class NbdDevice implements BlockDevice {
     }
   }
 
-  /** Sends when there are few enough under way. */
   #request(request: ClientRequest, data?: Uint8Array): Promise<ClientOutcome> {
     return this.#queue.add(
       () =>
@@ -272,7 +263,7 @@ export class NbdDevice implements BlockDevice {
   }
 }
 
-/** What the next part of the handshake came to. Rejects when the socket breaks first. Bytes past it stay in `input`. */
+/** Bytes past it stay in `input`. */
 function negotiate(
   socket: Socket,
   negotiation: ClientNegotiation,
@@ -296,7 +287,7 @@ function negotiate(
   });
 }
 
-/** Does all pieces at once; `at` says where in the whole a piece begins. Settles when the last has, so that the bytes are then free. */
+/** Settles when the last has, so that the bytes are then free. */
 async function inPieces(
   bytes: Uint8Array,
   pieceBytes: number,

@@ -1,4 +1,4 @@
-/** NBD URIs, as libnbd, qemu and nbdkit write them (NetworkBlockDevice/nbd, doc/uri.md). */
+/** NBD URIs (NetworkBlockDevice/nbd, doc/uri.md). */
 
 import { RoceError } from '../../core/errors.js';
 import type { SocketAddress } from './socket-address.js';
@@ -9,17 +9,12 @@ const PORT_DEFAULT = 10809;
 interface NbdTarget {
   readonly address: SocketAddress;
   readonly exportName: string;
-  /** Undefined: everything is sent in the clear. */
   readonly tls?: ClientTls;
 }
 
 const TLS_PARAMETERS = ['tls-certificates', 'tls-psk-file', 'tls-hostname', 'tls-verify-peer', 'tls-type'];
 const TLS_TYPES = ['x509', 'psk'];
 
-/**
- * `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`; `nbds` and `nbds+unix` for TLS, which is then insisted on. Throws
- * ERR_ROCE_MALFORMED.
- */
 export function parseNbdUri(text: string): NbdTarget {
   const { user, rest } = splitUser(text);
   const url = URL.canParse(rest) ? new URL(rest) : undefined;
@@ -37,7 +32,9 @@ export function parseNbdUri(text: string): NbdTarget {
   return { address, exportName, ...(secure === 's' && { tls: tlsOf(url, address, user) }) };
 }
 
-/** libnbd has users also where there is no host, `nbds+unix://alice@/...`, which is no URL to browsers and so to Node. */
+/**
+ * libnbd has users also where there is no host, `nbds+unix://alice@/...`, which is no URL to browsers and so to Node.
+ */
 function splitUser(text: string): { readonly user: string; readonly rest: string } {
   const [, scheme, user, rest] = /^([^:/?]*:\/\/)([^@/?]*)@(.*)$/.exec(text) ?? [];
   return scheme === undefined ? { user: '', rest: text } : { user: decodeURIComponent(user), rest: scheme + rest };

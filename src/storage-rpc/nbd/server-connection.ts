@@ -1,6 +1,6 @@
 /**
- * A client's socket with its requests on the way to the disk. What a client may hold is bounded: while it has too much under way, does not fetch
- * its replies, or others have the next turn, nothing more is read from its socket.
+ * A client's socket with its requests. Nothing more is read while the client has too much in flight, does not fetch its
+ * replies, or is not next.
  */
 
 import type { Socket } from 'node:net';
@@ -13,15 +13,13 @@ import { ServerSession } from './protocol/server-session.js';
 import { CMD_READ } from './protocol/wire.js';
 import { acceptTls, type TlsConfig } from './tls/server-tls.js';
 
-/** Requests of one client that are executed or whose replies it has not fetched. */
 const REQUESTS_MAX = 256;
 /** Their bytes; one more request, of 32 MiB at most, may be taken when this is not reached. */
 const BYTES_MAX = 32 << 20;
 /** Replies leave in pieces of this size, so that it shows whether the client gets on. */
 const PIECE_BYTES = 1 << 20;
-/** After so long without a word from a client the system asks whether its host is still there. */
+/** TCP keep-alive: idle time after which the host of a client is probed. */
 const KEEP_ALIVE_MS = 60_000;
-/** For the whole handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** For the last replies; as long as a disk may take. */
 const FINISH_TIMEOUT_MS = 30_000;
@@ -39,7 +37,10 @@ export interface NbdCounters {
   tlsFailures: number;
   /** Connections closed for lack of room: new ones, or silent ones that made room. */
   turnedAway: number;
-  /** Connections closed because they kept memory that others waited for, and neither fetched their replies nor finished their request. */
+  /**
+   * Connections closed because they kept memory that others waited for, and neither fetched their replies nor finished
+   * their request.
+   */
   timedOut: number;
   /** Requests received, including failed ones. */
   requests: number;
@@ -49,39 +50,26 @@ export interface NbdCounters {
   bytesWritten: number;
 }
 
-/** What the connections of a server share. */
 export interface NbdShared {
-  /** Who goes next, and how much memory requests have. */
   readonly queue: FairQueue;
-  /** For data. */
   readonly buffers: BufferCache;
-  /** Totals of all clients. */
   readonly counters: NbdCounters;
-  /** For clients that do not get on. */
   readonly clock: Clock;
-  /** Absent: there is no TLS. */
   readonly tls?: TlsConfig | undefined;
 }
 
-/** Serves one client until it goes, breaks the protocol, or the server closes. */
 export class NbdServerConnection {
-  /** From STARTTLS on, the one that encrypts. */
   #socket: Socket;
   readonly #session: ServerSession<ServedExport>;
   readonly #shared: NbdShared;
   readonly #client: FairClient;
   readonly #allocate = (bytes: number): Uint8Array => this.#shared.buffers.take(bytes);
-  /** Destroys the socket of a client that does not get on. */
   #timer: NodeJS.Timeout;
-  /** When bytes of the client last arrived or left. */
   #movedNs: number;
   #requests = 0;
   #bytes = 0;
-  /** Memory was asked for and is not granted. */
   #isAsking = false;
-  /** Memory that is granted to the upcoming request, of which data is still to come. */
   #room: number | undefined;
-  /** No more requests are taken; when the last is answered the socket ends. */
   #finishing = false;
   #closed = false;
   #corked = false;
@@ -117,22 +105,19 @@ export class NbdServerConnection {
     });
   }
 
-  /** Whether the handshake is over. */
   get isServed(): boolean {
     return this.#session.agreement !== undefined;
   }
 
-  /** The next bytes have to move at the client's end: data of a request that it sends, or replies that it fetches. */
   get #owes(): boolean {
     return this.#room !== undefined || this.#socket.writableLength > 0;
   }
 
-  /** Answers what is under way, then hangs up; after `limitMs` it hangs up all the same. */
   finish(limitMs = FINISH_TIMEOUT_MS): void {
     this.#finishing = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#socket.destroy(), limitMs);
-    this.#socket.resume(); // Only who reads hears that the other side is gone.
+    this.#socket.resume(); // Only a reading socket notices that the peer has closed.
     if (this.#requests === 0) this.#socket.end();
   }
 
@@ -143,15 +128,15 @@ export class NbdServerConnection {
       this.#session.push(bytes);
       this.#pump();
     });
-    socket.on('error', () => {}); // `close` follows: a client may go as it likes.
+    socket.on('error', () => {});
   }
 
-  /** Goes on over TLS; a client that cannot is closed. */
   async #startTls(plain: Socket, { credentials }: TlsConfig): Promise<void> {
     const { counters } = this.#shared;
     plain.pause();
     plain.removeAllListeners('data');
-    await new Promise((resolve) => plain.write(NOTHING, resolve)); // The answer to STARTTLS is the last that is sent in the clear.
+    // The answer to STARTTLS is the last that is sent in the clear.
+    await new Promise((resolve) => plain.write(NOTHING, resolve));
     try {
       this.#socket = await acceptTls(plain, credentials);
     } catch {
@@ -168,7 +153,6 @@ export class NbdServerConnection {
     this.#hear(this.#socket);
   }
 
-  /** Takes requests while there is room for them; what makes room calls again. */
   #pump(): void {
     while (!this.#closed && !this.#finishing) {
       const upcoming = this.#session.upcoming();
@@ -195,7 +179,6 @@ export class NbdServerConnection {
     }
   }
 
-  /** Whether the request may be taken; asks for its turn if need be. */
   #hasRoomFor(request: NbdRequest): boolean {
     if (this.#room !== undefined) return true;
     if (this.#isAsking || this.#requests >= REQUESTS_MAX || this.#bytes >= BYTES_MAX) return false;
@@ -233,7 +216,6 @@ export class NbdServerConnection {
     });
   }
 
-  /** Sends the pieces in order, together with all that is sent in this turn. `sent`: the system has them, or nobody wants them any more. */
   #send(pieces: readonly Uint8Array[], sent?: () => void): void {
     if (!this.#corked) {
       const socket = this.#socket;

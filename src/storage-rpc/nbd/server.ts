@@ -1,5 +1,3 @@
-/** An NBD server on a TCP or Unix socket: serves a disk to any NBD client. */
-
 import { createServer, type Server, type Socket } from 'node:net';
 import { peerAddress } from '../../cm/tcp-address.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
@@ -47,14 +45,15 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
   tls: true,
 };
 
-/** Requests at the disk at a time, over all clients. */
 const REQUESTS_MAX = 128;
 const MEMORY_BYTES_MIN = 64 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
-/** Clients at a time. Over TCP one address has no more than its share; who is still in the handshake makes room. */
+/** Over TCP one address has no more than its share; clients still in the handshake are evicted first. */
 const CLIENTS_MAX = 64;
 const CLIENTS_OF_ADDRESS_MAX = 48;
-/** Memory of each client's own, whatever the others hold, if all clients together have no more than half of all memory. */
+/**
+ * Memory of each client's own, whatever the others hold, if all clients together have no more than half of all memory.
+ */
 const SHARE_BYTES = 1 << 20;
 /** A client that does not fetch its replies is not waited for when the server ends. */
 const FINISH_TIMEOUT_MS = 2_000;
@@ -113,8 +112,9 @@ export class NbdServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a
-   * limit or memory that cannot be, and as {@link NbdTlsOptions} for certificates and keys that cannot be used. The caller closes the disk.
+   * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option,
+   * ERR_ROCE_OUT_OF_RANGE for a limit or memory that cannot be, and as {@link NbdTlsOptions} for certificates and keys
+   * that cannot be used. The caller closes the disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
@@ -173,7 +173,6 @@ export class NbdServer implements AsyncDisposable {
     void this.#serve(socket);
   }
 
-  /** Once the size of the disk is known that the client will see for as long as it is connected. */
   async #serve(socket: Socket): Promise<void> {
     socket.on('error', noop);
     await this.#exports[0].device.refresh?.().catch(noop);
@@ -189,7 +188,7 @@ export class NbdServer implements AsyncDisposable {
       clock: SYSTEM_CLOCK,
       tls: this.#tls,
     };
-    // Every client has to hear of writes that are lost before they were flushed.
+    // Every client must learn of writes lost before they were flushed.
     const exports = this.#exports.map((served) => {
       const { device } = served;
       return { ...served, sizeBytes: device.sizeBytes, device: device.view?.() ?? device };

@@ -1,5 +1,3 @@
-/** Where a server listens: `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`. */
-
 import { type HostPort, parseHostPort } from '../../core/host-port.js';
 
 /** Where a server listens: `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`, taken apart. */
@@ -10,7 +8,6 @@ export type SocketAddress =
     }
   | HostPort;
 
-/** Throws ERR_ROCE_MALFORMED, or ERR_ROCE_OUT_OF_RANGE for a port above 65535. */
 export function parseSocketAddress(text: string): SocketAddress {
   const [, path] = /^unix:(.+)$/.exec(text) ?? [];
   if (path !== undefined) return { path };

@@ -1,9 +1,8 @@
 /**
- * A pool of registered buffers that all connections share (Azure storage paper §4.1: large slabs registered once, "scaled up and down on
- * demand"). Memory comes in slabs; a slab serves one size class at a time and may change it when nothing of it is in use.
- *
- * Invariants: a piece has at most one holder; waiting is first come, first served across all classes, so that small requests cannot starve
- * a large one; the pool never holds more than `bytesMax`; with nothing in use it shrinks back to `slabsMin` slabs.
+ * A pool of registered buffers shared by all connections (Azure storage paper §4.1: large slabs registered once,
+ * "scaled up and down on demand"). A slab serves one size class and may change it when unused. A piece has at most one
+ * holder; waiting is first come, first served across classes, so small requests cannot starve a large one; the pool
+ * never exceeds `bytesMax` and shrinks back to `slabsMin` slabs when idle.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -17,27 +16,19 @@ export interface Slab {
   close(): Promise<void>;
 }
 
-/** Where memory comes from, and how much of it there may be. */
 export interface BufferPoolOptions<S extends Slab> {
-  /** Makes a slab of so many bytes. */
   readonly allocate: (bytes: number) => Promise<S>;
-  /** For slabs that lie idle. */
   readonly clock: Clock;
   /** Hard cap of registered bytes. Default 64 MiB. */
   readonly bytesMax?: number;
-  /** A slab of which nothing was in use for so long is given back. Default 60 s. */
   readonly idleNs?: number;
-  /** Requests that may wait for a buffer; one more is refused with ERR_ROCE_LIMIT. Default 1024. */
   readonly waitersMax?: number;
 }
 
 const KIB = 1024;
-/** Sizes of pieces, ascending. */
 const CLASS_BYTES = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB] as const;
-/** The largest buffer the pool gives. */
 export const PIECE_BYTES_MAX = CLASS_BYTES[CLASS_BYTES.length - 1];
 
-/** Bytes of the piece that serves a request of `bytes`. */
 export function pieceBytes(bytes: number): number {
   return CLASS_BYTES.find((size) => size >= bytes) ?? PIECE_BYTES_MAX;
 }
@@ -45,15 +36,11 @@ export function pieceBytes(bytes: number): number {
 const SLAB_BYTES = 2048 * KIB;
 const DEFAULTS = { bytesMax: 64 * 1024 * KIB, idleNs: 60e9, waitersMax: 1024 };
 
-/** A slab and what is carved from it. */
 interface Carved<S> {
   readonly slab: S;
-  /** Index into CLASS_BYTES; changes only while `used` is 0. */
   class: number;
-  /** Offsets of pieces nobody holds. */
   free: number[];
   used: number;
-  /** When the last piece came back. */
   idleSinceNs: number;
 }
 
@@ -63,19 +50,12 @@ export class Lease<S extends Slab = Slab> {
   readonly slab: S;
   /** Where it begins in the slab. */
   readonly offset: number;
-  /** Bytes asked for; the piece may be longer. */
+  /** Requested bytes; the piece may be longer. */
   readonly length: number;
   #giveBack: (() => void) | undefined;
 
   /** @internal */
-  constructor(
-    /** The slab it is cut from. */
-    slab: S,
-    /** Where it begins in the slab. */
-    offset: number,
-    length: number,
-    giveBack: () => void,
-  ) {
+  constructor(slab: S, offset: number, length: number, giveBack: () => void) {
     this.slab = slab;
     this.offset = offset;
     this.length = length;
@@ -150,9 +130,10 @@ export class BufferPool<S extends Slab> {
   }
 
   /**
-   * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Throws ERR_ROCE_OUT_OF_RANGE for another length. Rejects
-   * with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with whatever `allocate` rejects with when
-   * nothing is in use that could come back instead. `onRelease` is called when the buffer is released.
+   * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Throws ERR_ROCE_OUT_OF_RANGE for another length.
+   * Rejects with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with whatever `allocate`
+   * rejects with when nothing is in use that could come back instead. `onRelease` is called when the buffer is
+   * released.
    */
   acquire(bytes: number, onRelease: () => void = () => {}): Promise<Lease<S>> {
     const lease = this.acquireNow(bytes, onRelease);
@@ -171,7 +152,10 @@ export class BufferPool<S extends Slab> {
     });
   }
 
-  /** {@link acquire} of a buffer that is there; undefined: there is none, others wait, or the pool closes. Throws as that does. */
+  /**
+   * {@link acquire} of a buffer that is there; undefined: there is none, others wait, or the pool closes. Throws as
+   * that does.
+   */
   acquireNow(bytes: number, onRelease: () => void = () => {}): Lease<S> | undefined {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
       throw new RoceError(
@@ -235,13 +219,12 @@ export class BufferPool<S extends Slab> {
     }
   }
 
-  /** One slab at a time, for as long as somebody waits and the cap allows. */
   #grow(): void {
     if (this.#growing !== undefined || this.#closed || this.registeredBytes + SLAB_BYTES > this.#limits.bytesMax)
       return;
     this.#growing = this.#addSlab().then((added) => {
       this.#growing = undefined;
-      if (added) this.#serve(); // Who still waits after a failure is served by what comes back.
+      if (added) this.#serve();
     });
   }
 
@@ -257,7 +240,7 @@ export class BufferPool<S extends Slab> {
       this.#armShrink();
       return true;
     } catch (error) {
-      // If nothing is in use, nothing comes back, and nobody would ever wake those who wait.
+      // If nothing is in use, nothing will be released to wake the waiters.
       if (this.#inUse === 0) for (const { reject } of this.#waiters.splice(0)) reject(error);
       return false;
     }
@@ -282,7 +265,6 @@ export class BufferPool<S extends Slab> {
       if (used > 0 || now < idleSinceNs + this.#limits.idleNs) continue;
       this.#slabs.splice(i, 1);
       this.counters.shrunk++;
-      // A slab that cannot be deregistered is the device's failure; whoever uses the device hears of it.
       void slab.close().catch(() => {});
     }
   }

@@ -1,17 +1,13 @@
 /**
- * Moves many connections back to RDMA a few at a time (Azure storage paper §4.1: "periodically close a small fraction of connections
- * and reestablish them"), and stops when moving does harm.
+ * Moves many connections back to RDMA a few at a time (Azure storage paper §4.1: "periodically close a small fraction
+ * of connections and reestablish them"), and stops when moving does harm.
  *
  * Sans-IO: says how many to begin to move now, and is told how each went.
  */
 
-/** How fast connections move, and when that stops. */
 export interface FailbackOptions {
-  /** Connections there are. */
   readonly connections: number;
-  /** Share begun at a time, rounded up; default 0.05. */
   readonly fraction?: number;
-  /** Default 1 s. */
   readonly intervalNs?: number;
 }
 
@@ -29,7 +25,6 @@ export class GradualFailback {
   #nextNs: number;
   #aborted = false;
 
-  /** The first share is due at `startNs`. */
   constructor(options: FailbackOptions, startNs: number) {
     this.#options = { ...DEFAULTS, ...options };
     this.#nextNs = startNs;
@@ -41,12 +36,10 @@ export class GradualFailback {
     return this.#begun >= this.#options.connections ? 'done' : 'moving';
   }
 
-  /** When the next share is due; Infinity: never. */
   get deadlineNs(): number {
     return this.state === 'moving' ? this.#nextNs : Number.POSITIVE_INFINITY;
   }
 
-  /** Connections to begin to move now. */
   due(now: number): number {
     if (now < this.deadlineNs) return 0;
     const { connections, fraction, intervalNs } = this.#options;
@@ -56,12 +49,10 @@ export class GradualFailback {
     return count;
   }
 
-  /** A connection has moved. */
   onMoved(now: number): void {
     this.#moves.push(now);
   }
 
-  /** A move failed, or a connection that had moved failed after it. */
   onFailed(now: number): void {
     this.#failures.push(now);
     const recent = (times: readonly number[]) => times.filter((time) => now - time <= WINDOW_NS).length;

@@ -1,35 +1,27 @@
 /**
- * Whether a host can be reached at all, and what to tell of it: one event when an outage begins, when its reason becomes another one that
- * somebody has to act on, when requests begin to fail (for good, if another client has taken over the disk), and when it ends. Sans-IO.
+ * Whether a host can be reached, with one event each when an outage begins, its actionable reason changes, requests
+ * begin to fail, and it ends. Sans-IO.
  */
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { HostEvent } from './host-event.js';
 
-/** An outage that lasts. */
 export interface OutageState {
-  /** Since when, nanoseconds of the clock. */
   readonly sinceNs: number;
-  /** Why the last attempt to connect failed. */
   readonly reason: string;
-  /** The host answers, with another disk. */
   readonly isWrongDisk: boolean;
 }
 
 interface OutageOptions {
   readonly clock: Clock;
   readonly onEvent: (event: HostEvent) => void;
-  /** Requests fail after so long; default: never. */
   readonly giveUpNs?: number;
 }
 
-/** The outages of one host. */
 export class HostOutage {
-  /** Outages so far. */
   count = 0;
   readonly #options: OutageOptions;
-  /** Who has no connection. */
   readonly #without = new Set<object>();
   #state: OutageState | undefined;
   #gaveUp = false;
@@ -39,12 +31,10 @@ export class HostOutage {
     this.#options = options;
   }
 
-  /** The outage at present; undefined: there is none. */
   get state(): OutageState | undefined {
     return this.#state;
   }
 
-  /** A session has a connection again, or none by any transport, because of `error`. */
   onReach(session: object, error: Error | undefined): void {
     const { clock, onEvent, giveUpNs } = this.#options;
     const now = clock.nowNs();

@@ -1,7 +1,6 @@
 /**
- * All sessions to one host, and the path they share. Carries out what the path decides: fails over at once, probes when a hold-down
- * ends, moves sessions back gradually, and takes RDMA out of service so that a NIC can be serviced under running I/O. What a session is, and how a
- * path is probed, is for those who extend it: disks (host-connections.ts) and streams (su-stream/stream-host.ts).
+ * All sessions to one host and their shared path. Executes the path's decisions: fails over at once, probes when a
+ * hold-down ends, moves sessions back gradually, and takes RDMA out of service under running I/O.
  */
 
 import { type HostTransport, type PathState, RdmaFallback, type RdmaFallbackOptions } from '../../cm/rdma-fallback.js';
@@ -12,31 +11,25 @@ import { type HostEvent, noticeOf } from './host-event.js';
 import { HostOutage, type OutageState } from './host-outage.js';
 import { type Dialers, type KeptChannel, type KeptSession, Reconnector } from './reconnector.js';
 
-/** How to reach a host, and the terms of path and transitions; each has its defaults. */
 export interface HostSessionsOptions<C extends KeptChannel> {
-  /** A way to make a connection by each transport the host may have. */
   readonly dial: Dialers<C>;
-  /** Finds out where the host is, before each attempt to connect; true: elsewhere than before. Rejects if nobody knows. Default: `dial` knows. */
   readonly locate?: () => Promise<boolean>;
-  /** For hold-downs, transitions and time limits. */
   readonly clock: Clock;
-  /** Jitter and session ids. */
   readonly random: RandomSource;
   /** Hold-down times; see {@link RdmaFallbackOptions}. */
   readonly path?: Omit<RdmaFallbackOptions, 'random'>;
   /** How fast sessions move back; see {@link FailbackOptions}. */
   readonly transition?: Omit<FailbackOptions, 'connections'>;
-  /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
   readonly giveUpNs?: number;
-  /** Takes sentences for the operator: the host cannot be reached, and is back. */
   readonly onNotice?: (notice: string) => void;
-  /** Takes what happens to the path. */
   readonly onEvent?: (event: HostEvent) => void;
-  /** A session has a connection, or none by any transport, because of `error`. */
   readonly onReach?: (error: Error | undefined) => void;
 }
 
-/** A probe must not be slower than so many times the 99th percentile before the failure, or over TCP now, or than what is nobody's fault. */
+/**
+ * A probe must not be slower than this multiple of the 99th percentile before the failure or over TCP now, or than the
+ * floor.
+ */
 const PROBE_SLACK = 2;
 const PROBE_FLOOR_NS = 5e6;
 
@@ -46,20 +39,15 @@ interface FailbackInProgress<K> {
   readonly moves: Map<K, Promise<void>>;
 }
 
-/** The sessions to one host. */
 export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<C>> {
-  /** Decides which transport to use. */
   readonly path: RdmaFallback;
-  /** What the path has been through. */
   readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, abortedTransitions: 0 };
   readonly #options: HostSessionsOptions<C>;
   readonly #reconnectors: Array<Reconnector<C, S>> = [];
   readonly #outage: HostOutage;
-  /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
   #usualP99Ns = Number.POSITIVE_INFINITY;
   #failback: FailbackInProgress<Reconnector<C, S>> | undefined;
   #cancelWake: (() => void) | undefined;
-  /** Probes under way: at most one, and what is left of one before a drain. */
   #probing: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -73,43 +61,34 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     if (options.dial.rdma === undefined) this.path.drain();
   }
 
-  /** A session without a connection. */
   protected abstract newSession(): S;
 
-  /** Tries a connection before anything depends on it, and closes it. Resolves with the time of the slowest request, ns. */
   protected abstract probe(channel: C): Promise<number>;
 
-  /** Makes the first connection. Rejects when that does not work. */
   protected connect(reconnector: Reconnector<C, S>): Promise<void> {
     return reconnector.connect();
   }
 
-  /** It is being closed. */
   protected get isClosed(): boolean {
     return this.#closed;
   }
 
-  /** What the path is doing. */
   get state(): PathState {
     return this.path.state;
   }
 
-  /** Why the host cannot be reached now, and since when; undefined: every session has a connection, or is getting one. */
   get outage(): OutageState | undefined {
     return this.#outage.state;
   }
 
-  /** How often the host could not be reached. */
   get outages(): number {
     return this.#outage.count;
   }
 
-  /** Sessions by the transport they use now. */
   count(transport: HostTransport): number {
     return this.#reconnectors.filter((reconnector) => reconnector.transport === transport).length;
   }
 
-  /** Opens a session and connects it. */
   async open(): Promise<Reconnector<C, S>> {
     const { clock, dial, giveUpNs, locate, onReach } = this.#options;
     const reconnector: Reconnector<C, S> = new Reconnector({
@@ -134,24 +113,21 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     return reconnector;
   }
 
-  /** The session has ended: nothing is done for it any more. */
   forget(session: S): void {
     const at = this.#reconnectors.findIndex((reconnector) => reconnector.session === session);
     for (const reconnector of at < 0 ? [] : this.#reconnectors.splice(at, 1))
       this.#outage.onReach(reconnector, undefined);
   }
 
-  /** Moves every session to a transport now, without holding anything against the other. */
   async moveAll(to: HostTransport): Promise<void> {
     await Promise.all(this.#reconnectors.map((reconnector) => this.#move(reconnector, to)));
   }
 
-  /** Breaks every connection that runs over RDMA, as if it had failed. */
   failRdma(why: string): void {
     for (const { session } of this.#reconnectors) if (session.transport === 'rdma') session.breakConnection(why);
   }
 
-  /** Takes RDMA out of service. When it resolves no session uses it, and none will until `restore`. */
+  /** When it resolves no session uses it, and none will until `restore`. */
   async drain(): Promise<void> {
     this.path.drain();
     this.#failback = undefined;
@@ -159,7 +135,6 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     await this.#probing;
   }
 
-  /** RDMA is back: it is probed, and taken into use gradually. */
   restore(): void {
     if (this.#options.dial.rdma === undefined) return;
     this.path.restore();
@@ -171,7 +146,6 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     for (const reconnector of this.#reconnectors) reconnector.shortenDeadline();
   }
 
-  /** When it resolves nothing is connected, nor about to be: the device may be closed. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelWake?.();
@@ -212,7 +186,6 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     this.#next();
   }
 
-  /** Does what the state asks for, or sets the timer for it. */
   #next(): void {
     if (this.#closed) return;
     const { clock } = this.#options;
@@ -233,7 +206,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     });
   }
 
-  /** What the host's users get at present: a busy machine makes everything slow. */
+  /** A busy machine makes everything slow. */
   get #presentP99Ns(): number {
     return Math.max(0, ...this.#reconnectors.map(({ session }) => session.latency.p99Ns ?? 0));
   }
@@ -245,7 +218,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     try {
       const slowestNs = await this.probe(await dial.rdma!());
       good = slowestNs <= Math.max(PROBE_SLACK * this.#usualP99Ns, PROBE_SLACK * this.#presentP99Ns, PROBE_FLOOR_NS);
-    } catch {} // A path that cannot be probed is not good.
+    } catch {}
     if (!good) this.counters.failedProbes++;
     this.path.onProbe(good, clock.nowNs());
     this.#next();
@@ -275,7 +248,10 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     else void this.#finishFailback(this.#failback);
   }
 
-  /** Every move has begun: the failback is over when all have ended, well or not. Sessions that could not be moved stay where they are. */
+  /**
+   * Every move has begun: the failback is over when all have ended, well or not. Sessions that could not be moved stay
+   * where they are.
+   */
   async #finishFailback(failback: FailbackInProgress<Reconnector<C, S>>): Promise<void> {
     await Promise.all(failback.moves.values());
     if (this.#failback !== failback) return;

@@ -1,8 +1,3 @@
-/**
- * Tries a path before anything depends on it: reads of a small and a large size over a session of its own, every one checked. The time of
- * the slowest tells whether the path is fit for use.
- */
-
 import { RoceError } from '../../core/errors.js';
 import type { SkClientChannel } from '../sk/channel.js';
 import { ClientSession } from '../sk/client-session.js';
@@ -12,7 +7,6 @@ const READS_EACH = 16;
 const GRACEFUL_CLOSE_NS = 1e9;
 const SIZES_BYTES = [4096, 65_536] as const;
 
-/** `terms` are those of the session. Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
 export async function probe(channel: SkClientChannel, terms: ClientSessionOptions): Promise<number> {
   const { clock } = terms;
   const session = new ClientSession(terms);

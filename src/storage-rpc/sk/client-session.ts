@@ -1,10 +1,11 @@
 /**
- * A session at the client: the identity of requests, which outlives every connection. A request has a slot and the slot's next sequence
- * number until it is answered; when a connection is lost and the session resumed over another, of whichever transport, every unanswered
- * request is sent again in the order of slots, under the same number, and the server executes it at most once.
+ * A session at the client: the identity of requests, which outlives every connection. A request has a slot and the
+ * slot's next sequence number until it is answered; when a connection is lost and the session resumed over another, of
+ * whichever transport, every unanswered request is sent again in the order of slots, under the same number, and the
+ * server executes it at most once.
  *
- * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was unanswered may have been
- * executed or not; all requests of disks may be executed again, so they are sent again.
+ * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was
+ * unanswered may have been executed or not; all requests of disks may be executed again, so they are sent again.
  *
  * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `QUEUE_MAX` at most.
  */
@@ -38,18 +39,14 @@ const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
-/** One session to one disk. */
 export class ClientSession implements KeptSession<SkClientChannel> {
-  /** `resent`: requests sent again over another connection. */
   readonly counters = { completed: 0, resent: 0, crcMismatches: 0, resumed: 0, serverRestarts: 0 };
-  /** Of requests answered over this connection, or the last one. */
   readonly latency = new LatencyWindow();
-  /** Called when the connection has failed; its memory may still be open to the server until the channel has been closed. */
+  /** Called when the connection has failed; its memory is open to the server until the channel has been closed. */
   onLost: (channel: SkClientChannel, error: Error) => void = () => {};
   readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #limits: SessionLimits;
-  /** Shared with the other sessions to the disk. */
   readonly durability: WriteVerifierTracker;
   readonly #cursor: WriteVerifierCursor;
   readonly #expected: ExpectedDisk;
@@ -61,16 +58,13 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #epoch = 0;
   #server: ResumeResponse | undefined;
   #channel: SkClientChannel | undefined;
-  /** While set no new request is sent; called when nothing is under way. */
   #onDrained: (() => void) | undefined;
   #mismatches = 0;
   #diskBytes = 0;
-  /** A PING is on its way: one at a time. */
   #isPinging = false;
   readonly #onPong: Array<() => void> = [];
   #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
-  /** What requests fail with until there is a connection again. */
   #suspended: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
@@ -88,27 +82,22 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     this.#sessionLow = sessionLow(this.#sessionId);
   }
 
-  /** What the server said of itself and the disk; undefined before the first connection. */
   get server(): ResumeResponse | undefined {
     return this.#server;
   }
 
-  /** The transport in use; undefined while there is no connection. */
   get transport(): HostTransport | undefined {
     return this.#channel?.transport;
   }
 
-  /** It takes nothing more. */
   get isEnded(): boolean {
     return this.#ended !== undefined;
   }
 
-  /** What the disk holds, as far as is known; 0 before the first connection. */
   get diskBytes(): number {
     return this.#diskBytes;
   }
 
-  /** Asks the server what the disk holds now. Resolves when it has answered, when the connection is lost, or after `timeoutNs`; at once where there is none. */
   async askSize(timeoutNs: number): Promise<void> {
     if (this.#channel === undefined) return;
     let cancel: () => void = () => {};
@@ -120,14 +109,13 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     cancel();
   }
 
-  /** Requests under way. */
   get outstanding(): number {
     return this.#slots.used;
   }
 
   /**
-   * Runs an operation, over as many connections as it takes. Rejects with a BlockDeviceError: the disk's own, EIO when the session is
-   * lost or suspended, ENOMEM when too many wait, ESHUTDOWN after `end`.
+   * Rejects with a BlockDeviceError: the disk's own, EIO when the session is lost or suspended, ENOMEM when too many
+   * wait, ESHUTDOWN after `end`.
    */
   submit(io: SkIo): Promise<void> {
     const refusal = this.#ended ?? this.#suspended;
@@ -143,13 +131,13 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   }
 
   /**
-   * Goes on over a connection. The one used before is closed first, so that the server can reach no memory by it when requests are sent
-   * again. Rejects, and closes the channel, when it fails, the server refuses or has another disk, or does not answer in time.
+   * The one used before is closed first, so that the server can reach no memory by it when requests are retransmitted.
+   * Rejects, and closes the channel, when it fails, the server refuses or has another disk, or does not answer in time.
    */
   async resume(channel: SkClientChannel): Promise<void> {
     const old = this.#channel;
     this.#detach();
-    await old?.close().catch(() => {}); // What is left of it cannot be reached by the next one.
+    await old?.close().catch(() => {}); // The next connection cannot reach what is left of this one.
     this.#epoch++;
     try {
       const { disk, follows, inlineWriteBytesMax, silenceNs } = this.#limits;
@@ -174,7 +162,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     this.#attach(channel);
   }
 
-  /** Stops sending new requests and resolves when all are answered, true, or after `timeoutNs`, false. `resume` starts them again. */
   drain(timeoutNs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const cancel = this.#clock.wakeAt(this.#clock.nowNs() + timeoutNs, () => resolve(false));
@@ -186,10 +173,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     });
   }
 
-  /**
-   * Fails everything that waits or is under way, and what is asked for until there is a connection again. What the server has received of it
-   * is over when the first request is sent over that connection.
-   */
+  /** What the server has received of it is over when the first request is sent over that connection. */
   suspend(error: Error): void {
     const suspended = new BlockDeviceError('EIO', error.message);
     this.#suspended = suspended;
@@ -197,10 +181,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     for (const { reject } of failed) reject(suspended);
   }
 
-  /**
-   * Tells the server that this is the end of the session, and of the client's lease with its last one. Does nothing where there is no connection, or
-   * requests are under way; waits for the answer for `timeoutNs`.
-   */
+  /** Does nothing where there is no connection, or requests are in flight; waits for the answer for `timeoutNs`. */
   async closeGracefully(timeoutNs: number): Promise<void> {
     if (this.#channel === undefined || this.outstanding > 0 || this.#waiting.length > 0) return;
     let cancel: () => void = () => {};
@@ -212,17 +193,14 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     cancel();
   }
 
-  /** Ends the connection as if it had failed. */
   breakConnection(why: string): void {
     this.#lose(new RoceError('ERR_ROCE_CONNECT', why));
   }
 
-  /** Ends the connection because the disk is elsewhere by now. */
   leave(): void {
     this.#lose(new NotOwnerRedirect('another server has the disk'));
   }
 
-  /** Fails everything that waits or is under way, now and later, and closes the connection. */
   async end(error: Error): Promise<void> {
     this.#ended = new BlockDeviceError('ESHUTDOWN', error.message);
     const channel = this.#channel;
@@ -238,7 +216,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     return { op, flags: 0, sessionLow: this.#sessionLow, slot, slotSeq, disk: this.#limits.disk, offset: 0, length: 0 };
   }
 
-  /** Takes note of the server; if it has forgotten the session, numbers start anew. */
   #takeOver(server: ResumeResponse): void {
     this.counters.resumed++;
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
@@ -283,7 +260,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
 
   #pump(): void {
     const { inFlightBytesMax } = this.#limits;
-    // A request that has failed must not follow a newer one.
+    // A failed request must not be executed after a newer one.
     if (this.#slots.cancellation > 0) return;
     while (this.#channel !== undefined && this.#onDrained === undefined && this.#waiting.length > 0) {
       if (!this.#slots.hasRoomFor(this.#waiting[0].io, inFlightBytesMax)) return;
@@ -297,7 +274,8 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     state.sentNs = this.#clock.nowNs();
     const { op, offset, length, flags = 0 } = io;
     const inline = op === 'WRITE' && length > 0 && length <= this.#server!.inlineWriteBytesMax;
-    // Named one by one: a copy of an object in which some values differ is an object of a new shape for V8 each time, and slow to read.
+    // Fields are named one by one: a spread copy with different values gets a new V8 shape each time, which is slow to
+    // read.
     const request = {
       op,
       flags: inline ? flags | SK_INLINE : flags,
@@ -315,7 +293,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     const { response } = reply;
     this.#watch?.onHeard();
     if (response.status === 'NOT_OWNER' && this.#limits.follows) {
-      // What has no answer is sent again, to whoever has the disk.
       this.#lose(new NotOwnerRedirect('the storage server has lost the disk to another owner'));
       return;
     }
@@ -380,7 +357,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     pending.reject(new BlockDeviceError(errno, `the server answered ${response.status} to ${pending.io.op}`));
   }
 
-  /** The server has done it. */
   #settle({ io, changes, resolve, reject }: PendingIo): void {
     const { op, flags = 0, cursor = this.#cursor } = io;
     if (op === 'FLUSH' && !this.durability.flushed(changes, cursor)) {
@@ -391,7 +367,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     resolve();
   }
 
-  /** The same request again; a connection that mangles data again and again is given up. */
   #onMismatch(slot: number): void {
     this.counters.crcMismatches++;
     this.#mismatches++;
@@ -399,7 +374,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     else this.#lose(new RoceError('ERR_ROCE_CONNECT', `${this.#mismatches} data checks failed in a row`));
   }
 
-  /** Both sides disagree about what was asked: nothing under way can be vouched for. The next connection starts a new session. */
+  /** Both sides disagree about the requests: the outcome of all in flight is unknown. */
   #loseSession(): void {
     void this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'), this.#channel);
     this.#slots.restart();
@@ -408,7 +383,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     this.#lose(new RoceError('ERR_ROCE_MISMATCH', 'the session is lost'));
   }
 
-  /** Closes the connection before what is under way fails: until then the server may reach the memory of the caller. */
+  /** Closes the connection before what is in flight fails: until then the server may reach the memory of the caller. */
   async #failAll(error: Error, channel: SkClientChannel | undefined): Promise<void> {
     for (const { reject } of this.#waiting.splice(0)) reject(error);
     const failed = this.#slots.releaseAll();
@@ -433,7 +408,9 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     });
   }
 
-  /** A request that is not answered in time ends the connection, its memory being closed before anything else is done. True: there is one. */
+  /**
+   * A request that is not answered in time ends the connection, its memory being closed before anything else is done.
+   */
   #withdrawLate(channel: SkClientChannel, nowNs: number): boolean {
     const { ioTimeoutNs } = this.#limits;
     const late = this.#slots.findLate(nowNs, ioTimeoutNs);
@@ -447,7 +424,6 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   }
 }
 
-/** Bytes that the transport has moved to their place are there. */
 function deliver({ into, take }: SkIo, data: Uint8Array): void {
   if (into === undefined) take?.(data);
   else if (data.buffer !== into.buffer || data.byteOffset !== into.byteOffset) into.set(data);

@@ -1,6 +1,6 @@
 /**
- * The requests of a session at the client that are under way. Each has a slot, and the slot's next sequence number, until it is answered: what
- * comes again after a failure has the same two, so that the server executes it at most once. Sans-IO.
+ * In-flight requests of a client's session. A retransmission keeps slot and sequence number, so the server executes it
+ * at most once. Sans-IO.
  */
 
 import type { SkReply } from './channel.js';
@@ -8,47 +8,29 @@ import { type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { SK_SLOTS_MAX, type SkOp } from './request.js';
 import type { WriteVerifierCursor } from './write-verifier-tracker.js';
 
-/** An operation on the disk. */
 export interface SkIo {
-  /** What to do. */
   readonly op: Exclude<SkOp, 'PING' | 'RESUME'>;
-  /** SK_FUA, SK_NO_HOLE. */
   readonly flags?: number;
-  /** Bytes from the start of the disk. */
   readonly offset: number;
   /** Bytes of data or of the range; 0 for FLUSH. */
   readonly length: number;
-  /** Of a WRITE. */
   readonly data?: Uint8Array;
-  /** Where the data of a READ goes; nothing is promised of it when the READ fails. */
   readonly into?: Uint8Array;
-  /** Takes what a STATUS, or a READ without `into`, brings, once it has been checked. */
   readonly take?: (data: Uint8Array) => void;
-  /** Who asks, of those who have the disk open; default: the session itself. */
   readonly cursor?: WriteVerifierCursor;
 }
 
-/** An operation that somebody waits for. */
 export interface PendingIo {
-  /** The operation. */
   readonly io: SkIo;
-  /** Of its data. */
   readonly checks: DataChecks;
-  /** Of a FLUSH: the changes it has to cover. */
   readonly changes: number;
-  /** It is done. */
   readonly resolve: () => void;
-  /** It failed. */
   readonly reject: (error: Error) => void;
 }
 
-/** A slot as others see it. */
 export interface ClientSlot {
-  /** Sequence number of the last request in it. */
   readonly seq: number;
-  /** Undefined: it is free. */
   readonly pending: PendingIo | undefined;
-  /** When the request was last sent. */
   sentNs: number;
 }
 
@@ -57,7 +39,7 @@ interface Slot extends ClientSlot {
   pending: PendingIo | undefined;
 }
 
-/** Stands in the slot of a request that has failed here and may still be executed: its answer says that this is over. */
+/** Occupies the slot of a request that has failed here and may still be executed, until its answer. */
 export const GIVEN_UP: PendingIo = {
   io: { op: 'FLUSH', offset: 0, length: 0 },
   checks: NO_CHECKS,
@@ -66,7 +48,6 @@ export const GIVEN_UP: PendingIo = {
   reject: () => {},
 };
 
-/** All slots of a session. */
 export class ClientSlots {
   readonly #slots: Slot[] = [];
   readonly #free: number[] = [];
@@ -78,28 +59,26 @@ export class ClientSlots {
     for (let slot = 0; slot < SK_SLOTS_MAX; slot++) this.#slots.push({ seq: 0, pending: undefined, sentNs: 0 });
   }
 
-  /** Slots that are not free. */
   get used(): number {
     return SK_SLOTS_MAX - this.#free.length;
   }
 
-  /** Slots that have {@link GIVEN_UP}. */
   get cancellation(): number {
     return this.#cancellation;
   }
 
-  /** The slot with this number, 0 to SK_SLOTS_MAX - 1. */
   at(slot: number): ClientSlot {
     return this.#slots[slot];
   }
 
-  /** Whether the operation can be under way, too: a slot is free, and at most `bytesMax` are moved, or nothing else is. */
+  /**
+   * Whether the operation can be in flight, too: a slot is free, and at most `bytesMax` are moved, or nothing else is.
+   */
   hasRoomFor(io: SkIo, bytesMax: number): boolean {
     if (this.#free.length === 0) return false;
     return this.#inFlightBytes === 0 || this.#inFlightBytes + bytesMovedBy(io) <= bytesMax;
   }
 
-  /** The operation has a slot from now on, which must be there; its number. */
   take(pending: PendingIo): number {
     const slot = this.#free.pop()!;
     const state = this.#slots[slot];
@@ -109,7 +88,6 @@ export class ClientSlots {
     return slot;
   }
 
-  /** The slot is free again. */
   release(slot: number): void {
     const state = this.#slots[slot];
     this.#inFlightBytes -= bytesMovedBy(state.pending!.io);
@@ -118,7 +96,7 @@ export class ClientSlots {
     this.#free.push(slot);
   }
 
-  /** Nobody waits any more for what is under way; it keeps its slots until it is answered. Returns what was waited for. */
+  /** Requests in flight are abandoned; they keep their slots until they are answered. */
   giveUp(): PendingIo[] {
     const failed: PendingIo[] = [];
     for (const state of this.#slots) {
@@ -131,7 +109,6 @@ export class ClientSlots {
     return failed;
   }
 
-  /** Frees all slots. Returns what had them. */
   releaseAll(): PendingIo[] {
     const failed: PendingIo[] = [];
     this.#slots.forEach(({ pending }, slot) => {
@@ -142,18 +119,16 @@ export class ClientSlots {
     return failed;
   }
 
-  /** The server has forgotten the session: what is under way is the first of its slot. */
+  /** The server has dropped the session: requests in flight are the first of their slots. */
   restart(): void {
     for (const slot of this.#slots) slot.seq = slot.pending === undefined ? 0 : 1;
   }
 
-  /** The slot of a request that was sent `timeoutNs` ago or longer; -1: there is none. */
   findLate(nowNs: number, timeoutNs: number): number {
     return this.#slots.findIndex(({ pending, sentNs }) => pending !== undefined && nowNs - sentNs >= timeoutNs);
   }
 }
 
-/** Whether what came with the answer is what the server checked, and as much as was asked for. */
 export function arrivedIntact({ op, length }: SkIo, { response, list, data }: SkReply): boolean {
   if (response.status !== 'OK' || (op !== 'READ' && op !== 'STATUS')) return true;
   if (op === 'READ' && data.length !== length) return false;

@@ -1,18 +1,13 @@
 /**
- * End-to-end checks of data: a CRC-32C for every block of 4 KiB, so that a bad block can be named and each travels on to the store
- * unchanged. One block's CRC stands in the header; of several, the header has the CRC of their list. Blocks count from the first byte of
- * the request.
- *
- * The ICRC of packets does not replace them: it ends at the NIC, and data is wrong most often before it gets there or after.
+ * End-to-end checks of data: a CRC-32C for every 4 KiB block, counted from the first byte of the request. The header
+ * has the CRC of a single block, or of the list. The ICRC does not replace them: it ends at the NIC.
  */
 
 import { crc32c } from '../../core/crc32c.js';
 import { CHECKED_BLOCK_BYTES } from '../disk/block-device.js';
 
-/** Bytes that one CRC-32C covers. */
 export const CHECK_BLOCK_BYTES = CHECKED_BLOCK_BYTES;
 
-/** Checks of some data as they travel. */
 export interface DataChecks {
   /** For the header: of the data if it is one block, else of `list`. */
   readonly dataCrc: number;
@@ -20,15 +15,12 @@ export interface DataChecks {
   readonly list: Uint8Array;
 }
 
-/** Of no data. */
 export const NO_CHECKS: DataChecks = { dataCrc: 0, list: new Uint8Array(0) };
 
-/** Bytes of the list for so much data. */
 export function checkListBytes(length: number): number {
   return length <= CHECK_BLOCK_BYTES ? 0 : 4 * Math.ceil(length / CHECK_BLOCK_BYTES);
 }
 
-/** CRC-32C of every block of `data`, in the form messages carry. */
 export function checksOf(data: Uint8Array): DataChecks {
   if (data.length <= CHECK_BLOCK_BYTES) return { dataCrc: crc32c(data), list: NO_CHECKS.list };
   const list = Buffer.allocUnsafe(checkListBytes(data.length));
@@ -38,7 +30,6 @@ export function checksOf(data: Uint8Array): DataChecks {
   return { dataCrc: crc32c(list), list };
 }
 
-/** The checks of data whose blocks have these CRCs. */
 export function checksOfCrcs(crcs: Uint32Array): DataChecks {
   if (crcs.length <= 1) return { dataCrc: crcs[0], list: NO_CHECKS.list };
   const list = Buffer.allocUnsafe(4 * crcs.length);
@@ -46,7 +37,6 @@ export function checksOfCrcs(crcs: Uint32Array): DataChecks {
   return { dataCrc: crc32c(list), list };
 }
 
-/** The CRC of each block, as a disk keeps them. */
 export function crcsOfChecks({ dataCrc, list }: DataChecks): Uint32Array {
   if (list.length === 0) return Uint32Array.of(dataCrc);
   const view = new DataView(list.buffer, list.byteOffset, list.length);
@@ -55,10 +45,7 @@ export function crcsOfChecks({ dataCrc, list }: DataChecks): Uint32Array {
   return crcs;
 }
 
-/**
- * The first block of `data` that is not what was checked, of those that begin in `[from, to)`; -1 when all are. `from` begins a block. A list
- * that is itself damaged counts as block 0.
- */
+/** A list that is itself damaged counts as block 0. */
 export function firstBadBlock(
   data: Uint8Array,
   { dataCrc, list }: DataChecks,

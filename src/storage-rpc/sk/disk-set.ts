@@ -1,36 +1,29 @@
-/** The disks of a server: a list, by index, and others by name, which may come and go. */
-
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import type { DiskLimit } from '../fair/rate-limit.js';
 import type { LeaseTerms } from './disk-lease.js';
 import { checkNamedDisk, type NamedDisk, ServedDisk } from './served-disk.js';
 
-/** All disks of a server. */
 export class DiskSet {
   readonly #terms: () => LeaseTerms;
   readonly #byIndex: ServedDisk[];
   readonly #byName = new Map<string, ServedDisk>();
 
-  /** `limit` is that of each disk in the list; `terms` are those of a disk that comes now. */
   constructor(disks: readonly BlockDevice[], limit: DiskLimit | undefined, terms: () => LeaseTerms) {
     this.#terms = terms;
     this.#byIndex = disks.map((device) => new ServedDisk({ name: '', device, ...(limit && { limit }) }, terms()));
   }
 
-  /** Those with names, in the order in which they came. */
   get named(): readonly ServedDisk[] {
     return [...this.#byName.values()];
   }
 
-  /** The disk that a client asks for. Who names none has the one at the index; the only disk of a server is also its first. */
   find(name: string, index: number): ServedDisk | undefined {
     if (name !== '') return this.#byName.get(name);
     if (this.#byIndex.length > 0) return this.#byIndex[index];
     return index === 0 && this.#byName.size === 1 ? this.named[0] : undefined;
   }
 
-  /** Throws ERR_ROCE_CONFLICT for a name that is taken, and as `checkNamedDisk`. */
   add(disk: NamedDisk): ServedDisk {
     checkNamedDisk(disk);
     if (this.#byName.has(disk.name)) throw new RoceError('ERR_ROCE_CONFLICT', `there is a disk '${disk.name}' already`);
@@ -39,7 +32,6 @@ export class DiskSet {
     return served;
   }
 
-  /** Throws ERR_ROCE_NOT_FOUND. */
   get(name: string): ServedDisk {
     const disk = this.#byName.get(name);
     if (disk !== undefined) return disk;
@@ -47,7 +39,6 @@ export class DiskSet {
     throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no disk '${name}'`, `there are: ${names}`);
   }
 
-  /** Puts a new one with the same device in the place of a disk, whose leases begin anew, and returns the old one. Throws ERR_ROCE_NOT_FOUND. */
   renew(device: BlockDevice): ServedDisk {
     const index = this.#byIndex.findIndex((disk) => disk.device === device);
     const old = this.#byIndex[index] ?? this.named.find((disk) => disk.device === device);
@@ -58,7 +49,6 @@ export class DiskSet {
     return old;
   }
 
-  /** Throws ERR_ROCE_NOT_FOUND. */
   delete(name: string): ServedDisk {
     const disk = this.get(name);
     this.#byName.delete(name);

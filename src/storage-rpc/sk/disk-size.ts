@@ -1,15 +1,13 @@
-/** Body of the answer to a PING, 8 bytes, little-endian: what the disk holds now, so that a client learns that it has grown. */
+/** Body of the answer to a PING, 8 bytes, little-endian: the disk's size, so that a client learns that it has grown. */
 
 const SIZE_BYTES = 8;
 
-/** `sizeBytes` is below 2^53. */
 export function encodeSize(sizeBytes: number): Buffer {
   const out = Buffer.alloc(SIZE_BYTES);
   out.writeBigUInt64LE(BigInt(sizeBytes), 0);
   return out;
 }
 
-/** Undefined for what no server of this version sends. */
 export function decodeSize(body: Uint8Array): number | undefined {
   if (body.length !== SIZE_BYTES) return undefined;
   const sizeBytes = Number(Buffer.from(body).readBigUInt64LE(0));

@@ -1,6 +1,5 @@
 /**
- * The disk that sessions have used: a server that has another one behind the same address must not get their requests. All sessions to one
- * disk share one.
+ * The disk that sessions have used: a server that has another one behind the same address must not get their requests.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -8,21 +7,17 @@ import { formatBytes } from '../../core/units.js';
 import { NIL_UUID } from '../disk/disk-identity.js';
 import { ANY_DISK, type DiskFacts } from './resume.js';
 
-/** What is expected of a server's disk: anything at first, then what the first server had. */
 export class ExpectedDisk {
   #facts: DiskFacts;
 
-  /** `uuid`: the disk that the first server must have; default: any. */
   constructor(uuid = NIL_UUID) {
     this.#facts = { ...ANY_DISK, uuid };
   }
 
-  /** What to tell the server. */
   get facts(): DiskFacts {
     return this.#facts;
   }
 
-  /** The server has this disk. Throws ERR_ROCE_MISMATCH if it is another one; else it is what is expected from now on. */
   accept(found: DiskFacts): void {
     const why = whyWrong(this.#facts, found);
     if (why === undefined) this.#facts = found;
@@ -30,18 +25,17 @@ export class ExpectedDisk {
   }
 }
 
-/** The error of a server with another disk. */
 export function wrongDisk(why: string): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', `the storage server has another disk: ${why}`);
 }
 
-/** Why a disk is not the one that was used; undefined: it is. A disk of the same UUID may have grown, or have another name. */
+/** A disk of the same UUID may have grown, or have another name. */
 export function whyWrong(expected: DiskFacts, found: DiskFacts): string | undefined {
   const names = `it has ${describeDisk(found)}, ${describeDisk(expected)} was used`;
   if (expected.uuid !== NIL_UUID && found.uuid !== expected.uuid) return names;
   if (expected.sizeBytes === 0) return undefined;
   if (expected.uuid === NIL_UUID) {
-    // Nothing but name and size tells such disks apart.
+    // Such disks have no identity but name and size.
     const isSame = found.uuid === NIL_UUID && found.sizeBytes === expected.sizeBytes && found.name === expected.name;
     return isSame ? undefined : names;
   }
@@ -52,7 +46,6 @@ export function whyWrong(expected: DiskFacts, found: DiskFacts): string | undefi
   return undefined;
 }
 
-/** A disk in a sentence. */
 export function describeDisk({ name, uuid, sizeBytes }: DiskFacts): string {
   const size = sizeBytes === 0 ? '' : `, ${formatBytes(sizeBytes)}`;
   return uuid === NIL_UUID ? `a disk without a UUID${size}` : `${name === '' ? 'disk' : `'${name}'`} ${uuid}${size}`;

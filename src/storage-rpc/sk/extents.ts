@@ -1,4 +1,6 @@
-/** Extents of a disk as the body of a STATUS response: 8 bytes each, length 4, flags 4 (1 hole, 2 zero), little-endian. */
+/**
+ * Extents of a disk as the body of a STATUS response: 8 bytes each, length 4, flags 4 (1 hole, 2 zero), little-endian.
+ */
 
 import type { BlockExtent } from '../disk/block-device.js';
 import { RESPONSE_BODY_BYTES_MAX } from './response.js';
@@ -21,7 +23,6 @@ export function encodeExtents(extents: readonly BlockExtent[]): Buffer {
   return out;
 }
 
-/** Extents of a STATUS response; bytes behind the last whole one are ignored. */
 export function decodeExtents(body: Uint8Array): BlockExtent[] {
   const bytes = Buffer.from(body);
   return Array.from({ length: Math.floor(bytes.length / EXTENT_BYTES) }, (_, i) => {

@@ -1,5 +1,3 @@
-/** The client's side of RESUME: the first exchange on a connection. */
-
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
@@ -13,9 +11,10 @@ import type { SkStatus } from './response.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type ResumeResponse } from './resume.js';
 
 /**
- * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails, and with
- * ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client writes to it, with ERR_ROCE_FENCED when others have
- * written to it since, with ERR_ROCE_NOT_FOUND when there is no such disk, with a {@link NotOwnerRedirect} when the server does not own the disk.
+ * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the
+ * channel fails, and with ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client
+ * writes to it, with ERR_ROCE_FENCED when others have written to it since, with ERR_ROCE_NOT_FOUND when there is no
+ * such disk, with a {@link NotOwnerRedirect} when the server does not own the disk.
  */
 export async function resumeSession(
   channel: SkClientChannel,
@@ -53,7 +52,7 @@ export async function resumeSession(
   }
 }
 
-/** The half of a session's id that stands in every request. */
+/** The half of a session's id in every request. */
 export function sessionLow(sessionId: Uint8Array): bigint {
   return Buffer.from(sessionId).readBigUInt64LE(0);
 }

@@ -1,5 +1,3 @@
-/** What a client asks of a server: which disk, as whom, and to do what. All sessions of a client share one. */
-
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { UUID_BYTES, uuidText } from '../disk/disk-identity.js';
@@ -7,9 +5,7 @@ import type { DiskAccess, LeaseClaim, LeaseHolder } from './disk-lease.js';
 
 /** Terms of a lease request. All fields are optional. */
 export interface LeaseRequestOptions {
-  /** Name of the server's disk; default: it is known by its index. */
   readonly name?: string;
-  /** Default `shared`. */
   readonly access?: DiskAccess;
   /** It can wait, default false: who had the disk before the server was started goes first. */
   readonly isPatient?: boolean;
@@ -19,13 +15,10 @@ export interface LeaseRequestOptions {
 
 /** The lease request of one client for one disk. */
 export class LeaseRequest {
-  /** Name of the server's disk; empty: it is known by its index. */
   readonly name: string;
   readonly #lease: Omit<LeaseClaim, 'term'>;
-  /** Term of the lease; 0 before the first. */
   term = 0;
 
-  /** `random` makes the UUID of the client. */
   constructor(
     random: RandomSource,
     { name = '', access = 'shared', isPatient = false, label = '' }: LeaseRequestOptions = {},
@@ -35,19 +28,18 @@ export class LeaseRequest {
     this.#lease = { owner, access, isPatient, label };
   }
 
-  /** What to tell the server. */
   get lease(): LeaseClaim {
     return { ...this.#lease, term: this.term };
   }
 }
 
-/** The error of a disk that somebody else writes to: ERR_ROCE_BUSY. */
+/** The error of a disk that another client writes to: ERR_ROCE_BUSY. */
 export class DiskInUse extends RoceError {
   /** Who. */
   readonly holder: Pick<LeaseHolder, 'label' | 'isConnected'>;
   /** The error in a few words. */
   readonly what: string;
-  /** How long the lease lasts unless its holder is heard again, nanoseconds. */
+  /** How long the lease lasts unless its holder renews it, nanoseconds. */
   readonly remainingNs: number;
 
   constructor(
@@ -63,7 +55,6 @@ export class DiskInUse extends RoceError {
   }
 }
 
-/** The error of a client whose disk others have written to since: ERR_ROCE_FENCED. `label`: who; empty: not known. */
 export function fencedBy(label: string): RoceError {
   const who = label === '' ? 'another client' : label;
   return new RoceError('ERR_ROCE_FENCED', `${who} has taken over the disk`, 'start anew, once it has ended');

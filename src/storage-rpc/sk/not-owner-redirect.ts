@@ -2,7 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 
-/** ERR_ROCE_CONNECT, which says nothing against any transport: who owns the disk has to be asked again. */
+/** ERR_ROCE_CONNECT, which is no failure of a transport: the owner has to be looked up again. */
 export class NotOwnerRedirect extends RoceError {
   constructor(message: string, hint?: string, options?: ErrorOptions) {
     super('ERR_ROCE_CONNECT', message, hint, options);

@@ -1,14 +1,11 @@
 /**
- * The client's end of sK-RDMA (Azure storage paper §4.2, figure 5). For each request: REG_MR maps a piece of memory, SEND carries the
- * request with its descriptor, both posted at once (a work request after REG_MR waits for it); the server READs or WRITEs the memory and
- * answers by SEND_WITH_INV, which closes it.
- *
- * Memory is safe by these rules. (a) A response must invalidate exactly the key its request registered; another key, or a key where none was
- * registered, is an error of the connection. (b) A response that invalidates nothing is followed by LOCAL_INV, and delivered when that has
- * completed. (c) A request that is given up is withdrawn by LOCAL_INV first. (d) When the queue pair fails, closing it and its protection
- * domain retires all keys before anything is handed back. (e) Keys change with every mapping (mappable-slab.ts).
- *
- * A call ends when its SEND has completed *and* its response is there: until then the transport may repeat the request from its buffer.
+ * The client's end of sK-RDMA (Azure storage paper §4.2, figure 5). REG_MR and SEND are posted together (work after
+ * REG_MR waits for it); the server READs or WRITEs the memory and answers by SEND_WITH_INV. Memory safety: (a) a
+ * response must invalidate exactly its request's key, else the connection fails; (b) a response without invalidation is
+ * followed by LOCAL_INV before delivery; (c) an abandoned request is withdrawn by LOCAL_INV; (d) after a failure the
+ * queue pair and protection domain are closed before memory is released; (e) keys change with every mapping
+ * (mappable-slab.ts). A call ends when its SEND has completed *and* its response is there: until then the transport may
+ * retransmit from its buffer.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -41,12 +38,10 @@ import {
   type SkResponse,
 } from './response.js';
 
-/** Memory opened to the server for one call. */
 interface Mapping {
   readonly lease: Lease<MappableSlab>;
   readonly region: FastRegisterMemoryRegion;
   readonly key: number;
-  /** The server may still reach it. */
   open: boolean;
 }
 
@@ -55,7 +50,6 @@ interface CallInProgress {
   mapping: Mapping | undefined;
   sent: boolean;
   answer: { readonly response: SkResponse; readonly body: Buffer } | undefined;
-  /** Called when LOCAL_INV has completed. */
   onWithdrawn: (() => void) | undefined;
 }
 
@@ -63,12 +57,10 @@ interface CallInProgress {
 const INVALIDATION = 0x1_0000;
 const PLACES = SK_SLOTS_MAX + 1;
 
-/** A client's connection over RDMA. */
 export class RdmaClientChannel implements SkClientChannel {
   readonly transport = 'rdma';
   onReply: (reply: SkReply) => void = () => {};
   onFailure: (error: Error) => void = () => {};
-  /** Responses by what was wrong with their key, and those that answered nothing. */
   readonly counters = { bogusInvalidates: 0, missingInvalidates: 0, malformed: 0, unexpected: 0 };
   readonly #parts: SkRdmaParts;
   readonly #qp: QueuePair;
@@ -78,7 +70,6 @@ export class RdmaClientChannel implements SkClientChannel {
   readonly #own: OwnMemory;
   /** By slot; PING and RESUME have the last place. */
   readonly #calls: Array<CallInProgress | undefined> = Array(PLACES).fill(undefined);
-  /** Calls whose memory is being found. */
   readonly #maps = new Set<Promise<void>>();
   #ended = false;
   #closing: Promise<void> | undefined;
@@ -111,7 +102,6 @@ export class RdmaClientChannel implements SkClientChannel {
     );
   }
 
-  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and with it its PD and CQs. Data in `own` moves in place. */
   static async over(parts: SkRdmaParts, poolBytesMax: number, own = new OwnMemory()): Promise<RdmaClientChannel> {
     const requests = await parts.pd.regMr(PLACES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
     const receives = await parts.pd.regMr(SK_RECEIVES * RESPONSE_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
@@ -120,7 +110,6 @@ export class RdmaClientChannel implements SkClientChannel {
     return channel;
   }
 
-  /** Pieces of the pool that calls have had. */
   get pooledCalls(): number {
     const { hits, misses } = this.#pool.counters;
     return hits + misses;
@@ -172,7 +161,9 @@ export class RdmaClientChannel implements SkClientChannel {
     this.#parts.onClosed?.();
   }
 
-  /** {@link #map} for what has memory and a region of the pool at hand, and waits for nothing; undefined: it has not. */
+  /**
+   * {@link #map} for what has memory and a region of the pool at hand, and waits for nothing; undefined: it has not.
+   */
   #mapPooled(mine: CallInProgress): RemoteBufferDescriptor | undefined {
     const { request, data, into } = mine.call;
     const own = data ?? into;
@@ -188,7 +179,10 @@ export class RdmaClientChannel implements SkClientChannel {
     return this.#open(mine, lease, region);
   }
 
-  /** Finds memory for the call and registers it; data to be written is copied there, so that no memory is exposed that the program has not allocated for that. */
+  /**
+   * Finds memory for the call and registers it; data to be written is copied there, so that no memory is exposed that
+   * the program has not allocated for that.
+   */
   async #map(mine: CallInProgress): Promise<RemoteBufferDescriptor> {
     const { request, data, into } = mine.call;
     const own = data ?? into;
@@ -205,7 +199,7 @@ export class RdmaClientChannel implements SkClientChannel {
   #open(mine: CallInProgress, lease: Lease<MappableSlab>, region: FastRegisterMemoryRegion): RemoteBufferDescriptor {
     const key = region.nextKey();
     mine.mapping = { lease, region, key, open: true };
-    // The offset in the slab serves as the address: the key alone says which slab it is.
+    // The offset in the slab serves as the address: the key alone identifies the slab.
     return { addr: BigInt(lease.offset), rkey: key, length: lease.length };
   }
 
@@ -305,7 +299,6 @@ export class RdmaClientChannel implements SkClientChannel {
     });
   }
 
-  /** Delivers the answer once request, response and mapping have all come to their end. */
   #finish(place: number, mine: CallInProgress): void {
     const { answer, mapping } = mine;
     if (this.#ended || !mine.sent || answer === undefined || mapping?.open === true) return;
@@ -322,7 +315,6 @@ export class RdmaClientChannel implements SkClientChannel {
     mapping.lease.release();
   }
 
-  /** The connection is of no use any more, for a reason that only its owner can know, or that was found here. */
   fail(error: Error): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -335,7 +327,6 @@ function callIndexOf(slot: number): number {
   return slot === SK_NO_SLOT ? SK_SLOTS_MAX : Math.min(slot, SK_SLOTS_MAX);
 }
 
-/** The message has exactly what its header says. */
 function isWhole(response: SkResponse, bytes: number): boolean {
   return bytes === RESPONSE_BYTES + responseListBytes(response) + responseInlineBytes(response);
 }

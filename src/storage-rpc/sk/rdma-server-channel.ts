@@ -1,8 +1,6 @@
 /**
- * The server's end of sK-RDMA: takes requests, READs the data of writes out of the client's memory, WRITEs the data of reads into it, and
- * answers by SEND_WITH_INV behind the WRITE on the same queue pair, so that the data is there before the answer.
- *
- * Its own memory is registered for local use only: nothing here may be reached by a peer.
+ * The server's end of sK-RDMA: READs the data of writes, WRITEs the data of reads, and answers by SEND_WITH_INV after
+ * the WRITE on the same queue pair, so that data arrives first. Its own memory is registered for local use only.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -27,20 +25,15 @@ import {
 } from './request.js';
 import { encodeMessage, type SkResponse } from './response.js';
 
-/** What the channels of a server share. */
 export interface SkServerShare {
-  /** Slabs registered with LOCAL_WRITE in the domain of the channels' queue pairs. */
   readonly pool: BufferPool<MemoryRegion>;
-  /** Whose turn it is to take a buffer of the pool. */
   readonly memory: FairQueue;
-  /** Bytes that all READs together may have asked for. */
   readonly pulls: Permits;
 }
 
 /** READs and atomics a queue pair has outstanding: what the exchange negotiates. */
 const ORD = 16;
 
-/** Its number is known when there is room for it. */
 type NumberedRequest = SendWorkRequest & { wrId: number };
 
 const NOTHING = () => {};
@@ -51,12 +44,10 @@ interface Post {
   readonly reject: (error: Error) => void;
 }
 
-/** A server's connection over RDMA. */
 export class RdmaServerChannel implements SkServerChannel {
   readonly transport = 'rdma';
   onRequest: (incoming: SkIncoming) => void = () => {};
   onFailure: (error: Error) => void = () => {};
-  /** Requests that could not be read. */
   readonly counters = { malformed: 0 };
   readonly #parts: SkRdmaParts;
   readonly #qp: QueuePair;
@@ -64,7 +55,6 @@ export class RdmaServerChannel implements SkServerChannel {
   readonly #memory: FairClient;
   readonly #receives: MemoryRegion;
   readonly #reads = new Permits(ORD);
-  /** By wr_id. */
   readonly #posted = new Map<number, Post>();
   /** In order: a response must not overtake its data. */
   readonly #waitingForRoom: Post[] = [];
@@ -90,7 +80,6 @@ export class RdmaServerChannel implements SkServerChannel {
     );
   }
 
-  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and so are its CQs. */
   static async over(parts: SkRdmaParts, share: SkServerShare): Promise<RdmaServerChannel> {
     const receives = await parts.pd.regMr(SK_RECEIVES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
     const channel = new RdmaServerChannel(parts, share, receives);
@@ -141,7 +130,7 @@ export class RdmaServerChannel implements SkServerChannel {
     const { slab, offset, length } = data as Lease<MemoryRegion>;
     const { addr: remoteAddr, rkey } = request.descriptor;
     const sges = [slab.sge(offset, length)];
-    // Nothing tells that it is done but the reply behind it, which also hears of a failure.
+    // Unsignaled: the completion of the reply behind it covers it and its failure.
     const write: NumberedRequest = { opcode: 'RDMA_WRITE', wrId: 0, sges, remoteAddr, rkey, signaled: false };
     this.#postSoon({ request: write, resolve: NOTHING, reject: NOTHING });
   }
@@ -153,7 +142,7 @@ export class RdmaServerChannel implements SkServerChannel {
       length > 0
         ? { opcode: 'SEND_WITH_INV', wrId: 0, inline, invalidateRkey: rkey }
         : { opcode: 'SEND', wrId: 0, inline };
-    return this.#post(send).catch(NOTHING); // A failing channel reports itself.
+    return this.#post(send).catch(NOTHING);
   }
 
   close(): Promise<void> {
@@ -161,7 +150,7 @@ export class RdmaServerChannel implements SkServerChannel {
     return this.#closing;
   }
 
-  /** Work under way is given up only when the queue pair is gone: until then a READ may still put data into its memory. */
+  /** Work in flight is only given up once the queue pair is gone: until then a READ may still write to its memory. */
   async #close(): Promise<void> {
     this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
     await this.#qp.close();
@@ -175,7 +164,7 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#parts.onClosed?.();
   }
 
-  /** Posts a work request when there is room; resolves when it has completed. Rejects when the queue pair is gone, not before. */
+  /** Rejects when the queue pair is gone, not before. */
   #post(request: NumberedRequest): Promise<void> {
     return new Promise((resolve, reject) => this.#postSoon({ request, resolve, reject }));
   }
@@ -250,7 +239,6 @@ export class RdmaServerChannel implements SkServerChannel {
     this.fail(new RoceError('ERR_ROCE_MISMATCH', `a request is malformed: ${why}`));
   }
 
-  /** The connection is of no use any more, for a reason that only its owner can know, or that was found here. */
   fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -258,7 +246,6 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 }
 
-/** Data that does not come with the message has a place in the client's memory of just its length. */
 function descriptorFits({ op, length, descriptor }: SkRequest, inlineBytes: number): boolean {
   const moves = op === 'READ' || (op === 'WRITE' && inlineBytes === 0);
   return descriptor.length === (moves ? length : 0);

@@ -1,5 +1,3 @@
-/** A disk at the other end of a session: cuts requests to what one sK-RDMA request may move, and knows when to refuse by itself. */
-
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import {
   type BlockDevice,
@@ -17,23 +15,16 @@ import { SK_FUA, SK_NO_HOLE, SK_WRITE_PART_BYTES } from './request.js';
 import type { ResumeResponse } from './resume.js';
 import type { WriteVerifierCursor, WriteVerifierTracker } from './write-verifier-tracker.js';
 
-/** Ranges without data are only bounded by their field; a multiple of any block size. */
+/** Ranges without data are bounded only by their field; a multiple of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
-/** A server that is away is not waited for. */
 const REFRESH_NS = 1e9;
 
-/** Carries out operations: a session, or something that chooses one. */
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
-  /** What carries the next request; undefined while there is no connection. */
   readonly transport: HostTransport | undefined;
-  /** What is known of the disk's durability. */
   readonly durability: WriteVerifierTracker;
-  /** What the disk holds, as far as is known. */
   readonly diskBytes: number;
-  /** Asks the server what it holds now, for so long at most. */
   askSize(timeoutNs: number): Promise<void>;
-  /** The disk is about to be closed: what has no connection must not wait for ever. Absent: it does not. */
   shortenDeadline?(): void;
 }
 
@@ -45,17 +36,18 @@ export class RemoteDisk implements BlockDevice {
   /** It cannot be written. */
   readonly readOnly: boolean;
   readonly #ioBytesMax: number;
-  /** Of a write that is one request, and alone. */
   readonly #writePartBytes: number;
   readonly #session: SkSubmitter;
   readonly #server: ResumeResponse;
   readonly #cursor: WriteVerifierCursor;
-  /** Undefined for a view, which leaves the disk open. */
   readonly #release: (() => Promise<void>) | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  /** Over one session or several, of which the server has said what it is. `release` ends them; without it they are left as they are. */
+  /**
+   * Over one session or several, of which the server has said what it is. `release` ends them; without it they are left
+   * as they are.
+   */
   constructor(session: SkSubmitter, server: ResumeResponse, release?: () => Promise<void>) {
     this.#server = server;
     this.#cursor = session.durability.cursor();
@@ -95,7 +87,8 @@ export class RemoteDisk implements BlockDevice {
     this.#checkWritable();
     const fua = options.fua === true;
     const flags = fua ? SK_FUA : 0;
-    // Where there are more requests, they are what overlaps; each part of a durable write would be made durable by itself; and over TCP parts overlap anyway.
+    // With other requests outstanding, those overlap; parts of a durable write would each be made durable; over TCP
+    // parts overlap anyway.
     const isAlone = this.#underWay.size === 0 && data.length <= this.#ioBytesMax;
     const isCut = isAlone && !fua && this.#session.transport === 'rdma';
     await this.#cut(data.length, isCut ? this.#writePartBytes : this.#ioBytesMax, (at, bytes) => ({
@@ -127,7 +120,7 @@ export class RemoteDisk implements BlockDevice {
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
     this.#checkWritable();
-    // A request says nothing of haste, and what the server's disk would take is not known here.
+    // The protocol has no fast flag, and the cost at the server's disk is unknown.
     if (options.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk does not know what is fast');
     const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
@@ -167,7 +160,7 @@ export class RemoteDisk implements BlockDevice {
     return extents;
   }
 
-  /** The same disk for one of several clients, each of which has to hear of lost writes. */
+  /** The same disk for one of several clients, each of which has to be informed of lost writes. */
   view(): RemoteDisk {
     return new RemoteDisk(this.#session, this.#server);
   }
@@ -189,7 +182,7 @@ export class RemoteDisk implements BlockDevice {
     }
     this.#session.shortenDeadline?.();
     await Promise.allSettled(this.#underWay);
-    // A server that is gone for good cannot flush; what it had acknowledged as durable is.
+    // A server that is gone for good cannot flush; what it acknowledged as durable is durable.
     if (!this.readOnly) {
       await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, cursor: this.#cursor }).catch(() => {});
     }
@@ -202,7 +195,7 @@ export class RemoteDisk implements BlockDevice {
     for (let at = 0; at < length; at += pieceBytesMax) {
       pieces.push(this.#submit(ioOf(at, Math.min(pieceBytesMax, length - at))));
     }
-    // The caller has its memory back when all pieces are done, whichever of them failed.
+    // The caller's memory is free when all pieces are done, even if one failed.
     const outcomes = await Promise.allSettled(pieces);
     const failed = outcomes.find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
@@ -226,7 +219,6 @@ export class RemoteDisk implements BlockDevice {
   }
 }
 
-/** Neighbours of one kind are one extent, also where the request had to be cut. */
 function append(extents: BlockExtent[], { lengthBytes, hole, zero }: BlockExtent): void {
   const last = extents.at(-1);
   if (last !== undefined && last.hole === hole && last.zero === zero) {

@@ -1,5 +1,3 @@
-/** Carries out a session's requests: takes memory, has the data of a WRITE come, waits for the client's turn, and goes to the disk. */
-
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, isWholeBlocks } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
@@ -11,33 +9,23 @@ import type { SkStatus } from './response.js';
 import type { ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 
-/** What a request comes to. */
 export interface Outcome {
-  /** The answer. */
   readonly status: SkStatus;
-  /** What is read; who answers releases it. */
   readonly data?: DataBuffer | undefined;
-  /** Of the data, where the disk keeps them. */
   readonly crcs?: Uint32Array | undefined;
 }
 
 const EMPTY = new Uint8Array(0);
-/** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
+/** A multiple of the block of a check. */
 const PULL_BYTES = 128 << 10;
 
-/** What a session lends to it. */
 export interface RequestRunnerParts {
-  /** The disk of all its requests. */
   readonly disk: ServedDisk;
-  /** When its requests may go to the disk. */
   readonly turns: FairClient;
-  /** What all sessions of the server count. */
   readonly counters: SkServerCounters;
-  /** Whether another client has its lease by now: then nothing may go to the disk. */
   readonly isFenced: () => boolean;
 }
 
-/** The requests of one session at its disk. */
 export class RequestRunner {
   readonly #parts: RequestRunnerParts;
 
@@ -45,7 +33,6 @@ export class RequestRunner {
     this.#parts = parts;
   }
 
-  /** Reads. Rejects with the disk's error, with ERR_ROCE_FENCED, and with ERR_ROCE_LIMIT when too many wait for memory. */
   async read(channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
     const { offset, length } = request;
     if (length === 0) {
@@ -68,7 +55,6 @@ export class RequestRunner {
     }
   }
 
-  /** Everything else. Resolves with undefined when the connection went away before the data of a WRITE had come; rejects as {@link read}. */
   async change(channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
     const { op, offset, length, flags } = incoming.request;
     const fua = (flags & SK_FUA) !== 0;
@@ -112,7 +98,7 @@ export class RequestRunner {
         this.#parts.counters.crcMismatches++;
         return { status: 'CRC_MISMATCH' };
       }
-      // What the client has summed is what the disk keeps, all the way.
+      // The client's checksums are kept end to end.
       const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
       const options = isChecked ? { fua, crcs: crcsOfChecks(checks) } : { fua };
       await this.#atDisk(data.length, (device) => device.write(request.offset, data, options));
@@ -122,7 +108,6 @@ export class RequestRunner {
     }
   }
 
-  /** Does work on the disk that moves so many bytes, when it is this client's turn. */
   async #atDisk<T>(bytes: number, work: (device: BlockDevice) => Promise<T>): Promise<T> {
     const turn = this.#parts.turns.take(bytes, this.#parts.disk.limit);
     if (turn !== undefined) await turn;
@@ -138,7 +123,6 @@ export class RequestRunner {
   }
 }
 
-/** Fetches the data of a WRITE and says whether it is what was checked; rejects when it never came. */
 async function fetchIntact(
   channel: SkServerChannel,
   request: SkRequest,
@@ -152,7 +136,7 @@ async function fetchIntact(
     await channel.pull(request, into, from, to - from);
     return firstBadBlock(into.bytes, checks, from, to) < 0;
   });
-  const outcomes = await Promise.allSettled(parts); // Its memory is free when the last part has ended, however.
+  const outcomes = await Promise.allSettled(parts);
   return outcomes.every((outcome) => {
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;

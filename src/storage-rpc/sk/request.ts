@@ -1,12 +1,13 @@
 /**
- * The sK-RDMA request: what a disk client asks, in 64 bytes that are the same over RDMA and TCP. Little-endian.
+ * The sK-RDMA request: a disk client's request in 64 bytes that are the same over RDMA and TCP. Little-endian.
  *
  *     0 magic 'SkRq' 4    4 version 1    5 op 1        6 flags 2     8 low half of the session id 8
  *    16 slot 2           18 zero 2      20 slotSeq 4  24 disk 4     28 offset on the disk 8          36 length 4
  *    40 descriptor: address 8, rkey 4, length 4       56 dataCrc 4  60 hdrCrc 4 (CRC-32C of bytes 0..59)
  *
- * Behind it: for a WRITE of more than one block of 4 KiB the CRC-32C of each block (dataCrc is then the CRC of this list, else of the
- * data itself), and the data itself if INLINE is set. Over TCP data is always inline and the descriptor means nothing.
+ * Behind it: for a WRITE of more than one block of 4 KiB the CRC-32C of each block (dataCrc is then the CRC of this
+ * list, else of the data itself), and the data itself if INLINE is set. Over TCP data is always inline and the
+ * descriptor means nothing.
  */
 
 import { crc32c } from '../../core/crc32c.js';
@@ -15,54 +16,40 @@ import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
 
-/** Operations by their number on the wire. */
 export const SK_OPS = {
   READ: 1,
   WRITE: 2,
   FLUSH: 3,
   TRIM: 4,
   ZERO: 5,
-  /** Nothing but an answer. */
   PING: 6,
-  /** First request on a connection: binds it to a session. */
   RESUME: 7,
-  /** Where data is: answered with extents. */
   STATUS: 8,
-  /** The client is done with the session, and with its lease if it has no other one. */
   CLOSE: 9,
 } as const;
-/** Name of an operation. */
 export type SkOp = keyof typeof SK_OPS;
 const OP_NAMES = Object.fromEntries(Object.entries(SK_OPS).map(([name, code]) => [code, name as SkOp]));
 
-/** Flag of WRITE and ZERO: durable before the answer. */
 export const SK_FUA = 1;
-/** Flag of ZERO: the range keeps its space. */
 export const SK_NO_HOLE = 2;
-/** The data follows in the message. */
 export const SK_INLINE = 4;
 const FLAGS_KNOWN = SK_FUA | SK_NO_HOLE | SK_INLINE;
 
-/** Largest I/O of one request; larger ones are cut by the client. */
 export const SK_IO_BYTES_MAX = 1 << 20;
 /**
- * A write that is alone is cut finer than it has to be: the server fetches, checks and stores one part while the next is summed and copied at the client. A multiple of the
- * block of a check.
+ * A write that is alone is cut finer than it has to be: the server fetches, checks and stores one part while the next
+ * is checksummed and copied at the client. A multiple of the block of a check.
  */
 export const SK_WRITE_PART_BYTES = 256 << 10;
-/** Slots of a session: requests it may have outstanding. */
 export const SK_SLOTS_MAX = 128;
 /** Slot number of PING and RESUME, which are not I/O and have no slot. */
 export const SK_NO_SLOT = 0xffff;
-/** Length of the header. */
 export const REQUEST_BYTES = 64;
-/** Most data that can come with its request. Every receive has room for it: with 128 slots that is 1 MiB a connection. */
+/** Every receive has room for it: with 128 slots that is 1 MiB a connection. */
 export const SK_INLINE_BYTES_MAX = 2 * CHECK_BLOCK_BYTES;
-/** A message with the longest list of checks, or with data and its list. */
 export const REQUEST_MESSAGE_BYTES_MAX =
   REQUEST_BYTES + Math.max(checkListBytes(SK_IO_BYTES_MAX), checkListBytes(SK_INLINE_BYTES_MAX) + SK_INLINE_BYTES_MAX);
 
-/** Throws ERR_ROCE_OUT_OF_RANGE unless writes up to so much can come with their requests. */
 export function checkInlineWriteBytesMax(bytes: number): void {
   if (Number.isInteger(bytes) && bytes >= 0 && bytes <= SK_INLINE_BYTES_MAX) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `inlineWriteBytesMax is ${bytes}`, `0 to ${SK_INLINE_BYTES_MAX}`);
@@ -71,14 +58,10 @@ export function checkInlineWriteBytesMax(bytes: number): void {
 const MAGIC = 0x7152_6b53;
 const VERSION = 1;
 const U32 = 2 ** 32;
-/** Of an offset that a number holds exactly. */
 const OFFSET_HIGH_MAX = 0x1f_ffff;
 
-/** Header of a request. */
 export interface SkRequest {
-  /** What to do. */
   readonly op: SkOp;
-  /** `SK_FUA`, `SK_NO_HOLE`, `SK_INLINE`. */
   readonly flags: number;
   /** Low half of the session id, 64 bits. */
   readonly sessionLow: bigint;
@@ -86,13 +69,10 @@ export interface SkRequest {
   readonly slot: number;
   /** Number of the request in its slot, 32 bits. */
   readonly slotSeq: number;
-  /** Which of the server's disks. */
   readonly disk: number;
-  /** Bytes from the start of the disk, below 2^53. */
   readonly offset: number;
-  /** Bytes of data; for FLUSH and PING 0. Up to 2^32 - 1 for TRIM, ZERO and STATUS, which move none. */
+  /** Up to 2^32 - 1 for TRIM, ZERO and STATUS, which move none. */
   readonly length: number;
-  /** Memory of the client that the server may read or write for this request. */
   readonly descriptor: RemoteBufferDescriptor;
   /** CRC-32C of the data, or of the list of CRCs; 0 without data. */
   readonly dataCrc: number;
@@ -100,7 +80,10 @@ export interface SkRequest {
 
 const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
 
-/** Writes the header to the first 64 bytes of `out`. `flags`, `descriptor` and `dataCrc` stand in place of those of the request: transports know them, and copying a request costs more than writing it. */
+/**
+ * `flags`, `descriptor` and `dataCrc` replace those of the request: they depend on the transport, and copying a request
+ * costs more than writing it.
+ */
 export function writeRequest(
   out: Buffer,
   request: Omit<SkRequest, 'descriptor' | 'dataCrc'>,
@@ -127,7 +110,6 @@ export function writeRequest(
   out.writeUInt32LE(crc32c(out.subarray(0, 60)), 60);
 }
 
-/** Reads the header at the start of `bytes`, of which at least 64 must be there; or says what is wrong with it. */
 export function readRequest(bytes: Buffer): SkRequest | Malformed {
   if (bytes.length < REQUEST_BYTES) return 'too_short';
   if (bytes.readUInt32LE(0) !== MAGIC) return 'bad_magic';
@@ -161,12 +143,10 @@ export function readRequest(bytes: Buffer): SkRequest | Malformed {
   };
 }
 
-/** Bytes of the list of checks behind the header. */
 export function requestListBytes({ op, length }: SkRequest): number {
   return op === 'WRITE' ? checkListBytes(length) : 0;
 }
 
-/** Bytes of data behind header and list. */
 export function requestInlineBytes({ flags, length }: SkRequest): number {
   return (flags & SK_INLINE) === 0 ? 0 : length;
 }

@@ -4,8 +4,8 @@
  *     0 magic 'SkRs' 4   4 version 1   5 status 1   6 flags 2   8 slot 2   10 zero 2   12 slotSeq 4
  *    16 dataCrc 4   20 moved 4   24 serverTimeUs 4   28 hdrCrc 4 (CRC-32C of bytes 0..27)
  *
- * `moved` counts the bytes the response brings: data of a READ, written into the client's memory before this message or, with INLINE set,
- * following it. More than 4 KiB of it have a list of checks behind the header, as in requests.
+ * `moved` counts the bytes the response brings: data of a READ, written into the client's memory before this message
+ * or, with INLINE set, following it. More than 4 KiB of it have a list of checks behind the header, as in requests.
  */
 
 import { crc32c } from '../../core/crc32c.js';
@@ -14,65 +14,44 @@ import type { Malformed } from '../stream/message-reader.js';
 import { checkListBytes } from './data-checks.js';
 import { SK_INLINE, SK_IO_BYTES_MAX, SK_NO_SLOT, SK_SLOTS_MAX } from './request.js';
 
-/** Outcomes: 0, the errors of disks by their number, and those of the protocol above them. */
 export const SK_STATUS = {
   OK: 0,
   ...BLOCK_ERRNOS,
-  /** The data is not what the client checked: send it again. */
   CRC_MISMATCH: 200,
-  /** The slot's sequence number makes no sense: the session is lost. */
   BAD_SEQ: 201,
-  /** A newer connection has this session, or an older one asks for it. */
   STALE_EPOCH: 202,
-  /** The server takes no more sessions. */
   NO_SESSION: 203,
-  /** There is no such disk. */
   NO_DISK: 204,
-  /** The disk is not the one that the session has used: the body says which it is. */
   WRONG_DISK: 205,
-  /** Another client writes to the disk: the body says who. */
   LEASED: 206,
-  /** Others have written since this client had its lease: nothing of it is executed any more. */
   FENCED: 207,
-  /** Another server may own the disk now. Only for clients that follow it; others are told EIO. */
   NOT_OWNER: 208,
 } as const;
-/** Name of an outcome; see {@link SK_STATUS}. */
 export type SkStatus = keyof typeof SK_STATUS;
 const STATUS_NAMES = new Map<number, SkStatus>(
   Object.entries(SK_STATUS).map(([name, code]) => [code, name as SkStatus]),
 );
 
-/** The status as an error of disks; undefined for those of the protocol. */
 export function errnoOfStatus(status: SkStatus): BlockErrno | undefined {
   return status in BLOCK_ERRNOS ? (status as BlockErrno) : undefined;
 }
 
-/** Length of the header. */
 export const RESPONSE_BYTES = 32;
-/** Bodies that travel in the SEND itself: lists of checks, extents, the answer to RESUME. */
 export const RESPONSE_BODY_BYTES_MAX = checkListBytes(SK_IO_BYTES_MAX);
-/** Longest SEND of a response. */
 export const RESPONSE_MESSAGE_BYTES_MAX = RESPONSE_BYTES + RESPONSE_BODY_BYTES_MAX;
 
 const MAGIC = 0x7352_6b53;
 const VERSION = 1;
 
-/** Header of a response. */
 export interface SkResponse {
-  /** What became of the request. */
   readonly status: SkStatus;
-  /** `SK_INLINE`, or none. */
   readonly flags: number;
-  /** Of the request. */
   readonly slot: number;
-  /** Of the request. */
   readonly slotSeq: number;
   /** CRC-32C of the data, or of the list of CRCs; 0 without data. */
   readonly dataCrc: number;
   /** Bytes of data or body that the response brings. */
   readonly moved: number;
-  /** From the arrival of the request to this response, microseconds. */
   readonly serverTimeUs: number;
 }
 
@@ -90,7 +69,6 @@ function writeResponse(out: Buffer, response: SkResponse, flags: number): void {
   out.writeUInt32LE(crc32c(out.subarray(0, 28)), 28);
 }
 
-/** Reads the header at the start of `bytes`, or says what is wrong with it. */
 export function readResponse(bytes: Buffer): SkResponse | Malformed {
   if (bytes.length < RESPONSE_BYTES) return 'too_short';
   if (bytes.readUInt32LE(0) !== MAGIC) return 'bad_magic';
@@ -113,17 +91,14 @@ export function readResponse(bytes: Buffer): SkResponse | Malformed {
   };
 }
 
-/** Bytes of the list of checks behind the header. */
 export function responseListBytes({ moved }: SkResponse): number {
   return checkListBytes(moved);
 }
 
-/** Bytes of data behind header and list. */
 export function responseInlineBytes({ flags, moved }: SkResponse): number {
   return (flags & SK_INLINE) === 0 ? 0 : moved;
 }
 
-/** Header, list of checks, and what travels in the message itself. `flags` stand in place of those of the response. */
 export function encodeMessage(
   response: SkResponse,
   list: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * Bodies of RESUME, the first exchange on a connection: the client names its session and the epoch of this connection, the server says what
- * it is and whether it knows the session. Little-endian.
+ * Bodies of RESUME, the first exchange on a connection: the client names its session and the epoch of this connection,
+ * the server says what it is and whether it knows the session. Little-endian.
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
  *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait, 2 it follows)   126 zero 2   128 UUID of the client 16
@@ -11,7 +11,8 @@
  *     disk       0 size 8   8 generation 8   16 UUID 16   32 name, a text
  *     text       0 length 1   1 UTF-8, zeros behind it 63
  *
- * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is who has the lease, where that is not the client.
+ * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is who has the lease, where that is
+ * not the client.
  */
 
 import {
@@ -25,62 +26,41 @@ import {
 import { DISK_ACCESSES, type LeaseClaim, type LeaseHolder } from './disk-lease.js';
 import { SK_INLINE_BYTES_MAX, SK_IO_BYTES_MAX, SK_SLOTS_MAX } from './request.js';
 
-/** Which disk, in a request and in its answer. */
 export interface DiskFacts extends DiskIdentity {
-  /** In bytes; 0: any. */
   readonly sizeBytes: number;
 }
 
-/** Any disk: what a session expects that has used none. */
 export const ANY_DISK: DiskFacts = { uuid: NIL_UUID, generation: 0, name: '', sizeBytes: 0 };
 
-/** What the client says first. */
 export interface ResumeRequest {
-  /** 128 random bits, made by the client. */
   readonly sessionId: Uint8Array;
   /** One more with every connection the session tries. */
   readonly epoch: number;
   /** Writes up to here the client would like to send with the request; 0: none. */
   readonly inlineWriteBytesMax: number;
-  /** The disk that the session has used. */
   readonly disk: DiskFacts;
-  /** Name of the disk it asks for; empty: the request names it by its index. */
   readonly wanted: string;
-  /** As whom, and to do what. */
   readonly claim: LeaseClaim;
-  /** It looks for the disk elsewhere when it is told NOT_OWNER. */
   readonly follows: boolean;
 }
 
-/** What the server answers. */
 export interface ResumeResponse {
   /** Another number means another life of the server: what it had not answered may or may not have happened. */
   readonly bootId: bigint;
-  /** Which disk the session uses from here on, or would have to. */
   readonly disk: DiskFacts;
-  /** Unit of offsets and lengths. */
   readonly blockBytes: number;
-  /** Longest READ or WRITE in one request. */
   readonly ioBytesMax: number;
-  /** Requests the session may have outstanding. */
   readonly slots: number;
-  /** The server knew the session; otherwise its slots start anew. */
   readonly resumed: boolean;
-  /** Writes up to here may come with the request: the smaller of both sides' limits. */
   readonly inlineWriteBytesMax: number;
   /** Write verifier of the store: with another one, changes that were not flushed may be gone. */
   readonly writeVerifier: bigint;
-  /** The client can only read. */
   readonly readOnly: boolean;
-  /** Of the client's lease; 0: it has none, or needs none. */
   readonly term: number;
-  /** Who has the lease, where that is not the client; an empty label where nobody has. */
   readonly holder: Pick<LeaseHolder, 'label' | 'isConnected'>;
-  /** How long the holder's lease lasts unless it is heard again, 32 bits. */
   readonly holderMs: number;
 }
 
-/** Nobody. */
 export const NO_HOLDER: ResumeResponse['holder'] = { label: '', isConnected: false };
 
 const SESSION_ID_BYTES = 16;
@@ -100,7 +80,6 @@ const FOLLOWS = 2;
 const READ_ONLY = 1;
 const HOLDER_CONNECTED = 2;
 
-/** The 272 bytes of the body. */
 export function encodeResumeRequest(request: ResumeRequest): Buffer {
   const out = Buffer.alloc(REQUEST_BODY_BYTES);
   out.set(request.sessionId, 0);
@@ -117,7 +96,6 @@ export function encodeResumeRequest(request: ResumeRequest): Buffer {
   return out;
 }
 
-/** Undefined when the body has another length, or names an impossible disk or access. */
 export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined {
   if (body.length !== REQUEST_BODY_BYTES) return undefined;
   const bytes = Buffer.from(body);
@@ -139,7 +117,6 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
   };
 }
 
-/** The 208 bytes of the body. */
 export function encodeResumeResponse(response: ResumeResponse): Buffer {
   const out = Buffer.alloc(RESPONSE_BODY_BYTES);
   out.writeBigUInt64LE(response.bootId, 0);
@@ -157,7 +134,7 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   return out;
 }
 
-/** Undefined when the body cannot be what a server says: requests are cut and placed by these numbers. */
+/** Undefined if the body is not valid: requests are cut and placed by these numbers. */
 export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefined {
   if (body.length !== RESPONSE_BODY_BYTES) return undefined;
   const bytes = Buffer.from(body);
@@ -188,7 +165,6 @@ function writeDisk(out: Buffer, at: number, { sizeBytes, generation, uuid, name 
   writeText(out, at + 32, name);
 }
 
-/** Undefined: no disk is so. */
 function readDisk(bytes: Buffer, at: number): DiskFacts | undefined {
   const sizeBytes = Number(bytes.readBigUInt64LE(at));
   const generation = Number(bytes.readBigUInt64LE(at + 8));
@@ -197,14 +173,12 @@ function readDisk(bytes: Buffer, at: number): DiskFacts | undefined {
   return { sizeBytes, generation, uuid: uuidText(bytes.subarray(at + 16, at + 16 + UUID_BYTES)), name };
 }
 
-/** What does not fit is cut off. */
 function writeText(out: Buffer, at: number, text: string): void {
   const bytes = Buffer.from(text).subarray(0, DISK_NAME_BYTES_MAX);
   out[at] = bytes.length;
   out.set(bytes, at + 1);
 }
 
-/** Undefined: it is too long. */
 function readText(bytes: Buffer, at: number): string | undefined {
   const length = bytes[at];
   return length <= DISK_NAME_BYTES_MAX ? bytes.toString('utf8', at + 1, at + 1 + length) : undefined;

@@ -1,4 +1,6 @@
-/** A disk of a server: under a name, with its limit and its leases, and closed to new requests while it is exchanged. */
+/**
+ * A disk of a server: under a name, with its limit and its leases, and closed to new requests while it is exchanged.
+ */
 
 import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
@@ -30,31 +32,20 @@ export interface DiskSession extends LeasedSession {
   fence(): Promise<void>;
 }
 
-/** A disk of a server, with its sessions. */
 export class ServedDisk {
-  /** Empty: clients know it by its index. */
   readonly name: string;
-  /** Clients can only read. */
   readonly readOnly: boolean;
-  /** How fast its requests may go. */
   readonly limit: RateLimit | undefined;
-  /** Who may write. */
   readonly lease: DiskLease<DiskSession>;
   #device: BlockDevice;
-  /** Requests at the disk. */
   #using = 0;
-  /** While set, requests wait for it. */
   #pause: Promise<void> | undefined;
   #onUnused: (() => void) | undefined;
   #isRemoved = false;
-  /** Clients that have lost their lease, and may still have a request at the disk. */
   #fencing = 0;
-  /** What the disk keeps of the lease. */
   #storedLease: LeaseRecord | undefined;
-  /** One write of it at a time. */
   readonly #storing = new PromiseMutex();
 
-  /** `rate`: a limit that goes on. Default: one of `limit` begins. */
   constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms, rate?: RateLimit) {
     this.name = name;
     this.readOnly = readOnly;
@@ -64,23 +55,19 @@ export class ServedDisk {
     this.#device = device;
   }
 
-  /** The same disk, for another life of it. */
   again(terms: LeaseTerms): ServedDisk {
     const { name, readOnly, limit, device } = this;
     return new ServedDisk({ name, device, readOnly }, terms, limit);
   }
 
-  /** The disk itself, at present. */
   get device(): BlockDevice {
     return this.#device;
   }
 
-  /** The server has it no more. */
   get isRemoved(): boolean {
     return this.#isRemoved;
   }
 
-  /** Does work on the disk, once nobody exchanges it. */
   async use<T>(work: (device: BlockDevice) => Promise<T>): Promise<T> {
     while (this.#pause !== undefined) await this.#pause;
     this.#using++;
@@ -92,7 +79,7 @@ export class ServedDisk {
     }
   }
 
-  /** Puts another device in its place, which `open` makes of the old one once no request uses it; requests wait. Rejects as `open`; then the old one stays. */
+  /** Rejects as `open`; then the old one stays. */
   async exchange(open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
     while (this.#pause !== undefined) await this.#pause;
     let resume: () => void = () => {};
@@ -108,16 +95,15 @@ export class ServedDisk {
     }
   }
 
-  /** From now on nobody may use it. Resolves when no request is at the disk. */
+  /** Resolves when no request is at the disk. */
   async remove(): Promise<void> {
     this.#isRemoved = true;
     await this.#unused();
   }
 
   /**
-   * Asks for the disk. It is granted to another client than before only when nothing of the earlier ones can reach it any more; until then they
-   * have it. `onTakenOver` hears that clients lose their lease. What is granted is stored where the disk can: rejects with a BlockDeviceError if that
-   * fails.
+   * It is granted to another client than before only when nothing of the earlier ones can reach it any more; until then
+   * they have it. What is granted is stored where the disk can: rejects with a BlockDeviceError if that fails.
    */
   async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<DiskSession>> {
     const access = this.readOnly ? 'read' : claim.access;
@@ -140,7 +126,7 @@ export class ServedDisk {
     return { outcome: 'leased', holder: { label: 'a request of its last writer', isConnected: false, endsNs: nowNs } };
   }
 
-  /** The client has closed the session. That its lease may have ended is stored, too; if that fails, the next life of the server waits for it once. */
+  /** That its lease may have ended is stored, too; if that fails, the next life of the server waits for it once. */
   release(session: DiskSession): void {
     this.lease.release(session.owner, session);
     this.#storeLease().catch(() => {});
@@ -166,7 +152,6 @@ export class ServedDisk {
   }
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for an empty name, and as `checkDiskName` and `checkDiskLimit`. */
 export function checkNamedDisk({ name, limit }: NamedDisk): void {
   if (name === '') throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk has no name', 'give it one');
   checkDiskName(name);

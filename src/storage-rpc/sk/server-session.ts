@@ -1,6 +1,6 @@
 /**
- * A session at the server: outlives its connections. At any time one connection has it; a newer one fences the older off before it is
- * answered, so that no work of the old one can touch memory afterwards, and requests that come again are answered at most once executed.
+ * A session at the server, which outlives connections. A newer connection fences the older one before it is answered,
+ * so that no work of the old one touches memory afterwards.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -16,7 +16,6 @@ import type { ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 import { SlotTable } from './slot-table.js';
 
-/** A request and the connection that has to be answered. */
 interface Target {
   readonly channel: SkServerChannel;
   readonly incoming: SkIncoming;
@@ -25,52 +24,34 @@ interface Target {
 
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
-/** What a session is for, and what it needs of its server. */
 export interface ServerSessionParts {
-  /** The disk of all its requests. */
   readonly disk: ServedDisk;
-  /** The disk's number in them. */
   readonly diskNumber: number;
-  /** UUID of the client. */
   readonly owner: string;
-  /** It may not write. */
   readonly readOnly: boolean;
-  /** The client looks for the disk elsewhere when the server has lost it. */
   readonly follows: boolean;
-  /** When its requests may go to the disk. */
   readonly turns: FairClient;
-  /** For silence. */
   readonly clock: Clock;
-  /** What all sessions of the server count. */
   readonly counters: SkServerCounters;
-  /** Another client has its lease. */
   readonly onFenced: () => void;
-  /** The client has closed the session, and nothing of it is at the disk any more. */
   readonly onClosed: () => void;
 }
 
-/** One session at the server. */
 export class ServerSession {
-  /** The disk of all its requests. */
   readonly disk: ServedDisk;
-  /** UUID of the client. */
   readonly owner: string;
   readonly #parts: ServerSessionParts;
   readonly #runner: RequestRunner;
   readonly #clock: Clock;
   readonly #counters: SkServerCounters;
   readonly #slots = new SlotTable(SK_SLOTS_MAX);
-  /** By slot: who will be answered when the request being executed is done. */
   readonly #targets: Array<Target | undefined> = Array(SK_SLOTS_MAX).fill(undefined);
   #epoch = -1;
   #channel: SkServerChannel | undefined;
-  /** When a connection last had it or spoke. */
   lastHeardNs: number;
   #isFenced = false;
-  /** Requests that close the session, and wait for the others. */
   #closing = 0;
   #isClosed = false;
-  /** Told when a request has ended. */
   readonly #waitingForEnds: Array<() => void> = [];
 
   constructor(parts: ServerSessionParts) {
@@ -84,32 +65,27 @@ export class ServerSession {
     this.lastHeardNs = parts.clock.nowNs();
   }
 
-  /** Whether a connection has it. */
   get isConnected(): boolean {
     return this.#channel !== undefined;
   }
 
-  /** Its requests that are being executed. */
   get executing(): number {
     return this.#slots.executing;
   }
 
-  /** Another client has its lease: nothing of it goes to the disk any more. */
   get isFenced(): boolean {
     return this.#isFenced;
   }
 
-  /** Its client has to be told that the disk is elsewhere. */
   get #isLost(): boolean {
     return this.#parts.follows && this.disk.device.notOwner !== undefined;
   }
 
-  /** The connection that has it; undefined between two. */
   get channel(): SkServerChannel | undefined {
     return this.#channel;
   }
 
-  /** Gives the session to a connection; false when a newer or the same epoch has it. Resolves when the old connection is fenced off. */
+  /** Resolves when the old connection is fenced off. */
   async bind(channel: SkServerChannel, epoch: number): Promise<boolean> {
     if (epoch <= this.#epoch) return false;
     this.#epoch = epoch;
@@ -123,12 +99,11 @@ export class ServerSession {
     return this.#epoch === epoch;
   }
 
-  /** Nothing would be lost with it but what its client may send again: no connection has it, and nothing is being executed. */
   get isIdle(): boolean {
     return this.#channel === undefined && this.#slots.executing === 0;
   }
 
-  /** Ends it for good, because its lease is another's. Resolves when nothing of it is at the disk, or ever will be. */
+  /** Resolves when nothing of it is at the disk, or ever will be. */
   async fence(): Promise<void> {
     this.#isFenced = true;
     this.#counters.takenOver++;
@@ -139,17 +114,15 @@ export class ServerSession {
     await this.#untilExecuting(() => 0);
   }
 
-  /** It is forgotten. */
   close(): void {
     this.#parts.turns.leave();
   }
 
-  /** The connection is gone; the session waits for the next one. */
   unbind(channel: SkServerChannel): void {
     if (this.#channel === channel) this.#channel = undefined;
   }
 
-  /** A request of a slot, or a PING. What comes over a connection that no longer has the session is dropped. */
+  /** What comes over a connection that no longer has the session is dropped. */
   handle(channel: SkServerChannel, incoming: SkIncoming): void {
     if (channel !== this.#channel) {
       incoming.release();
@@ -185,14 +158,13 @@ export class ServerSession {
     }
   }
 
-  /** Runs the slot's request until it is executed, or nobody is left who asks. */
   async #execute(slot: number): Promise<void> {
     for (;;) {
       const target = this.#targets[slot]!;
       const outcome = await this.#run(target);
       const latest = this.#targets[slot]!;
       const cameAgain = latest !== target;
-      // Memory of the old connection is of no use to the new one, and data that never came was not executed.
+      // Memory of the old connection cannot be used by the new one, and data that never came was not executed.
       if (cameAgain && (outcome === undefined || outcome.data !== undefined || outcome.status === 'CRC_MISMATCH')) {
         outcome?.data?.release();
         continue;
@@ -211,7 +183,6 @@ export class ServerSession {
     }
   }
 
-  /** Undefined: the connection went away before the data had come. */
   async #run({ channel, incoming }: Target): Promise<Outcome | undefined> {
     const { request } = incoming;
     const { disk, diskNumber, readOnly } = this.#parts;
@@ -228,13 +199,11 @@ export class ServerSession {
       if (error instanceof BlockDeviceError) return { status: error.errno };
       if (channel !== this.#channel) return undefined;
       if (this.#isFenced) return { status: 'FENCED' };
-      // Too many wait for buffers; anything else is the store's own trouble.
       const crowded = error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT';
       return { status: crowded ? 'ENOMEM' : 'EIO' };
     }
   }
 
-  /** The client will ask for nothing more. */
   async #close(): Promise<Outcome> {
     this.#closing++;
     await this.#untilExecuting(() => this.#closing);
@@ -243,16 +212,15 @@ export class ServerSession {
     return { status: 'OK' };
   }
 
-  /** Resolves when at most so many of its requests are being executed. */
   async #untilExecuting(count: () => number): Promise<void> {
     while (this.#slots.executing > count()) await new Promise<void>((resolve) => this.#waitingForEnds.push(resolve));
   }
 
   #answer({ channel, incoming, arrivedNs }: Target, { status, data, crcs }: Outcome): void {
     const { request } = incoming;
-    // The receive is free before the client can know that its slot is.
+    // The receive is reposted before the client learns that its slot is free.
     incoming.release();
-    // The NIC has work while the sums are made, if it runs in a thread of its own.
+    // A NIC in a thread of its own works while the checksums are computed.
     if (request.op === 'READ' && data !== undefined) channel.move(request, data);
     const checks = crcs !== undefined ? checksOfCrcs(crcs) : data === undefined ? NO_CHECKS : checksOf(data.bytes);
     const response = {

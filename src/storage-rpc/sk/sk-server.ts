@@ -1,9 +1,6 @@
 /**
- * The sK-RDMA server: disks, the sessions that use them, and the connections that bring requests. Which transport a connection runs on makes
- * no difference here.
- *
- * Bounds: at most `sessionsMax` sessions, of which one that no connection has, that executes nothing and was silent for longest makes room; a connection that
- * says nothing for `silenceNs` is closed, its session waits.
+ * Bounds: at most `sessionsMax` sessions, of which one that no connection has, that executes nothing and was silent for
+ * longest is evicted; a connection that is silent for `silenceNs` is closed, its session waits.
  */
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';
@@ -39,32 +36,20 @@ import type { DiskSession, ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 import { ServerSession } from './server-session.js';
 
-/** Disks, identity and bounds of a server. */
 export interface SkServerOptions {
-  /** By the number clients name them; more come by {@link SkServer.disks}. */
   readonly disks: readonly BlockDevice[];
-  /** For silence. */
   readonly clock: Clock;
-  /** Random, another one each time the server starts. */
   readonly bootId: bigint;
-  /** Writes up to here may come with their request, 0..8192; 0 has all data pulled, as in the paper. Default 8192. */
   readonly inlineWriteBytesMax?: number;
-  /** How fast each of the disks may be used, by all clients together. Default: as fast as it is. */
   readonly limit?: DiskLimit;
-  /** How long the lease of a silent client lasts. Clients that are alive speak every second. Default 10 s. */
   readonly leaseNs?: number;
-  /** First term of leases: above those of earlier lives of the server. Default 1. */
   readonly firstTerm?: number;
-  /** Default 1024. */
   readonly sessionsMax?: number;
-  /** Clients that are alive speak every second. Default 60 s. */
   readonly silenceNs?: number;
-  /** Takes sentences for the operator: sessions that were refused because they are for another disk, once for each such disk; leases that are taken over. */
   readonly onNotice?: (notice: string) => void;
 }
 
 const SESSIONS_MAX = 1024;
-/** Requests at the disks at a time, over all clients. */
 const REQUESTS_MAX = 256;
 const SILENCE_NS = 60e9;
 const LEASE_NS = 10e9;
@@ -74,13 +59,10 @@ const NOTICES_MAX = 100;
 
 interface ClientConnection {
   readonly acceptedNs: number;
-  /** Once it has resumed one. */
   session: ServerSession | undefined;
 }
 
-/** A server without its sockets: connections are handed in. */
 export class SkServer {
-  /** What all sessions have counted. */
   readonly counters: SkServerCounters = {
     executed: 0,
     cachedReplies: 0,
@@ -94,14 +76,11 @@ export class SkServer {
     leased: 0,
   };
   readonly #options: SkServerOptions;
-  /** The disks that it serves; named ones may be added at any time. */
   readonly disks: DiskSet;
-  /** Whose request goes to a disk next. Memory has been taken before. */
+  /** Memory has been taken before. */
   readonly #turns: FairQueue;
-  /** By session id in hex. */
   readonly #sessions = new Map<string, ServerSession>();
   readonly #connections = new Map<SkServerChannel, ClientConnection>();
-  /** Disks that clients were refused for, as far as the operator was told. */
   readonly #refusedDisks = new Set<string>();
   #cancelSweep: (() => void) | undefined;
 
@@ -113,17 +92,14 @@ export class SkServer {
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
 
-  /** Sessions known now, with a connection or without. */
   get sessions(): number {
     return this.#sessions.size;
   }
 
-  /** Connections now. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Connections that run over this transport: all, or those to one disk. */
   connectionsOver(transport: HostTransport, disk?: ServedDisk): number {
     let count = 0;
     for (const [channel, { session }] of this.#connections) {
@@ -132,7 +108,7 @@ export class SkServer {
     return count;
   }
 
-  /** Takes a disk out of service. Throws ERR_ROCE_NOT_FOUND. Resolves when no request is at it; its clients are told that it is gone. */
+  /** Resolves when it has no requests; its clients are notified. */
   async removeDisk(name: string): Promise<BlockDevice> {
     const disk = this.disks.delete(name);
     await disk.remove();
@@ -142,8 +118,8 @@ export class SkServer {
   }
 
   /**
-   * Begins another life of a disk, which somebody else has owned meanwhile: clients have to resume anew, and nothing that they have sent before reaches it. Throws
-   * ERR_ROCE_NOT_FOUND. Resolves when nothing of it is at the disk.
+   * Begins a new life of a disk that had another owner: clients have to resume again, and their earlier requests do not
+   * reach it.
    */
   async renewDisk(device: BlockDevice): Promise<void> {
     const old = this.disks.renew(device);
@@ -151,18 +127,15 @@ export class SkServer {
     await Promise.all([...sessions.map((session) => session.fence()), old.remove()]);
   }
 
-  /** Whether the connection has a session. */
   serves(channel: SkServerChannel): boolean {
     return this.#connections.get(channel)?.session !== undefined;
   }
 
-  /** Serves a connection until it fails, is fenced off, or the server closes. */
   accept(channel: SkServerChannel): void {
     const connection: ClientConnection = { acceptedNs: this.#options.clock.nowNs(), session: undefined };
     this.#connections.set(channel, connection);
     channel.onFailure = () => this.#drop(channel);
     channel.onRequest = (incoming) => {
-      // Nothing else is answered until the session is bound.
       channel.onRequest = ({ release }) => {
         release();
         this.#refuse(channel);
@@ -172,7 +145,6 @@ export class SkServer {
     this.#armSweep();
   }
 
-  /** Closes all connections and forgets all sessions. */
   async close(): Promise<void> {
     this.#cancelSweep?.();
     const channels = [...this.#connections.keys()];
@@ -202,7 +174,7 @@ export class SkServer {
     if (body.follows && disk.device.notOwner !== undefined) return this.#turnAway(channel, request, 'NOT_OWNER');
     const verdict = await this.#claim(disk, body);
     if (verdict === undefined) return this.#turnAway(channel, request, 'EIO');
-    if (disk.isRemoved) return this.#turnAway(channel, request, 'NO_SESSION'); // It has begun another life meanwhile, or is gone.
+    if (disk.isRemoved) return this.#turnAway(channel, request, 'NO_SESSION');
     if (verdict.outcome !== 'granted') {
       if (verdict.outcome === 'leased') this.counters.leased++;
       const answer = this.#answerTo(body, disk, { holder: verdict.holder });
@@ -218,7 +190,7 @@ export class SkServer {
     if (!(await session.bind(channel, body.epoch))) return this.#turnAway(channel, request, 'STALE_EPOCH');
     if (older !== undefined) this.#connections.delete(older);
     if (!this.#connections.has(channel)) {
-      session.unbind(channel); // It failed meanwhile.
+      session.unbind(channel);
       return;
     }
     connection.session = session;
@@ -227,7 +199,6 @@ export class SkServer {
     await this.#reply(channel, request, 'OK', answer);
   }
 
-  /** Undefined: the disk cannot store the lease. */
   async #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<DiskSession> | undefined> {
     const { clock, onNotice } = this.#options;
     const what = disk.name === '' ? 'the disk' : `the disk '${disk.name}'`;
@@ -296,7 +267,7 @@ export class SkServer {
     this.#connections.get(channel)?.session?.unbind(channel);
     this.#connections.delete(channel);
     channel.onRequest = ({ release }) => release();
-    // What a connection cannot give back when it closes, its device gives back.
+    // What a connection cannot release on close, its device releases.
     void channel.close().catch(() => {});
   }
 

@@ -1,6 +1,7 @@
 /**
- * At-most-once execution (the session and slot model of NFSv4.1, RFC 8881 §2.10.6). A request is known by its slot and the slot's sequence
- * number, whatever connection brings it. The server remembers of each slot the last number, whether it is being executed, and the outcome:
+ * At-most-once execution (the session and slot model of NFSv4.1, RFC 8881 §2.10.6). A request is known by its slot and
+ * the slot's sequence number, whatever connection brings it. The server remembers of each slot the last number, whether
+ * it is being executed, and the outcome:
  *
  *     last + 1                 new: execute it
  *     last, being executed     the same again, over a newer connection: it will have the answer
@@ -21,7 +22,6 @@ interface Slot {
   outcome: SkStatus;
 }
 
-/** The slots of one session. */
 export class SlotTable {
   readonly #slots: Slot[];
 
@@ -29,7 +29,7 @@ export class SlotTable {
     this.#slots = Array.from({ length: slots }, () => ({ lastSeq: 0, state: 'executed', outcome: 'OK' }));
   }
 
-  /** What to do with a request. For 'new' the slot is being executed from here on. */
+  /** For 'new' the slot is being executed from here on. */
   admit(slot: number, seq: number, isRead: boolean): Admission {
     const known = this.#slots[slot];
     if (known === undefined) return 'bad_seq';
@@ -42,23 +42,19 @@ export class SlotTable {
     return 'new';
   }
 
-  /** The outcome of the slot's last request, which has been executed. */
   outcome(slot: number): SkStatus {
     return this.#slots[slot].outcome;
   }
 
-  /** The request of this slot has been executed. */
   finish(slot: number, outcome: SkStatus): void {
     this.#slots[slot].state = 'executed';
     this.#slots[slot].outcome = outcome;
   }
 
-  /** The request was not executed and will be sent again. */
   abandon(slot: number): void {
     this.#slots[slot].state = 'abandoned';
   }
 
-  /** Slots whose request is being executed. */
   get executing(): number {
     return this.#slots.filter(({ state }) => state === 'executing').length;
   }

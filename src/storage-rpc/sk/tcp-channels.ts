@@ -1,7 +1,4 @@
-/**
- * Both ends of an sK connection over TCP: the same headers as over RDMA, all data inline behind them. Nobody reaches anybody's memory, so
- * there is nothing to register, fence or withdraw.
- */
+/** Both ends of an sK connection over TCP, with all data inline: there is no memory to register, fence or withdraw. */
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
@@ -29,11 +26,8 @@ import {
 } from './response.js';
 
 const EMPTY = new Uint8Array(0);
-/** What the connections of a server share. */
 export interface TcpServerShare {
-  /** Memory for requests and answers. */
   readonly memory: FairQueue;
-  /** For clients that do not get on. */
   readonly clock: Clock;
 }
 
@@ -52,7 +46,6 @@ const REQUESTS: MessageFormat<SkRequest> = {
   bodyBytes: (request) => requestListBytes(request) + requestInlineBytes(request),
 };
 
-/** A client's connection over TCP. */
 export class TcpClientChannel implements SkClientChannel {
   readonly transport = 'tcp';
   onReply: (reply: SkReply) => void = () => {};
@@ -95,7 +88,6 @@ export class TcpClientChannel implements SkClientChannel {
   }
 }
 
-/** A server's connection over TCP. */
 export class TcpServerChannel implements SkServerChannel {
   readonly transport = 'tcp';
   onRequest: (incoming: SkIncoming) => void = () => {};
@@ -103,14 +95,10 @@ export class TcpServerChannel implements SkServerChannel {
   readonly #stream: ByteStream;
   readonly #memory: FairClient;
   readonly #clock: Clock;
-  /** Replies that have not been sent: told when the stream ends. */
   readonly #unsent = new Set<() => void>();
-  /** When bytes of the client last arrived or left. */
   #movedNs: number;
   #heldBytes = 0;
-  /** There is no memory for the request that comes next. */
   #isWaiting = false;
-  /** Bytes of the request that is being received. */
   #comingBytes = 0;
   #isPaused = false;
   #ended = false;
@@ -149,12 +137,10 @@ export class TcpServerChannel implements SkServerChannel {
     return { bytes: Buffer.allocUnsafe(bytes), release };
   }
 
-  /** All data comes with its request. */
   async pull(): Promise<void> {
     throw malformed('request', 'bad_field');
   }
 
-  /** All data goes with its response. */
   move(): void {}
 
   reply(_: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {

@@ -1,8 +1,9 @@
 /**
- * Notices that a store has lost changes that it had acknowledged and not flushed, by the write verifier of NFS (RFC 1813 §3.3.21). A server
- * sends the verifier of its store with every RESUME. With another verifier, changes since the last FLUSH may be gone, and the next FLUSH of
- * each opener that may have counted on them must not succeed. As with fsync in Linux, each opener hears of a loss once; a loss that no opener
- * has heard of is reported to the next one. Sessions to one disk share a tracker.
+ * Notices that a store has lost changes that it had acknowledged and not flushed, by the write verifier of NFS (RFC
+ * 1813 §3.3.21). A server sends the verifier of its store with every RESUME. With another verifier, changes since the
+ * last FLUSH may be gone, and the next FLUSH of each opener that may have counted on them must not succeed. As with
+ * fsync in Linux, each opener hears of a loss once; a loss that no opener has heard of is reported to the next one.
+ * Sessions to one disk share a tracker.
  */
 
 /** An opener of the disk, and the losses that it has heard of. */
@@ -11,10 +12,8 @@ export interface WriteVerifierCursor {
   seen: number;
 }
 
-/** What is known of the durability of one disk. */
 export class WriteVerifierTracker {
   #writeVerifier: bigint | undefined;
-  /** Changes that were acknowledged, and how many of them, from the first one on, are known to be durable or lost. */
   #changes = 0;
   #settled = 0;
   #losses = 0;
@@ -40,12 +39,14 @@ export class WriteVerifierTracker {
     if (writeVerifier !== this.#writeVerifier) this.#onLoss();
   }
 
-  /** What a FLUSH that is asked for now has to cover; for `flushed`. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** A FLUSH that had to cover `changes` has succeeded at the server. False, once for each cursor and loss: a change that it had to cover is gone. */
+  /**
+   * A FLUSH that had to cover `changes` has succeeded at the server. False, once for each cursor and loss: a change
+   * that it had to cover is gone.
+   */
   flushed(changes: number, cursor: WriteVerifierCursor): boolean {
     this.#settled = Math.max(this.#settled, changes);
     if (cursor.seen === this.#losses) return true;

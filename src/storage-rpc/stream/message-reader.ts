@@ -1,46 +1,32 @@
 /**
- * Cuts a byte stream into messages: a header of fixed size that says how much follows. A message is collected in a buffer of its own, so
- * that what it brings stays valid for as long as somebody holds it.
+ * A message is collected in a buffer of its own, so that what it brings stays valid for as long as it is referenced.
  */
 
-/** Why bytes are not a message: the names under which they are counted. */
 export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';
 
-/** How to tell one message from the next. */
 export interface MessageFormat<H> {
-  /** Length of every header. */
   readonly headerBytes: number;
-  /** The header, or why it is none. */
   readonly read: (bytes: Buffer) => H | Malformed;
-  /** Bytes behind the header. */
   readonly bodyBytes: (header: H) => number;
 }
 
-/** Who takes what is read. */
 export interface MessageEvents<H> {
-  /** Every message. */
   readonly onMessage: (header: H, body: Buffer) => void;
-  /** Once, for what is none; after that nothing is read. */
   readonly onMalformed: (why: Malformed) => void;
-  /** Calls `go`, at once or later, when there is memory for a body of so many bytes. Until then nothing is read. Default: at once. */
+  /** Until then nothing is read. */
   readonly onBody?: (bytes: number, go: () => void) => void;
 }
 
-/** Fed with pieces of a stream, it calls back for every message. */
 export class MessageReader<H extends object> {
   readonly #format: MessageFormat<H>;
   readonly #events: MessageEvents<H>;
   /** Reused: headers are read at once. */
   readonly #headerBytes: Buffer;
-  /** Of the message whose body is being collected. */
   #header: H | undefined;
-  /** What is being filled: header or body. */
   #target: Buffer;
   #filled = 0;
   #broken = false;
-  /** There is no memory for a body yet. */
   #isWaiting = false;
-  /** What came meanwhile. */
   #held: Buffer[] = [];
 
   constructor(format: MessageFormat<H>, events: MessageEvents<H>) {
@@ -50,7 +36,7 @@ export class MessageReader<H extends object> {
     this.#target = this.#headerBytes;
   }
 
-  /** Takes the next bytes of the stream. After a malformed header there is no telling where the next begins: the rest is ignored. */
+  /** After a malformed header the next boundary is unknown: the rest is ignored. */
   feed(bytes: Buffer): void {
     for (let at = 0; at < bytes.length && !this.#broken; ) {
       if (this.#isWaiting) {

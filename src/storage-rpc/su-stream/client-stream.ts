@@ -1,5 +1,3 @@
-/** The client's end of an sU stream: it makes the connections, names the stream at the beginning of each, and learns how far the server is. */
-
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
@@ -8,21 +6,17 @@ import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from '.
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
 
-/** A server has so long to answer. */
 const ANSWER_NS = 3e9;
-/** The server closes first: it can still be asked how the stream ended. */
+/** The server closes first: the client may still query how the stream ended. */
 const LINGER_NS = 1e9;
 
-/** Goes on over as many connections as it takes. */
 export class ClientStream implements KeptSession<StreamLink> {
-  /** What the program writes and reads. */
   readonly stream: SuStream;
   readonly #clock: Clock;
   readonly #id: Buffer;
   #epoch = 0;
   #hasBegun = false;
 
-  /** `random` makes the id of the stream. */
   constructor(clock: Clock, random: RandomSource, terms: StreamTerms = {}) {
     this.#clock = clock;
     this.#id = Buffer.from(Array.from({ length: STREAM_ID_BYTES }, () => random.u32() & 0xff));
@@ -30,30 +24,22 @@ export class ClientStream implements KeptSession<StreamLink> {
     this.stream.lingersNs = LINGER_NS;
   }
 
-  /** Called when the connection has failed. */
   set onLost(tell: (link: StreamLink, error: Error) => void) {
     this.stream.onLost = tell;
   }
 
-  /** Of the connection it has now. */
   get transport() {
     return this.stream.transport;
   }
 
-  /** It takes no connection any more. */
   get isEnded(): boolean {
     return this.stream.isEnded;
   }
 
-  /** How fast the connection it has is. */
   get latency() {
     return this.stream.latency;
   }
 
-  /**
-   * Goes on over a connection; the one before is closed first. Rejects, and closes it, when it fails, or the server does not answer in time. A server
-   * that has forgotten the stream ends it: ERR_ROCE_CLOSED.
-   */
   async resume(link: StreamLink): Promise<void> {
     await this.stream
       .detach()
@@ -68,7 +54,6 @@ export class ClientStream implements KeptSession<StreamLink> {
     }
   }
 
-  /** Resolves when the stream has the connection: at once with the answer, because more may follow it. */
   async #ask(link: StreamLink): Promise<void> {
     const { stream } = this;
     const { progress } = stream;
@@ -96,7 +81,6 @@ export class ClientStream implements KeptSession<StreamLink> {
     }
   }
 
-  /** Why the stream does not go on over the connection; undefined: it does. */
   #onAnswer(
     link: StreamLink,
     { type, offset, consumed }: StreamFrame,
@@ -124,7 +108,6 @@ export class ClientStream implements KeptSession<StreamLink> {
     return error;
   }
 
-  /** Nothing has to be waited for: what is under way is sent again. */
   async drain(): Promise<boolean> {
     return true;
   }
@@ -134,15 +117,12 @@ export class ClientStream implements KeptSession<StreamLink> {
     this.stream.fail(error);
   }
 
-  /** The end says it. */
   async closeGracefully(): Promise<void> {}
 
-  /** Ends the stream. */
   end(): Promise<void> {
     return this.stream.close();
   }
 
-  /** Ends the connection as if it had failed. */
   breakConnection(why: string): void {
     this.stream.breakConnection(why);
   }

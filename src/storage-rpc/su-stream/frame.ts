@@ -1,13 +1,15 @@
 /**
- * Frames of an sU stream that outlives its connections: the same over RDMA and over TCP. A header of 40 bytes, little-endian, and a body.
+ * Frames of an sU stream that outlives its connections: the same over RDMA and over TCP. A header of 40 bytes,
+ * little-endian, and a body.
  *
- *     0 magic 'SuSt' 4   4 version 1   5 type 1   6 zero 2   8 offset 8   16 consumed 8   24 length 4   28 dataCrc 4   32 zero 4
- *    36 hdrCrc 4 (CRC-32C of bytes 0..35)
+ *     0 magic 'SuSt' 4   4 version 1   5 type 1   6 zero 2   8 offset 8   16 consumed 8   24 length 4
+ *     28 dataCrc 4   32 zero 4   36 hdrCrc 4 (CRC-32C of bytes 0..35)
  *
- * Every frame says how much of the peer's stream this side's program has consumed. The end of a stream counts as one byte behind its last, as
- * in TCP (RFC 9293 §3.4): who has consumed that has consumed everything.
+ * Every frame says how much of the peer's stream this side's program has consumed. The end of a stream counts as one
+ * byte behind its last, as in TCP (RFC 9293 §3.4): who has consumed that has consumed everything.
  *
- *     RESUME     offset: bytes received of the peer's stream; body: stream id 16, epoch 4, window 4, flags 4 (1: no connection of it was answered yet)
+ *     RESUME     offset: bytes received of the peer's stream; body: stream id 16, epoch 4, window 4, flags 4
+ *                (1: no connection of it was answered yet)
  *     RESUMED    offset: bytes received; body: window 4
  *     REFUSED    the stream is not known
  *     DATA       offset: where in the stream; body: the bytes
@@ -20,13 +22,9 @@
 import { crc32c } from '../../core/crc32c.js';
 import type { Malformed, MessageFormat } from '../stream/message-reader.js';
 
-/** Types of frames by their number on the wire. */
 export const STREAM_FRAMES = {
-  /** First frame of a client on a connection: which stream, and how far it is. */
   RESUME: 1,
-  /** The answer: how far this side is. */
   RESUMED: 2,
-  /** The other answer. */
   REFUSED: 3,
   DATA: 4,
   ACK: 5,
@@ -35,23 +33,18 @@ export const STREAM_FRAMES = {
   PONG: 8,
   ABORT: 9,
 } as const;
-/** Name of a type. */
 export type StreamFrameType = keyof typeof STREAM_FRAMES;
 const TYPE_NAMES = new Map(
   Object.entries(STREAM_FRAMES).map(([name, code]) => [code as number, name as StreamFrameType]),
 );
 
-/** Header of a frame. */
 export interface StreamFrame {
-  /** What it is. */
   readonly type: StreamFrameType;
   /** Depends on the type; below 2^53. */
   readonly offset: number;
-  /** How much of the peer's stream this side's program has consumed. */
   readonly consumed: number;
   /** Bytes of the body. */
   readonly length: number;
-  /** CRC-32C of the body. */
   readonly dataCrc: number;
 }
 
@@ -62,7 +55,6 @@ const CRC_AT = HEADER_BYTES - 4;
 /** Longest body: a frame is one chunk of an sU connection, and fits a slot. */
 export const STREAM_BODY_BYTES_MAX = 64 * 1024 - HEADER_BYTES;
 
-/** Header and body in one buffer. */
 export function encodeFrame(frame: Pick<StreamFrame, 'type' | 'offset' | 'consumed'>, body: Uint8Array): Buffer {
   const out = Buffer.allocUnsafe(HEADER_BYTES + body.length);
   out.fill(0, 0, HEADER_BYTES);
@@ -78,7 +70,6 @@ export function encodeFrame(frame: Pick<StreamFrame, 'type' | 'offset' | 'consum
   return out;
 }
 
-/** How to tell one frame from the next. */
 export const STREAM_FORMAT: MessageFormat<StreamFrame> = {
   headerBytes: HEADER_BYTES,
   read: readFrame,
@@ -98,24 +89,18 @@ function readFrame(bytes: Buffer): StreamFrame | Malformed {
   return { type, offset, consumed, length, dataCrc: bytes.readUInt32LE(28) };
 }
 
-/** What the client says of a stream. */
 export interface StreamResume {
-  /** 128 random bits, made by the client. */
   readonly id: Buffer;
-  /** One more with every connection it tries. */
   readonly epoch: number;
-  /** Bytes that the client takes beyond what it has consumed. */
   readonly windowBytes: number;
   /** No connection of the stream has been answered yet: the server may begin it. */
   readonly mayBegin: boolean;
 }
 
-/** 128 random bits, as of a session. */
 export const STREAM_ID_BYTES = 16;
 const RESUME_BYTES = STREAM_ID_BYTES + 12;
 const MAY_BEGIN = 1;
 
-/** Body of RESUME. */
 export function encodeResume({ id, epoch, windowBytes, mayBegin }: StreamResume): Buffer {
   const out = Buffer.alloc(RESUME_BYTES);
   out.set(id, 0);
@@ -125,7 +110,6 @@ export function encodeResume({ id, epoch, windowBytes, mayBegin }: StreamResume)
   return out;
 }
 
-/** Undefined for what no client of this version sends. */
 export function decodeResume(body: Buffer): StreamResume | undefined {
   if (body.length !== RESUME_BYTES) return undefined;
   const windowBytes = body.readUInt32LE(STREAM_ID_BYTES + 4);
@@ -138,14 +122,12 @@ export function decodeResume(body: Buffer): StreamResume | undefined {
   };
 }
 
-/** Body of RESUMED. */
 export function encodeWindow(windowBytes: number): Buffer {
   const out = Buffer.alloc(4);
   out.writeUInt32LE(windowBytes, 0);
   return out;
 }
 
-/** Undefined for what no server of this version sends. */
 export function decodeWindow(body: Buffer): number | undefined {
   const windowBytes = body.length === 4 ? body.readUInt32LE(0) : 0;
   return windowBytes === 0 ? undefined : windowBytes;

@@ -1,33 +1,28 @@
-/** What a stream has sent and may have to send again: bytes that the peer has not consumed yet. Sans-IO. */
+/** What a stream has sent and may have to retransmit: bytes that the peer has not consumed yet. */
 
 interface Piece {
   readonly off: number;
   readonly bytes: Uint8Array;
 }
 
-/** The newest part of a stream. */
 export class ReplayBuffer {
   readonly #pieces: Piece[] = [];
   #endOff = 0;
   #ackedOff = 0;
 
-  /** Bytes of the stream so far. */
   get endOff(): number {
     return this.#endOff;
   }
 
-  /** Bytes that the peer has not consumed. */
   get heldBytes(): number {
     return this.#endOff - this.#ackedOff;
   }
 
-  /** The bytes, at least one, must not change any more. */
   append(bytes: Uint8Array): void {
     this.#pieces.push({ off: this.#endOff, bytes });
     this.#endOff += bytes.length;
   }
 
-  /** The peer has consumed everything before `off`, which is at most the end. */
   acknowledge(off: number): void {
     if (off <= this.#ackedOff) return;
     this.#ackedOff = off;
@@ -35,7 +30,6 @@ export class ReplayBuffer {
     this.#pieces.splice(0, firstHeld);
   }
 
-  /** Whether the stream can be sent again from `off`. */
   reaches(off: number): boolean {
     return off >= this.#ackedOff && off <= this.#endOff;
   }
@@ -46,7 +40,6 @@ export class ReplayBuffer {
     return piece.bytes.subarray(off - piece.off);
   }
 
-  /** The piece that has the byte at `off`. */
   #indexOf(off: number): number {
     let [low, high] = [0, this.#pieces.length - 1];
     while (low < high) {

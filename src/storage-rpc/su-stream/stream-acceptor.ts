@@ -1,7 +1,6 @@
 /**
- * The server's end of sU streams: connections that come name the stream they are for, and the stream goes on there.
- *
- * Bounds: at most `streamsMax` streams; one that has had no connection for `keepNs` ends; a connection that names no stream in time is closed.
+ * Bounds: at most `streamsMax` streams; one that has had no connection for `keepNs` ends; a connection that names no
+ * stream in time is closed.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -22,23 +21,18 @@ export interface StreamAcceptorOptions extends StreamTerms {
 interface Kept {
   readonly stream: SuStream;
   epoch: number;
-  /** Ends the wait for the client. */
   cancelEnd: () => void;
 }
 
 const KEEP_NS = 60 * NS_PER_S;
 const STREAMS_MAX = 1024;
-/** A connection has so long to name its stream. */
 const FIRST_FRAME_NS = 10 * NS_PER_S;
 
-/** The streams of one server. */
 export class StreamAcceptor {
   readonly #clock: Clock;
   readonly #options: StreamAcceptorOptions;
   readonly #onStream: (stream: SuStream) => void;
-  /** By id in hex. */
   readonly #streams = new Map<string, Kept>();
-  /** Connections without a stream. */
   readonly #pending = new Set<StreamLink>();
 
   constructor(clock: Clock, onStream: (stream: SuStream) => void, options: StreamAcceptorOptions = {}) {
@@ -47,17 +41,14 @@ export class StreamAcceptor {
     this.#options = options;
   }
 
-  /** Streams that are known now, with a connection or without. */
   get streams(): number {
     return this.#streams.size;
   }
 
-  /** Whether the connection has a stream. */
   serves(link: StreamLink): boolean {
     return !this.#pending.has(link);
   }
 
-  /** Serves a connection: probes, and then one stream. */
   accept(link: StreamLink): void {
     this.#pending.add(link);
     const cancel = this.#clock.wakeAt(this.#clock.nowNs() + FIRST_FRAME_NS, () => this.#drop(link));
@@ -76,7 +67,6 @@ export class StreamAcceptor {
     };
   }
 
-  /** Ends all streams and connections. */
   async close(): Promise<void> {
     for (const link of this.#pending) await link.close();
     this.#pending.clear();
@@ -114,7 +104,7 @@ export class StreamAcceptor {
     link.onFailure = (error) => {
       failure = error;
     };
-    // Nothing of the old connection may arrive once the client knows how far this side is.
+    // No data of the old connection may be accepted once the client knows this side's position.
     await stream
       .detach()
       ?.close()
@@ -145,7 +135,10 @@ export class StreamAcceptor {
     return kept;
   }
 
-  /** The client may come back, also to hear of the end. When it does not, the stream has failed, unless both sides had ended it. */
+  /**
+   * The client may reconnect, also to learn of the end. Otherwise the stream has failed, unless both sides had ended
+   * it.
+   */
   #waitForClient(id: string, kept: Kept): void {
     const { keepNs = KEEP_NS } = this.#options;
     kept.cancelEnd();

@@ -1,5 +1,3 @@
-/** All sU streams to one host: over RDMA while it works, over TCP otherwise, and back with care. */
-
 import type { Clock } from '../../core/clock.js';
 import { HostSessions, type HostSessionsOptions } from '../session/host-sessions.js';
 import { ClientStream } from './client-stream.js';
@@ -7,18 +5,14 @@ import { STREAM_BODY_BYTES_MAX } from './frame.js';
 import type { StreamLink } from './stream-link.js';
 import type { StreamTerms, SuStream } from './su-stream.js';
 
-/** How to reach a host, and the terms of its streams. */
 export interface StreamHostOptions extends HostSessionsOptions<StreamLink> {
-  /** Sizes and times of each stream. */
   readonly stream?: StreamTerms;
 }
 
 const PINGS_EACH = 16;
 const PING_BYTES = [4096, STREAM_BODY_BYTES_MAX] as const;
-/** A probe that is not answered for so long has failed. */
 const PROBE_NS = 3e9;
 
-/** The streams to one host. */
 export class StreamHost extends HostSessions<StreamLink, ClientStream> {
   readonly #options: StreamHostOptions;
 
@@ -27,7 +21,6 @@ export class StreamHost extends HostSessions<StreamLink, ClientStream> {
     this.#options = options;
   }
 
-  /** Opens a stream and connects it. Rejects when no transport works. */
   async stream(): Promise<SuStream> {
     const { session } = await this.open();
     session.stream.onClosed = () => this.forget(session);
@@ -57,7 +50,6 @@ export class StreamHost extends HostSessions<StreamLink, ClientStream> {
   }
 }
 
-/** Resolves when the bytes have come back. */
 async function ping(link: StreamLink, body: Buffer, clock: Clock): Promise<void> {
   let cancel: () => void = () => {};
   try {

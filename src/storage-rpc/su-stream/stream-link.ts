@@ -1,5 +1,3 @@
-/** One connection of an sU stream, over either transport: frames out of its bytes, and its death, told once. */
-
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
@@ -8,25 +6,18 @@ import { MessageReader } from '../stream/message-reader.js';
 import type { SuConnection } from '../su/su-connection.js';
 import { encodeFrame, STREAM_FORMAT, type StreamFrame } from './frame.js';
 
-/** Bytes in order, as a transport has them. */
 interface Carrier {
-  /** Resolves when the bytes may change. */
   send(bytes: Uint8Array): Promise<void>;
   close(): Promise<void>;
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** One connection. */
 export class StreamLink {
-  /** Which transport this is. */
   readonly transport: HostTransport;
-  /** Takes each frame, with its body. */
   onFrame: (frame: StreamFrame, body: Buffer) => void = () => {};
-  /** Called once, when the connection has failed. */
   onFailure: (error: Error) => void = () => {};
   readonly #carrier: Carrier;
-  /** The last frame. */
   #sent: Promise<void> = Promise.resolve();
   readonly #reader: MessageReader<StreamFrame>;
   #hasEnded = false;
@@ -40,7 +31,6 @@ export class StreamLink {
     });
   }
 
-  /** Takes over an sU connection whose peer does the same. */
   static overRdma(connection: SuConnection): StreamLink {
     const link = new StreamLink('rdma', {
       send: (bytes) => connection.write(bytes),
@@ -55,7 +45,6 @@ export class StreamLink {
     return link;
   }
 
-  /** Takes over a TCP connection. */
   static overTcp(stream: ByteStream): StreamLink {
     const link = new StreamLink('tcp', {
       send: (bytes) => new Promise((resolve) => stream.write([bytes], resolve)),
@@ -66,12 +55,10 @@ export class StreamLink {
     return link;
   }
 
-  /** Resolves when the last frame has left. */
   get sent(): Promise<void> {
     return this.#sent;
   }
 
-  /** Sends a frame. Resolves when the next may follow. */
   send(frame: Pick<StreamFrame, 'type' | 'offset' | 'consumed'>, body: Uint8Array = EMPTY): Promise<void> {
     this.#sent = this.#send(frame, body);
     return this.#sent;
@@ -86,14 +73,13 @@ export class StreamLink {
     }
   }
 
-  /** The connection is of no use any more. */
   fail(error: Error): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.onFailure(error);
   }
 
-  /** Ends it. When it resolves nothing of it touches memory any more. */
+  /** When it resolves nothing of it touches memory any more. */
   async close(): Promise<void> {
     this.#hasEnded = true;
     await this.#carrier.close();

@@ -1,9 +1,8 @@
 /**
- * A stream of bytes in both directions that outlives its connections: what the peer may not have is kept and sent again over the next
- * connection, of whichever transport. Each side says at the beginning of a connection how much it has received; the other goes on there. So every
- * byte arrives once and in order (Azure storage paper §4.1: sU moves between RDMA and TCP under running traffic).
- *
- * Bounds: a side keeps at most the smaller of both windows of bytes that the peer's program has not consumed, and takes no more than its own window.
+ * A bidirectional byte stream that outlives its connections: unacknowledged bytes are kept and retransmitted over the
+ * next connection. Each side begins with how much it has received, so every byte arrives once and in order (Azure
+ * storage paper §4.1: sU moves between RDMA and TCP under running traffic). A side keeps at most the smaller of both
+ * windows.
  */
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';
@@ -22,34 +21,27 @@ import type { StreamLink } from './stream-link.js';
 export interface StreamTerms {
   /** Bytes that are taken from the peer, or kept for it, until they are consumed; 64 KiB to 1 GiB. Default 4 MiB. */
   readonly windowBytes?: number;
-  /** A silent peer is asked for a sign of life after so long; default 1 s. */
+  /** A silent peer is probed after this time; default 1 s. */
   readonly idleNs?: number;
   /** A connection whose peer stays silent for so long is given up; default 3 s. */
   readonly silenceNs?: number;
 }
 
-/** What the peer says of itself when a connection begins. */
 export interface PeerState {
-  /** Bytes it has received of this side's stream. */
   readonly received: number;
-  /** Bytes its program has consumed. */
   readonly consumed: number;
-  /** Bytes it takes beyond those. */
   readonly windowBytes: number;
 }
 
 const DEFAULTS = { windowBytes: 4 << 20, idleNs: 1e9, silenceNs: 3e9 };
 /** One is on its way while the next is made. */
 const FRAMES_UNDER_WAY = 2;
-/** The last frame has so long to leave. */
 const FAREWELL_NS = 100e6;
-/** A program that takes the rest of the window is told so often. */
 const ACKS_PER_WINDOW = 4;
 
 const WINDOW_BYTES_MIN = 64 << 10;
 const WINDOW_BYTES_MAX = 1 << 30;
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a window that cannot be. */
 export function checkStreamTerms({ windowBytes }: StreamTerms): void {
   if (windowBytes !== undefined) checkWhole('windowBytes', windowBytes, WINDOW_BYTES_MIN, WINDOW_BYTES_MAX);
 }
@@ -62,9 +54,12 @@ export class SuStream {
   onLost: (link: StreamLink, error: Error) => void = noop;
   /** Called once, when the stream takes no connection any more, for whatever reason. */
   onClosed: () => void = noop;
-  /** After both ends the peer has so long to close the connection first. A TCP connection that is closed with unread bytes takes along what was sent last. */
+  /**
+   * After both ends the peer has so long to close the connection first. A TCP connection that is closed with unread
+   * bytes takes along what was sent last.
+   */
   lingersNs = 0;
-  /** Connections it has had, and bytes that were sent again. */
+  /** Connections so far, and bytes retransmitted. */
   readonly counters = {
     /** It has had so many. */
     connections: 0,
@@ -77,22 +72,18 @@ export class SuStream {
   readonly #terms: typeof DEFAULTS;
   readonly #replay = new ReplayBuffer();
   #peerWindowBytes = 0;
-  /** What the connection has been given. */
   #sentOff = 0;
   #highestSentOff = 0;
   #framesUnderWay = 0;
-  /** Writes follow one another. */
   readonly #writing = new PromiseMutex();
   #wakeWriter: () => void = noop;
   #isEnding = false;
-  /** Everything that will be written has been. */
   #isWritten = false;
   #isEndSent = false;
   #onEndConsumed: () => void = noop;
   #received = 0;
   #consumed = 0;
   #toldConsumed = 0;
-  /** What the peer heard at the beginning of the connection. */
   #saidAtBegin = 0;
   #hasPeerEnded = false;
   #onEnd: () => void = noop;
@@ -142,8 +133,9 @@ export class SuStream {
   }
 
   /**
-   * Sends bytes. Resolves when the stream has taken all of them, which may then change: at once while the window has room, whether there is a connection
-   * or not. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, and with the error that ended the stream.
+   * Sends bytes. Resolves when the stream has taken all of them, which may then change: at once while the window has
+   * room, whether there is a connection or not. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, and with the
+   * error that ended the stream.
    */
   write(data: Uint8Array): Promise<void> {
     if (this.#isEnding) {
@@ -170,7 +162,7 @@ export class SuStream {
     });
   }
 
-  /** Ends the stream at once, tells the peer unless both directions have ended, and closes the connection. */
+  /** Ends the stream at once, notifies the peer unless both directions have ended, and closes the connection. */
   async close(): Promise<void> {
     if (!this.isOver) this.#tell('ABORT', Buffer.from('the peer closed the stream'));
     this.#endWith(new RoceError('ERR_ROCE_CLOSED', 'the stream is closed'));
@@ -201,7 +193,10 @@ export class SuStream {
     return impossible(`it has received ${received} bytes and consumed ${consumed}`);
   }
 
-  /** Goes on over a connection, which the peer has agreed to; `peer` is possible. `said`: what it was told that this side has consumed. @internal */
+  /**
+   * Goes on over a connection, which the peer has agreed to; `peer` is possible. `said`: what it was told that this
+   * side has consumed. @internal
+   */
   attach(link: StreamLink, { received, consumed, windowBytes }: PeerState, said: number): void {
     const dataReceived = Math.min(received, this.#replay.endOff);
     this.#link = link;
@@ -244,12 +239,10 @@ export class SuStream {
     const isFailure = !this.isOver;
     this.#endWith(error);
     const link = this.detach();
-    // What was said last, why, has a moment to leave.
     if (link !== undefined) void this.#atMost(FAREWELL_NS, link.sent).then(() => link.close().catch(noop));
     if (isFailure) this.onFailure(error);
   }
 
-  /** The peer does what no peer of this version does: nothing that it says can be relied on. */
   #refuse(error: RoceError): void {
     this.#tell('ABORT', Buffer.from(error.message));
     this.fail(error);
@@ -294,7 +287,6 @@ export class SuStream {
     }
   }
 
-  /** Sends what is to be sent, a few frames at a time. */
   #pump(): void {
     const link = this.#link;
     while (link !== undefined && link === this.#link && this.#framesUnderWay < FRAMES_UNDER_WAY) {
@@ -320,7 +312,6 @@ export class SuStream {
     });
   }
 
-  /** Outside of the order of the stream. */
   #tell(type: 'ACK' | 'PING' | 'PONG' | 'ABORT', body?: Uint8Array): void {
     this.#toldConsumed = this.#consumed;
     void this.#link?.send({ type, offset: 0, consumed: this.#consumed }, body);
@@ -389,7 +380,6 @@ export class SuStream {
     else this.#take(chunk);
   }
 
-  /** The program is done with so many bytes; with the end of the stream when all before it was consumed. */
   #release(bytes: number): void {
     this.#consumed += bytes;
     const isLast = this.#hasPeerEnded && this.#consumed === this.#received;
@@ -408,7 +398,7 @@ export class SuStream {
   #lose(error: Error): void {
     const link = this.detach();
     if (link === undefined) return;
-    // A client that is done comes back once if its last word may be lost: the server waits for it.
+    // A client whose last word may be lost reconnects once: the server waits for it.
     const isSaid = this.lingersNs === 0 || this.#saidAtBegin === this.#consumed;
     if (this.isOver && isSaid) void link.close();
     else this.onLost(link, error);

@@ -1,21 +1,15 @@
-/** Bodies behind the sU-RDMA header, little-endian. Decoders give undefined for what no peer of this version sends. */
+/** Decoders give undefined for what no peer of this version sends. */
 
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 
-/** HELLO and HELLO_ACK: of each size the smaller of both sides is used. */
 export interface SuLimits {
-  /** Data that fits a receive. */
   readonly smallBytesMax: number;
-  /** Size of one slot: what a medium message can have. */
   readonly slotBytes: number;
-  /** Number of slots. */
   readonly slots: number;
-  /** What one transfer of a large message moves. */
   readonly chunkBytes: number;
 }
 const LIMITS_BYTES = 16;
 
-/** Body of HELLO and HELLO_ACK. */
 export function encodeLimits(limits: SuLimits): Buffer {
   const out = Buffer.alloc(LIMITS_BYTES);
   out.writeUInt32LE(limits.smallBytesMax, 0);
@@ -25,7 +19,6 @@ export function encodeLimits(limits: SuLimits): Buffer {
   return out;
 }
 
-/** Undefined also when a limit allows nothing. */
 export function decodeLimits(body: Buffer): SuLimits | undefined {
   if (body.length !== LIMITS_BYTES) return undefined;
   const limits = {
@@ -37,10 +30,9 @@ export function decodeLimits(body: Buffer): SuLimits | undefined {
   return Object.values(limits).every((value) => value > 0) ? limits : undefined;
 }
 
-/** SLOTS and READ_REQ: a place in the sender's memory. In SLOTS it holds all slots, one behind the other. */
+/** In SLOTS it holds all slots, consecutively. */
 const PLACE_BYTES = 16;
 
-/** Body of SLOTS and READ_REQ. */
 export function encodeRemoteBuffer({ addr, rkey, length }: RemoteBufferDescriptor): Buffer {
   const out = Buffer.alloc(PLACE_BYTES);
   out.writeBigUInt64LE(addr, 0);
@@ -55,27 +47,21 @@ export function decodeRemoteBuffer(body: Buffer): RemoteBufferDescriptor | undef
   return { addr: body.readBigUInt64LE(0), rkey: body.readUInt32LE(8), length: body.readUInt32LE(12) };
 }
 
-/** READ_DONE. */
 export type ReadStatus = 'ok' | 'crc_mismatch';
 const READ_STATUSES: readonly ReadStatus[] = ['ok', 'crc_mismatch'];
 
-/** Body of READ_DONE. */
 export function encodeReadStatus(status: ReadStatus): Buffer {
   return Buffer.from([READ_STATUSES.indexOf(status)]);
 }
 
-/** Reads {@link encodeReadStatus}. */
 export function decodeReadStatus(body: Buffer): ReadStatus | undefined {
   return body.length === 1 ? READ_STATUSES[body[0]] : undefined;
 }
 
-/** ABORT: why. */
 export const ABORT_REASONS = ['closed', 'protocol', 'crc', 'no_buffers', 'silent'] as const;
-/** Why a connection is given up; see {@link ABORT_REASONS}. */
 export type AbortReason = (typeof ABORT_REASONS)[number];
 const TEXT_BYTES_MAX = 200;
 
-/** Body of ABORT; the text is cut where it is too long. */
 export function encodeAbort(reason: AbortReason, text: string): Buffer {
   const words = Buffer.from(text).subarray(0, TEXT_BYTES_MAX);
   const out = Buffer.alloc(2 + words.length);
@@ -84,7 +70,7 @@ export function encodeAbort(reason: AbortReason, text: string): Buffer {
   return out;
 }
 
-/** Undefined when it is cut short; reasons this version does not know are `protocol`. */
+/** Undefined when it is cut short; unknown reasons become `protocol`. */
 export function decodeAbort(body: Buffer): { readonly reason: AbortReason; readonly text: string } | undefined {
   if (body.length < 2) return undefined;
   return { reason: ABORT_REASONS[body.readUInt16LE(0)] ?? 'protocol', text: body.toString('utf8', 2) };

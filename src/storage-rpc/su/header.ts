@@ -4,72 +4,51 @@
  *     0 magic 'SuRD' 4   4 version 1   5 type 1   6 flags 2   8 msgSeq 4   12 creditLimit 4   16 streamOff 8
  *    24 dataLen 4   28 dataCrc 4   32 slotLimit 4   36 hdrCrc 4 (CRC-32C of bytes 0..35)
  *
- * creditLimit and slotLimit are cumulative: how many SENDs, and how many slots, the peer may have used since the connection began. Saying the
- * same twice does no harm, unlike the increments of SMB Direct (MS-SMBD 2.2.3).
+ * creditLimit and slotLimit are cumulative: how many SENDs, and how many slots, the peer may have used since the
+ * connection began. Saying the same twice does no harm, unlike the increments of SMB Direct (MS-SMBD 2.2.3).
  */
 
 import { crc32c } from '../../core/crc32c.js';
 import type { Malformed } from '../stream/message-reader.js';
 
-/** Types of messages by their number on the wire. */
 export const SU_TYPES = {
-  /** First message of the client, and its answer: what each side can take. */
   HELLO: 1,
   HELLO_ACK: 2,
-  /** Memory of this side that the peer may write to. */
   SLOTS: 3,
-  /** Small: data behind the header. */
   DATA: 4,
-  /** Medium: data was written into a slot right before this message. */
   WRITE_DONE: 5,
-  /** Large: data lies in this side's memory, to be read. */
   READ_REQ: 6,
-  /** The data has been read, or was not what was checked. */
   READ_DONE: 7,
-  /** Nothing but a header. */
   CREDIT: 8,
   PING: 9,
   PONG: 10,
-  /** Nothing more comes after `streamOff`. */
   DRAIN: 11,
   DRAIN_ACK: 12,
-  /** The connection is over: code 2, text. */
   ABORT: 13,
 } as const;
-/** Name of a type. */
 export type SuType = keyof typeof SU_TYPES;
 const TYPE_NAMES = Object.fromEntries(Object.entries(SU_TYPES).map(([name, code]) => [code, name as SuType]));
 
-/** The message goes on in the next chunk. */
 export const SU_MORE = 2;
 const FLAGS_KNOWN = SU_MORE;
 
-/** Length of the header. */
 export const SU_HEADER_BYTES = 40;
 const MAGIC = 0x4452_7553;
 const VERSION = 1;
 
-/** Header of a message. Cumulative counts are modulo 2^32. */
 export interface SuHeader {
-  /** What it is. */
   readonly type: SuType;
-  /** `SU_MORE`, or none. */
   readonly flags: number;
-  /** Number of the message on its connection. */
   readonly msgSeq: number;
-  /** How many SENDs the peer may have sent. */
   readonly creditLimit: number;
   /** Where the data belongs in the stream, below 2^53. */
   readonly streamOff: number;
   /** Bytes of data. */
   readonly dataLen: number;
-  /** CRC-32C of the data. */
   readonly dataCrc: number;
-  /** How many slots the peer may have used. */
   readonly slotLimit: number;
 }
 
-/** Writes the header to the first 40 bytes of `out`. */
 export function writeSuHeader(out: Buffer, header: SuHeader): void {
   out.writeUInt32LE(MAGIC, 0);
   out[4] = VERSION;
@@ -84,7 +63,6 @@ export function writeSuHeader(out: Buffer, header: SuHeader): void {
   out.writeUInt32LE(crc32c(out.subarray(0, 36)), 36);
 }
 
-/** Reads the header at the start of `bytes`, or says what is wrong with it. */
 export function readSuHeader(bytes: Buffer): SuHeader | Malformed {
   if (bytes.length < SU_HEADER_BYTES) return 'too_short';
   if (bytes.readUInt32LE(0) !== MAGIC) return 'bad_magic';

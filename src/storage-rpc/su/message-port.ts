@@ -1,8 +1,3 @@
-/**
- * Sends and receives sU messages on a queue pair: numbers them, keeps credits, posts receives, checks headers. What messages mean is above
- * (su-connection.ts).
- */
-
 import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { WorkCompletion } from '../../verbs/completion-queue.js';
@@ -14,33 +9,22 @@ import { Credits, type MessageClass } from './credits.js';
 import { readSuHeader, SU_HEADER_BYTES, type SuHeader, type SuType, writeSuHeader } from './header.js';
 import { SU_RECEIVE_BYTES, SU_WINDOW, type SuParts } from './su-parts.js';
 
-/** A message to be sent. */
 export interface SuMessage {
-  /** What it is. */
   readonly type: SuType;
-  /** Default none. */
   readonly flags?: number;
-  /** Default 0. */
   readonly streamOff?: number;
-  /** Default 0. */
   readonly dataLen?: number;
-  /** Default 0. */
   readonly dataCrc?: number;
-  /** A short body, copied when the message is posted. */
   readonly body?: Uint8Array;
   /** Instead: header and data in registered memory, the first 40 bytes of it for the header. */
   readonly lease?: Lease<MemoryRegion>;
-  /** Posted right before the message, unsignaled. */
   readonly before?: SendWorkRequest;
 }
 
-/** A message that came. Its body is valid until `release`, which gives the receive back; safe to call twice. */
+/** Its body is valid until `release`, which gives the receive back; safe to call twice. */
 export interface SuReceived {
-  /** Checked. */
   readonly header: SuHeader;
-  /** What follows the header. */
   readonly body: Buffer;
-  /** Posts the receive again. */
   release(): void;
 }
 
@@ -50,30 +34,21 @@ interface Queued {
   readonly reject: (error: Error) => void;
 }
 
-/** Messages of the stream wait behind all others. */
 function classOf(type: SuType): MessageClass {
   return type === 'DATA' || type === 'WRITE_DONE' || type === 'READ_REQ' ? 'data' : 'control';
 }
 
-/** Work requests a message may need. */
 const ROOM = 2;
 
-/** Messages of one connection. */
 export class MessagePort {
-  /** Takes each message that could be read, in order. */
   onMessage: (received: SuReceived) => void = () => {};
-  /** Called once; why nothing more can be sent or received. */
   onFailure: (error: Error) => void = () => {};
-  /** Says what this side's slots allow, for the next header. */
   slotLimit: () => number = () => 0;
-  /** Messages sent and received, and received ones that could not be read. */
   readonly counters = { sent: 0, received: 0, malformed: 0 };
-  /** What this side may send and has granted. */
   readonly credits = new Credits(SU_WINDOW);
   readonly #parts: SuParts;
   readonly #receives: MemoryRegion;
   readonly #queues: Readonly<Record<MessageClass, Queued[]>> = { control: [], data: [] };
-  /** Of signaled work requests, which complete in order. */
   readonly #completions: Queued[] = [];
   #sendSeq = 0;
   #receiveSeq = 0;
@@ -94,7 +69,6 @@ export class MessagePort {
     );
   }
 
-  /** Takes over a queue pair that can receive, and posts its receives. */
   static async over(parts: SuParts): Promise<MessagePort> {
     const receives = await parts.pd.regMr(SU_WINDOW * SU_RECEIVE_BYTES, Access.LOCAL_WRITE);
     const port = new MessagePort(parts, receives);
@@ -102,22 +76,19 @@ export class MessagePort {
     return port;
   }
 
-  /** False once it has failed or was closed. */
   get isOpen(): boolean {
     return this.#failure === undefined;
   }
 
-  /** Control messages wait for credit. */
   get controlWaits(): boolean {
     return this.#queues.control.length > 0;
   }
 
-  /** What comes from now on is dropped: this side has given up. */
   stopReceiving(): void {
     this.onMessage = ({ release }) => release();
   }
 
-  /** Sends in order, control before data, as credits allow. Resolves when the peer's NIC has it. */
+  /** Resolves when the peer's NIC has it. */
   send(message: SuMessage): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
@@ -126,7 +97,6 @@ export class MessagePort {
     });
   }
 
-  /** Posts one READ; resolves when the data is here. */
   read(request: SendWorkRequest & { opcode: 'RDMA_READ' }): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
@@ -134,25 +104,23 @@ export class MessagePort {
     });
   }
 
-  /** Sends what credits allow now. */
   pump(): void {
     for (const what of ['control', 'data'] as const) {
       const queue = this.#queues[what];
       while (queue.length > 0 && this.#failure === undefined && this.credits.allows(what)) {
-        if (this.#parts.qp.sendRoom < ROOM) return; // The next completion comes here again.
+        if (this.#parts.qp.sendRoom < ROOM) return;
         this.#transmit(queue.shift()!);
       }
     }
   }
 
-  /** Ends it. Everything that has not been sent rejects when the port is closed: until then the NIC may still use its memory. */
+  /** Everything that has not been sent rejects when the port is closed: until then the NIC may still use its memory. */
   fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.onFailure(error);
   }
 
-  /** Closes queue pair and completion queues; what was not sent is refused with ERR_ROCE_CLOSED. */
   async close(): Promise<void> {
     this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
     await this.#parts.qp.close();

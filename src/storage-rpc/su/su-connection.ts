@@ -1,17 +1,18 @@
 /**
- * sU-RDMA (Azure storage paper §4.1): a reliable, ordered stream of bytes in both directions over one RC queue pair, in three modes by the size
- * of what is written.
+ * sU-RDMA (Azure storage paper §4.1): a reliable, ordered stream of bytes in both directions over one RC queue pair, in
+ * three modes by the size of what is written.
  *
  *     small    copied into a SEND
  *     medium   RDMA WRITE into a slot of the receiver, SEND "write done" right behind it on the same queue pair
  *     large    SEND with a descriptor; the receiver READs when it can take the data, SEND "read done"
  *
- * Everything has a CRC-32C and is checked before it is delivered. One chunk a direction is under way at a time: what another connection
- * wants to send to the same host waits for at most that much. Chunks are delivered as views of registered memory; receives, slots and
- * buffers go back to the peer's account when the application has released them, so that a slow reader stops its writer and nothing else.
+ * Everything has a CRC-32C and is checked before it is delivered. One chunk a direction is under way at a time: what
+ * another connection wants to send to the same host waits for at most that much. Chunks are delivered as views of
+ * registered memory; receives, slots and buffers go back to the peer's account when the application has released them,
+ * so that a slow reader stops its writer and nothing else.
  *
- * A READ whose data is not what was checked is asked for again, three times; small and medium data has no second copy, and ends the
- * connection, as does everything that a peer of this version does not send.
+ * A READ whose data is not what was checked is asked for again, three times; small and medium data has no second copy,
+ * and ends the connection, as does everything that a peer of this version does not send.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -47,11 +48,9 @@ const DEFAULTS = {
   idleNs: 1e9,
   silenceNs: 3e9,
 };
-/** Slots a side may offer. */
 const SLOTS_MAX = 1024;
-/** An explicit grant waits so long for a message that would carry it. */
 const GRANT_DELAY_NS = 200e3;
-/** The message that says goodbye waits so long for its acknowledgement: without it the peer notices, too. */
+/** How long the closing message waits for its acknowledgement: the peer notices the end without it, too. */
 const FAREWELL_TIMEOUT_NS = 100e6;
 
 /** One connection: a stream to write and a stream to read. */
@@ -70,11 +69,9 @@ export class SuConnection {
   #settleTerms!: { readonly resolve: (terms: SendTerms) => void; readonly reject: (error: Error) => void };
   #agreed: SuLimits | undefined;
   #peerSlots: PeerSlots | undefined;
-  /** Both directions have come to their end: what happens to the connection then is no failure. */
   #ownEnd = false;
   #peerEnd = false;
   #onEnd: () => void = () => {};
-  /** The acknowledgement of the peer's end. */
   #farewell: Promise<void> = Promise.resolve();
   #grants = 0;
   #cancelGrant: (() => void) | undefined;
@@ -97,7 +94,7 @@ export class SuConnection {
     this.#terms = new Promise((resolve, reject) => {
       this.#settleTerms = { resolve, reject };
     });
-    this.#terms.catch(() => {}); // Who writes hears of it there.
+    this.#terms.catch(() => {});
     const giveUp = (reason: AbortReason, text: string) => void this.#giveUp(reason, text);
     const memory = { slots: this.#ownSlots, region: slotMemory };
     this.#sender = new SuSender(port, parts.pools, this.#terms, giveUp);
@@ -107,7 +104,10 @@ export class SuConnection {
     port.onFailure = (error) => this.#onPortFailure(error);
   }
 
-  /** Takes over a queue pair that can receive. It is closed with the connection, and so are its CQs; domain and pools are the caller's. */
+  /**
+   * Takes over a queue pair that can receive. It is closed with the connection, and so are its CQs; domain and pools
+   * are the caller's.
+   */
   static async over(parts: SuParts, role: 'client' | 'server', options: SuOptions = {}): Promise<SuConnection> {
     const limits = { ...DEFAULTS, ...options };
     checkLimit('smallBytesMax', limits.smallBytesMax, DEFAULTS.smallBytesMax);
@@ -153,9 +153,9 @@ export class SuConnection {
   }
 
   /**
-   * Sends bytes. Resolves when they have reached the peer's memory, whether the peer has read them or not; until then they must
-   * not change. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, ERR_ROCE_CLOSED after {@link close}, and with the error that ended
-   * the connection.
+   * Sends bytes. Resolves when they have reached the peer's memory, whether the peer has read them or not; until then
+   * they must not change. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, ERR_ROCE_CLOSED after {@link close},
+   * and with the error that ended the connection.
    */
   write(data: Uint8Array): Promise<void> {
     return this.#sender.write(data);
@@ -167,12 +167,12 @@ export class SuConnection {
     this.#ownEnd = true;
   }
 
-  /** The connection is of no use any more, for a reason that only its owner can know: the peer's process is gone. */
+  /** Ends the connection for a reason that only its owner can know: the peer's process is gone. */
   fail(error: Error): void {
     this.#port.fail(error);
   }
 
-  /** Ends the connection and tells the peer why. */
+  /** Ends the connection and sends the peer the reason. */
   async abort(reason: AbortReason, text: string): Promise<void> {
     await this.#tellAbort(reason, text);
     await this.close();
@@ -197,7 +197,7 @@ export class SuConnection {
   }
 
   #tell(message: SuMessage): void {
-    this.#port.send(message).catch(() => {}); // The port has reported why it cannot be sent.
+    this.#port.send(message).catch(() => {});
   }
 
   #onMessage(received: SuReceived): void {
@@ -246,7 +246,7 @@ export class SuConnection {
       case 'ABORT':
         this.#onAbort(body);
         break;
-      default: // CREDIT and PONG have said everything in their header.
+      default:
     }
   }
 
@@ -295,7 +295,6 @@ export class SuConnection {
     this.#port.fail(new RoceError('ERR_ROCE_CONNECT', `the peer gave up: ${reason}: ${text}`));
   }
 
-  /** Tells the peer what is free again: at once when it is much, else when no message has carried it for a while. */
   #grant(): void {
     if (!this.#port.isOpen) return;
     if (this.#port.credits.grantDue) this.#grantNow();
@@ -337,7 +336,6 @@ export class SuConnection {
     void this.#giveUp('protocol', why);
   }
 
-  /** This side cannot go on: the peer is told, if it can be. */
   async #giveUp(reason: AbortReason, text: string): Promise<void> {
     await this.#tellAbort(reason, text);
     this.#port.fail(new RoceError('ERR_ROCE_CONNECT', `the connection was given up: ${text}`));

@@ -1,7 +1,4 @@
-/**
- * The reading half of an sU connection: checks where a chunk belongs and what it holds, READs what is large, and hands chunks on in the order
- * of the stream. A chunk's memory goes back to the peer's account when it is released, not when it was parsed.
- */
+/** A chunk's memory goes back to the peer's account when it is released, not when it was parsed. */
 
 import { crc32c } from '../../core/crc32c.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -23,7 +20,6 @@ export interface SuChunk {
   release(): void;
 }
 
-/** Slots of this side, and the memory they lie in. */
 interface SlotMemory {
   readonly slots: OwnSlots;
   readonly region: MemoryRegion;
@@ -31,21 +27,16 @@ interface SlotMemory {
 
 /** A chunk is read in pieces of this size, all of them at once. */
 const READ_BYTES_MAX = 256 * 1024;
-/** Large chunks the application may hold; the next is read when one has been released. */
 const LARGE_HELD_MAX = 2;
 
-/** The reading half of one connection. */
 export class SuReceiver {
-  /** Chunks that were not what their sender had checked. */
   crcMismatches = 0;
   #take: ((chunk: SuChunk) => void) | undefined;
-  /** What came before somebody took it: no more than the window. */
   readonly #untaken: SuChunk[] = [];
   readonly #port: MessagePort;
   readonly #pools: SuPools;
   readonly #memory: SlotMemory;
   readonly #giveUp: (reason: AbortReason, text: string) => void;
-  /** Called when a chunk was released: there may be something to grant. */
   readonly #onReleased: () => void;
   #receivedOff = 0;
   #reading = false;
@@ -66,24 +57,20 @@ export class SuReceiver {
     this.#onReleased = onReleased;
   }
 
-  /** Takes each chunk in order, and those that came before. */
   set onChunk(take: (chunk: SuChunk) => void) {
     this.#take = take;
     for (const chunk of this.#untaken.splice(0)) take(chunk);
   }
 
-  /** Bytes of the stream that have come. */
   get receivedOff(): number {
     return this.#receivedOff;
   }
 
-  /** A small chunk came with its message. */
   onData({ header, body, release }: SuReceived): void {
     if (body.length !== header.dataLen) this.#refuse('data of another length');
     else if (this.#isNext(header) && this.#isIntact(header, body)) this.#deliver(header, body, release);
   }
 
-  /** A medium chunk lies in the next slot. */
   onWriteDone(header: SuHeader, { slotBytes }: SuLimits): void {
     const { slots, region } = this.#memory;
     const slot = slots.onWritten();
@@ -97,7 +84,6 @@ export class SuReceiver {
     }
   }
 
-  /** A large chunk lies at the peer. */
   onReadRequest(header: SuHeader, place: RemoteBufferDescriptor | undefined, { chunkBytes }: SuLimits): void {
     const { dataLen } = header;
     if (place?.length !== dataLen || dataLen === 0 || dataLen > chunkBytes || this.#reading) {
@@ -106,11 +92,9 @@ export class SuReceiver {
     }
     if (!this.#isNext(header)) return;
     this.#reading = true;
-    // A connection that ends while it reads has said so already.
     this.#readChunk(header, place).catch(noop);
   }
 
-  /** The port is closed: whoever waits finds that out. */
   close(): void {
     this.#largeReleased();
   }
@@ -139,7 +123,7 @@ export class SuReceiver {
       });
     } else {
       this.crcMismatches++;
-      this.#receivedOff -= header.dataLen; // It will be sent again.
+      this.#receivedOff -= header.dataLen;
       lease.release();
     }
     await this.#port.send({ type: 'READ_DONE', body: encodeReadStatus(intact ? 'ok' : 'crc_mismatch') });
@@ -151,7 +135,6 @@ export class SuReceiver {
       const sges = [slab.sge(offset + at, Math.min(READ_BYTES_MAX, length - at))];
       reads.push(this.#port.read({ opcode: 'RDMA_READ', sges, remoteAddr: addr + BigInt(at), rkey }));
     }
-    // All of them have ended before the memory goes anywhere.
     for (const outcome of await Promise.allSettled(reads)) if (outcome.status === 'rejected') throw outcome.reason;
   }
 

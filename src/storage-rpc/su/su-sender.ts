@@ -1,8 +1,3 @@
-/**
- * The writing half of an sU connection: chooses the mode by the size of what is written, cuts what is large, and has one chunk under way at a
- * time.
- */
-
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
@@ -15,22 +10,16 @@ import type { MessagePort } from './message-port.js';
 import type { PeerSlots } from './slot-ring.js';
 import type { SuPools } from './su-parts.js';
 
-/** What both sides agreed on, and where the peer's slots are. */
 export interface SendTerms {
-  /** Sizes. */
   readonly limits: SuLimits;
-  /** Which slots of the peer may be used. */
   readonly peerSlots: PeerSlots;
-  /** Where they are. */
   readonly slotPlace: RemoteBufferDescriptor;
 }
 
-/** Times that a chunk is sent which the peer does not read as it was written. */
+/** Transmissions of a chunk that the peer does not read as it was written. */
 const ATTEMPTS_MAX = 3;
 
-/** The writing half of one connection. */
 export class SuSender {
-  /** Chunks sent, by mode. */
   readonly counters = {
     /** Copied into a SEND. */
     small: 0,
@@ -43,7 +32,6 @@ export class SuSender {
   readonly #pools: SuPools;
   readonly #giveUp: (reason: AbortReason, text: string) => void;
   readonly #terms: Promise<SendTerms>;
-  /** Writes follow one another. */
   readonly #writing = new PromiseMutex();
   #ended = false;
   #sentOff = 0;
@@ -51,7 +39,6 @@ export class SuSender {
   #readDone: ((status: ReadStatus) => void) | undefined;
   #drained: () => void = noop;
 
-  /** Nothing is sent before `terms` are known; nothing at all if they reject. */
   constructor(
     port: MessagePort,
     pools: SuPools,
@@ -64,7 +51,6 @@ export class SuSender {
     this.#giveUp = giveUp;
   }
 
-  /** Resolves when the data has reached the peer's memory. Rejects with ERR_ROCE_INVALID_STATE after {@link end}. */
   write(data: Uint8Array): Promise<void> {
     if (this.#ended) {
       return Promise.reject(new RoceError('ERR_ROCE_INVALID_STATE', 'the stream has been ended on this side'));
@@ -72,7 +58,6 @@ export class SuSender {
     return this.#writing.run(() => this.#writeMessage(data));
   }
 
-  /** Resolves when the peer has everything; nothing can be written any more. */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#writing.settled;
@@ -84,12 +69,10 @@ export class SuSender {
     if (!this.#port.isOpen) throw endedEarly();
   }
 
-  /** The peer's header may have freed slots. */
   onSlots(): void {
     this.#slotFreed();
   }
 
-  /** False when no chunk waits for it. */
   onReadDone(status: ReadStatus): boolean {
     const readDone = this.#readDone;
     this.#readDone = undefined;
@@ -97,12 +80,10 @@ export class SuSender {
     return readDone !== undefined;
   }
 
-  /** The peer has everything. */
   onDrainAck(): void {
     this.#drained();
   }
 
-  /** The port is closed: whoever waits finds that out. */
   close(): void {
     this.#slotFreed();
     this.#readDone?.('ok');
@@ -188,7 +169,6 @@ export class SuSender {
     return { streamOff, dataLen: data.length, dataCrc: crc32c(data) };
   }
 
-  /** Memory from a pool; when there is none the stream cannot go on. */
   async #borrow(pool: 'local' | 'exposed', bytes: number): Promise<Lease<MemoryRegion>> {
     try {
       return await this.#pools[pool].acquire(bytes);

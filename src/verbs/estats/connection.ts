@@ -1,6 +1,6 @@
 /**
- * One watched queue pair: puts T1 on its telemetry page when work is posted, reads T6 when its completion is polled, and adds the stages
- * between the stamps to the histograms.
+ * One watched queue pair: puts T1 on its telemetry page at posting, reads T6 at polling, and adds the stages to the
+ * histograms.
  */
 
 import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../../memory/ring/enums.js';
@@ -32,35 +32,22 @@ import type { ConnectionTotals } from './totals.js';
 
 const RX_PACKETS = QP_COUNTER.rx_packets;
 
-/** What protects the packets of a connection. */
 export interface ConnectionProtection {
-  /** Who the peer has proven to be. */
   readonly peer: string;
-  /** Name of the cipher. */
   readonly cipher: string;
-  /** SPI of what is sent, and of what is received, without the phase bit. */
   readonly sendSpi: number;
-  /** Of packets that this end receives. */
   readonly receiveSpi: number;
-  /** Asks the port what has happened with the keys; undefined once it has forgotten them. */
   counts(): Promise<AssociationCounts | undefined>;
 }
 
-/** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
-  /** The WQE at `index` is about to be published; it was posted at `nowNs`. */
   posted(index: number, nowNs: number): void;
-  /** Its completion was polled at `nowNs`. `status` and `opcode` as in the CQE. */
   polled(index: number, status: number, opcode: number, nowNs: number): void;
-  /** The queue pair is connected to this one. */
   connected(remote: string, destQpn: number): void;
-  /** Its packets are protected, until it is connected again. */
   secured(protection: ConnectionProtection): void;
-  /** The queue pair is destroyed: nothing more is recorded. */
   closed(): void;
 }
 
-/** Of queue pairs that nobody watches. */
 export const NO_RECORDER: WorkRecorder = {
   posted: () => {},
   polled: () => {},
@@ -69,47 +56,29 @@ export const NO_RECORDER: WorkRecorder = {
   closed: () => {},
 };
 
-/** A sample that is worth a dump. */
 export interface Trigger {
-  /** Far slower than its group's last window, or failed. */
   readonly reason: 'slow' | 'error';
-  /** `ibv_wc_opcode` by name. */
   readonly op: string;
-  /** `ibv_wc_status` by name. */
   readonly status: string;
-  /** Of a success all stages, of a failure only the whole. */
   readonly stagesNs: Partial<Record<StageName, number>>;
 }
 
-/** What a connection needs of the telemetry it belongs to. */
 export interface ConnectionHost {
-  /** The engine's clock. */
   nowNs(): number;
-  /** Called before each sample with its time: a window may have ended. */
   advance(nowNs: number): void;
-  /** Where samples are added. */
   readonly groups: GroupTable;
-  /** A sample is worth a dump; called on the polling path, so it must return at once. */
   trigger(connection: ConnectionTelemetry, trigger: Trigger): void;
 }
 
-/** What only the NIC knows of a queue pair. */
 export interface QueuePairInspector {
-  /** Its state, for dumps. */
   inspect(): Promise<Record<string, unknown>>;
-  /** What rate control allows now. */
   allowedRate(): Promise<AllowedRate>;
 }
 
-/** Telemetry of one queue pair, from its creation to {@link closed}. */
 export class ConnectionTelemetry implements WorkRecorder {
-  /** Its queue pair number. */
   readonly qpn: number;
-  /** On the engine's clock. */
   readonly createdNs: number;
-  /** The page in shared memory that its NIC writes. */
   readonly page: TelemetryPage;
-  /** Asks its NIC. */
   readonly inspector: QueuePairInspector;
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
@@ -119,9 +88,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   #lastPosted = 0;
   #stalledUnsentNs = 0;
   #stalledUnheardNs = 0;
-  /** Packets received until the event loop was looked at last. */
   #heardPackets = 0;
-  /** Groups of successful work, by completion opcode. */
   readonly #successes: Array<Group | undefined> = [];
 
   constructor(
@@ -138,17 +105,14 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#onClosed = onClosed;
   }
 
-  /** `0x11>192.0.2.2/0x22`: this queue pair, and the one it is connected to. */
   get name(): string {
     return this.#name;
   }
 
-  /** The peer; undefined before it is connected. */
   get remote(): { readonly address: string; readonly qpn: number } | undefined {
     return this.#remote;
   }
 
-  /** Undefined while its packets are plain. */
   get protection(): ConnectionProtection | undefined {
     return this.#protection;
   }
@@ -207,7 +171,7 @@ export class ConnectionTelemetry implements WorkRecorder {
       op: wcOpcodeName(opcode),
       status: statusName(STATUS_SUCCESS),
     });
-    // "other" is not remembered: a place of its own may come free.
+    // "other" is not cached: an entry of its own may become free.
     if (group.key.conn === this.#name) this.#successes[opcode] = group;
     return group;
   }
@@ -220,7 +184,6 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#host.trigger(this, { reason: 'error', op, status: name, stagesNs: { t6_t1: ns } });
   }
 
-  /** The program's event loop stood still for `ns` until `endNs`; what had arrived meanwhile has been heard since. */
   stalled(ns: number, endNs: number): void {
     const { stamps, counters } = this.page;
     const o = this.page.stampsOf(this.#lastPosted);
@@ -231,7 +194,6 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#heardPackets = counters[RX_PACKETS];
   }
 
-  /** Totals at this moment, with what goes on at it. */
   totals(nowNs: number): ConnectionTotals {
     const { scalars, waits, counters } = this.page;
     const waiting = scalars[SCALAR_WAITING];

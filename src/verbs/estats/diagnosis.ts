@@ -1,16 +1,17 @@
 /**
  * Which side owns the latency of a connection: sender, pacing, network, responder or application.
  *
- * The stage that takes most of the time says where to look (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5); what the send
- * side waited for, and the event loops of both programs, say whose it is:
+ * The stage that takes most of the time says where to look (Bai et al., "Empowering Azure Storage with RDMA", NSDI
+ * 2023, §5); what the send side waited for, and the event loops of both programs, say whose it is:
  *
  *     T6-T5  completed, not polled        the application
- *     T2-T1  not yet sent                 pacing, or a receiver that was not ready, or timeouts (network); else the sender
+ *     T2-T1  not yet sent                 pacing, a receiver not ready, or timeouts (network); else the sender
  *     T3-T2  being sent                   the same
- *     T4-T3  sent, not answered           a receiver that was not ready, or whose program stood still: responder; else the network
+ *     T4-T3  sent, not answered           receiver not ready, or its program stalled: responder; else the network
  *     T5-T4  answered, not completed      older work was not answered: the network
  *
- * A program whose event loop, with the NIC on it, stood still while packets waited to be sent or heard owns what that explains.
+ * A program whose event loop, with the NIC on it, stood still while packets waited to be sent or heard owns what that
+ * explains.
  */
 
 import { formatNs } from '../../core/units.js';
@@ -60,14 +61,12 @@ const WAITS: Readonly<Record<WaitCause, readonly [owner: Owner, text: string]>> 
 
 type Verdict = readonly [owner: Owner, because: string];
 
-/** A cause, and which part of a stage it explains, 0..1. */
 interface Suspect {
   readonly owner: Owner;
   readonly part: number;
   readonly text: string;
 }
 
-/** One row an open connection and operation, the slowest first. `peers` are snapshots of other endpoints: their sides of the connections are looked up. */
 export function diagnose(snapshot: EstatsSnapshot, peers: readonly EstatsSnapshot[]): Diagnosis[] {
   return snapshot.groups
     .filter(({ stage, status }) => stage === 't6_t1' && status === 'SUCCESS')
@@ -163,10 +162,7 @@ function responseVerdict(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow,
   ];
 }
 
-/**
- * The event loop of a program, with its NIC on it, stood still for `stalledNs` while packets waited to be sent or heard. No request suffers from
- * more than one stall.
- */
+/** No request suffers from more than one stall. */
 function stall(
   owner: Owner,
   stalledNs: number,
@@ -178,12 +174,11 @@ function stall(
   const part = busyNs === 0 ? 0 : Math.min(1, stalledNs / busyNs, typicalStallNs / meanNs);
   return {
     owner,
-    part: engine === 'worker' ? 0 : part, // There the NIC goes on.
+    part: engine === 'worker' ? 0 : part,
     text: `the event loop of ${owner === 'responder' ? "the peer's" : 'this'} program stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}, while packets waited for it`,
   };
 }
 
-/** In a READ the responder sends the data, at its own rate. */
 function pacedResponses(op: string, pacedNs: number, busyNs: number): Suspect {
   const part = op === 'RDMA_READ' && busyNs > 0 ? pacedNs / busyNs : 0;
   return {
@@ -193,7 +188,6 @@ function pacedResponses(op: string, pacedNs: number, busyNs: number): Suspect {
   };
 }
 
-/** Waiting for acknowledgements until the timer ended it. `duplicates`: packets sent again that the peer had already. */
 function loss({ counters, timeoutsNs }: Totals, busyNs: number, duplicates = 0): Suspect {
   const resent = counters.tx_retransmitted;
   const reallyLost = resent === 0 ? 0 : Math.max(0, 1 - duplicates / resent);
@@ -209,7 +203,6 @@ type Totals = QpRow['covered'];
 
 interface PeerView {
   readonly snapshot: EstatsSnapshot;
-  /** The other end of the connection. */
   readonly qp: QpRow;
 }
 

@@ -1,4 +1,4 @@
-/** The newest dumps: how a queue pair and its NIC looked when something was slow or failed. At most one a queue pair in ten seconds. */
+/** At most one a queue pair in ten seconds. */
 
 import type { CounterName } from '../../memory/ring/counters.js';
 import type { StageName } from './stages.js';
@@ -47,14 +47,12 @@ export interface Dump {
   readonly device: Partial<Record<CounterName, number>>;
 }
 
-/** Keeps the newest dumps of a device. */
 export class DumpLog {
   readonly #dumps: Dump[] = [];
   readonly #lastNs = new Map<number, number>();
   /** Dumps that were not made because the queue pair had one shortly before. */
   suppressed = 0;
 
-  /** True when this queue pair may be dumped now; it then counts as dumped. */
   admit(qpn: number, nowNs: number): boolean {
     const last = this.#lastNs.get(qpn);
     if (last !== undefined && nowNs - last < DUMP_INTERVAL_NS) {
@@ -65,18 +63,16 @@ export class DumpLog {
     return true;
   }
 
-  /** The queue pair is gone. Its dumps stay. */
+  /** Its dumps stay. */
   forget(qpn: number): void {
     this.#lastNs.delete(qpn);
   }
 
-  /** Keeps the dump; the oldest one makes room. */
   add(dump: Dump): void {
     this.#dumps.push(dump);
     if (this.#dumps.length > DUMPS_MAX) this.#dumps.shift();
   }
 
-  /** Oldest first. */
   get dumps(): readonly Dump[] {
     return this.#dumps;
   }

@@ -1,11 +1,8 @@
-/** Packet headers of a telemetry page in words. */
-
 import type { PacketRecord } from '../../memory/ring/telemetry-page.js';
 import { SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../../packet/aeth.js';
 import { HDR_AETH, OPCODES } from '../../packet/opcode.js';
 import type { DumpedPacket } from './dump-log.js';
 
-/** The records as they are shown in dumps; `nowNs` is the time of the dump. */
 export function packetsForPeople(records: readonly PacketRecord[], nowNs: number): DumpedPacket[] {
   return records.map(({ timeNs, sent, opcode, psn, bytes, syndrome }) => {
     const info = OPCODES[opcode];

@@ -1,12 +1,9 @@
-/** What an endpoint answers to `GET /estats.json`. Times are nanoseconds unless their name says otherwise. */
-
 import type { AllowedRate } from './allowed-rate.js';
 import type { LatencySummary } from './histogram.js';
 import type { OpLatency } from './op-latency.js';
 import type { StageName } from './stages.js';
 import type { ConnectionTotals } from './totals.js';
 
-/** Latency of one group and stage. */
 export interface GroupRow extends LatencySummary {
   readonly conn: string;
   readonly op: string;
@@ -15,8 +12,9 @@ export interface GroupRow extends LatencySummary {
 }
 
 /**
- * Who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets sealed and opened, dropped as
- * replayed and as forged, and changes of keys. Queue pairs that share a connection of the exchange share the keys.
+ * Who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets
+ * sealed and opened, dropped as replayed and as forged, and changes of keys. Queue pairs that share a connection of the
+ * exchange share the keys.
  */
 interface ProtectionRow {
   readonly peer: string;

@@ -1,7 +1,4 @@
-/**
- * The telemetry of one device: its watched queue pairs, their latency by group in windows of a minute, and dumps. I/O-free: time comes from
- * the engine's clock, and who wants to see something asks for a snapshot (`snapshot.ts`).
- */
+/** The telemetry of one device: watched queue pairs, latency by group in windows of a minute, and dumps. I/O-free. */
 
 import { type CounterName, counterSnapshot } from '../../memory/ring/counters.js';
 import type { AssociationCounts } from '../../memory/ring/protection.js';
@@ -18,54 +15,35 @@ import { type TelemetryWindow, WindowHistory } from './window-history.js';
 const WINDOW_NS = 60e9;
 const GROUPS_MAX = 1024;
 
-/** Clock, counters and bounds of a device's telemetry. */
 export interface EstatsInit {
-  /** The engine's clock. */
   readonly nowNs: () => number;
-  /** Milliseconds since 1970 at time 0 of that clock. */
   readonly epochMs: number;
-  /** The NIC's counters. */
   readonly counters: Float64Array;
-  /** Brings those up to date that the NIC does not keep itself. Default: there are none. */
   readonly refreshCounters?: () => void;
-  /** Length of a window; default one minute. */
   readonly windowNs?: number;
-  /** Groups a window may have; default 1024. What finds no place goes to the group "other". */
   readonly groupsMax?: number;
 }
 
-/** What only the NIC knows of a queue pair. */
 export interface NicFacts {
-  /** What rate control allows now. */
   readonly rate: AllowedRate;
-  /** What has happened with its keys; undefined where its packets are plain. */
   readonly keys: AssociationCounts | undefined;
 }
 
-/** Telemetry of one device: connections, windows, dumps. All times are on the engine's clock. */
 export class Estats implements ConnectionHost {
   readonly groups: GroupTable;
-  /** Closed windows. */
   readonly history = new WindowHistory();
-  /** The newest dumps. */
   readonly dumpLog = new DumpLog();
-  /** How late the program's event loop was, in the open window. */
   readonly loopDelay = new Histogram();
-  /** Length of a window. */
   readonly windowNs: number;
-  /** Milliseconds since 1970 at time 0 of the engine's clock. */
   readonly epochMs: number;
   readonly nowNs: () => number;
-  /** When telemetry began. */
   readonly startedNs: number;
   readonly #counters: Float64Array;
   readonly #refreshCounters: () => void;
   readonly #connections = new Map<number, ConnectionTelemetry>();
-  /** Totals of each connection when the current window began. */
   readonly #totalsBefore = new Map<ConnectionTelemetry, ConnectionTotals>();
   #windowStartNs: number;
   #windowEndNs: number;
-  /** Called with every window that closes. */
   onWindow: (window: TelemetryWindow) => void = () => {};
 
   constructor(init: EstatsInit) {
@@ -80,22 +58,19 @@ export class Estats implements ConnectionHost {
     this.#windowEndNs = this.startedNs + this.windowNs;
   }
 
-  /** Follows a queue pair whose NIC writes this page. */
   watch(qpn: number, page: TelemetryPage, inspector: QueuePairInspector): ConnectionTelemetry {
     const connection = new ConnectionTelemetry(this, { qpn, page, inspector }, (closed) => this.#onClosed(closed));
     this.#connections.set(qpn, connection);
     return connection;
   }
 
-  /** Queue pairs that are watched now. */
   get connections(): Iterable<ConnectionTelemetry> {
     return this.#connections.values();
   }
 
-  /** What the NIC knows of each queue pair now, by number. */
   async askNic(): Promise<Map<number, NicFacts>> {
     const asked = [...this.#connections.values()].map(async ({ qpn, inspector, protection }) => {
-      // What is destroyed meanwhile has no limits, and no keys.
+      // A queue pair that has been destroyed has no limits and no keys.
       const [rate, keys] = await Promise.all([
         inspector.allowedRate().catch(() => UNLIMITED_RATE),
         protection?.counts().catch(() => undefined),
@@ -105,7 +80,6 @@ export class Estats implements ConnectionHost {
     return new Map(await Promise.all(asked));
   }
 
-  /** The NIC's counters by name. */
   counters(): Record<CounterName, number> {
     this.#refreshCounters();
     return counterSnapshot(this.#counters);
@@ -115,7 +89,7 @@ export class Estats implements ConnectionHost {
     if (nowNs >= this.#windowEndNs) this.#closeWindow(nowNs);
   }
 
-  /** The program's event loop was this late until `agoNs` ago; since then it has heard what had arrived. */
+  /** The program's event loop was this late until `agoNs` ago; since then it has processed what had arrived. */
   recordLoopDelay(ns: number, agoNs: number): void {
     const nowNs = this.nowNs();
     this.advance(nowNs);
@@ -123,7 +97,6 @@ export class Estats implements ConnectionHost {
     for (const connection of this.#connections.values()) connection.stalled(ns, nowNs - agoNs);
   }
 
-  /** The window that is open, as if it ended now. */
   currentWindow(): TelemetryWindow {
     const nowNs = this.nowNs();
     this.advance(nowNs);
@@ -170,12 +143,10 @@ export class Estats implements ConnectionHost {
     if (this.dumpLog.admit(connection.qpn, this.nowNs())) void this.#dump(connection, trigger);
   }
 
-  /** Dumps every connection now, whether it was dumped shortly before or not. */
   async dumpAll(): Promise<void> {
     for (const connection of this.#connections.values()) await this.#dump(connection, { reason: 'asked' });
   }
 
-  /** Packets, totals and counters are those of this moment; the NIC answers for the queue pair's state a little later. */
   async #dump(connection: ConnectionTelemetry, why: Trigger | { readonly reason: 'asked' }): Promise<void> {
     const nowNs = this.nowNs();
     const packets = packetsForPeople(connection.page.packets(), nowNs);
@@ -194,7 +165,6 @@ export class Estats implements ConnectionHost {
   }
 }
 
-/** What was added since `before`; all of it when there is no before. */
 function difference(now: ConnectionTotals, before: ConnectionTotals | undefined): ConnectionTotals {
   return before === undefined ? now : addTotals(now, before, -1);
 }

@@ -1,7 +1,7 @@
 /**
- * Log-linear histogram of nanoseconds, as HdrHistogram keeps them: 32 buckets an octave from 2^10 ns (1.02 us) to 2^36 ns (68.7 s), one below
- * and one above. A bucket is at most 1/32 as wide as its lowest value, so a quantile is at most 3.2 % too high, never too low. Merging is
- * adding.
+ * Log-linear histogram of nanoseconds, as HdrHistogram keeps them: 32 buckets an octave from 2^10 ns (1.02 us) to 2^36
+ * ns (68.7 s), one below and one above. A bucket is at most 1/32 as wide as its lowest value, so a quantile is at most
+ * 3.2 % too high, never too low. Merging is adding.
  */
 
 const OCTAVE_FIRST = 10;
@@ -12,8 +12,8 @@ const LINEAR = (OCTAVE_END - OCTAVE_FIRST) * PER_OCTAVE;
 export const BUCKETS = LINEAR + 2;
 
 /**
- * The exponent and the five leading bits of the mantissa of an IEEE 754 double are the bucket; 1023 is the exponent's bias. Negative times
- * are negative here too, and fall into bucket 0.
+ * The exponent and the five leading bits of the mantissa of an IEEE 754 double are the bucket; 1023 is the exponent's
+ * bias. Negative times are negative here too, and fall into bucket 0.
  */
 const FIRST_CODE = (1023 + OCTAVE_FIRST) * PER_OCTAVE;
 const MANTISSA_REST_BITS = 15;
@@ -21,7 +21,6 @@ const MANTISSA_REST_BITS = 15;
 /** Which 32-bit word of a double has the exponent. */
 export const HIGH_WORD = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 
-/** The bucket of a time, from the high word (signed) of the double that holds it. */
 export function bucketOfHighWord(word: number): number {
   const code = (word >> MANTISSA_REST_BITS) - FIRST_CODE;
   if (code < 0) return 0;
@@ -31,7 +30,6 @@ export function bucketOfHighWord(word: number): number {
 const float = new Float64Array(1);
 const words = new Int32Array(float.buffer);
 
-/** The bucket of a time in nanoseconds. */
 export function bucketOf(ns: number): number {
   float[0] = ns;
   return bucketOfHighWord(words[HIGH_WORD]);
@@ -45,19 +43,12 @@ export function bucketStartNs(bucket: number): number {
   return 2 ** (OCTAVE_FIRST + Math.floor(code / PER_OCTAVE)) * (1 + (code % PER_OCTAVE) / PER_OCTAVE);
 }
 
-/** A histogram at rest: only the buckets that hold something. */
 export interface SparseHistogram {
-  /** Samples. */
   readonly count: number;
-  /** Sum of the samples. */
   readonly sumNs: number;
-  /** Least sample; Infinity without any. */
   readonly minNs: number;
-  /** Greatest sample; 0 without any. */
   readonly maxNs: number;
-  /** Numbers of the buckets that hold something, ascending. */
   readonly buckets: Uint16Array;
-  /** Samples in each of `buckets`. */
   readonly counts: Uint32Array;
 }
 
@@ -81,29 +72,19 @@ export interface LatencySummary {
   readonly maxNs: number;
 }
 
-/** One bar of a picture. */
 export interface HistogramBar {
-  /** Inclusive. */
   readonly fromNs: number;
-  /** Exclusive. */
   readonly toNs: number;
-  /** Samples in it. */
   readonly count: number;
 }
 
-/** A histogram that takes samples; its buckets are fixed and allocated once. */
 export class Histogram {
   readonly #counts = new Uint32Array(BUCKETS);
-  /** Samples. */
   count = 0;
-  /** Sum of the samples. */
   sumNs = 0;
-  /** Least sample; Infinity without any. */
   minNs = Number.POSITIVE_INFINITY;
-  /** Greatest sample; 0 without any. */
   maxNs = 0;
 
-  /** Adds one sample, 0 or more. */
   record(ns: number): void {
     this.#counts[bucketOf(ns)]++;
     this.count++;
@@ -112,7 +93,6 @@ export class Histogram {
     if (ns > this.maxNs) this.maxNs = ns;
   }
 
-  /** As if made anew. */
   reset(): void {
     if (this.count === 0) return;
     this.#counts.fill(0);
@@ -122,7 +102,6 @@ export class Histogram {
     this.maxNs = 0;
   }
 
-  /** Adds all samples of another. */
   add(other: SparseHistogram): void {
     const { buckets, counts } = other;
     for (let i = 0; i < buckets.length; i++) this.#counts[buckets[i]] += counts[i];
@@ -132,14 +111,13 @@ export class Histogram {
     this.maxNs = Math.max(this.maxNs, other.maxNs);
   }
 
-  /** Samples in one bucket. */
   countAt(bucket: number): number {
     return this.#counts[bucket];
   }
 
   /**
-   * The time that a share `q` (0..1] of all samples does not exceed: the end of the bucket it lies in, but not more than the largest
-   * sample. 0 when there are no samples.
+   * The time that a share `q` (0..1] of all samples does not exceed: the end of the bucket it lies in, but not more
+   * than the largest sample.
    */
   quantileNs(q: number): number {
     const wanted = Math.max(1, Math.ceil(q * this.count));
@@ -151,12 +129,11 @@ export class Histogram {
     return 0;
   }
 
-  /** 0 without samples. */
   get meanNs(): number {
     return this.count === 0 ? 0 : this.sumNs / this.count;
   }
 
-  /** The mean with every sample weighted by its own length: the delay that a random moment of the time they fill lies in. */
+  /** The mean with every sample weighted by its own length: the delay seen at a random moment of the time they fill. */
   get weightedMeanNs(): number {
     let squares = 0;
     let sum = 0;
@@ -169,7 +146,6 @@ export class Histogram {
     return sum === 0 ? 0 : squares / sum;
   }
 
-  /** Count, sum, bounds and quantiles; all 0 without samples. */
   summary(): LatencySummary {
     return {
       count: this.count,
@@ -183,7 +159,6 @@ export class Histogram {
     };
   }
 
-  /** The histogram in coarser steps of `buckets` buckets each, for a picture: those that hold something, in ascending order. */
   bars(buckets: number): HistogramBar[] {
     const bars: HistogramBar[] = [];
     for (let from = 0; from < BUCKETS; from += buckets) {
@@ -196,13 +171,11 @@ export class Histogram {
     return bars;
   }
 
-  /** A copy that keeps only buckets that hold something. */
   toSparse(): SparseHistogram {
     return sparseHistogram(this.#counts, this.sumNs, this.minNs, this.maxNs);
   }
 }
 
-/** The buckets that hold something; `minNs` is Infinity when none does. */
 export function sparseHistogram(all: Uint32Array, sumNs: number, minNs: number, maxNs: number): SparseHistogram {
   const filled: number[] = [];
   let count = 0;

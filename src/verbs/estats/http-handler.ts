@@ -20,7 +20,6 @@ import { mergeWindows } from './window-merge.js';
 
 const MINUTES_MAX = 60;
 
-/** What a request selects. Undefined: everything. */
 interface HistogramQuery {
   /** So far back, 0..60. */
   readonly minutes: number;
@@ -30,7 +29,6 @@ interface HistogramQuery {
   readonly status: string | undefined;
 }
 
-/** Returns a text that says what is wrong where a parameter cannot be. */
 function parseQuery(parameters: URLSearchParams): HistogramQuery | string {
   const minutes = Number(parameters.get('minutes') ?? 1);
   if (!(minutes >= 0 && minutes <= MINUTES_MAX)) return `minutes: it must be a number from 0 to ${MINUTES_MAX}`;
@@ -54,15 +52,10 @@ export interface HistogramDocument {
 type Answer = (query: HistogramQuery, response: ServerResponse) => Promise<void> | void;
 
 interface EstatsHandlers {
-  /** For the owner's control socket. */
   readonly control: RequestListener;
-  /** For everybody who can connect: reads only. */
   readonly readOnly: RequestListener;
 }
 
-/**
- * The request listeners of an endpoint: one for its control socket, which may ask for dumps, one for TCP, which may only read.
- */
 export function estatsHandlers(estats: Estats, identity: EndpointIdentity): EstatsHandlers {
   const metrics = prometheusMetrics(estats);
   const reads: Readonly<Record<string, Answer>> = {
@@ -106,7 +99,6 @@ async function answer(
   else await route(query, response);
 }
 
-/** All samples of one stage that fit the query, in one histogram. */
 function select(estats: Estats, { minutes, stage, conn, op, status }: HistogramQuery): Histogram {
   const selected = new Histogram();
   const fits = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;

@@ -1,26 +1,18 @@
-/**
- * HTTP servers that strangers may come to: who they say they want, how long they may take, and how many may hold a connection. Used for
- * telemetry over TCP and for the dashboard.
- */
-
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 
 /** From the first byte of a request, or the beginning of its connection, to its last byte. */
 const REQUEST_TIMEOUT_MS = 5_000;
-/** How often connections are looked at for that. */
 const CHECK_INTERVAL_MS = 1_000;
 /** A connection may wait so long for the next request. */
 const KEEP_ALIVE_MS = 1_000;
 const CONNECTIONS_MAX = 64;
 
-/** Bounds of a server. */
 export interface HttpServerLimits {
-  /** Connections at a time, default 64. One more makes the one go that has been without a request for longest. */
+  /** One more makes the one go that has been without a request for longest. */
   readonly connections?: number;
 }
 
-/** Not yet listening. Requests that are not complete in 5 s are answered with 408 and cut off. */
 export function boundedHttpServer(
   handler: RequestListener,
   { connections = CONNECTIONS_MAX }: HttpServerLimits = {},
@@ -34,7 +26,6 @@ export function boundedHttpServer(
     },
     handler,
   );
-  // In the order in which they fell idle.
   const idle = new Set<Socket>();
   let open = 0;
   server.on('connection', (socket) => {
@@ -62,8 +53,8 @@ export function boundedHttpServer(
 }
 
 /**
- * Whether a request is for this server by its own name: an address, `localhost`, or one of the names it was told. Any other name may belong to
- * a web site that lets it point here, so that its pages may read what is answered (DNS rebinding).
+ * Whether a request is for this server by its own name: an address, `localhost`, or one of the configured names. Any
+ * other name may belong to a web site that points it here, so that its pages could read the answers (DNS rebinding).
  */
 export function isOwnName(host: string | undefined, allowed: readonly string[] = []): boolean {
   const name = (host ?? '').replace(/:\d*$/, '').toLowerCase();
@@ -71,17 +62,13 @@ export function isOwnName(host: string | undefined, allowed: readonly string[] =
   return isIPv4(name) || name === 'localhost' || allowed.some((own) => own.toLowerCase() === name);
 }
 
-/**
- * Whether a page of another site has sent this, unseen by who sits before it. Browsers say so (Fetch: `Origin`, `Sec-Fetch-Site`); programs that are
- * no browsers send neither.
- */
+/** Browsers say so (Fetch: `Origin`, `Sec-Fetch-Site`); programs that are no browsers send neither. */
 export function isFromOtherSite({ headers }: IncomingMessage): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
   return origin !== undefined && origin.replace(/^https?:\/\//, '') !== host; // Before a proxy it may be https.
 }
 
-/** Path and query of a request; undefined when it asks for what is no URL. */
 export function urlOf({ url = '' }: IncomingMessage): URL | undefined {
   const base = 'http://endpoint';
   return URL.canParse(url, base) ? new URL(url, base) : undefined;

@@ -1,10 +1,7 @@
-/** Latency since the endpoint was opened, by operation and status, one bucket an octave: what a metrics scraper wants, and small. */
-
 import type { GroupKey, GroupWindow } from './group-table.js';
 import { BUCKETS, bucketStartNs, type SparseHistogram } from './histogram.js';
 import { STAGES, type StageName } from './stages.js';
 
-/** Upper bounds of the buckets in nanoseconds: 2^10 to 2^36. What is longer is in the count only. */
 export const OCTAVE_BOUNDS_NS: readonly number[] = Array.from({ length: 27 }, (_, i) => 2 ** (10 + i));
 
 /** Of each fine bucket, the first bound that it does not exceed; the last fine bucket exceeds all. */
@@ -13,23 +10,16 @@ const OCTAVE_OF = Uint8Array.from({ length: BUCKETS }, (_, bucket) => {
   return octave < 0 ? OCTAVE_BOUNDS_NS.length : octave;
 });
 
-/** One operation, status and stage. */
 export interface OctaveSeries extends Omit<GroupKey, 'conn'> {
-  /** Which stage. */
   readonly stage: StageName;
-  /** Samples in each octave, not cumulative; the last element is what exceeds all bounds. */
   readonly counts: Float64Array;
-  /** Samples. */
   count: number;
-  /** Sum of the samples. */
   sumNs: number;
 }
 
-/** Totals of an endpoint, fed with each window as it closes. */
 export class OctaveTotals {
   readonly #series = new Map<string, OctaveSeries>();
 
-  /** Adds the groups of a closed window. */
   addWindow(groups: readonly GroupWindow[]): void {
     for (const group of groups) {
       group.stages.forEach((stage, i) => {
@@ -38,14 +28,12 @@ export class OctaveTotals {
     }
   }
 
-  /** A copy that can be added to. */
   copy(): OctaveTotals {
     const copy = new OctaveTotals();
     for (const [key, series] of this.#series) copy.#series.set(key, { ...series, counts: series.counts.slice() });
     return copy;
   }
 
-  /** One entry an operation, status and stage that has samples. */
   get series(): Iterable<OctaveSeries> {
     return this.#series.values();
   }

@@ -5,14 +5,11 @@ import type { Histogram, HistogramBar, LatencySummary } from './histogram.js';
 /** A bar is so many of the histogram's 32 buckets an octave. */
 const BUCKETS_PER_BAR = 8;
 
-/** Latency of one operation. */
 export interface OpLatency extends LatencySummary {
   readonly op: string;
-  /** Those that hold something, in ascending order: a quarter of an octave each. */
   readonly bars: readonly HistogramBar[];
 }
 
-/** The document of one operation's histogram. */
 export function opLatency(op: string, histogram: Histogram): OpLatency {
   return { op, ...histogram.summary(), bars: histogram.bars(BUCKETS_PER_BAR) };
 }

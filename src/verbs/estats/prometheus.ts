@@ -1,6 +1,6 @@
 /**
- * The telemetry in the text format of Prometheus, version 0.0.4. Latency is by operation, status and stage; never by connection, whose number is
- * not bounded: those are in the JSON document.
+ * The telemetry in the text format of Prometheus, version 0.0.4. Latency is by operation, status and stage; never by
+ * connection, whose number is not bounded: those are in the JSON document.
  */
 
 import { NS_PER_S } from '../../core/units.js';
@@ -12,7 +12,6 @@ import { OCTAVE_BOUNDS_NS, type OctaveSeries, OctaveTotals } from './octave-tota
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const LATENCY = 'roce_op_latency_seconds';
 
-/** Adds up this endpoint's latencies from now on. What is returned gives the text of its metrics as they are when it is called. */
 export function prometheusMetrics(estats: Estats): () => string {
   const totals = new OctaveTotals();
   estats.onWindow = (window) => totals.addWindow(window.groups);

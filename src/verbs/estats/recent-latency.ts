@@ -1,10 +1,9 @@
-/** Latency of the last one to two minutes: a window that is open and the one before. Time is passed in. */
+/** Latency of the last one to two minutes: a window that is open and the one before. */
 
 import { Histogram } from './histogram.js';
 
 const WINDOW_NS = 60e9;
 
-/** A histogram that forgets. */
 export class RecentLatency {
   readonly #nowNs: () => number;
   #open = new Histogram();
@@ -16,13 +15,11 @@ export class RecentLatency {
     this.#endNs = nowNs() + WINDOW_NS;
   }
 
-  /** Adds one sample, now. */
   record(ns: number): void {
     this.#advance();
     this.#open.record(ns);
   }
 
-  /** Both windows in one. */
   histogram(): Histogram {
     this.#advance();
     const both = new Histogram();
@@ -39,7 +36,7 @@ export class RecentLatency {
     this.#open = this.#before;
     this.#before = closed;
     this.#open.reset();
-    if (missed > 0) this.#before.reset(); // Nobody asked anything for a whole window.
+    if (missed > 0) this.#before.reset(); // No request for a whole window.
     this.#endNs += (missed + 1) * WINDOW_NS;
   }
 }

@@ -1,8 +1,3 @@
-/**
- * The telemetry of an endpoint as one JSON document: what `GET /estats.json` answers and the commands read. Times are nanoseconds unless
- * their name says otherwise.
- */
-
 import type { AssociationCounts } from '../../memory/ring/protection.js';
 import { UNLIMITED_RATE } from './allowed-rate.js';
 import type { ConnectionProtection } from './connection.js';
@@ -14,28 +9,18 @@ import { STAGE_T6_T1, STAGES } from './stages.js';
 import type { TelemetryWindow } from './window-history.js';
 import { type MergedGroup, mergeWindows } from './window-merge.js';
 
-/** Who is speaking. */
 export interface EndpointIdentity {
-  /** Process id. */
   readonly pid: number;
-  /** The endpoint's IP address. */
   readonly address: string;
-  /** For people: what carries the packets. */
   readonly port: string;
-  /** Where the NIC runs. */
   readonly engine: 'inline' | 'worker';
 }
 
-/** The windows of the last `minutes` minutes, and the open one. */
 export function recentWindows(estats: Estats, minutes: number): TelemetryWindow[] {
   const current = estats.currentWindow();
   return [...estats.history.since(current.endNs - minutes * 60e9), current];
 }
 
-/**
- * Covers the last `minutes` minutes, as far as they are remembered, and the open window. `facts` are by number of the queue pair, as
- * `estats.askNic()` asks for them; what is not there counts as not limited, and has sealed nothing.
- */
 export function snapshotOf(
   estats: Estats,
   identity: EndpointIdentity,

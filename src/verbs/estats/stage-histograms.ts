@@ -1,25 +1,18 @@
-/**
- * The histograms of all stages of one group, recorded together: the hot path of telemetry. Flat arrays, nothing allocated; a stage at rest
- * is the sparse form of a {@link Histogram}.
- */
+/** Flat arrays, nothing allocated; an idle stage is the sparse form of a {@link Histogram}. */
 
 import { BUCKETS, bucketOfHighWord, HIGH_WORD, type SparseHistogram, sparseHistogram } from './histogram.js';
 import { STAGE_COUNT, STAGE_T6_T1 } from './stages.js';
 
-/** The stages of the sample that is being recorded, and their bits. */
 const sample = new Float64Array(STAGE_COUNT);
 const sampleWords = new Int32Array(sample.buffer);
 
-/** One histogram a stage, for one group. */
 export class StageHistograms {
   readonly #counts = new Uint32Array(STAGE_COUNT * BUCKETS);
   readonly #sums = new Float64Array(STAGE_COUNT);
   readonly #mins = new Float64Array(STAGE_COUNT).fill(Number.POSITIVE_INFINITY);
   readonly #maxs = new Float64Array(STAGE_COUNT);
-  /** Samples of the whole latency. */
   count = 0;
 
-  /** A success, by its stamps in nanoseconds. */
   record(t1: number, t2: number, t3: number, t4: number, t5: number, t6: number): void {
     sample[0] = t2 - t1;
     sample[1] = t3 - t2;
@@ -37,7 +30,6 @@ export class StageHistograms {
     this.#add(STAGE_T6_T1, STAGE_T6_T1 + 1);
   }
 
-  /** Adds the stages [first, end) of the sample. */
   #add(first: number, end: number): void {
     const counts = this.#counts;
     const sums = this.#sums;
@@ -53,7 +45,6 @@ export class StageHistograms {
     this.count++;
   }
 
-  /** As if made anew. */
   reset(): void {
     this.#counts.fill(0);
     this.#sums.fill(0);
@@ -62,7 +53,6 @@ export class StageHistograms {
     this.count = 0;
   }
 
-  /** One stage, in the order of STAGES. */
   sparse(stage: number): SparseHistogram {
     const counts = this.#counts.subarray(stage * BUCKETS, (stage + 1) * BUCKETS);
     // The clocks of two threads may differ by a microsecond.

@@ -1,6 +1,7 @@
 /**
- * The stages of a work request: the time between two of its stamps T1..T6 (RDMA Estats; Bai et al., "Empowering Azure Storage with RDMA",
- * NSDI 2023, §5). The first five follow one another and add up to the last, which is what the application sees; t5_t1 is what the NIC sees.
+ * The stages of a work request: the time between two of its stamps T1..T6 (RDMA Estats; Bai et al., "Empowering Azure
+ * Storage with RDMA", NSDI 2023, §5). The first five follow one another and add up to the last, which is what the
+ * application sees; t5_t1 is what the NIC sees.
  */
 
 const STAGE_TEXTS = {
@@ -16,21 +17,15 @@ const STAGE_TEXTS = {
 /** Name of a stage, such as `t6_t1`. */
 export type StageName = keyof typeof STAGE_TEXTS;
 
-/** What happens in the stage, for people. */
 export function stageText(stage: StageName): string {
   return STAGE_TEXTS[stage];
 }
 
-/** `T2-T1`, as people write it. */
 export function stageLabel(stage: StageName): string {
   return stage.toUpperCase().replace('_', '-');
 }
 
-/** In the order in which groups keep their histograms. */
 export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
-/** Number of stages. */
 export const STAGE_COUNT = STAGES.length;
-/** Index of the whole latency, T6 - T1. */
 export const STAGE_T6_T1 = STAGES.indexOf('t6_t1');
-/** The stages that follow one another and add up to T6 - T1. */
 export const CONSECUTIVE_STAGES: readonly StageName[] = STAGES.slice(0, 5);

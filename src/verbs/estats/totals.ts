@@ -1,5 +1,3 @@
-/** What a connection adds up. */
-
 import type { QpCounterName, WaitCause } from '../../memory/ring/telemetry-page.js';
 
 /** Times in nanoseconds. */

@@ -1,6 +1,6 @@
 /**
- * Closed windows, newest last: at most 60, an hour of minutes. They keep only buckets that hold something, and all together not more of them
- * than a bound: when busy groups would need more, the oldest windows go first.
+ * Closed windows, newest last: at most 60, an hour of minutes. They keep only buckets that hold something, and all
+ * together not more of them than a bound: when busy groups would need more, the oldest windows go first.
  */
 
 import type { GroupWindow } from './group-table.js';
@@ -10,24 +10,16 @@ import type { ConnectionTotals } from './totals.js';
 const WINDOWS_MAX = 60;
 /** Six bytes each. */
 const HISTORY_BUCKETS_MAX = 1 << 20;
-/** What a connection added up in a window takes as much room as so many buckets. */
 const BUCKETS_OF_CONNECTION = 128;
 
-/** Everything that one window saw. */
 export interface TelemetryWindow {
-  /** On the engine's clock. */
   readonly startNs: number;
-  /** On the engine's clock, exclusive. */
   readonly endNs: number;
-  /** Groups that recorded something. */
   readonly groups: readonly GroupWindow[];
-  /** What each connection that was open at its end added up in this window, by name. */
   readonly connections: ReadonlyMap<string, ConnectionTotals>;
-  /** How late the program's event loop was, by its own timer. */
   readonly loopDelay: SparseHistogram;
 }
 
-/** The closed windows of one endpoint. */
 export class WindowHistory {
   readonly #windows: TelemetryWindow[] = [];
   #buckets = 0;
@@ -39,7 +31,6 @@ export class WindowHistory {
     this.#bucketsMax = bucketsMax;
   }
 
-  /** Appends a window; the oldest ones go when there are too many or they hold too much. */
   push(window: TelemetryWindow): void {
     this.#windows.push(window);
     this.#buckets += bucketsOf(window);
@@ -50,7 +41,6 @@ export class WindowHistory {
     }
   }
 
-  /** Windows that ended after `sinceNs`, oldest first. */
   since(sinceNs: number): readonly TelemetryWindow[] {
     return this.#windows.filter((window) => window.endNs > sinceNs);
   }

@@ -1,14 +1,10 @@
-/** Several windows as one. */
-
 import type { GroupKey } from './group-table.js';
 import { Histogram } from './histogram.js';
 import { STAGES } from './stages.js';
 import { addTotals, type ConnectionTotals } from './totals.js';
 import type { TelemetryWindow } from './window-history.js';
 
-/** One group over several windows. */
 export interface MergedGroup extends GroupKey {
-  /** In the order of STAGES. */
   readonly stages: readonly Histogram[];
 }
 
@@ -20,7 +16,6 @@ interface MergedWindows {
   readonly loopDelay: Histogram;
 }
 
-/** Adds up windows, oldest first; at least one. */
 export function mergeWindows(windows: readonly TelemetryWindow[]): MergedWindows {
   const groups = new Map<string, MergedGroup>();
   const connections = new Map<string, ConnectionTotals>();

@@ -1,4 +1,6 @@
-/** `rocev2 bw`: throughput between two endpoints, in the manner of ib_write_bw, ib_read_bw, ib_send_bw and ib_atomic_bw. */
+/**
+ * `rocev2 bw`: throughput between two endpoints, in the manner of ib_write_bw, ib_read_bw, ib_send_bw and ib_atomic_bw.
+ */
 
 import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
@@ -7,7 +9,6 @@ import type { TransferOp } from '../transfer/endpoint.js';
 import { bandwidth } from '../transfer/tool.js';
 import type { TransferOptions } from '../transfer/transfer-options.js';
 
-/** Adds `rocev2 bw` to `program`. */
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('bw').description('Measure throughput of RDMA WRITE, READ, SEND or atomics between two endpoints.'),

@@ -1,6 +1,6 @@
 /**
- * `rocev2 cmtime`: a peer of cmtime (rdma-core, librdmacm/examples/cmtime.c), which measures how long connections of rdma_cm take. The client
- * makes all of them at once and ends them; the server accepts them and waits for their end.
+ * `rocev2 cmtime`: a peer of cmtime (rdma-core, librdmacm/examples/cmtime.c), which measures how long connections of
+ * rdma_cm take.
  */
 
 import { type CliIo, counted, defineDocument, Output } from '@rocev2/command';
@@ -45,7 +45,6 @@ const CMTIME_DOCUMENT = defineDocument<CmtimeResult>('cmtime');
 
 const NO_MESSAGES = { count: 0, sizeBytes: 0 };
 
-/** Adds `rocev2 cmtime` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('cmtime')
@@ -89,7 +88,6 @@ async function serve(cm: ConnectionManager, options: ManyConnectionsOptions, out
 
 async function measure(cm: ConnectionManager, options: ManyConnectionsOptions, output: Output): Promise<Outcome> {
   const steps: CmtimeStep[] = [];
-  /** Takes one step for all connections at once. */
   const step = async <A, B>(name: string, items: readonly A[], work: (item: A) => Promise<B>): Promise<B[]> => {
     const startNs = nowNs();
     const each: number[] = [];

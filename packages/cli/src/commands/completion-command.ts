@@ -9,7 +9,6 @@ import { zshScript } from '../completion/zsh.js';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** Adds `rocev2 completion` to `program`; `wholeProgram` loads the commands that can be completed. */
 export function register(program: Command, io: CliIo, wholeProgram: () => Promise<Command>): void {
   program
     .command('completion')

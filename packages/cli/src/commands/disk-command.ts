@@ -1,5 +1,3 @@
-/** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
-
 import {
   addPlanOptions,
   addRdmaOptions,
@@ -32,7 +30,6 @@ import { addTlsOptions } from '../disk/tls-options.js';
 
 const BACKEND_HELP = 'memory, file:PATH, nbd:URI, stream:NAME@MANAGER, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
 
-/** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const disk = program
     .command('disk')

@@ -1,5 +1,3 @@
-/** `rocev2 info`: what this machine has for RDMA, before anything is tried. */
-
 import { type CliIo, defineDocument, type HostReport, hostReport, Output, packageVersion } from '@rocev2/command';
 import type { Command } from 'commander';
 
@@ -9,7 +7,6 @@ interface InfoOptions {
   readonly json?: true;
 }
 
-/** Adds `rocev2 info` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('info')

@@ -1,5 +1,3 @@
-/** `rocev2 lat`: latency between two endpoints, in the manner of ib_write_lat, ib_read_lat, ib_send_lat and ib_atomic_lat. */
-
 import type { CliIo } from '@rocev2/command';
 import type { Command } from 'commander';
 import { addTransferOptions, transferAction } from '../transfer/command.js';
@@ -7,10 +5,8 @@ import type { TransferOp } from '../transfer/endpoint.js';
 import { latency } from '../transfer/tool.js';
 import type { TransferOptions } from '../transfer/transfer-options.js';
 
-/** One message is in flight; its completion may be polled a few rounds late. */
 const LATENCY_OPTIONS = { qp: 1, txDepth: 16, postList: 1, cqMod: 1 } as const;
 
-/** Adds `rocev2 lat` to `program`. */
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('lat').description('Measure latency of RDMA WRITE, READ, SEND or atomics between two endpoints.'),

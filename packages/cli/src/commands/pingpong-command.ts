@@ -1,4 +1,7 @@
-/** `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_, ibv_uc_ or ibv_ud_pingpong (rdma-core); prints what they print. */
+/**
+ * `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_, ibv_uc_ or ibv_ud_pingpong (rdma-core);
+ * prints what they print.
+ */
 
 import { randomInt } from 'node:crypto';
 import {
@@ -70,9 +73,8 @@ const PINGPONG_DOCUMENT = defineDocument<PingpongResult>('pingpong');
 const RECEIVES = 500;
 const SIZE_DEFAULT_BYTES = 4096;
 const SIZE_MAX_BYTES = 2 ** 30;
-/** Without acknowledgements: a message that has not come by then was lost. */
 const LOST_AFTER_MS = 10_000;
-/** A server that waits for more than one line says nothing that would name it. */
+/** A server that waits for more than one line prints nothing that would identify it. */
 const SILENT_SERVER_MS = 2_000;
 const SILENT_SERVER =
   'the server does not answer: if it is ibv_srq_pingpong, it waits for more; start ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong there, or rocev2 srq-pingpong here';
@@ -88,7 +90,6 @@ interface PingpongOptions {
   readonly json?: boolean;
 }
 
-/** Adds `rocev2 pingpong` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('pingpong')
@@ -143,9 +144,7 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
   report({ ...run, seconds, faults: player.faults }, output);
 }
 
-/** One side of the game: a QP, a buffer to send and one to receive. */
 class Player {
-  /** Messages that were not what they should be. */
   faults = 0;
   #received = 0;
   readonly #transport: TransportName;
@@ -156,7 +155,6 @@ class Player {
   readonly #size: number;
   readonly #iterations: number;
   readonly #check: boolean;
-  /** Before the data of a receive: a datagram's GRH. */
   readonly #grhBytes: number;
   #destination: Destination = {};
 
@@ -195,7 +193,6 @@ class Player {
     return player;
   }
 
-  /** What it means when nothing comes any more; undefined: no more than that. */
   get silence(): Silence | undefined {
     if (this.#transport === 'rc') return undefined;
     const failure = () =>
@@ -224,7 +221,6 @@ class Player {
     this.#qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, this.#size)], ...this.#destination });
   }
 
-  /** Exchanges addresses and takes the QP to RTS; the address of the peer. */
   async connect(channel: FixedChannel, isServer: boolean, pathMtu: number, output: Output): Promise<IpAddress> {
     const own = { qpn: this.#qp.qpn, psn: randomInt(PSN_COUNT), address: this.#address };
     output.line(`  local address:  ${describeDestination(own)}`);
@@ -240,7 +236,6 @@ class Player {
     return peer.address;
   }
 
-  /** All messages, both ways; seconds. A side sends again when its last message is delivered and one has come. */
   async play(sendsFirst: boolean, alive: () => void): Promise<number> {
     const startNs = nowNs();
     let sent = 0;
@@ -274,7 +269,7 @@ class Player {
   #verify(): void {
     if (!this.#check) return;
     if (!this.#incoming.equals(this.#outgoing)) this.faults++;
-    this.#incoming.fill(0); // What came must not be taken for what comes next.
+    this.#incoming.fill(0); // Data of this message must not be mistaken for that of the next.
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * `rocev2 rping`: a peer of rping (rdma-core, librdmacm/examples/rping.c). The client tells where its text lies, the server reads it with
- * RDMA READ, the client tells where it wants it back, the server writes it there with RDMA WRITE; each step is answered by a SEND.
- */
+/** `rocev2 rping`: a peer of rping (rdma-core, librdmacm/examples/rping.c). */
 
 import {
   addressOption,
@@ -61,10 +58,9 @@ interface RpingOptions extends PingOptions {
   readonly json?: boolean;
 }
 
-/** Adds `rocev2 rping` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
-    .enablePositionalOptions() // -V behind the command is rping's, not the version
+    .enablePositionalOptions()
     .command('rping')
     .description('Ping over rdma_cm with SEND, RDMA READ and RDMA WRITE. The peer is rping or another rocev2 rping.')
     .addOption(new Option('-s, --server', 'be the server: wait for a client and answer it').conflicts('client'))
@@ -127,7 +123,6 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   }
 }
 
-/** A server has its address from -a, a client on a wire must be told. */
 function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptions): FrameFlags {
   const own = server === true ? address : bind;
   return {
@@ -138,7 +133,6 @@ function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptio
   };
 }
 
-/** Answers one client until it is gone, or Ctrl-C. */
 async function serve(cm: ConnectionManager, options: RpingOptions, output: Output): Promise<Tally> {
   const { interrupted } = output.io;
   const makeEnd = () => RpingEnd.create(cm.device, options);
@@ -154,7 +148,7 @@ async function serve(cm: ConnectionManager, options: RpingOptions, output: Outpu
   interrupted.addEventListener('abort', hangUp, { once: true });
   const answered = () =>
     end.answer(tally, output).catch((error) => {
-      if (interrupted.aborted) return false; // We have hung up.
+      if (interrupted.aborted) return false;
       throw error;
     });
   while (await endingInTime(answered(), interrupted)) tally.pings++;

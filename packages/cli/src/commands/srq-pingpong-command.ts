@@ -1,7 +1,4 @@
-/**
- * `rocev2 srq-pingpong`: a peer of ibv_srq_pingpong (rdma-core, libibverbs/examples/srq_pingpong.c). Several RC queue pairs send messages back and
- * forth, and take their receives from one shared receive queue; the number of messages is that of all queue pairs together.
- */
+/** `rocev2 srq-pingpong`: a peer of ibv_srq_pingpong (rdma-core, libibverbs/examples/srq_pingpong.c). */
 
 import { randomInt } from 'node:crypto';
 import {
@@ -77,7 +74,6 @@ interface SrqPingpongOptions {
   readonly json?: boolean;
 }
 
-/** Adds `rocev2 srq-pingpong` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('srq-pingpong')
@@ -145,7 +141,6 @@ async function srqPingpong(host: string | undefined, options: SrqPingpongOptions
     throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${players.faults} messages`);
 }
 
-/** One queue pair, and what it waits for before it sends again: its own message to be delivered, and one to come. */
 interface Player {
   readonly qp: QueuePair;
   readonly psn: number;
@@ -153,9 +148,7 @@ interface Player {
   hasReceived: boolean;
 }
 
-/** All queue pairs of one side. */
 class Players {
-  /** Messages that were not what they should be. */
   faults = 0;
   readonly #options: SrqPingpongOptions;
   readonly #address: IpAddress;
@@ -184,7 +177,6 @@ class Players {
     const { qp: queuePairs, rxDepth, size } = options;
     const cq = await device.createCq(queuePairs + rxDepth);
     const pd = await device.createPd();
-    // One message to send, and room for as many as may come before they are looked at.
     const mr = await pd.regMr((1 + rxDepth) * size, Access.LOCAL_WRITE);
     const srq = await pd.createSrq({ depth: rxDepth });
     const players: Player[] = [];
@@ -211,7 +203,6 @@ class Players {
     player.hasReceived = false;
   }
 
-  /** Exchanges addresses and takes the queue pairs to RTS; the address of the peer. */
   async connect(channel: FixedChannel, isServer: boolean, output: Output): Promise<IpAddress> {
     const players = [...this.#byQpn.values()];
     const own = players.map(({ qp, psn }) => ({ qpn: qp.qpn, psn, address: this.#address }));
@@ -228,7 +219,6 @@ class Players {
     return peers[0].address;
   }
 
-  /** All messages, both ways; seconds. The client begins on every queue pair. */
   async play(sendsFirst: boolean, alive: () => void): Promise<number> {
     const { iters } = this.#options;
     const startNs = nowNs();
@@ -252,13 +242,12 @@ class Players {
     return (nowNs() - startNs) / NS_PER_S;
   }
 
-  /** Checks what has come, and gives its place back. */
   #take(slot: number): void {
     const { size, chk } = this.#options;
     if (chk === true) {
       const message = this.#mr.bytes.subarray((1 + slot) * size, (2 + slot) * size);
       if (!message.equals(this.#outgoing)) this.faults++;
-      message.fill(0); // What came must not be taken for what comes next.
+      message.fill(0); // Data of this message must not be mistaken for that of the next.
     }
     this.#postReceive(slot);
   }

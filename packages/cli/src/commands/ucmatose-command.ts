@@ -1,7 +1,4 @@
-/**
- * `rocev2 ucmatose`: a peer of ucmatose (rdma-core, librdmacm/examples/cmatose.c). Connections over rdma_cm, side by side; the server sends
- * its messages on each, the client has all of them and answers with as many, and the server ends the connections.
- */
+/** `rocev2 ucmatose`: a peer of ucmatose (rdma-core, librdmacm/examples/cmatose.c). */
 
 import { type CliIo, defineDocument, linger, Output, watched } from '@rocev2/command';
 import type { Command } from 'commander';
@@ -30,7 +27,6 @@ interface UcmatoseResult {
 
 const UCMATOSE_DOCUMENT = defineDocument<UcmatoseResult>('ucmatose');
 
-/** Adds `rocev2 ucmatose` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('ucmatose')
@@ -90,7 +86,7 @@ async function exchange(ends: readonly Connected[], isServer: boolean, alive: ()
   if (isServer) {
     for (const { end } of ends) end.send();
     await all(({ end }) => end.received(alive));
-    await linger(); // The client's last message may be asked about again.
+    await linger(); // The client's last message may still be retransmitted.
     await all(({ connection }) => connection.disconnect());
     return;
   }
@@ -100,7 +96,7 @@ async function exchange(ends: readonly Connected[], isServer: boolean, alive: ()
   await all(({ connection }) => connection.disconnected);
 }
 
-/** A server that hangs up has all it waits for: its DREQ may overtake its last ACK. */
+/** The server's DREQ may overtake its last ACK. */
 function unlessHungUp(error: RoceError): void {
   if (error.code !== 'ERR_ROCE_CONNECT') throw error;
 }

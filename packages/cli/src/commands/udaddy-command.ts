@@ -1,6 +1,5 @@
 /**
- * `rocev2 udaddy`: a peer of udaddy (rdma-core, librdmacm/examples/udaddy.c). The client resolves the server's queue pair through rdma_cm (SIDR) and
- * sends its datagrams. The server receives all of them and answers each client with as many. Nothing is acknowledged or retransmitted.
+ * `rocev2 udaddy`: a peer of udaddy (rdma-core, librdmacm/examples/udaddy.c). Nothing is acknowledged or retransmitted.
  */
 
 import {
@@ -47,12 +46,10 @@ interface UdaddyResult {
 const UDADDY_DOCUMENT = defineDocument<UdaddyResult>('udaddy');
 
 const DEFAULT_PORT = 7174;
-/** Most receives of a server. All datagrams of all clients may arrive at once, and a datagram without a posted receive is lost. */
+/** All datagrams of all clients may arrive at once, and one without a posted receive is lost. */
 const RECEIVES_MAX = 16_384;
-/** After this long without a datagram, missing datagrams count as lost. */
 const LOST_AFTER_MS = 10_000;
 
-/** Adds `rocev2 udaddy` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('udaddy')
@@ -95,7 +92,6 @@ async function udaddy(options: BothWaysOptions, output: Output): Promise<void> {
   output.document(UDADDY_DOCUMENT, reportBothWays('datagrams', options, outcome, output));
 }
 
-/** The silence that ends a run, and its error. */
 function lost(progress: () => string, ends: readonly DatagramEnd[]) {
   const failure = () => {
     const tooLong = ends.reduce((sum, end) => sum + end.tooLong, 0);
@@ -105,11 +101,9 @@ function lost(progress: () => string, ends: readonly DatagramEnd[]) {
   return { limitMs: LOST_AFTER_MS, failure };
 }
 
-// ---- the server
-
 async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
   const { port, connections, count, size } = options;
-  // One queue pair for all clients: a request that is forged, or repeated, costs no other one.
+  // One queue pair for all clients, so that forged or repeated requests cost no more.
   const end = await DatagramEnd.create(cm.device, size, connections * count);
   const peers = new DatagramPeers(connections, count);
   return whileListening(cm, cm.listenForDatagrams(port), output, async (listener) => {
@@ -118,7 +112,7 @@ async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Ou
       await accepting;
       return { peer: peers.firstAddress!, seconds: 0 };
     }
-    void accepting.catch(() => {}); // It ends with the listener.
+    void accepting.catch(() => {});
     await receiveFirst(end, peers);
     const startNs = nowNs();
     const silence = lost(() => `${peers.received} of ${connections * count} datagrams`, [end]);
@@ -141,7 +135,6 @@ async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Ou
   });
 }
 
-/** Accepts every request. If no datagrams are to be sent, the requests are counted instead. */
 async function acceptRequests(
   listener: CmListener<DatagramRequest>,
   end: DatagramEnd,
@@ -154,12 +147,9 @@ async function acceptRequests(
   }
 }
 
-/** Resolves with the first datagram of a client. Until then the server waits without a limit. */
 async function receiveFirst(end: DatagramEnd, peers: DatagramPeers): Promise<void> {
   while (peers.received === 0) peers.count(await end.next());
 }
-
-// ---- the client
 
 async function ask(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
   const { server, port, connections, count, size } = options;

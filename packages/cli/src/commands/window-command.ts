@@ -34,7 +34,6 @@ interface WindowOptions extends NicOptions {
   readonly json?: true;
 }
 
-/** Adds `rocev2 window` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('window')

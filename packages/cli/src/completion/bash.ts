@@ -1,8 +1,7 @@
-/** The completion script for bash: a function without helpers, so that nothing else has to be installed. */
+/** The completion script for bash: one function without helpers, so nothing else has to be installed. */
 
 import type { CompletableCommand } from './model.js';
 
-/** The script for these commands. */
 export function bashScript(commands: readonly CompletableCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   return `# Completion of rocev2 for bash: source <(rocev2 completion bash)
@@ -26,7 +25,6 @@ complete -o default -F _rocev2 rocev2
 `;
 }
 
-/** What follows an option: its choices; or nothing of ours, and then bash offers files. */
 function valueCases({ path, options }: CompletableCommand): string[] {
   return options
     .filter(({ takesValue }) => takesValue)

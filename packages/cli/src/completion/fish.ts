@@ -1,8 +1,5 @@
-/** The completion script for fish: one `complete` line for each word. */
-
 import type { CompletableCommand, CompletableOption } from './model.js';
 
-/** The script for these commands. */
 export function fishScript(commands: readonly CompletableCommand[]): string {
   return [
     '# Completion of rocev2 for fish: rocev2 completion fish > ~/.config/fish/completions/rocev2.fish',
@@ -15,7 +12,6 @@ function commandLines({ path, subcommands, options, argumentChoices }: Completab
   const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
   const here = path.length === 0 ? '__fish_use_subcommand' : seen.join('; and ');
   const names = subcommands.map(({ name }) => name).join(' ');
-  // A subcommand is offered until one has been named.
   const open = path.length === 0 ? here : `${here}; and not __fish_seen_subcommand_from ${names}`;
   const line = (condition: string, rest: string) => `complete -c rocev2 -n ${quoted(condition)} ${rest}`;
   return [

@@ -1,39 +1,24 @@
-/** The words to complete, from the commander program. The scripts for the shells are made from them. */
-
 import type { Command, Option } from 'commander';
 
-/** One option of a command. */
 export interface CompletableOption {
-  /** `-p`, `--port`. */
   readonly names: readonly string[];
-  /** As the help has it. */
   readonly description: string;
-  /** The option has a value. */
   readonly takesValue: boolean;
-  /** Possible values; empty: any value, perhaps a file. */
   readonly choices: readonly string[];
 }
 
-/** One command or subcommand. */
 export interface CompletableCommand {
-  /** `['sim', 'run']`; empty for the program itself. */
   readonly path: readonly string[];
-  /** As the help has it. */
   readonly summary: string;
-  /** Subcommands, in the order of the help. */
   readonly subcommands: readonly { readonly name: string; readonly summary: string }[];
-  /** In the order of the help. */
   readonly options: readonly CompletableOption[];
-  /** Possible values of its arguments. */
   readonly argumentChoices: readonly string[];
 }
 
-/** A parser that says what it accepts, as `choiceOption` makes them. */
 interface Choosing {
   readonly choices?: readonly string[];
 }
 
-/** The program and all its commands, parents before their subcommands. */
 export function completableCommands(program: Command): CompletableCommand[] {
   return walk(program, []);
 }
@@ -50,7 +35,6 @@ function walk(command: Command, path: readonly string[]): CompletableCommand[] {
   return [own, ...children.flatMap((child) => walk(child, [...path, child.name()]))];
 }
 
-/** The help option, which commander keeps apart from the others. */
 const helpOption: CompletableOption = {
   names: ['-h', '--help'],
   description: 'print the help',

@@ -1,8 +1,5 @@
-/** The completion script for zsh. */
-
 import type { CompletableCommand } from './model.js';
 
-/** The script for these commands. */
 export function zshScript(commands: readonly CompletableCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   return `#compdef rocev2

@@ -1,5 +1,3 @@
-/** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
-
 import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
 import { NS_PER_US } from 'rocev2/internal/core';
 import { MemoryDevice } from 'rocev2/internal/disk';
@@ -12,7 +10,6 @@ const LOOPBACK = '127.0.0.1';
 let close = async (): Promise<void> => {};
 
 const service = {
-  /** Returns the TCP port to connect to. */
   open: method(
     { sizeBytes: z.number().int(), flow: z.custom<FlowOptions>(), secure: z.custom<SecureFlags>(), ...nicOptionsShape },
     async ({ sizeBytes, flow, secure, io, engine, spin }) => {
@@ -33,7 +30,6 @@ const service = {
       return server.port;
     },
   ),
-  /** CPU time of this process so far, user and system. */
   cpuNs: method({}, () => {
     const { user, system } = process.cpuUsage();
     return (user + system) * NS_PER_US;
@@ -41,7 +37,6 @@ const service = {
   close: method({}, () => close()),
 };
 
-/** The calls that the process answers. */
 export type BenchServerService = typeof service;
 
 serveParent(service);

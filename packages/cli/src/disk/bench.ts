@@ -1,7 +1,3 @@
-/**
- * `rocev2 disk bench`: the same I/O over RDMA and over TCP on the same server, and on an NBD export beside them if asked for.
- */
-
 import {
   type BenchPlan,
   type BenchRow,
@@ -31,14 +27,10 @@ interface DiskBenchResult {
 
 const DISK_BENCH_DOCUMENT = defineDocument<DiskBenchResult>('disk-bench');
 
-/** Transports to a storage server. */
 export const BENCH_TRANSPORTS = ['rdma', 'tcp'] as const;
 
-/** Options of `rocev2 disk bench`. */
 export interface BenchOptions extends RdmaOptions, BenchPlan {
-  /** Transports to measure. */
   readonly transports: ReadonlyArray<(typeof BENCH_TRANSPORTS)[number]>;
-  /** URI of an NBD export. */
   readonly nbd?: string;
   /** Size in bytes of the disk that the benchmark makes. */
   readonly size: number;
@@ -46,13 +38,11 @@ export interface BenchOptions extends RdmaOptions, BenchPlan {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Open resources, closed in reverse order. */
 type Opened = Array<() => Promise<unknown>>;
 
-/** Runs the benchmark against `host`, or against a server process of its own. */
 export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
   const opened: Opened = [];
-  flowOf(options); // Checks the options before a process is started.
+  flowOf(options);
   try {
     const server = host === undefined ? await startServer(opened) : undefined;
     const work = benchmark(host, server, options, output, opened);
@@ -104,7 +94,6 @@ async function connectAll(
           spin,
           secure: secureFlagsOf(options),
         });
-  // With a server process of its own, the client needs no address.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {
     const { user, system } = process.cpuUsage();

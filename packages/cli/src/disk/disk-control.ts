@@ -1,6 +1,6 @@
 /**
- * How `rocev2 disk create`, `resize`, `rm` and `ls` reach a running `rocev2 disk serve`: HTTP on a Unix socket in the control directory, which only the
- * user who runs the server can open.
+ * HTTP on a Unix socket in the control directory, through which `rocev2 disk create`, `resize`, `rm` and `ls` reach a
+ * running server. Only the user who runs the server can open it.
  */
 
 import { readdir } from 'node:fs/promises';
@@ -21,10 +21,9 @@ import { parseDiskEntry } from './disk-entries.js';
 import type { DiskStore, ListedDisk } from './disk-store.js';
 
 const SUFFIX = '.disks';
-/** A thick disk takes its space while it is made. */
+/** Creating a thick disk takes long. */
 const CHANGE_TIMEOUT_MS = 3_600_000;
 
-/** Answers on the control socket of the server at `HOST:PORT`. Rejects with ERR_ROCE_IO when the socket cannot be had. */
 export function serveDiskControl(at: string, store: DiskStore, server: StorageServer): Promise<ListeningServer> {
   return openControlSocket((request, response) => {
     request.resume();
@@ -67,7 +66,6 @@ export interface DiskServer {
   readonly disks: readonly ListedDisk[];
 }
 
-/** All running servers of this user that have named disks. Rejects with ERR_ROCE_IO when the control directory is not this user's alone. */
 export async function findDiskServers(): Promise<DiskServer[]> {
   const directory = controlDirectoryPath();
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
@@ -90,7 +88,6 @@ export async function findDiskServers(): Promise<DiskServer[]> {
   return found.flat().sort((a, b) => a.at.localeCompare(b.at));
 }
 
-/** The server at `HOST:PORT`, or the only one. Throws ERR_ROCE_CONNECT when there is none, ERR_ROCE_CONFLICT when there are several. */
 export async function chooseDiskServer(at: string | undefined): Promise<string> {
   const servers = (await findDiskServers()).filter((server) => at === undefined || server.at === at);
   if (servers.length === 1) return servers[0].at;
@@ -103,7 +100,6 @@ export async function chooseDiskServer(at: string | undefined): Promise<string> 
   throw new RoceError('ERR_ROCE_CONFLICT', 'several storage servers run here', `choose one with --server: ${names}`);
 }
 
-/** Has the server change its disks; resolves with all of them. Rejects as the server refuses, and with ERR_ROCE_CONNECT. */
 export async function changeDisks(
   at: string,
   action: 'create' | 'resize' | 'remove',
@@ -120,7 +116,6 @@ async function ask(at: string, method: string, pathAndQuery: string): Promise<re
   }
 }
 
-/** The server's own error, if that is what came. */
 function refusalIn(error: unknown): unknown {
   if (!(error instanceof RoceError) || error.code !== 'ERR_ROCE_INVALID_ARGUMENT') return error;
   try {

@@ -1,5 +1,3 @@
-/** The disks of `rocev2 disk serve`: one without a name, or several with names, from options and from a file. */
-
 import { CommandFailure, EXIT_USAGE, plainWords, readJsonFile, size } from '@rocev2/command';
 import { parseCount, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { checkDiskName, PROVISIONS } from 'rocev2/internal/disk';
@@ -22,13 +20,10 @@ const entrySchema = z.strictObject({
 
 const fileSchema = z.strictObject({ disks: z.array(entrySchema) });
 
-/** A disk to serve: its name, its backend, and what the options of one disk say. Sizes are bytes. */
 export type DiskEntry = z.output<typeof entrySchema>;
 
-/** What may stand behind the store of `--disk`, in the form of options. */
 const SUFFIX = /,(read-only|create|(?:size|provision|table-memory|scrub|iops|bandwidth)=[^,]*)$/;
 
-/** Reads `NAME=STORE[,size=SIZE][,read-only]...`. Throws ERR_ROCE_MALFORMED for a text that is none, and for a value that cannot be. */
 export function parseDiskEntry(text: string): DiskEntry {
   const at = text.indexOf('=');
   if (at < 1)
@@ -63,19 +58,16 @@ function suffixOf(text: string): Record<string, unknown> {
   }
 }
 
-/** Reads the disks of a file. Throws ERR_ROCE_IO for one that cannot be read, and a CommandFailure (usage) that names the file and the field. */
 export async function readDiskFile(path: string): Promise<DiskEntry[]> {
   const parsed = fileSchema.safeParse(await readJsonFile(path));
   if (parsed.success) return parsed.data.disks.map(checked);
   throw new CommandFailure(EXIT_USAGE, `${path} is not a list of disks: ${problemsOf(parsed.error)}`);
 }
 
-/** The document of such a file. */
 export function diskFileText(entries: readonly DiskEntry[]): string {
   return `${JSON.stringify({ disks: entries }, undefined, 2)}\n`;
 }
 
-/** Throws ERR_ROCE_CONFLICT for two disks of one name. */
 export function checkNames(entries: readonly DiskEntry[]): void {
   const names = new Set<string>();
   for (const { name } of entries) {

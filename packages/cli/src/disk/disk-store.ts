@@ -1,5 +1,3 @@
-/** The named disks of a running `rocev2 disk serve`: opened, made, enlarged and taken away, and kept in the file that they came from. */
-
 import { open, rename } from 'node:fs/promises';
 import type { Output, SecureFlags } from '@rocev2/command';
 import { type OwnDisk, openOwnDisk } from '@rocev2/nvme/internal';
@@ -14,21 +12,14 @@ interface OpenDisk {
   entry: DiskEntry;
   own: OwnDisk;
   telemetry: DiskTelemetry;
-  /** Where its telemetry answers, once there is a server. */
   socket: AsyncDisposable | undefined;
 }
 
-/** Where the disks are served, and how. */
 export interface DiskStoreOptions {
-  /** Changes are written to this file, if it is given. */
   readonly configPath: string | undefined;
-  /** Address of the server. */
   readonly host: string;
-  /** Keys of clusters that have the disks. */
   readonly keys: SecureFlags;
-  /** Whether each disk has telemetry. */
   readonly estats: boolean;
-  /** What else says where the server is. */
   readonly place: PlaceFlags;
 }
 
@@ -48,12 +39,10 @@ export interface ListedDisk {
   readonly writers: readonly string[];
 }
 
-/** The disks, by name. */
 export class DiskStore implements AsyncDisposable {
   readonly #disks = new Map<string, OpenDisk>();
   readonly #output: Output;
   readonly #options: DiskStoreOptions;
-  /** One change at a time. */
   readonly #changes = new PromiseMutex();
 
   private constructor(output: Output, options: DiskStoreOptions) {
@@ -61,7 +50,6 @@ export class DiskStore implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Opens all of them, or none. Rejects as `openOwnDisk`. */
   static async open(entries: readonly DiskEntry[], output: Output, options: DiskStoreOptions): Promise<DiskStore> {
     checkNames(entries);
     checkPlace(
@@ -78,22 +66,18 @@ export class DiskStore implements AsyncDisposable {
     return store;
   }
 
-  /** As options of a server. */
   get named(): NamedDisk[] {
     return [...this.#disks.values()].map(namedDisk);
   }
 
-  /** Starts to answer for all of them, if they have telemetry, and tells managers of clusters where their disks are. Rejects with ERR_ROCE_IO if the sockets cannot be made. */
   async watch(server: StorageServer): Promise<void> {
     for (const disk of this.#disks.values()) await this.#watch(disk, server);
   }
 
-  /** For people. */
   get description(): string {
     return this.#disks.size === 0 ? 'no disk yet' : [...this.#disks.keys()].join(', ');
   }
 
-  /** All disks, with their writers. */
   list(server: StorageServer): ListedDisk[] {
     return server.namedDisks.map(({ name, device, readOnly, writers }) => ({
       name,
@@ -105,7 +89,6 @@ export class DiskStore implements AsyncDisposable {
     }));
   }
 
-  /** Opens or makes a disk and serves it. Rejects as `openOwnDisk`, and with ERR_ROCE_CONFLICT for a name that is taken. */
   create(server: StorageServer, entry: DiskEntry): Promise<void> {
     return this.#changes.run(async () => {
       checkNames([entry, ...[...this.#disks.values()].map((disk) => disk.entry)]);
@@ -123,7 +106,6 @@ export class DiskStore implements AsyncDisposable {
     });
   }
 
-  /** Makes a disk in a file larger, under its clients. Rejects with ERR_ROCE_NOT_FOUND, ERR_ROCE_UNSUPPORTED, ERR_ROCE_OUT_OF_RANGE and as `FileDevice.open`. */
   resize(server: StorageServer, name: string, sizeBytes: number): Promise<void> {
     return this.#changes.run(async () => {
       const disk = this.#get(name);
@@ -155,7 +137,6 @@ export class DiskStore implements AsyncDisposable {
     });
   }
 
-  /** Takes a disk out of service; its data stays, but for that of a disk in memory. Rejects as `StorageServer.removeDisk`. */
   remove(server: StorageServer, name: string, force: boolean): Promise<void> {
     return this.#changes.run(async () => {
       const disk = this.#get(name);
@@ -169,7 +150,6 @@ export class DiskStore implements AsyncDisposable {
     });
   }
 
-  /** Closes all disks. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#changes.settled;
     for (const disk of this.#disks.values()) await close(disk);
@@ -184,14 +164,13 @@ export class DiskStore implements AsyncDisposable {
 
   async #open(entry: DiskEntry): Promise<OpenDisk> {
     const own = await this.#openOwn(entry, false);
-    const { create: _, ...lasting } = entry; // A blank disk is made once.
+    const { create: _, ...lasting } = entry;
     const telemetry = diskTelemetry(own.device, this.#options.estats);
     const disk: OpenDisk = { entry: lasting, own, telemetry, socket: undefined };
     this.#disks.set(entry.name, disk);
     return disk;
   }
 
-  /** Each disk answers as a program of its own. */
   async #watch(disk: OpenDisk, server: StorageServer): Promise<void> {
     const { name, backend } = disk.entry;
     await disk.own.standing?.serveAt({
@@ -224,7 +203,6 @@ export class DiskStore implements AsyncDisposable {
     );
   }
 
-  /** The next start has the same disks. */
   async #save(): Promise<void> {
     const { configPath } = this.#options;
     if (configPath === undefined) return;

@@ -1,4 +1,7 @@
-/** `--connect stream:NAME@MANAGER`: where a disk of a cluster is served is asked of the manager, now and whenever its server is gone or has lost it. */
+/**
+ * `--connect stream:NAME@MANAGER`: asks the manager which server has the disk, at the start and whenever that server is
+ * gone or has lost it.
+ */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Output, resolveHost, type SecureFlags } from '@rocev2/command';
@@ -7,25 +10,15 @@ import { openClusterOf, parseStreamBackend } from '@rocev2/extents/internal';
 import { parseHostPort, RoceError } from 'rocev2/internal/core';
 import type { FindServer, ServerAddress } from 'rocev2/internal/storage-rpc';
 
-/** Between two questions while nobody serves the disk. */
 const RETRY_MS = 500;
 
-/** A disk that a gateway follows. */
 export interface FollowedDisk extends AsyncDisposable {
-  /** Its name. */
   readonly name: string;
-  /** Asks the manager who serves it now. */
   readonly find: FindServer;
-  /** UUID of the disk; missing if nothing of it can be read now. */
   readonly uuid?: string;
-  /** Waits until somebody serves it, and says what it waits for. */
   firstPlace(): Promise<ServerAddress>;
 }
 
-/**
- * Opens the cluster that `text` names. Rejects as `parseStreamBackend` and `openClusterOf`, with ERR_ROCE_CONFLICT for `?take-over` and for a snapshot, which has no owner, and with
- * ERR_ROCE_REMOTE (`MISSING`).
- */
 export async function openFollowed(
   text: string,
   { transport, ...keys }: SecureFlags & { readonly transport: ExtentTransport },
@@ -58,7 +51,6 @@ export async function openFollowed(
           const owner = await client.diskOwner(name);
           if (owner.address !== undefined) return resolveServer(owner.address);
           const notice = whyNobody(name, text, owner);
-          // An owner that has just begun says where it is a little later.
           if (notice !== told && (notice === last || owner.owner === undefined)) {
             output.note(notice);
             told = notice;

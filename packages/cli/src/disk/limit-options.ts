@@ -1,20 +1,14 @@
-/** `--iops`, `--bandwidth` and `--memory`: what the clients of a disk may use together. */
-
 import { countOption, sizeOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { DiskLimit } from 'rocev2/internal/disk';
 
-/** The options in the program's units. */
 export interface LimitFlags {
-  /** Requests a second. */
   readonly iops?: number;
-  /** Bytes a second. */
   readonly bandwidth?: number;
   /** Bytes of data in memory. */
   readonly memory?: number;
 }
 
-/** Adds the options to a command. */
 export function addLimitOptions(command: Command): Command {
   return command
     .option('--iops <n>', 'most requests per second, of all clients together', countOption)
@@ -26,7 +20,6 @@ export function addLimitOptions(command: Command): Command {
     );
 }
 
-/** The same as options of a server. */
 export function limitsOf({ iops, bandwidth, memory }: LimitFlags): { limit?: DiskLimit; memoryBytesMax?: number } {
   const limit = {
     ...(iops !== undefined && { iops }),

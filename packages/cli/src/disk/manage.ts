@@ -1,5 +1,3 @@
-/** `rocev2 disk create`, `resize`, `rm` and `ls`: the named disks of running storage servers of this user. */
-
 import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import { changeDisks, chooseDiskServer, type DiskServer, findDiskServers } from './disk-control.js';
@@ -16,13 +14,10 @@ const DISK_CREATE_DOCUMENT = defineDocument<DiskListResult>('disk-create');
 const DISK_RESIZE_DOCUMENT = defineDocument<DiskListResult>('disk-resize');
 const DISK_RM_DOCUMENT = defineDocument<DiskListResult>('disk-rm');
 
-/** Options of commands that change disks. */
 export interface ManageOptions {
-  /** `HOST:PORT` of the server; undefined: the only one. */
   readonly server?: string;
 }
 
-/** Has a server open or make a disk. `text` is that of `--disk`, `entry` what it says. */
 export async function runCreate(
   text: string,
   { name }: DiskEntry,
@@ -35,7 +30,6 @@ export async function runCreate(
   output.document(DISK_CREATE_DOCUMENT, { servers: [{ at, disks }] });
 }
 
-/** Has a server make a disk larger. */
 export async function runResize(name: string, bytes: number, options: ManageOptions, output: Output): Promise<void> {
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'resize', { name, bytes: `${bytes}` });
@@ -43,7 +37,6 @@ export async function runResize(name: string, bytes: number, options: ManageOpti
   output.document(DISK_RESIZE_DOCUMENT, { servers: [{ at, disks }] });
 }
 
-/** Has a server stop serving a disk. */
 export async function runRemove(
   name: string,
   options: ManageOptions & { readonly force?: boolean },
@@ -55,7 +48,6 @@ export async function runRemove(
   output.document(DISK_RM_DOCUMENT, { servers: [{ at, disks }] });
 }
 
-/** Lists the disks of all servers of this user, or of one. */
 export async function runList({ server }: ManageOptions, output: Output): Promise<void> {
   const servers = (await findDiskServers()).filter(({ at }) => server === undefined || at === server);
   if (servers.length === 0) output.line('no storage server with named disks runs here');

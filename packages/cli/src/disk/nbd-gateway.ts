@@ -1,5 +1,3 @@
-/** `rocev2 disk nbd`: serves one disk, ours or a storage server's, to NBD clients until Ctrl-C. */
-
 import { DISK_CLOSING_MS, defineDocument, type Output, untilInterrupted } from '@rocev2/command';
 import { isStreamBackend } from '@rocev2/extents/internal';
 import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme/internal';
@@ -27,29 +25,21 @@ interface DiskNbdResult extends NbdCounters {
 
 const DISK_NBD_DOCUMENT = defineDocument<DiskNbdResult>('disk-nbd');
 
-/** Options of `rocev2 disk nbd`. */
 export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, BackendFlags, LimitFlags, TlsFlags {
-  /** The address for NBD clients. */
   readonly listen: SocketAddress;
-  /** The gateway's own disk; either this or `connect`. */
   readonly backend?: string;
-  /** The storage server's host; either this or `backend`. */
   readonly connect?: string;
-  /** Name of the export. */
   readonly export: string;
-  /** Others that share it may write, too. */
   readonly shared?: boolean;
-  /** Clients can only read. */
   readonly readOnly?: boolean;
 }
 
-/** The signal that breaks the RDMA connections, as a failing NIC would. Node uses SIGUSR1 for its debugger. */
+/** Node uses SIGUSR1 for its debugger. */
 const FAILOVER_SIGNAL = 'SIGUSR2';
 
-/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNbdGateway(options: NbdGatewayOptions, output: Output): Promise<void> {
   const { backend, connect } = options;
-  tlsOf(options); // What does not go together is said before a disk is opened.
+  tlsOf(options);
   if ((backend === undefined) === (connect === undefined)) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
@@ -97,13 +87,10 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   }
 }
 
-/** The disk to serve. */
 interface Store {
   readonly device: BlockDevice;
   readonly where: string;
-  /** The client, if the disk is that of a storage server. */
   readonly client?: StorageClient;
-  /** What telemetry says of a disk in a file. */
   readonly file?: () => DiskFacts['file'];
 }
 

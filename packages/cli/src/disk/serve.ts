@@ -1,5 +1,3 @@
-/** `rocev2 disk serve`: one disk, or several with names, for clients over RDMA and TCP until Ctrl-C. */
-
 import {
   DISK_CLOSING_MS,
   defineDocument,
@@ -38,23 +36,17 @@ interface DiskServeResult extends SkServerCounters {
 
 const DISK_SERVE_DOCUMENT = defineDocument<DiskServeResult>('disk-serve');
 
-/** Options of `rocev2 disk serve`. */
 export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
-  /** Of the only disk: `memory` or `file:PATH`. */
   readonly backend?: string;
-  /** Disks with names. */
   readonly disk?: readonly DiskEntry[];
-  /** A file of disks with names. */
   readonly config?: string;
   /** How long the lease of a silent client lasts, nanoseconds. */
   readonly lease?: number;
-  /** Where gateways reach it, for the manager of a cluster. */
   readonly advertise?: Advertised;
 }
 
 const LOOPBACK = '127.0.0.1';
 
-/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
   const { backend, disk, config } = options;
   const hasNames = disk !== undefined || config !== undefined;
@@ -133,7 +125,6 @@ async function controlSocket(at: string, store: DiskStore, server: StorageServer
   return { [Symbol.asyncDispose]: () => control.close() };
 }
 
-/** Opens device and server, and closes them when `work` has ended. */
 async function serve(
   terms: Partial<StorageServerOptions>,
   options: ServeOptions,

@@ -1,25 +1,18 @@
-/** Telemetry of disk programs: counts the requests of their disk, and serves the counts on the control socket. */
-
 import { NS_PER_S } from 'rocev2/internal/core';
 import { type BlockDevice, WatchedDisk } from 'rocev2/internal/disk';
 import { nowNs, wallMs } from 'rocev2/internal/driver';
 import { type DiskDocument, serveDocument } from 'rocev2/internal/estats';
 
-/** The present state of the program. */
 export type DiskFacts = Pick<
   DiskDocument,
   'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'wrongDisks' | 'file' | 'path'
 >;
 
-/** Telemetry of one disk. */
 export interface DiskTelemetry {
-  /** The watched disk, to serve in place of the disk itself. */
   readonly disk: BlockDevice;
-  /** Starts to answer on the control socket. Rejects with ERR_ROCE_IO if the socket cannot be made. */
   serve(facts: () => DiskFacts): Promise<AsyncDisposable>;
 }
 
-/** Wraps the disk in a watched one if telemetry is on; otherwise leaves it unchanged. */
 export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemetry {
   if (!isWanted) return { disk, serve: async () => ({ [Symbol.asyncDispose]: async () => {} }) };
   const startNs = nowNs();

@@ -1,5 +1,3 @@
-/** Options of commands that serve NBD over TLS. */
-
 import { choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
@@ -7,19 +5,13 @@ import type { NbdServerOptions } from 'rocev2/internal/nbd';
 
 const POLICIES = ['required', 'optional'] as const;
 
-/** The options as they were given. */
 export interface TlsFlags {
-  /** Whether clients have to use TLS. */
   readonly tls?: (typeof POLICIES)[number];
-  /** Folder of certificates. */
   readonly tlsCerts?: string;
-  /** File of pre-shared keys. */
   readonly tlsPsk?: string;
-  /** Whether clients have to show a certificate. */
   readonly tlsVerifyPeer?: boolean;
 }
 
-/** Adds the options to a command. */
 export function addTlsOptions(command: Command): Command {
   return command
     .option('--tls-certs <folder>', 'TLS: a folder with server-cert.pem and server-key.pem')
@@ -32,7 +24,6 @@ export function addTlsOptions(command: Command): Command {
     );
 }
 
-/** As options of a server. Throws ERR_ROCE_CONFLICT for options that do not go together. */
 export function tlsOf({ tls, tlsCerts, tlsPsk, tlsVerifyPeer }: TlsFlags): Pick<NbdServerOptions, 'tls'> {
   if (tlsCerts !== undefined && tlsPsk !== undefined) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'a server has certificates or keys', 'give --tls-certs or --tls-psk');

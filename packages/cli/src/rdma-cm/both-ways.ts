@@ -1,5 +1,3 @@
-/** What `ucmatose` and `udaddy` have in common: so many messages of one size each way on each connection, and what is printed of them. */
-
 import { counted, type Output, rangeOption, sizeOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -9,15 +7,12 @@ const DEFAULT_COUNT = 10;
 const DEFAULT_SIZE_BYTES = 100;
 const COUNT_MAX = 4096;
 
-/** The options of both commands. */
 export interface BothWaysOptions extends ManyConnectionsOptions {
-  /** Messages each way on each connection. */
   readonly count: number;
   /** Bytes of a message. */
   readonly size: number;
 }
 
-/** Adds -C, -S and --json. `count` and `size` describe the first two. */
 export function addBothWaysOptions(command: Command, { count, size }: { count: string; size: string }): Command {
   return command
     .option('-C, --count <n>', count, rangeOption(0, COUNT_MAX), DEFAULT_COUNT)
@@ -25,11 +20,8 @@ export function addBothWaysOptions(command: Command, { count, size }: { count: s
     .option('--json', 'print one JSON document');
 }
 
-/** Peer and duration of an exchange. */
 export interface Outcome {
-  /** IP address of the peer; of several, the first. */
   readonly peer: IpAddress;
-  /** Duration of the exchange. */
   readonly seconds: number;
 }
 

@@ -1,4 +1,6 @@
-/** A UD queue pair that sends and receives datagrams of one size, with the memory for them. Each has the sender's QPN as immediate data, as udaddy's have. */
+/**
+ * A UD queue pair that exchanges datagrams of one size. Each has the sender's QPN as immediate data, as udaddy's have.
+ */
 
 import { type Destination, startDatagrams } from 'rocev2/internal/cm';
 import { GRH_BYTES, type IpAddress, senderInGrh } from 'rocev2/internal/packet';
@@ -12,24 +14,16 @@ import {
   type RdmaDevice,
 } from 'rocev2/internal/verbs';
 
-/** Depth of the send queue. */
 const SEND_DEPTH = 64;
 
-/** A received datagram. */
 export interface Arrival {
-  /** IP address of the sender. */
   readonly source: IpAddress;
-  /** QPN of the sender. */
   readonly qpn: number;
 }
 
-/** Datagrams of one queue pair. */
 export class DatagramEnd {
-  /** The queue pair, in RTS with all receives posted. */
   readonly qp: QueuePair;
-  /** Protection domain of the queue pair and of the address handles for it. */
   readonly pd: ProtectionDomain;
-  /** Number of datagrams that were too long for a receive. */
   tooLong = 0;
   readonly #sendCq: CompletionQueue;
   readonly #recvCq: CompletionQueue;
@@ -51,7 +45,6 @@ export class DatagramEnd {
     this.#sizeBytes = sizeBytes;
   }
 
-  /** Brings a queue pair to RTS, with `receives` posted receives. */
   static async create(device: RdmaDevice, sizeBytes: number, receives: number): Promise<DatagramEnd> {
     const depth = Math.max(receives, 1);
     const sendCq = await device.createCq(SEND_DEPTH);
@@ -71,7 +64,6 @@ export class DatagramEnd {
     this.qp.postRecv({ wrId: slot, sges: [this.#mr.sge(slot * slotBytes, slotBytes)] });
   }
 
-  /** Sends `count` datagrams to one destination; resolves when they have left. */
   async send(count: number, destination: Destination): Promise<void> {
     const sges = [this.#mr.sge(this.#mr.length - this.#sizeBytes, this.#sizeBytes)];
     for (let i = 0; i < count; i++) {
@@ -87,7 +79,6 @@ export class DatagramEnd {
     this.#underWay--;
   }
 
-  /** The next datagram. Its receive is posted again. Datagrams that are too long are skipped and counted. */
   async next(): Promise<Arrival> {
     for (;;) {
       const wc = await this.#recvCq.next();

@@ -1,20 +1,20 @@
-/** Counts the datagrams of each client of a server. A client is a queue pair of an address that has requested the service; others are ignored. */
+/**
+ * Counts the datagrams of each client. A client is a queue pair of an address that has requested the service; others
+ * are ignored.
+ */
 
 import type { IpAddress } from 'rocev2/internal/packet';
 import type { Arrival } from './datagram-end.js';
 
-/** Most addresses that are remembered; beyond that, the oldest is forgotten. Requests can be forged. */
 const ADDRESSES_MAX = 4096;
 
 interface Peer extends Arrival {
   received: number;
 }
 
-/** The clients of one server. */
 export class DatagramPeers {
   readonly #connections: number;
   readonly #datagrams: number;
-  /** Queue pairs that each address may still have: one for each of its requests. */
   readonly #admitted = new Map<string, number>();
   readonly #peers = new Map<string, Peer>();
   #requests = 0;
@@ -22,13 +22,11 @@ export class DatagramPeers {
   #received = 0;
   #firstAddress: IpAddress | undefined;
 
-  /** Complete when `connections` clients have sent `datagrams` each; if that is 0, when there were as many requests. */
   constructor(connections: number, datagrams: number) {
     this.#connections = connections;
     this.#datagrams = datagrams;
   }
 
-  /** Counts a request for the service from this address. */
   admit(address: IpAddress): void {
     this.#requests++;
     if (this.#datagrams === 0) this.#firstAddress ??= address;
@@ -38,7 +36,6 @@ export class DatagramPeers {
     if (this.#admitted.size > ADDRESSES_MAX) this.#admitted.delete(this.#admitted.keys().next().value!);
   }
 
-  /** Counts a datagram. Those of strangers, and those beyond the last of a client, are ignored. */
   count({ source, qpn }: Arrival): void {
     const name = `${source} ${qpn}`;
     let peer = this.#peers.get(name);
@@ -56,22 +53,18 @@ export class DatagramPeers {
     if (peer.received === this.#datagrams) this.#complete++;
   }
 
-  /** Number of datagrams of all clients. */
   get received(): number {
     return this.#received;
   }
 
-  /** Whether everything has arrived. */
   get isComplete(): boolean {
     return (this.#datagrams === 0 ? this.#requests : this.#complete) >= this.#connections;
   }
 
-  /** The clients that have sent all their datagrams. */
   complete(): readonly Arrival[] {
     return [...this.#peers.values()].filter(({ received }) => received === this.#datagrams);
   }
 
-  /** Address of the first client; undefined while there is none. */
   get firstAddress(): IpAddress | undefined {
     return this.#firstAddress;
   }

@@ -1,5 +1,3 @@
-/** Several connections of RDMA CM at once, as `ucmatose`, `cmtime` and `udaddy` (rdma-core, librdmacm/examples) make them: options, device, both roles. */
-
 import {
   addressOption,
   CommandFailure,
@@ -26,21 +24,14 @@ const DEFAULT_PORT = 7471;
 const CONNECTIONS_MAX = 1024;
 const LOOPBACK = '127.0.0.1';
 
-/** The options of all commands that make several connections. */
 export interface ManyConnectionsOptions {
-  /** The server; undefined: this side is the server. */
   readonly server?: IpAddress;
-  /** RoCE address of this side. */
   readonly bind?: IpAddress;
-  /** Port in RDMA_PS_TCP; for udaddy, in RDMA_PS_UDP. */
   readonly port: number;
-  /** Number of connections. */
   readonly connections: number;
-  /** Print one JSON document. */
   readonly json?: boolean;
 }
 
-/** Adds the options, in the spelling of the stock tools. `port` is the default port of the stock tool. */
 export function addManyConnectionsOptions(command: Command, port: number = DEFAULT_PORT): Command {
   return command
     .option('-s, --server <address>', 'the server to connect to; leave it out to be the server', addressOption)
@@ -53,7 +44,6 @@ export function addManyConnectionsOptions(command: Command, port: number = DEFAU
     .option('-c, --connections <n>', 'simultaneous connections', rangeOption(1, CONNECTIONS_MAX), 1);
 }
 
-/** Opens NIC and connection manager, and runs `work` until it ends or Ctrl-C. */
 export async function withManager<T>(
   { server, bind, connections }: ManyConnectionsOptions,
   output: Output,
@@ -62,7 +52,6 @@ export async function withManager<T>(
   const { interrupted } = output.io;
   const local = bind?.text ?? (server === undefined ? LOOPBACK : (await localAddressTowards(server)).text);
   await using device = await openDevice({ address: local });
-  // One peer may request all connections at once.
   const limits = { halfOpen: 2 * connections, halfOpenPerAddress: connections + 1 };
   await using cm = await ConnectionManager.open(device, { limits });
   const result = await endingInTime(work(cm), interrupted).catch((error) => {
@@ -72,7 +61,6 @@ export async function withManager<T>(
   return result;
 }
 
-/** The server's part: waits for all connections. */
 export function acceptAll<E extends SetUpEnd>(
   cm: ConnectionManager,
   { port, connections }: ManyConnectionsOptions,
@@ -88,7 +76,6 @@ export function acceptAll<E extends SetUpEnd>(
   );
 }
 
-/** The client's part, for one connection. */
 export function connectTo<E extends SetUpEnd>(
   cm: ConnectionManager,
   { server, port }: ManyConnectionsOptions,

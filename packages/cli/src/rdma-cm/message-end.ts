@@ -1,5 +1,3 @@
-/** One end of a connection that carries a number of SENDs each way: queue pair, completion queue, and the memory that all messages share. */
-
 import { initializeQp } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import {
@@ -12,17 +10,12 @@ import {
   type RdmaDevice,
 } from 'rocev2/internal/verbs';
 
-/** The messages of a run. */
 export interface Messages {
-  /** Messages each way; 0: only connect. */
   readonly count: number;
-  /** Size of a message in bytes. */
   readonly sizeBytes: number;
 }
 
-/** A queue pair that receives and sends its messages. */
 export class MessageEnd {
-  /** In INIT, with all receives posted. */
   readonly qp: QueuePair;
   readonly #messages: Messages;
   readonly #cq: CompletionQueue;
@@ -43,7 +36,6 @@ export class MessageEnd {
     this.#messages = messages;
   }
 
-  /** Brings a queue pair to INIT, ready for all messages of its peer. */
   static async create(device: RdmaDevice, messages: Messages): Promise<MessageEnd> {
     const { count, sizeBytes } = messages;
     const depth = Math.max(count, 1);
@@ -57,18 +49,15 @@ export class MessageEnd {
     return end;
   }
 
-  /** Posts all messages. */
   send(): void {
     const { count, sizeBytes } = this.#messages;
     for (let i = 0; i < count; i++) this.qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, sizeBytes)] });
   }
 
-  /** Resolves when all messages of the peer have arrived. Rejects with ERR_ROCE_CONNECT if the peer disconnects first. */
   async received(alive: () => void): Promise<void> {
     while (this.#received < this.#messages.count) await this.#next(alive);
   }
 
-  /** Resolves when the peer has acknowledged all messages. Rejects with ERR_ROCE_CONNECT if the peer disconnects first. */
   async sent(alive: () => void): Promise<void> {
     while (this.#sent < this.#messages.count) await this.#next(alive);
   }
@@ -82,7 +71,6 @@ export class MessageEnd {
     alive();
   }
 
-  /** Releases all resources. */
   async close(): Promise<void> {
     for (const resource of [this.qp, this.#cq, this.#mr, this.#pd]) await resource.close();
   }

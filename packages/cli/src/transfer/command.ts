@@ -1,5 +1,3 @@
-/** Common parts of `rocev2 bw` and `rocev2 lat`: options, both roles, and the exit code. */
-
 import {
   addNicOptions,
   addRateControlOptions,
@@ -42,7 +40,6 @@ import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 import { optionsForTransport, type WrittenTransferOptions } from './transport.js';
 
-/** Adds the operation, HOST and all options: first those of perftest. */
 export function addTransferOptions(command: Command, tool: ToolName): Command {
   command
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
@@ -101,7 +98,6 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
   return command.addOption(extensionOption());
 }
 
-/** Runs the client against `host`, or the server without a host. Exit code 4 if the data was wrong. */
 async function runTransfer(
   tool: TransferTool,
   op: TransferOp,
@@ -122,19 +118,13 @@ async function runTransfer(
   else await runClient(tool, op, await resolveHost(host), options, output);
 }
 
-/** The parsed command line. */
 export interface TypedTransfer {
-  /** The command. */
   readonly tool: TransferTool;
-  /** Operation to measure. */
   readonly op: TransferOp;
-  /** The server; undefined: this side is the server. */
   readonly host: string | undefined;
-  /** The options as commander parses them. */
   readonly options: WrittenTransferOptions;
 }
 
-/** Runs either command; `command` knows which options were given. */
 export async function transferAction(typed: TypedTransfer, command: Command, io: CliIo): Promise<void> {
   const { tool, op, host, options: given } = typed;
   const output = new Output(io, given.json === true);
@@ -176,7 +166,6 @@ async function runClient(
   }
 }
 
-/** Client: one round for each size, until Ctrl-C. */
 async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<TransferResult[]> {
   const { tool, options, output } = context;
   const { interrupted } = output.io;

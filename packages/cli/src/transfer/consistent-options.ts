@@ -1,4 +1,4 @@
-/** Options that must agree with each other: what perftest refuses is refused here, with what to do. */
+/** Options that must agree with each other; refuses what perftest refuses. */
 
 import { isSecured } from '@rocev2/command';
 import type { Command } from 'commander';
@@ -6,14 +6,12 @@ import { RoceError } from 'rocev2/internal/core';
 import type { TransferOp } from './endpoint.js';
 import type { TransferOptions } from './transfer-options.js';
 
-/** The largest size of `-a`, as in perftest. */
 const LARGEST_SIZE_BYTES = 2 ** 23;
 
 function refuse(text: string, hint: string): never {
   throw new RoceError('ERR_ROCE_CONFLICT', text, hint);
 }
 
-/** The options, with the largest size where all are run. Throws ERR_ROCE_CONFLICT. */
 export function consistentOptions(op: TransferOp, options: TransferOptions, command: Command): TransferOptions {
   const { all, runInfinitely, duration, postList, txDepth, inlineSize, perftest, rdmaCm, bidirectional } = options;
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';

@@ -1,5 +1,3 @@
-/** How busy the processors of this host are, all programs together, as `--cpu_util` of perftest tells it. */
-
 import { cpus } from 'node:os';
 
 function ticks(): { readonly busy: number; readonly all: number } {
@@ -13,7 +11,6 @@ function ticks(): { readonly busy: number; readonly all: number } {
   return { busy, all };
 }
 
-/** Starts to measure; the function it returns says how busy all processors were since, in percent. */
 export function cpuLoad(): () => number {
   const start = ticks();
   return () => {

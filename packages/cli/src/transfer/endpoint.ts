@@ -1,6 +1,5 @@
 /**
- * Both ends of a bandwidth or latency test: opens the device, meets the peer over TCP, and connects the queue pairs. The client says what
- * is to be done; the server does its part.
+ * Opens the device, meets the peer over TCP, and connects the queue pairs. The client sends the parameters of the test.
  */
 
 import { randomInt } from 'node:crypto';
@@ -51,7 +50,6 @@ export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
 /** One of {@link TRANSFER_OPS}. */
 export type TransferOp = (typeof TRANSFER_OPS)[number];
 
-/** What the client asks for; crosses the exchange. */
 const planSchema = z.object({
   tool: z.enum(['bw', 'lat']),
   op: z.enum(TRANSFER_OPS),
@@ -61,81 +59,53 @@ const planSchema = z.object({
     .int()
     .min(0)
     .max(2 ** 31),
-  /** Per QP; 0 with a duration. */
   iterations: z.number().int().min(0),
   durationNs: z.number().min(0),
   qps: z.number().int().min(1).max(1024),
-  /** `sizeBytes` is the largest of all powers of two that are run. */
   allSizes: z.boolean().default(false),
-  /** Both sides measure at a time. */
   bidirectional: z.boolean().default(false),
-  /** Both sides': the server sends the data of READs. */
   rateControl,
 });
-/** What the client asks for. */
 export type TransferPlan = z.infer<typeof planSchema>;
 
-/** Options that both sides have. */
 export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags {
-  /** TCP port of the exchange. */
   readonly port: number;
-  /** IP address of this side. */
   readonly bind?: IpAddress;
-  /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
-  /** A switch to be plugged into, instead of a UDP port. */
   readonly frame?: FrameWire;
   /** Path MTU in bytes. */
   readonly mtu: number;
-  /** Reliable connection, unreliable connection or datagrams. */
   readonly transport: TransportName;
-  /** Fault rules on this side. */
   readonly loss?: string;
-  /** Seed of random fault rules. */
   readonly seed?: number;
-  /** Where to write a capture. */
   readonly pcap?: string;
-  /** Collect telemetry. */
   readonly estats?: true;
-  /** `HOST:PORT` to serve telemetry on. */
   readonly estatsHttp?: string;
-  /** Names by which it may be asked for there. */
   readonly allowHost?: readonly string[];
-  /** Where to write a trace. */
   readonly trace?: string;
-  /** Messages in flight on each queue pair. */
   readonly txDepth: number;
   /** Local ACK timeout as a code, 0..31: 4.096 us x 2^code; 0 is none. Default 14. */
   readonly timeout?: number;
   /** Retries before a queue pair gives up, 0..7. Default 7. */
   readonly retryCnt?: number;
-  /** How long the peer may be silent, as a code; see {@link ExchangeOptions}. */
   readonly totalTimeout?: number;
   /** Receives a flow keeps posted in SEND tests; default: see {@link receiveDepth}. */
   readonly rxDepth?: number;
-  /** READs and atomics in flight on each queue pair. */
   readonly outs: number;
-  /** The largest message that is copied into its work request. */
   readonly inlineSize: number;
-  /** Nanoseconds that the NIC spends on messages to itself before anything else. */
   readonly warmUp?: number;
 }
 
-/** One connected queue pair of the test. */
 export interface Flow {
   /** In RTS. */
   readonly qp: QueuePair;
-  /** What both ends agreed on. */
   readonly agreement: Agreement;
   /** Where this flow's data lies in the region: what the peer reads and writes. */
   readonly offset: number;
-  /** Where own messages leave from, or READs go to, in a test whose sides both have the word. */
   readonly secondOffset: number;
 }
 
-/** One end of a test, connected. */
 export interface Endpoint {
-  /** The NIC. */
   readonly device: RdmaDevice;
   /** Of all flows. */
   readonly pd: ProtectionDomain;
@@ -145,42 +115,34 @@ export interface Endpoint {
   readonly recvCq: CompletionQueue;
   /** The data, flow after flow. */
   readonly region: MemoryRegion;
-  /** One a queue pair. */
   readonly flows: readonly Flow[];
-  /** The TCP connection to the peer. */
   readonly channel: ControlChannel;
-  /** What is to be done. */
   readonly plan: TransferPlan;
-  /** Moves as messages come. */
   readonly arrivals: Arrivals;
-  /** The largest message of all rounds. */
   readonly largestBytes: number;
   /** Receives a flow keeps posted, where the command line says so. */
   readonly rxDepth: number | undefined;
-  /** Messages of up to so many bytes are copied into their work requests. */
   readonly inlineBytes: number;
-  /** Messages that came before this round. */
   readonly arrivedBefore: number;
-  /** Closes channel and device. */
   close(): Promise<void>;
 }
 
-/** The area a message takes: whole pages, so that atomics are aligned. */
 function areaBytes(plan: TransferPlan): number {
   return Math.ceil(Math.max(plan.sizeBytes, 1) / 4096) * 4096;
 }
 
-/** A flow's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
+/**
+ * A flow's part of the region: one area that the peer reads and writes, and one to send from where both happen at once.
+ */
 function laneBytes(plan: TransferPlan): number {
   return areaBytes(plan) * (plan.tool === 'lat' || plan.bidirectional ? 2 : 1);
 }
 
 /** Receive work requests a flow keeps posted in SEND tests: a sender that finds none waits, ... */
 const RECEIVE_DEPTH = 512;
-/** ... but one that nobody acknowledges does not: its message is lost. perftest has 16000 then. */
+/** An unacknowledged sender does not wait: its message is lost. perftest has 16000 then. */
 const UNRELIABLE_RECEIVE_DEPTH = 16_384;
 
-/** A datagram's receive: one element for its GRH, one for its data. */
 export const RECEIVE_SGES = 2;
 
 /** Receives a flow keeps posted: as many as somebody `asked` for, else what the plan needs. */
@@ -196,7 +158,6 @@ export function grhBytes({ transport }: Pick<TransferPlan, 'transport'>): number
   return transport === 'ud' ? GRH_BYTES : 0;
 }
 
-/** Where a client binds when it was not told: beside the server if both are on this host. */
 export async function clientPort(
   host: string,
   options: Pick<EndpointOptions, 'bind' | 'udpPort'>,
@@ -206,12 +167,11 @@ export async function clientPort(
   const server = IpAddress.parse(host);
   const local = await localAddressTowards(server);
   if (local.text !== server.text) return { address: local.text, ...own };
-  // All of 127/8 is this host on Linux; elsewhere, and for ::1, two endpoints share the address and differ in port.
+  // All of 127/8 is this host on Linux; elsewhere, and for ::1, both ends share the address and differ in port.
   if (local.family === 4 && process.platform === 'linux') return { address: '127.0.0.2', ...own };
   return { address: local.text, udpPort: options.udpPort ?? 0 };
 }
 
-/** Opens the NIC on a UDP port or on a switch, with what the options ask for beside it, and warms it up where they ask for that. */
 export async function openEndpointDevice(
   port: { address: string; udpPort?: number },
   options: EndpointOptions,
@@ -243,7 +203,6 @@ export async function openEndpointDevice(
   }
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a UD message that is more than one packet. */
 export function checkDatagramSize(sizeBytes: number, mtuBytes: number, flag = '-s'): void {
   if (sizeBytes <= mtuBytes) return;
   throw new RoceError(
@@ -253,7 +212,10 @@ export function checkDatagramSize(sizeBytes: number, mtuBytes: number, flag = '-
   );
 }
 
-/** Makes the queues and connects every flow with `exchange`. Closes them, and the channel, when it fails; the device stays. */
+/**
+ * Makes the queues and connects every flow with `exchange`. Closes them, and the channel, when it fails; the device
+ * stays.
+ */
 async function establish(
   device: RdmaDevice,
   channel: ControlChannel,
@@ -317,12 +279,10 @@ async function establish(
   }
 }
 
-/** An endpoint on a switch has an address that TCP does not know. */
 function isTcpElsewhere({ frame }: EndpointOptions): boolean {
   return frame !== undefined;
 }
 
-/** Connects to a waiting server and tells it the plan. */
 export async function connectToServer(
   host: string,
   options: EndpointOptions,
@@ -343,23 +303,17 @@ export async function connectToServer(
   }
 }
 
-/** What the server was started for; anything else is refused by name. */
 type ServerRole = Pick<TransferPlan, 'tool' | 'op' | 'transport'>;
 
-/** As one would type it. */
 function commandOf({ tool, op, transport }: ServerRole): string {
   return `rocev2 ${tool} ${op}${transport === 'rc' ? '' : ` --transport ${transport}`}`;
 }
 
-/** What a waiting server tells people. */
 export interface ServerWords {
-  /** It waits: on which port of the NIC, and at which host. */
   onListening(description: string, host: string): void;
-  /** Somebody else was there; it waits on. */
   onRefusedPeer(peer: string, why: string): void;
 }
 
-/** Waits for a client whose plan this server was started for, and follows it. Others are refused by name, and it waits on. */
 export async function serveOneClient(
   role: ServerRole,
   options: EndpointOptions,
@@ -413,7 +367,10 @@ function checkPlan(purpose: Record<string, unknown>, role: ServerRole): string |
   return here === there ? undefined : `the server runs '${here}', the client '${there}'`;
 }
 
-/** The server needs the plan before it can make its queues, and the plan comes with the first hello: read here, then given back. */
+/**
+ * The server needs the plan before it can make its queues, and the plan comes with the first hello: read here, then
+ * given back.
+ */
 async function peekPlan(channel: ControlChannel, role: ServerRole): Promise<TransferPlan> {
   const hello = (await channel.receive()) as { purpose?: Record<string, unknown> } | null;
   const refusal = checkPlan(hello?.purpose ?? {}, role);

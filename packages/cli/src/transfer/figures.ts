@@ -1,5 +1,3 @@
-/** What a transfer test comes to: the figures that both sides report, and the message in which a client tells them to its server. */
-
 import { z } from 'zod';
 import type { TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
@@ -30,39 +28,31 @@ const latencySchema = z.object({
   max: z.number(),
 });
 
-/** What only the side that measures knows. The rest of the figures follows from it and the plan. */
 export const measuredSchema = z.object({
   iterations: count,
   lost: count.nullable(),
   seconds,
   peakBps: perSecondSchema.nullable(),
-  /** Of the side that measures first. */
   directions: z.array(directionSchema).nullable(),
   latencyNs: latencySchema.nullable(),
 });
-/** What only the side that measures knows. */
 export type Measured = z.infer<typeof measuredSchema>;
 
-/** What a server has sent back, where both sides send. */
 export interface Returned {
   /** Operations completed on each flow. */
   readonly counts: readonly number[];
-  /** From its first message to its last completion. */
   readonly seconds: number;
-  /** Of the server's messages those that were taken here, where nothing acknowledges them; undefined: all of them. */
   readonly arrived: number | undefined;
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
 
-/** Nothing in no time is nothing a second. */
 const perSecond = (amount: number, duration: number) => (duration > 0 ? amount / duration : 0);
 
 function directionOf({ sizeBytes }: TransferPlan, iterations: number, duration: number): Direction {
   return { iterations, seconds: duration, goodputBps: perSecond(iterations * sizeBytes * 8, duration) };
 }
 
-/** What the tally of a run says, with what came back, if both sides sent. */
 export function measuredOf(plan: TransferPlan, tally: Tally, returned?: Returned): Measured {
   const sent = directionOf(plan, sum(tally.counts), tally.seconds);
   const back = returned && directionOf(plan, returned.arrived ?? sum(returned.counts), returned.seconds);
@@ -77,12 +67,10 @@ export function measuredOf(plan: TransferPlan, tally: Tally, returned?: Returned
   };
 }
 
-/** The same, as the other side has it. */
 export function mirrored(measured: Measured): Measured {
   return { ...measured, directions: measured.directions?.toReversed() ?? null };
 }
 
-/** The figures of a run by their names in the document. `intervals` are this side's own. */
 export function figuresOf(plan: TransferPlan, measured: Measured, intervals: readonly Interval[] = []) {
   const { iterations, lost, directions, latencyNs, peakBps } = measured;
   const bytes = iterations * plan.sizeBytes;

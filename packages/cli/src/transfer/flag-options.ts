@@ -1,4 +1,4 @@
-/** Makes options of a command from the table of perftest's flags, and says what became of those without effect here. */
+/** Makes options of a command from the table of perftest's flags, and reports those without effect here. */
 
 import { type Command, Option } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
@@ -12,7 +12,6 @@ import {
   type ToolName,
 } from './flags.js';
 
-/** Adds every flag of perftest: those that are taken to the help, the others hidden, so that they can be answered. */
 export function addPerftestFlags(command: Command, tool: ToolName): Command {
   for (const entry of TAKEN_FLAGS.filter((flag) => isFor(tool, flag))) addTaken(command, tool, entry);
   for (const { flags } of [...ACCEPTED_FLAGS, ...MISSING_FLAGS]) command.addOption(new Option(flags).hideHelp());
@@ -40,15 +39,11 @@ function addTaken(command: Command, tool: ToolName, entry: TakenFlag): void {
   }
 }
 
-/** One line for `--help` on the flags that change nothing. */
 export function acceptedFlagsText(): string {
   const names = ACCEPTED_FLAGS.map(({ flags }) => flags.replace(/ <.*/, '').split(', ')[0]);
   return `Accepted for compatibility with perftest, without effect:\n${names.join(' ')} (docs/perftest.md has every flag).`;
 }
 
-/**
- * What the given flags without effect are replaced by, a line each. Throws ERR_ROCE_INVALID_ARGUMENT for a flag of perftest that is not there.
- */
 export function perftestFlagNotes(command: Command): string[] {
   const isGiven = (flags: string) => command.getOptionValueSource(new Option(flags).attributeName()) === 'cli';
   for (const { flags, reason } of MISSING_FLAGS) {
@@ -60,7 +55,6 @@ export function perftestFlagNotes(command: Command): string[] {
   );
 }
 
-/** `-x, --gid-index`, without the value. */
 function nameOf(flags: string): string {
   return flags.replace(/ <.*/, '');
 }

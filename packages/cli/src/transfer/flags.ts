@@ -1,6 +1,6 @@
 /**
- * The flags of perftest, one entry each: its spelling, its value, what it means here. `bw` and `lat` take their options from this table, and
- * docs/perftest.md is made of it (`node scripts/perftest-doc.js`). Options that perftest does not have stand in `command.ts`.
+ * `bw` and `lat` take their options from this table, and docs/perftest.md is made of it
+ * (`node scripts/perftest-doc.js`).
  */
 
 import {
@@ -15,51 +15,36 @@ import {
 } from '@rocev2/command';
 import { TRANSFER_TRANSPORTS } from './transport.js';
 
-/** One of the two commands. */
 export type ToolName = 'bw' | 'lat';
 
-/** What every entry has. */
 interface FlagEntry {
-  /** Spelling for commander: `-Q, --cq-mod <n>`. */
   readonly flags: string;
-  /** Other long names of the same, perftest's where ours differs. */
   readonly also?: readonly string[];
-  /** The commands that have it. Default: both. */
   readonly tools?: readonly ToolName[];
 }
 
-/** A flag that does here what it does in perftest. */
 export interface TakenFlag extends FlagEntry {
-  /** One line of `--help`. */
   readonly meaning: string;
-  /** From the text of the value. */
   readonly parse?: (text: string) => unknown;
-  /** As one would type it, if it has one; by command where they differ. */
   readonly preset?: string | Readonly<Record<ToolName, string>>;
 }
 
-/** A flag that is taken without effect, with what does its work here. */
 export interface AcceptedFlag extends FlagEntry {
-  /** What does its work here; a sentence without its full stop. */
   readonly instead: string;
 }
 
-/** A flag that is refused. */
 export interface MissingFlag extends FlagEntry {
-  /** Why, and what to do; a sentence without its full stop. */
   readonly reason: string;
 }
 
 const BW = ['bw'] as const;
 const LAT = ['lat'] as const;
 
-/** `RC` and `rc` alike. */
 const transportOption = choiceOption(TRANSFER_TRANSPORTS);
 const anyCaseTransport = Object.assign((text: string) => transportOption(text.toLowerCase()), {
   choices: TRANSFER_TRANSPORTS,
 });
 
-/** What `bw` and `lat` take, in the order of their help. */
 export const TAKEN_FLAGS: readonly TakenFlag[] = [
   { flags: '-p, --port <port>', parse: portOption, preset: '18515', meaning: 'TCP port for connection set-up' },
   {
@@ -177,7 +162,6 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
   },
 ];
 
-/** What is taken so that command lines for perftest run here, and changes nothing. */
 export const ACCEPTED_FLAGS: readonly AcceptedFlag[] = [
   { flags: '-d, --ib-dev <dev>', instead: 'there are no devices to choose from; --bind chooses the address' },
   { flags: '--ib-port <port>', instead: 'a software NIC has one port; -i is --interval here' },
@@ -192,7 +176,6 @@ export const ACCEPTED_FLAGS: readonly AcceptedFlag[] = [
   { flags: '--force-link <type>', instead: 'the link is always Ethernet' },
 ];
 
-/** What perftest has and this does not. */
 export const MISSING_FLAGS: readonly MissingFlag[] = [
   { flags: '-A, --atomic_type <type>', reason: 'the only atomic operation here is FETCH_AND_ADD' },
   { flags: '-C, --report-cycles', tools: LAT, reason: 'times are in microseconds' },
@@ -241,12 +224,10 @@ export const MISSING_FLAGS: readonly MissingFlag[] = [
   { flags: '--aes_xts', reason: 'the NIC has no encryption' },
 ];
 
-/** Whether a command has the flag. */
 export function isFor(tool: ToolName, { tools }: FlagEntry): boolean {
   return tools === undefined || tools.includes(tool);
 }
 
-/** What the flag is set to when nobody says it, as one would type it. */
 export function presetFor(tool: ToolName, { preset }: TakenFlag): string | undefined {
   return typeof preset === 'object' ? preset[tool] : preset;
 }

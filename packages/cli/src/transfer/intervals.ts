@@ -1,5 +1,3 @@
-/** What a long run has moved in each interval of it. */
-
 import { NS_PER_S } from 'rocev2/internal/core';
 
 /** One interval. */
@@ -14,10 +12,8 @@ export interface Interval {
   readonly goodputBps: number;
 }
 
-/** Intervals that are kept; of a run without end the oldest are dropped. */
 const INTERVALS_MAX = 10_000;
 
-/** Counts messages interval by interval. It has no timer: what completes moves it on. */
 export class IntervalLog {
   readonly #startNs: number;
   readonly #intervalNs: number;
@@ -27,7 +23,6 @@ export class IntervalLog {
   #beginNs: number;
   #messages = 0;
 
-  /** `intervalNs` of 0: no intervals. */
   constructor(
     startNs: number,
     { intervalNs, onInterval }: { readonly intervalNs: number; onInterval(interval: Interval): void },
@@ -40,14 +35,12 @@ export class IntervalLog {
     this.#tell = onInterval;
   }
 
-  /** So many messages were completed by then. */
   add(messages: number, timeNs: number): void {
     if (this.#intervalNs === 0) return;
     this.#messages += messages;
     if (timeNs - this.#beginNs >= this.#intervalNs) this.#close(timeNs);
   }
 
-  /** All intervals; what has begun since the last one is one, too, unless it is empty. */
   finish(timeNs: number): readonly Interval[] {
     if (this.#messages > 0) this.#close(timeNs);
     return this.#intervals;

@@ -1,5 +1,3 @@
-/** The traffic of latency tests, once connected: messages to and fro, one at a time. */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
@@ -9,25 +7,19 @@ import { check, checkLength, messageData, operation, postReceive, type Tally, ty
 import { pollNic } from './spinning.js';
 import { WaitedTime } from './waited-time.js';
 
-/** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
 export interface LossRule {
-  /** Counted while the process runs ({@link WaitedTime}). Infinity where the transport repeats what is lost. */
+  /** Infinity where the transport repeats what is lost. */
   readonly waitMs: number;
-  /** A peer that waits for the very message that was lost waits for ever: the test ends. */
   readonly endsRun: boolean;
 }
 
-/** RC: a message arrives, or its queue pair fails. */
 export const NOTHING_IS_LOST: LossRule = { waitMs: Number.POSITIVE_INFINITY, endsRun: false };
-/** UC and UD between two of our own, which go on with the next message. */
 export const LOST_IS_SKIPPED: LossRule = { waitMs: 500, endsRun: false };
-/** UC and UD with perftest, which waits for each message in turn, without end. */
 export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
 
 /** How a latency test waits: asks after every poll of the NIC, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
-/** The next completion; undefined when none has come for `limitMs`. */
 async function nextCompletion(
   cq: CompletionQueue,
   waiting: Waiting,
@@ -59,13 +51,11 @@ async function waitAtMost(cq: CompletionQueue, timeoutMs: number): Promise<void>
   }
 }
 
-/** Looks at what has been sent so far, without waiting. */
 function checkSends(endpoint: TrafficEndpoint): void {
   const { sendCq } = endpoint;
   for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);
 }
 
-/** One side of a WRITE ping-pong: data area is written by the peer, the second area is where ours leave from. */
 class WritePingPong {
   readonly #endpoint: TrafficEndpoint;
   readonly #sourceOffset: number;
@@ -80,7 +70,6 @@ class WritePingPong {
     return region.bytes[flows[0].offset + plan.sizeBytes - 1];
   }
 
-  /** Writes message `round` into the peer's memory; its last byte is the mark the peer waits for. */
   post(round: number): void {
     const { region, plan, flows } = this.#endpoint;
     const [{ qp, agreement }] = flows;
@@ -90,17 +79,15 @@ class WritePingPong {
     qp.postSend({ opcode: 'RDMA_WRITE', ...data, remoteAddr: addr, rkey, wrId: round });
   }
 
-  /** Waits until the peer's message `round` has landed; false when it has not for `limitMs`. */
   arrived(round: number, limitMs: number): Promise<boolean> {
     return this.#until((mark) => mark === (round & 0xff), limitMs);
   }
 
-  /** Waits for a message with another mark than the last one's, and returns that mark; undefined when none comes for `limitMs`. */
   async next(last: number, limitMs: number): Promise<number | undefined> {
     return (await this.#until((mark) => mark !== last, limitMs)) ? this.#mark : undefined;
   }
 
-  /** The peer's CPU told us nothing: we look at the memory. */
+  /** The peer's CPU is not involved: poll the memory. */
   async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
     const { channel, device } = this.#endpoint;
     const waited = new WaitedTime(limitMs);
@@ -115,11 +102,10 @@ class WritePingPong {
   }
 }
 
-/** What a round of a latency test came to, beside its latency in ns. */
+/** Results of a latency round in place of its latency in ns. */
 const UNMEASURED = undefined;
 const LOST = Symbol('no answer');
 
-/** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one. */
 async function rounds(
   endpoint: TrafficEndpoint,
   io: CliIo,
@@ -145,7 +131,6 @@ async function rounds(
   return { counts: [round - lost], lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
 
-/** Client of a WRITE ping-pong that the server begins, as perftest's does: half the time from each of our messages to the peer's next. */
 export function followWrites(endpoint: TrafficEndpoint, io: CliIo, loss: LossRule, progress: Progress): Promise<Tally> {
   const pingPong = new WritePingPong(endpoint);
   let postedNs: number | undefined;
@@ -159,7 +144,6 @@ export function followWrites(endpoint: TrafficEndpoint, io: CliIo, loss: LossRul
   });
 }
 
-/** Client of a latency test. WRITE and SEND go to and fro, half of the round trip counts; READ and atomics count whole. */
 export function measureLatency(
   endpoint: TrafficEndpoint,
   io: CliIo,
@@ -187,7 +171,7 @@ export function measureLatency(
   });
 }
 
-/** Client of a SEND ping-pong. An answer that comes after it was given up is dropped before the next message leaves. */
+/** An answer that comes after it was given up is dropped before the next message leaves. */
 function echoSends(
   endpoint: TrafficEndpoint,
   io: CliIo,
@@ -215,10 +199,6 @@ function echoSends(
   });
 }
 
-/**
- * Server of a latency test: answers each message, until there were `rounds`, none has come for `loss.waitMs`, or the client is done and the
- * endpoint closes. Returns how many it has answered. READ and atomics need nobody.
- */
 export async function answerLatency(
   endpoint: TrafficEndpoint,
   waiting: Waiting,
@@ -249,7 +229,6 @@ export async function answerLatency(
       }
     }
   } catch (error) {
-    // The client closes the control connection when it is done; that ends the waiting above.
     if (endpoint.channel.isOpen && !endpoint.device.isClosed) throw error;
   }
   return answered;

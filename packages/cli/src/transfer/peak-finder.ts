@@ -7,30 +7,26 @@ import type { TransferPlan } from './endpoint.js';
 const PEAK_MESSAGES_MAX = 20_000;
 
 /**
- * The peak as perftest defines it: of all runs of neighbouring messages, from the post of the first to the completion of the last, the one with
- * the least time a message.
+ * The peak as perftest defines it: of all runs of neighbouring messages, from the post of the first to the completion
+ * of the last, the one with the least time a message.
  */
 export class PeakFinder {
   readonly #postedNs: number[] = [];
   readonly #completedNs: number[] = [];
 
-  /** Undefined for a run in time, for one of more than 20000 messages, and where nobody wants it. */
   static forPlan({ durationNs, iterations, qps }: TransferPlan, isWanted: boolean): PeakFinder | undefined {
     const isShort = durationNs === 0 && iterations * qps <= PEAK_MESSAGES_MAX;
     return isWanted && isShort ? new PeakFinder() : undefined;
   }
 
-  /** The next `count` messages were posted. */
   posted(count: number, timeNs: number): void {
     for (let i = 0; i < count; i++) this.#postedNs.push(timeNs);
   }
 
-  /** The next `count` messages are done. */
   completed(count: number, timeNs: number): void {
     for (let i = 0; i < count; i++) this.#completedNs.push(timeNs);
   }
 
-  /** Bits a second; null when no message was completed. */
   peakBps(sizeBytes: number): number | null {
     const [posted, completed] = [this.#postedNs, this.#completedNs];
     if (completed.length === 0) return null;

@@ -1,5 +1,3 @@
-/** The queue pairs and the memory of a perftest run, connected. */
-
 import { qpTypeOf } from 'rocev2/internal/cm';
 import { refuseEchoes } from 'rocev2/internal/dcqcn';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
@@ -24,7 +22,8 @@ export async function connectFlows(conversation: Conversation): Promise<TrafficE
   const pd = await device.createPd();
   const sendCq = await device.createCq(2 * txDepth * qps);
   const recvCq = await device.createCq(2 * maxRecvWr * qps);
-  // The first half of a flow's area is the peer's to read and write; messages of a latency test, and with -b all, leave from the second.
+  // The first half of a flow's area is the peer's to read and write; messages of a latency test, and with -b all, leave
+  // from the second.
   const halfBytes = Math.ceil(Math.max(plan.sizeBytes, exchange.cycleBufferBytes) / PAGE_BYTES) * PAGE_BYTES;
   const region = await pd.regMr(2 * halfBytes * qps + grhBytes(plan), Access.REMOTE_ALL);
   const own: PerftestFlow[] = [];

@@ -1,6 +1,6 @@
 /**
- * The two ways in which perftest meets its peer: over TCP, where the keys connect the queue pairs, and with `-R` through the connection manager,
- * which connects a queue pair for the exchange and then those of the test.
+ * The two ways in which perftest meets its peer: over TCP, where exchanged keys connect the queue pairs, and with `-R`
+ * through the connection manager, which connects one queue pair for the exchange and then those of the test.
  */
 
 import { randomInt } from 'node:crypto';
@@ -39,7 +39,6 @@ const RETRIES = 7;
 /** A server that has just accepted one connection may not listen for the next one yet. */
 const CONNECT_ATTEMPTS = 50;
 const CONNECT_INTERVAL_MS = 100;
-/** How long the peer has to end the connection of the exchange. */
 const GOODBYE_MS = 2_000;
 
 /** A flow of the test: how it gets its queue pair, and its part of the memory. */
@@ -59,46 +58,32 @@ export type PerftestPeerFlow = PerftestKeys & {
   readonly destination: Destination;
 };
 
-/** A peer that was met, and how its queue pairs are connected. */
 export interface PerftestMeeting {
-  /** The exchange that perftest makes with its peer. */
   readonly exchange: PerftestExchange;
   /** Takes every flow to RTS and learns of the other ends. */
   connect(flows: readonly PerftestFlow[], outstandingReads: number): Promise<PerftestPeerFlow[]>;
-  /** Ends the exchange. */
   close(): Promise<void>;
 }
 
-/** One side of a perftest run, after the exchange with its peer. */
 export interface Conversation {
-  /** The command. */
   readonly tool: 'bw' | 'lat';
-  /** Operation of the test. */
   readonly op: TransferOp;
-  /** Of this side. */
   readonly role: 'client' | 'server';
-  /** The NIC. */
   readonly device: RdmaDevice;
-  /** How the queue pairs are connected. */
   readonly meeting: PerftestMeeting;
-  /** The exchange between the two sides. */
   readonly exchange: PerftestExchange;
-  /** Of this side. */
   readonly options: TransferOptions;
-  /** Output of the command. */
   readonly output: Output;
 }
 
 type Meet = (
   device: RdmaDevice,
-  /** The tool that is expected on the other side, for people. */
   tool: string,
   host: string | undefined,
   options: TransferOptions,
   output: Output,
 ) => Promise<PerftestMeeting>;
 
-/** perftest's default: keys cross a TCP connection. */
 export const meetOverTcp: Meet = async (device, tool, host, options, output) => {
   const channel = host === undefined ? await acceptTcp(tool, options, output) : await dialFixed(host, options.port);
   const exchange = await PerftestExchange.open(tcpWire(channel), host === undefined ? 'server' : 'client', {
@@ -161,7 +146,6 @@ async function connectFlow(
   return connectQueuePair(qp, { psn: own.psn, pathMtu, reliable }, peer);
 }
 
-/** perftest's `-R`: the connection manager. */
 export const meetThroughManager: Meet = async (device, tool, host, options, output) => {
   const manager = await ConnectionManager.open(device);
   const connectAll =
@@ -188,7 +172,7 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
         await exchange.barrier();
         const peers: PerftestPeerFlow[] = [];
         for (const [i, flow] of flows.entries()) {
-          // The manager chose the PSNs; nobody reads those of the keys.
+          // The manager chose the PSNs; those of the keys are unused.
           const { qp, pathMtu } = connections[i];
           const keys = await exchange.exchangeKeys({ ...keysOf(qp, flow, outstandingReads), psn: 0 });
           peers.push({ ...keys, qp, pathMtu, destination: {} });
@@ -196,7 +180,8 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
         return peers;
       },
       close: async () => {
-        // perftest's client ends the connections of the test, and its server then the first one; it waits for ever if that is gone.
+        // perftest's client ends the connections of the test, and its server then the first one; it waits indefinitely
+        // if that is gone.
         if (host !== undefined) await Promise.all(connections.map((connection) => connection.disconnect()));
         await Promise.race([control.disconnected, delay(GOODBYE_MS, undefined, { ref: false })]);
         await manager.close();
@@ -208,7 +193,6 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
   }
 };
 
-/** As many connections, on ends that `makeEnd` makes; a server that knows its client accepts only those of `from`. */
 type ConnectAll = <E extends SetUpEnd>(
   count: number,
   makeEnd: () => Promise<E>,
@@ -216,7 +200,6 @@ type ConnectAll = <E extends SetUpEnd>(
   from?: IpAddress,
 ) => Promise<Array<Established<E>>>;
 
-/** A queue pair that needs nothing of its own. */
 function bareEnd(qp: QueuePair): SetUpEnd {
   return { qp, close: () => qp.close() };
 }

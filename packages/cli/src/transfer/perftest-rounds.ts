@@ -1,8 +1,7 @@
 /**
- * The traffic of a perftest run, one message size after the other, and the barriers and reports between them. `-a` and `-b` have an order of
- * their own (perftest 4.5, write_bw.c, send_bw.c and their like): a one-sided test in both directions has a barrier before each size, and with
- * `-a` one behind it; SEND has a barrier before each size, and with `-a` one behind it. With `-b` each size has a report, before SEND's last
- * barrier and after that of the others.
+ * `-a` and `-b` have an order of their own (perftest 4.5, write_bw.c, send_bw.c and their like): a one-sided test in
+ * both directions has a barrier before each size, and with `-a` one after it; SEND has a barrier before each size, and
+ * with `-a` one behind it. With `-b` each size has a report, before SEND's last barrier and after that of the others.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -34,40 +33,35 @@ import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 
 const MEBIBYTE = 2 ** 20;
-/** A server waits for its client as long as the traffic takes, a day. When the client dies its connection ends. */
 const TRAFFIC_TIMEOUT_MS = 86_400_000;
-/** A client that is done waits so long for its server. */
 const SERVER_TIMEOUT_MS = 600_000;
 /** A client that is done sends nothing more: so long may its last messages be on their way to us. */
 const LAST_MESSAGES_MS = 5_000;
-/** The same where nothing is acknowledged: with a hole in its messages a peer waits on, two minutes or for ever. */
+/** Without acknowledgements a peer that misses a message waits two minutes or indefinitely. */
 const UNRELIABLE_DONE_MS = 10_000;
 
-/** What a server tells of its own in the report: nobody reads it. */
 const NOTHING_MEASURED = { counts: [0], seconds: 1 };
 
-/** A UC client of `ib_write_bw` cannot tell silence from success: not even a server with another transport answers anything. */
+/**
+ * A UC client of `ib_write_bw` cannot tell silence from success: not even a server with another transport answers
+ * anything.
+ */
 const UNVERIFIED =
   'unverified: UC has no acknowledgements, and ib_write_bw does not count what is written into its memory; only its host knows what has arrived';
 
-/** What came of one size. */
 export interface PerftestOutcome {
-  /** The endpoint, with the plan of this size. */
   readonly round: TrafficEndpoint;
-  /** What this side has measured, or has seen of its client. */
   readonly tally: Tally;
-  /** What the peer reported of its own, with `-b`. */
   readonly returned?: Returned;
-  /** Why it is no success, if it is none. */
   readonly unfinished?: string;
 }
 
-/** Runs all sizes, and says good-bye. Both sides have passed the barriers before the traffic but for those of the sizes. */
+/** Both sides have passed the barriers before the traffic but for those of the sizes. */
 export async function runSizes(conversation: Conversation, traffic: TrafficEndpoint): Promise<PerftestOutcome[]> {
   const { role, tool, op, exchange, output } = conversation;
   const { plan } = traffic;
   const drained = receives(plan, role) ? drainReceives(traffic) : undefined;
-  drained?.catch(() => {}); // Heard where somebody waits for messages.
+  drained?.catch(() => {});
   const play = plan.bidirectional ? playBothWays : role === 'client' ? playAsClient : playAsServer;
   const sizes = sizesOf(plan);
   // A server whose peer reads and writes its memory sees of -a only the end.
@@ -85,15 +79,12 @@ export async function runSizes(conversation: Conversation, traffic: TrafficEndpo
   return outcomes;
 }
 
-/** Whether messages of SEND come to this side of a bandwidth test. */
 function receives({ tool, op, bidirectional }: TransferPlan, role: 'client' | 'server'): boolean {
   return tool === 'bw' && op === 'send' && (bidirectional || role === 'server');
 }
 
-/** One size of a run. */
 interface Round {
   readonly round: TrafficEndpoint;
-  /** Fails when receiving does. */
   readonly drained: Promise<void> | undefined;
   readonly isLast: boolean;
 }
@@ -122,7 +113,6 @@ async function playAsClient(conversation: Conversation, { round, isLast }: Round
   };
 }
 
-/** With `-b` both sides do the same. */
 async function playBothWays(conversation: Conversation, { round, drained, isLast }: Round): Promise<Played> {
   const { op, exchange } = conversation;
   const { plan } = round;
@@ -142,7 +132,7 @@ async function playBothWays(conversation: Conversation, { round, drained, isLast
   return { tally: { ...tally, lost: plan.transport === 'rc' || op === 'send' ? 0 : null }, returned };
 }
 
-/** All messages of the round are here. Without acknowledgements some may be lost: then those are waited for that still come. */
+/** Without acknowledgements some may be lost: then those are waited for that still come. */
 async function received(round: TrafficEndpoint, drained: Promise<void>, messages: number): Promise<void> {
   const all = round.arrivals.reached(round.arrivedBefore + messages);
   await Promise.race([all, drained]);
@@ -153,7 +143,6 @@ function returnedOf({ sizeBytes, iterations, average }: PerftestReport): Returne
   return { counts: [Number(iterations)], seconds: Number.isFinite(seconds) ? seconds : 0, arrived: undefined };
 }
 
-/** False when the peer's last word does not come in its time. */
 async function comesWithin(lastWord: Promise<void>): Promise<boolean> {
   try {
     await lastWord;
@@ -185,14 +174,12 @@ async function measure({ tool, op, options, output }: Conversation, round: Traff
   }
 }
 
-/** What a server has seen: messages, those that are missing (null: nobody knows), and why it has ended before its client, if it has. */
 interface Served {
   readonly count: number;
   readonly lost: number | null;
   readonly unfinished?: string;
 }
 
-/** What the server does until the client says in a barrier that it is done. */
 async function playAsServer(conversation: Conversation, round: Round): Promise<Played> {
   const startNs = nowNs();
   const { tool, op } = conversation;
@@ -203,7 +190,6 @@ async function playAsServer(conversation: Conversation, round: Round): Promise<P
   return { tally, ...(unfinished !== undefined && { unfinished }) };
 }
 
-/** Messages the client is to send; 0 when only it knows. */
 function plannedMessages({ iterations, qps }: TransferPlan): number {
   return iterations * qps;
 }
@@ -230,7 +216,7 @@ async function serveLatency(conversation: Conversation, { round, isLast }: Round
   return { count, lost: 0 };
 }
 
-/** Requests of a latency test that this side has answered, itself or by its NIC. A READ that was repeated counts twice there. */
+/** A READ that was repeated counts twice there. */
 function answeredMessages({ plan, arrivals, arrivedBefore, device }: TrafficEndpoint): number {
   const planned = plannedMessages(plan);
   if (plan.op === 'write') return planned;
@@ -267,11 +253,10 @@ async function serveOneSided({ op, exchange }: Conversation, { round }: Round): 
   checkReport(round, sent);
   await exchange.finish(TRAFFIC_TIMEOUT_MS);
   if (plan.transport === 'rc') return { count: iterations, lost: 0 };
-  // In a given time only what a client did in the middle of it is told.
+  // With a duration, only the client's middle part is reported.
   return { count: arrived, lost: plan.iterations === 0 ? null : iterations * rounds - arrived };
 }
 
-/** Rounds that were played; READ and atomics need nobody. */
 async function answerRounds(
   { op, options, output }: Conversation,
   round: TrafficEndpoint,
@@ -279,18 +264,16 @@ async function answerRounds(
 ): Promise<number> {
   const loss = lossRuleOf(options);
   if (op === 'send') return answerLatency(round, waitingOf(options), loss, limit);
-  // The one test in which perftest's server has the first word.
   if (op === 'write') return (await measureLatency(round, output.io, 'poll', loss, SILENT_PROGRESS)).counts[0];
   return limit;
 }
 
 /**
- * Waits for the client's last word, and for our part of the work where its end is known. Work fails when its queue pair does. Rejects with
- * ERR_ROCE_MISMATCH when the client is done before.
+ * Waits for the client's last word, and for our part of the work where its end is known. Work fails when its queue pair
+ * does. Rejects with ERR_ROCE_MISMATCH when the client is done before.
  */
 async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, round: TrafficEndpoint): Promise<void> {
   const { plan } = round;
-  // Without acknowledgements the client is done when it has sent all: what has not come then will hardly come.
   if (plan.transport !== 'rc' || plan.iterations === 0) {
     await Promise.race([clientIsDone, work.then(() => clientIsDone)]);
     return;
@@ -304,19 +287,19 @@ async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, roun
   try {
     await Promise.race([Promise.all([work, clientIsDone]), late]);
   } finally {
-    late.catch(() => {}); // Cancelled, or thrown above.
+    late.catch(() => {});
     giveUp.abort();
   }
 }
 
-/** Throws ERR_ROCE_MISMATCH when the client says that it did something else than what has arrived here. */
 function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations }: PerftestReport): void {
   const hint = 'give both sides the same -s and -n, and -a to both or to none';
   if (Number(sizeBytes) !== plan.sizeBytes) {
     const text = `the client moved messages of ${sizeBytes} bytes; this side expected ${plan.sizeBytes}`;
     throw new RoceError('ERR_ROCE_MISMATCH', text, hint);
   }
-  // Only RC promises that they are equal. A READ that was repeated counts twice, and with a duration the first and last seconds are not told.
+  // Only RC promises that they are equal. A READ that was repeated counts twice, and with a duration the first and last
+  // seconds are not reported.
   if (plan.transport !== 'rc' || plan.op === 'read' || plan.iterations === 0) return;
   const counters = device.counters();
   const arrived = plan.op === 'write' ? counters.rx_write_requests : counters.rx_atomic_requests;

@@ -1,6 +1,6 @@
 /**
- * `rocev2 bw|lat --perftest`: the peer of the stock ib_write_bw, ib_read_lat and so on, as server and as client. perftest does not
- * fill or check its buffers, so the data cannot be verified; only the sum of atomics is known.
+ * `rocev2 bw|lat --perftest`: the peer of the stock ib_write_bw, ib_read_lat and so on. perftest does not fill or check
+ * its buffers, so only the total of the atomics can be verified.
  */
 
 import {
@@ -29,7 +29,6 @@ import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 
-/** Runs the client against `host`, or the server without a host. Rejects with ERR_ROCE_UNSUPPORTED for options that perftest does not support. */
 export async function runPerftest(
   tool: TransferTool,
   op: TransferOp,
@@ -56,7 +55,6 @@ export async function runPerftest(
     const { exchange } = met;
     const role = host === undefined ? 'server' : 'client';
     const talk = converse({ tool: tool.name, op, role, device, meeting: met, exchange, options, output });
-    // A side that measures shows its progress itself.
     const watched = role === 'server' && !options.bidirectional ? output.during('serving the client', talk) : talk;
     const results = await endingWithFigures(watched, output.io);
     tool.print(output, results, options);
@@ -72,7 +70,6 @@ export async function runPerftest(
   }
 }
 
-/** A result, and the reason if it is a failure: the peer did not finish, or nobody knows what arrived. */
 type PerftestResult = TransferResult & { readonly unfinished?: string };
 
 async function converse(conversation: Conversation): Promise<PerftestResult[]> {
@@ -91,7 +88,6 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
       const cpuPercent = load();
       return outcomes.map((outcome) => perftestResult(conversation, outcome, cpuPercent));
     },
-    // UD has no WRITE.
     TRANSPORTS.filter((other) => other !== options.transport && (op === 'send' || other !== 'ud')),
   );
 }
@@ -119,7 +115,10 @@ function perftestResult(
   };
 }
 
-/** perftest does not send the client's latencies and peak to the server, and tells neither side what was lost or whether the data is correct. */
+/**
+ * perftest does not send the client's latencies and peak to the server, and tells neither side what was lost or whether
+ * the data is correct.
+ */
 function unknownFields(role: 'client' | 'server', result: TransferResult): TransferDocument['unknown'] {
   const unknown: Array<keyof TransferResult> = [];
   if (!result.verified) unknown.push('verified');

@@ -1,15 +1,12 @@
-/** The plan of a test, from the options. */
-
 import { rateControlOf } from '@rocev2/command';
 import { ATOMIC_BYTES } from 'rocev2/internal/packet';
 import type { TransferOp, TransferPlan } from './endpoint.js';
 import type { ToolName } from './flags.js';
 import type { TransferOptions } from './transfer-options.js';
 
-/** A run without end has one that nobody will see: 104 days. */
+/** 104 days. */
 const ENDLESS_NS = Number.MAX_SAFE_INTEGER;
 
-/** What the client asks for. */
 export function planOf(tool: ToolName, op: TransferOp, options: TransferOptions): TransferPlan {
   const isTimed = options.runInfinitely === true || options.duration !== undefined;
   return {

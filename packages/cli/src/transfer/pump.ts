@@ -1,4 +1,6 @@
-/** The sending side of a bandwidth test: keeps work requests in flight on every flow until the plan is done or Ctrl-C. */
+/**
+ * The sending side of a bandwidth test: keeps work requests in flight on every flow until the plan is done or Ctrl-C.
+ */
 
 import { LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
@@ -9,19 +11,13 @@ import { type Interval, IntervalLog } from './intervals.js';
 import { PeakFinder } from './peak-finder.js';
 import { check, operation, type Tally, type TrafficEndpoint } from './run.js';
 
-/** How messages are posted, and what is told meanwhile. */
 export interface PumpOptions {
   /** Messages in flight on each flow. */
   readonly depth: number;
-  /** Messages posted with one doorbell; not more than `depth`. */
   readonly postList: number;
-  /** Every nth message has a completion; not more than `depth`. */
   readonly cqMod: number;
-  /** Look for the peak. */
   readonly wantsPeak: boolean;
-  /** Tell of every so many nanoseconds; 0: never. */
   readonly intervalNs: number;
-  /** Hears of each of them. */
   onInterval(interval: Interval): void;
 }
 
@@ -33,7 +29,6 @@ class Stream {
   readonly #options: PumpOptions;
   posted = 0;
   completed = 0;
-  /** The newest message has no completion of its own: nothing tells when it is done. */
   hasSilentTail = false;
 
   constructor(flow: Flow, request: SendWorkRequest, options: PumpOptions) {
@@ -51,7 +46,6 @@ class Stream {
     return this.#postedNs.length - this.inFlight;
   }
 
-  /** Posts `count` messages with one doorbell. The last one has a completion if `isLast`, as every nth has. */
   post(count: number, timeNs: number, isLast: boolean): void {
     const requests: SendWorkRequest[] = [];
     for (let i = 1; i <= count; i++) {
@@ -64,7 +58,6 @@ class Stream {
     this.#flow.qp.postSend(...requests);
   }
 
-  /** Message `wrId` is done, and with it all before it; tells of each how long it took. */
   complete(wrId: number, timeNs: number, tell: (latencyNs: number) => void): number {
     const before = this.completed;
     while (this.completed <= wrId) tell(timeNs - this.#postedNs[this.completed++ % this.#postedNs.length]);
@@ -72,7 +65,6 @@ class Stream {
   }
 }
 
-/** Runs a bandwidth test's sender to its end. */
 export async function pump(
   endpoint: TrafficEndpoint,
   interrupted: AbortSignal,
@@ -102,7 +94,7 @@ export async function pump(
         stream.post(batch, timeNs, left(stream) === batch);
         peak?.posted(batch, timeNs);
       }
-      // One more message, with a completion, says when those before it are done.
+      // One more message, with a completion, shows that those before it are done.
       if (isOver() && stream.hasSilentTail && stream.room > 0) {
         stream.post(1, nowNs(), true);
         peak?.posted(1, nowNs());

@@ -1,5 +1,3 @@
-/** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
-
 import { type Column, CommandFailure, EXIT_FAILED, type LatencyNs, type Output } from '@rocev2/command';
 import type { Agreement, TransportName } from 'rocev2/internal/cm';
 import type { RateControlName } from 'rocev2/internal/dcqcn';
@@ -11,11 +9,17 @@ import { type Direction, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
 import type { TransferOptions } from './transfer-options.js';
 
-/** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the figures from it. */
+/**
+ * The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the
+ * figures from it.
+ */
 export interface TransferDocument extends TransferResult {
   /** Role of this side. */
   readonly role: 'client' | 'server';
-  /** Names of fields that this side cannot know, because perftest does not send them: they are null or false. Empty between two rocev2 programs. */
+  /**
+   * Names of fields that this side cannot know, because perftest does not send them: they are null or false. Empty
+   * between two rocev2 programs.
+   */
   readonly unknown: ReadonlyArray<keyof TransferResult>;
   /** With --all: the result of each size. The other fields are those of the last size. */
   readonly sizes?: readonly TransferResult[];
@@ -45,7 +49,10 @@ export interface TransferResult {
   readonly goodputBps: number;
   /** `iterations` divided by `seconds`. */
   readonly messagesPerSecond: number;
-  /** Highest rate of any run of consecutive messages, as perftest defines its peak, in bits per second. Null: not computed. */
+  /**
+   * Highest rate of any run of consecutive messages, as perftest defines its peak, in bits per second. Null: not
+   * computed.
+   */
   readonly peakBps: number | null;
   /** What each side sent, this side first. Null: only one side sent. */
   readonly directions: readonly Direction[] | null;
@@ -73,21 +80,14 @@ export interface TransferResult {
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
-/** What one message size came to. */
 export interface Outcome {
-  /** The endpoint, with the plan of this size. */
   readonly round: Pick<Endpoint, 'device' | 'plan'> & { readonly flows: ReadonlyArray<Pick<Flow, 'agreement'>> };
-  /** By this side, or by a client that has told it. */
   readonly measured: Measured;
-  /** What this side moved in each interval. */
   readonly intervals: readonly Interval[];
-  /** The data was checked and is correct. */
   readonly verified: boolean;
-  /** How busy the processors of this host were, in percent. */
   readonly cpuPercent: number;
 }
 
-/** The result of one message size at this side. */
 export function resultOf(options: TransferOptions, outcome: Outcome): TransferResult {
   const { round, measured, intervals, verified, cpuPercent } = outcome;
   const { plan, flows } = round;
@@ -104,13 +104,11 @@ export function resultOf(options: TransferOptions, outcome: Outcome): TransferRe
   };
 }
 
-/** The way that packets took: a peer that shares no memory is reached by the socket. */
 function ioOf(options: TransferOptions, { sharesMemory }: Pick<Agreement, 'sharesMemory'>): TransferResult['io'] {
   if (sharesMemory) return 'shm';
   return chooseIo(options.io).io === 'dgram' ? 'dgram' : 'mmsg';
 }
 
-/** The document of a test, from the results of all its sizes. `unknown`: fields that this side cannot fill in. */
 export function documentOf(
   role: 'client' | 'server',
   results: readonly TransferResult[],
@@ -120,7 +118,6 @@ export function documentOf(
   return { role, ...results.at(-1)!, unknown, ...(isOfAllSizes && { sizes: results }) };
 }
 
-/** Counters that moved; a table of zeros helps nobody. */
 export function movedCounters(endpoint: Pick<Endpoint, 'device'>): Partial<Record<CounterName, number>> {
   const all = Object.entries(endpoint.device.counters()) as Array<[CounterName, number]>;
   return Object.fromEntries(all.filter(([, value]) => value !== 0));
@@ -136,7 +133,6 @@ const RULE = '-'.repeat(87);
 
 const hex = (value: number | bigint, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`;
 
-/** The head of a perftest run: what runs over what, and the numbers both sides exchanged. */
 export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Latency'): void {
   const { plan, flows, device, region } = endpoint;
   output.line(RULE);
@@ -166,18 +162,14 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
 const right = (title: string): Column => ({ title, align: 'right' });
 const MIB = 1024 * 1024;
 
-/** Bits a second in the unit of the report. */
 function bandwidthIn({ reportGbits }: ReportUnit, bps: number): number {
   return reportGbits === true ? bps / 1e9 : bps / 8 / MIB;
 }
 
-/** The unit of a bandwidth report. */
 export interface ReportUnit {
-  /** Gb/s instead of MiB/s. */
   readonly reportGbits?: true;
 }
 
-/** As perftest prints its bandwidth tests: a line a size. */
 export function printBandwidth(
   output: Output,
   results: readonly TransferResult[],
@@ -192,7 +184,7 @@ export function printBandwidth(
   const rows = results.map((result) => [
     result.sizeBytes,
     result.iterations,
-    bandwidthIn(options, result.peakBps ?? 0).toFixed(digits), // As perftest: 0 where it has not looked for it.
+    bandwidthIn(options, result.peakBps ?? 0).toFixed(digits),
     bandwidthIn(options, result.goodputBps).toFixed(digits),
     ...(options.reportGbits === true ? [] : [(result.goodputBps / 1e9).toFixed(3)]),
     (result.messagesPerSecond / 1e6).toFixed(6),
@@ -202,14 +194,12 @@ export function printBandwidth(
   printTail(output, results);
 }
 
-/** One interval of a long run. */
 export function intervalLine({ fromSeconds, toSeconds, messages, goodputBps }: Interval, options: ReportUnit): string {
   const span = `${fromSeconds.toFixed(2)}-${toSeconds.toFixed(2)} s`;
   const unit = options.reportGbits === true ? 'Gb/sec' : 'MiB/sec';
   return ` ${span.padEnd(18)} ${String(messages).padStart(9)} messages  ${bandwidthIn(options, goodputBps).toFixed(2).padStart(9)} ${unit}`;
 }
 
-/** Throws a CommandFailure with exit code 1 when the result is below the limits of `-w` and `-y`. */
 export function expectLimits(
   { goodputBps, messagesPerSecond }: Pick<TransferResult, 'goodputBps' | 'messagesPerSecond'>,
   options: ReportUnit & { readonly limitBw?: number; readonly limitMsgrate?: number },
@@ -226,7 +216,6 @@ export function expectLimits(
   }
 }
 
-/** As perftest prints its latency tests: a line a size. */
 export function printLatency(output: Output, results: readonly TransferResult[]): void {
   const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));
   const titles = ['t_min[usec]', 't_typical[usec]', '90%[usec]', '99%[usec]', '99.9%[usec]', 't_max[usec]'];
@@ -244,7 +233,6 @@ export function printLatency(output: Output, results: readonly TransferResult[])
   printTail(output, results);
 }
 
-/** What perftest does not say: whether the data is right, and what recovery had to do. */
 function printTail(output: Output, results: readonly TransferResult[]): void {
   const result = results.at(-1)!;
   const { counters } = result;

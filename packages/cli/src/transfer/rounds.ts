@@ -1,7 +1,4 @@
-/**
- * A test between two of our own, one message size after the other: both sides get ready, the traffic runs, the data is checked. With `-b` the
- * server measures as the client does, and tells it what it has done.
- */
+/** With `-b` the server measures as the client does, and reports its results. */
 
 import { type Output, orInterrupted, SILENT_PROGRESS } from '@rocev2/command';
 import { cpuLoad } from './cpu-load.js';
@@ -14,32 +11,24 @@ import { aloud, type TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 import { tellVerdict, verifyAsClient, verifyAsServer } from './verify.js';
 
-/** What both sides need beside the endpoint. */
 export interface RoundContext {
-  /** The command. */
   readonly tool: TransferTool;
-  /** Of this side. */
   readonly options: TransferOptions;
-  /** Output of the command. */
   readonly output: Output;
 }
 
-/** What answers the peer in one round; ends with the round. */
 export type Serve = (round: Endpoint) => Promise<unknown>;
 
-/** The server's traffic is told by its client. */
 const IN_SILENCE = { progress: SILENT_PROGRESS, onInterval: () => {} };
 
 function lossRuleOf({ transport }: TransferOptions): LossRule {
   return transport === 'rc' ? NOTHING_IS_LOST : LOST_IS_SKIPPED;
 }
 
-/** What `work` comes to, unless `background` fails before. */
 function unlessItFails<T>(work: Promise<T>, background: Promise<unknown> | undefined): Promise<T> {
   return background === undefined ? work : Promise.race([work, background.then(() => work)]);
 }
 
-/** The client's part of one round. */
 export async function roundAsClient(
   { tool, options, output }: RoundContext,
   round: Endpoint,
@@ -62,12 +51,10 @@ export async function roundAsClient(
   return { round, measured, intervals: tally.intervals ?? [], verified, cpuPercent: load() };
 }
 
-/** What a sender that nobody acknowledges has sent, as its receiver counts it. */
 function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 'lost'> {
   return { counts: [arrived], lost: counts.reduce((sum, count) => sum + count, 0) - arrived };
 }
 
-/** The server's part of all rounds, until the client says that it was the last one; undefined after Ctrl-C. */
 export async function roundsAsServer(
   context: RoundContext,
   endpoint: Endpoint,
@@ -117,6 +104,6 @@ async function roundAsServer({ tool, options, output }: RoundContext, round: End
     return verdict && { ...verdict, intervals: (await traffic?.done)?.intervals ?? [] };
   } finally {
     isOver = true;
-    serving.catch(() => {}); // Told above, or of no interest any more.
+    serving.catch(() => {});
   }
 }

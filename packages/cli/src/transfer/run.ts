@@ -1,5 +1,3 @@
-/** The traffic of bandwidth tests after connection set-up, and the parts that latency tests share. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { fillPattern, type LatencySamples } from '@rocev2/command';
 import { NS_PER_MS, RoceError } from 'rocev2/internal/core';
@@ -9,7 +7,6 @@ import { completionError, type SendWorkRequest, type WorkCompletion } from 'roce
 import { type Endpoint, type Flow, grhBytes, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
 
-/** The parts of an endpoint that traffic needs, whichever exchange connected it. */
 export type TrafficEndpoint = Pick<
   Endpoint,
   | 'device'
@@ -27,7 +24,6 @@ export type TrafficEndpoint = Pick<
   readonly channel: { readonly isOpen: boolean };
 };
 
-/** All message sizes of a test: one, or with `-a` the powers of two up to the size of the plan. */
 export function sizesOf({ allSizes, sizeBytes }: TransferPlan): number[] {
   if (!allSizes) return [sizeBytes];
   const sizes: number[] = [];
@@ -35,37 +31,30 @@ export function sizesOf({ allSizes, sizeBytes }: TransferPlan): number[] {
   return sizes;
 }
 
-/** The endpoint with the plan of one size. From now on, received messages must have that size. Memory and receives are those of the largest size. */
+/** Memory and receives are those of the largest size. */
 export function beginRound<E extends TrafficEndpoint>(endpoint: E, sizeBytes: number): E {
   endpoint.arrivals.expectedBytes = sizeBytes;
   const arrivedBefore = arrivedMessages(endpoint) + endpoint.arrivedBefore;
   return { ...endpoint, plan: { ...endpoint.plan, sizeBytes }, arrivedBefore };
 }
 
-/** The figures that a client measured. */
 export interface Tally {
   /** Operations completed on each flow; in a latency test, round trips. */
   readonly counts: readonly number[];
-  /** Messages that did not arrive or were not answered. Null: only the receiver knows. */
+  /** Null: only the receiver knows. */
   readonly lost: number | null;
-  /** Time from the first message to the last completion. */
   readonly seconds: number;
-  /** Latency samples of single operations. */
   readonly latency: LatencySamples;
-  /** Highest rate of any run of consecutive messages, in bits per second; null if it was not computed. */
   readonly peakBps?: number | null;
-  /** What was moved in each interval, if intervals were requested. */
   readonly intervals?: readonly Interval[];
 }
 
-/** Throws an error that says what failed, and whether the peer is gone. */
 export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
   const flow = wc.status === STATUS_RETRY_EXC_ERR ? endpoint.flows.find(({ qp }) => qp.qpn === wc.qpn) : undefined;
   throw completionError(wc, !endpoint.channel.isOpen, flow && silenceOf(wc, flow, endpoint));
 }
 
-/** Who has not acknowledged what, and what was heard. */
 function silenceOf({ vendorError }: WorkCompletion, { agreement }: Flow, { device }: TrafficEndpoint): string {
   const { peer, remoteQpn } = agreement;
   const { rx_accepted: heard, tx_retransmitted: again } = device.counters();
@@ -75,7 +64,8 @@ function silenceOf({ vendorError }: WorkCompletion, { agreement }: Flow, { devic
 }
 
 /**
- * The work request of one operation on a flow: a message of the plan's size between the flow's own buffer and the peer's. A message of up to
+ * The work request of one operation on a flow: a message of the plan's size between the flow's own buffer and the
+ * peer's. A message of up to
  * `inlineBytes` is copied into the work request, where the operation sends one.
  */
 export function operation(op: TransferOp, endpoint: TrafficEndpoint, flow: Flow): SendWorkRequest {
@@ -97,19 +87,17 @@ export function operation(op: TransferOp, endpoint: TrafficEndpoint, flow: Flow)
   }
 }
 
-/** The data of a work request: inline bytes if they are few, else a part of the region. */
 export function messageData({ region, plan, inlineBytes }: TrafficEndpoint, from: number) {
   const { sizeBytes } = plan;
   if (sizeBytes > 0 && sizeBytes <= inlineBytes) return { inline: region.bytes.subarray(from, from + sizeBytes) };
   return { sges: [region.sge(from, sizeBytes)] };
 }
 
-/** Offset of the buffer for a side's own operations. If both sides send, it is not the buffer that the peer's operations use. */
+/** If both sides send, it is not the buffer that the peer's operations use. */
 export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Flow): number {
   return bidirectional ? secondOffset : offset;
 }
 
-/** Fills the buffer on the side that holds the original: the client for WRITE and SEND, the server for READ, both if both send. */
 function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
   const { plan, region, flows } = endpoint;
   if (plan.op === 'atomic') return;
@@ -129,7 +117,6 @@ export function postReceive(endpoint: TrafficEndpoint, flow: number): void {
   flows[flow].qp.postRecv({ wrId: flow, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
 }
 
-/** Throws ERR_ROCE_MISMATCH for a message of an unexpected length: the peer has another `-s`, or only one side has `-a`. */
 export function checkLength(wc: WorkCompletion, { plan, arrivals }: TrafficEndpoint): void {
   const bytes = wc.byteLen - grhBytes(plan);
   const expected = arrivals.expectedBytes;
@@ -141,7 +128,6 @@ export function checkLength(wc: WorkCompletion, { plan, arrivals }: TrafficEndpo
   );
 }
 
-/** Fills the receive queues before the peer may send. */
 export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
   const depth = receiveDepth(endpoint.plan, endpoint.rxDepth);
@@ -150,7 +136,6 @@ export function postReceives(endpoint: TrafficEndpoint): void {
   });
 }
 
-/** Receiver of a SEND bandwidth test: keeps the receive queues full and counts messages until the endpoint is closed. */
 export async function drainReceives(endpoint: TrafficEndpoint): Promise<void> {
   for await (const wc of endpoint.recvCq) {
     check(wc, endpoint);
@@ -160,11 +145,9 @@ export async function drainReceives(endpoint: TrafficEndpoint): Promise<void> {
   }
 }
 
-/** After this long without a message, missing messages count as lost. */
 const QUIET_NS = 300 * NS_PER_MS;
 const QUIET_CHECK_MS = 20;
 
-/** Server without acknowledgements: waits until all `sent` messages have arrived, or no more arrive. Returns the number that arrived. */
 export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): Promise<number> {
   let last = -1;
   for (let sinceNs = nowNs(); nowNs() - sinceNs < QUIET_NS; ) {
@@ -177,12 +160,10 @@ export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): 
   return last;
 }
 
-/** Messages of this round that this side has completely received: completed receives, or WRITEs that its NIC has executed. */
 export function arrivedMessages({ plan, arrivals, device, arrivedBefore }: TrafficEndpoint): number {
   return (plan.op === 'send' ? arrivals.messages : device.counters().rx_write_requests) - arrivedBefore;
 }
 
-/** Preparations before either side may start. */
 export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
   prepareData(endpoint, role);
   if (role === 'server' || endpoint.plan.bidirectional) postReceives(endpoint);

@@ -1,5 +1,3 @@
-/** `--transport`: which queue pairs a transfer uses, and what each of them cannot do. */
-
 import { choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
@@ -7,23 +5,18 @@ import { RoceError } from 'rocev2/internal/core';
 import { checkDatagramSize, type TransferOp } from './endpoint.js';
 import type { TransferOptions } from './transfer-options.js';
 
-/** A reliable connection over many paths: RC with the recovery scheme of this name. */
 const MULTIPATH = 'multipath';
-/** What `--transport` of bw and lat takes. */
 export const TRANSFER_TRANSPORTS = [...TRANSPORTS, MULTIPATH] as const;
 
-/** The options as commander parses them: `multipath` is still a transport. */
 export type WrittenTransferOptions = Omit<TransferOptions, 'transport'> & {
   readonly transport: (typeof TRANSFER_TRANSPORTS)[number];
 };
 
-/** Adds `--transport rc|uc|ud`, default rc, whose help ends in `text`. */
 export function addTransportOption(command: Command, text: string): Command {
   return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
 }
 
 const REPEATS_NOTHING = 'it does not retransmit or wait for acknowledgements';
-/** Options that mean nothing there, by their names in TransferOptions, with the reason. */
 const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, string>>>> = {
   rc: {},
   uc: {
@@ -53,11 +46,6 @@ const OPERATIONS: Readonly<Record<TransportName, readonly TransferOp[]>> = {
   ud: ['send'],
 };
 
-/**
- * The options as the transport takes them: a UD message that was not asked for by size is cut to the path MTU, as perftest does it. Throws
- * ERR_ROCE_CONFLICT for operations and options that the transport does not have (IBTA vol. 1 table 38), ERR_ROCE_OUT_OF_RANGE for a
- * size.
- */
 export function optionsForTransport(
   op: TransferOp,
   written: WrittenTransferOptions,

@@ -1,6 +1,6 @@
 /**
- * Is the data right? Whoever holds the copy and whoever holds the original compute the CRC-32 of each flow's area; atomics must add up
- * exactly.
+ * Is the data right? Whoever holds the copy and whoever holds the original compute the CRC-32 of each flow's area;
+ * atomics must add up exactly.
  */
 
 import { crc32, RoceError } from 'rocev2/internal/core';
@@ -12,26 +12,22 @@ import { ownOffset, settledArrivals } from './run.js';
 const countsSchema = z.array(z.number().int().min(0));
 const doneSchema = z.object({
   done: countsSchema,
-  /** The client was told to end. */
   stopped: z.boolean().default(false),
-  /** No other size follows. */
   last: z.boolean().default(true),
 });
 const digestSchema = z.object({
   digest: z.array(z.string()),
   arrived: z.number().int().min(0).optional(),
-  /** In both directions: what the server has done. */
   returned: z.object({ counts: countsSchema, seconds: z.number().min(0), digest: z.array(z.string()) }).optional(),
 });
 const verdictSchema = z.object({ verified: z.boolean(), measured: measuredSchema });
-/** The client's last word on one message size. */
 export type Verdict = z.infer<typeof verdictSchema>;
 
 /** One text a flow: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
 function digestOf(endpoint: Endpoint, offsetOf: (flow: Flow) => number): string[] {
   const { region, plan, flows } = endpoint;
   const isCounter = plan.op === 'atomic';
-  // A WRITE ping-pong numbers its messages in their last byte; where the last one was lost the two sides differ there, and nowhere else.
+  // A WRITE ping-pong numbers its messages in the last byte; if the last one was lost the sides differ there.
   const marked = plan.transport !== 'rc' && plan.tool === 'lat' && plan.op === 'write' ? 1 : 0;
   const length = plan.sizeBytes - marked;
   return flows.map((flow) => {
@@ -40,32 +36,23 @@ function digestOf(endpoint: Endpoint, offsetOf: (flow: Flow) => number): string[
   });
 }
 
-/** What the peer reads and writes. */
 const shared = (flow: Flow) => flow.offset;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** What the client knows at the end. */
 export interface Verification {
-  /** Whoever holds the copy holds what was sent, or nothing. */
   readonly verified: boolean;
-  /** Messages that the server has taken, where nothing acknowledges them; undefined: all of them. */
   readonly arrived: number | undefined;
-  /** The other direction, if there is one. */
   readonly returned: Returned | undefined;
 }
 
-/** How the client came to its end. */
 export interface ClientEnd {
   /** Operations completed on each flow; one that carried nothing has nothing to be wrong. */
   readonly counts: readonly number[];
-  /** It was told to end, and so must the server. */
   readonly stopped: boolean;
-  /** No other size follows. */
   readonly last: boolean;
 }
 
-/** Client: after the last completion. {@link tellVerdict} ends the conversation. */
 export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promise<Verification> {
   const { channel, plan } = endpoint;
   const { counts, stopped, last } = end;
@@ -83,12 +70,10 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   return { verified, arrived, returned: back?.returned };
 }
 
-/** Client: tells the server what it found and what it measured, so that both sides report the same. */
 export function tellVerdict({ channel }: Endpoint, verdict: Verdict): void {
   channel.send(verdict);
 }
 
-/** The other direction: this side holds the copy, or with READ the original. */
 async function checkReturned(
   endpoint: Endpoint,
   { counts, seconds, digest }: NonNullable<z.infer<typeof digestSchema>['returned']>,
@@ -100,21 +85,16 @@ async function checkReturned(
   return { isRight, returned: { counts, seconds, arrived } };
 }
 
-/** Messages of `sent` that were taken here, where nothing acknowledges them; undefined: all of them. */
 async function countedArrivals(endpoint: Endpoint, sent: number): Promise<number | undefined> {
   const { plan } = endpoint;
   return plan.transport !== 'rc' && plan.tool === 'bw' ? settledArrivals(endpoint, sent) : undefined;
 }
 
-/** What a server does meanwhile, where both sides send. */
 export interface OwnTraffic {
-  /** Resolves when it is done. */
   readonly done: Promise<Pick<Returned, 'counts' | 'seconds'>>;
-  /** Ends the run early. */
   stop(): void;
 }
 
-/** Server: waits for the client to be done, shows what it holds, and hears the verdict; `last`: there is no other size. */
 export async function verifyAsServer(
   endpoint: Endpoint,
   own?: OwnTraffic,

@@ -1,12 +1,8 @@
-/** Clients that have said hello, until the server has time for them. */
-
 import { CommandFailure, EXIT_INTERRUPTED } from '@rocev2/command';
 import type { ControlChannel } from 'rocev2/internal/cm';
 
-/** A server of one client looks at so many candidates at most; more are told that it has enough. */
 const WAITING_MAX = 16;
 
-/** First come, first looked at. */
 export class WaitingClients {
   readonly #interrupted: AbortSignal;
   readonly #channels: ControlChannel[] = [];
@@ -17,7 +13,6 @@ export class WaitingClients {
     interrupted.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
-  /** One more. */
   add(channel: ControlChannel): void {
     if (this.#channels.length >= WAITING_MAX) {
       channel.refuse('the server is busy with other clients', { busy: true });
@@ -27,7 +22,6 @@ export class WaitingClients {
     this.#wake();
   }
 
-  /** The next one. Rejects with a CommandFailure after Ctrl-C. */
   async next(): Promise<ControlChannel> {
     for (;;) {
       if (this.#interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
@@ -39,7 +33,6 @@ export class WaitingClients {
     }
   }
 
-  /** The server has its client. */
   close(): void {
     for (const channel of this.#channels.splice(0)) channel.refuse('the server already has a client', { busy: true });
   }

@@ -1,5 +1,3 @@
-/** One end of the window experiment: a NIC on a UDP port that the system chooses, a queue pair deep enough for the pool, and a link over it. */
-
 import { randomInt } from 'node:crypto';
 import type { NicOptions } from '@rocev2/command';
 import { type ControlChannel, type ExchangeOptions, type exchangeAsClient, initializeQp } from 'rocev2/internal/cm';
@@ -8,23 +6,16 @@ import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { openDevice, type ProtectionDomain, type QueuePair, type RdmaDevice } from 'rocev2/internal/verbs';
 import { WindowLink, windowQueueDepths } from 'rocev2/internal/window';
 
-/** The addresses of both processes. */
 export const LOOPBACK = '127.0.0.1';
 const MTU = 4096;
 
-/** One end and its parts. */
 export interface WindowEnd {
-  /** The NIC. */
   readonly device: RdmaDevice;
-  /** Completion queue of the queue pair. */
   readonly pd: ProtectionDomain;
-  /** The queue pair. */
   readonly qp: QueuePair;
-  /** What the pool protocols run on. */
   readonly link: WindowLink;
 }
 
-/** Opens a device and connects a queue pair over the channel. The peer may send as soon as this resolves. */
 export async function openWindowEnd(
   channel: ControlChannel,
   blocksMax: number,

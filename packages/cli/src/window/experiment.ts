@@ -1,5 +1,3 @@
-/** One run of the window experiment: a server process, a client here, and a number of bytes written block by block. */
-
 import { ChildService, fillPattern, type NicOptions, whileAlive } from '@rocev2/command';
 import { dial, exchangeAsClient } from 'rocev2/internal/cm';
 import { crc32, NS_PER_S } from 'rocev2/internal/core';
@@ -15,20 +13,14 @@ interface WindowSettings {
   readonly blocks: number;
   readonly blockBytes: number;
   readonly totalBytes: number;
-  /** Blocks the pool may grow to. */
   readonly blocksMax: number;
-  /** MAS and MAT of the Nagle policy. */
   readonly mas: number;
   readonly matNs: number;
-  /** Of both ends. */
   readonly nic: NicOptions;
 }
 
-/** Callbacks and the signal of a run. */
 export interface WindowRun {
-  /** Ends the run early. */
   readonly interrupted: AbortSignal;
-  /** Called for each block, with all bytes so far. */
   onSent(bytes: number): void;
 }
 
@@ -54,19 +46,17 @@ export interface WindowResult {
   readonly verified: boolean;
 }
 
-/** The writer asks the pool to grow after this many exhaustions. */
 const GROW_AFTER_STALLS = 8;
 
 /** Different blocks in turn, so that a misplaced block is noticed. */
 const SOURCE_BLOCKS_MIN = 3;
 
-/** Runs until all bytes are written or the signal aborts; `totalBytes` of the result says how many were written. */
 export async function runWindow(settings: WindowSettings, { interrupted, onSent }: WindowRun): Promise<WindowResult> {
   await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
   return await whileAlive([server], unlessFailed(server, writeAll(server, settings, { interrupted, onSent })));
 }
 
-/** What `work` comes to. If it fails because the server has, the server's own error counts. */
+/** If it fails because the server has, the server's own error counts. */
 async function unlessFailed<T>(server: ChildService<WindowServerService>, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -120,7 +110,6 @@ async function writeAll(
   }
 }
 
-/** Keeps as many blocks in flight as the source has room for. */
 async function pump(
   writer: { write(source: MemoryRegion, offset: number, length: number): Promise<void> },
   source: MemoryRegion,
@@ -138,7 +127,6 @@ async function pump(
     const length = Math.min(blockBytes, totalBytes - sent);
     const write = writer.write(source, place * blockBytes, length);
     write.catch(() => {}); // Awaited below, or when its slot is used again.
-    // The baseline asks for the next block when the last one is written.
     if (policy === 'baseline') await write;
     under[place] = write;
     lengths.push(length);
@@ -150,7 +138,6 @@ async function pump(
   return { totalBytes: sent, seconds, digest: digestOf(source.bytes, blockBytes, lengths) };
 }
 
-/** The digest that the server must have computed. */
 function digestOf(bytes: Buffer, blockBytes: number, lengths: readonly number[]): number {
   const places = bytes.length / blockBytes;
   const word = Buffer.alloc(4);
@@ -163,7 +150,7 @@ function digestOf(bytes: Buffer, blockBytes: number, lengths: readonly number[])
   return digest;
 }
 
-/** The server's result once it has emptied the last block: a written block is acknowledged by its NIC before its program sees it. */
+/** A written block is acknowledged by the server's NIC before its program has emptied it. */
 async function settled(server: ChildService<WindowServerService>, totalBytes: number) {
   const attempts = 100;
   for (let attempt = 1; ; attempt++) {

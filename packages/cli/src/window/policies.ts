@@ -1,5 +1,3 @@
-/** The policies that `rocev2 window` compares: the two ack policies of the pool, and the baseline without a pool. */
-
 import { POLICY_NAMES } from 'rocev2/internal/window';
 
 /** Values of `--policy`. */

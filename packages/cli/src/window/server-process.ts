@@ -1,5 +1,3 @@
-/** The server of the window experiment as a process of its own: it empties blocks by computing their CRC, in the order of arrival. */
-
 import process from 'node:process';
 import { method, nicOptionsShape, serveParent } from '@rocev2/command';
 import { type ControlChannel, ControlListener, exchangeAsServer } from 'rocev2/internal/cm';
@@ -16,9 +14,7 @@ interface Serving {
 
 let listener: ControlListener | undefined;
 let serving: Promise<Serving> | undefined;
-/** Why the last peer could not be served. */
 let failure: unknown;
-/** CRC over the CRCs of the blocks, in the order they arrived, and how many bytes they held. */
 let digest = 0;
 let received = 0;
 
@@ -40,9 +36,7 @@ const poolShape = {
 };
 
 const service = {
-  /** Starts to serve one client; returns the TCP port to connect to. */
   listen: method(poolShape, async ({ policy, mas, matNs, nic, ...pool }) => {
-    // Refuses bad parameters before a client connects.
     const release =
       policy === 'nagle'
         ? new NaglePolicy({ maxAvailableSegments: mas, maxAckTimeNs: matNs }, pool.blocks)
@@ -54,10 +48,9 @@ const service = {
           ? await BlockServer.open(end.link, { ...pool, onBlock })
           : await PoolOwner.open(end.link, { ...pool, policy: release, onBlock });
       end.link.onFailure = (error) => {
-        console.error(error.message); // The client notices the end of this process.
+        console.error(error.message);
         process.exit(1);
       };
-      // The client asks for a block only when this side can answer.
       channel.send({ serving: true });
       return { end, pool: opened };
     };
@@ -69,7 +62,7 @@ const service = {
         }
         serving = serve(channel);
         serving.catch((error: unknown) => {
-          failure = error; // Of the client, or of a stranger before it.
+          failure = error;
           serving = undefined;
           channel.close();
         });
@@ -77,13 +70,11 @@ const service = {
     });
     return listener.port;
   }),
-  /** What arrived, and the control messages this side sent. */
   result: method({}, async () => {
     if (serving === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'no client has connected');
     const { end } = await serving;
     return { digest, received, controlMessages: end.link.counters.sent };
   }),
-  /** Throws what has failed at this side, if anything has: the client has only seen the control connection close. */
   failed: method({}, async () => {
     if (serving === undefined && failure !== undefined) throw failure;
   }),
@@ -97,7 +88,6 @@ const service = {
   }),
 };
 
-/** The calls that the process answers. */
 export type WindowServerService = typeof service;
 
 serveParent(service);

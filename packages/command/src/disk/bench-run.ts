@@ -1,5 +1,3 @@
-/** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
-
 import { NS_PER_S, type RandomSource, randomInt } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { type LatencyNs, LatencySamples } from '../latency-samples.js';
@@ -51,11 +49,10 @@ export interface BenchRow extends BenchCell {
   readonly cpuNsPerIo: number;
 }
 
-/** Reads and writes stay in an area of this size. A larger one would only take longer to fill first. */
+/** A larger one would only take longer to fill first. */
 const AREA_BYTES_MAX = 128 << 20;
 const FILL_BYTES = 1 << 20;
 
-/** Fills the area with data, so that the runs read no holes. */
 export async function fillArea(disk: MeasuredDisk): Promise<void> {
   const bytes = Buffer.alloc(FILL_BYTES);
   fillPattern(bytes, 1);
@@ -63,7 +60,6 @@ export async function fillArea(disk: MeasuredDisk): Promise<void> {
   for (let at = 0; at < end; at += FILL_BYTES) await disk.write(at, bytes.subarray(0, Math.min(FILL_BYTES, end - at)));
 }
 
-/** Keeps `queueDepth` requests in flight for `durationNs` or until interrupted; completes at least one. */
 export async function runCell(
   { transport, disk, cpuNs }: Contender,
   cell: BenchCell,

@@ -1,6 +1,6 @@
 /**
- * Several disks measured in turns, so that a machine that is busy for a while is busy for all; of several runs the median counts. What `disk bench`
- * and `nvme bench` share.
+ * Measures several disks in turns, so that load from other programs affects all of them; the median run counts. Shared
+ * by `disk bench` and `nvme bench`.
  */
 
 import type { Command } from 'commander';
@@ -35,9 +35,11 @@ export interface BenchPlan {
 }
 
 const WARM_UP_DEPTH = 4;
-/** After so many requests of a kind V8 has compiled what they need: the first ten thousand cost up to three times as much. */
+/**
+ * After so many requests of a kind V8 has compiled what they need: the first ten thousand cost up to three times as
+ * much.
+ */
 const WARM_UP_REQUESTS = 20_000;
-/** Runs at most until there are as many, each of twice the duration of a measured one: a slow disk has its figures, too. */
 const WARM_UP_RUNS = 5;
 
 /** Adds the options of a plan to a command; `blocks` and `depths` are the defaults. */
@@ -60,7 +62,10 @@ function blockOption(text: string): number {
   throw new InvalidArgumentError('the block size must be a multiple of 512 bytes.');
 }
 
-/** Fills the disks, warms up, and measures every combination. Throws ERR_ROCE_OUT_OF_RANGE for a disk that is smaller than a block. */
+/**
+ * Fills the disks, warms up, and measures every combination. Throws ERR_ROCE_OUT_OF_RANGE for a disk that is smaller
+ * than a block.
+ */
 export async function measureInTurns(
   contenders: readonly Contender[],
   options: BenchPlan,
@@ -91,14 +96,14 @@ export async function measureInTurns(
     const text = `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`;
     const onRun = () => progress.update(runs++, text);
     const turns = await runTurns(contenders, cell, options, { interrupted, onRun });
-    if (interrupted.aborted) break; // An incomplete run does not count.
+    if (interrupted.aborted) break;
     rows.push(...turns);
   }
   progress.stop();
   return rows;
 }
 
-/** Warms up the compiled code with the same work for each disk, so that the first one measured has no disadvantage. Not counted. */
+/** Warms up the compiled code with the same work for each disk, so that the first one measured has no disadvantage. */
 async function warmUp(contender: Contender, { ops, blocks, duration }: BenchPlan, interrupted: AbortSignal) {
   const random = new SeededRandom(0).stream('warm-up');
   const blockBytes = Math.min(...blocks);
@@ -112,7 +117,6 @@ async function warmUp(contender: Contender, { ops, blocks, duration }: BenchPlan
   }
 }
 
-/** Measures the disks in turn, `reps` times; returns the median run of each. */
 async function runTurns(
   contenders: readonly Contender[],
   cell: BenchCell,

@@ -1,5 +1,3 @@
-/** Options of commands that reach disks over RDMA, and the device they ask for. */
-
 import type { Command } from 'commander';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from 'rocev2/internal/storage-rpc';
@@ -22,7 +20,6 @@ export function addTelemetryOption(command: Command): Command {
 /** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
 export const DISK_CLOSING_MS = 15_000;
 
-/** Default TCP port for connection set-up. */
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */

@@ -1,12 +1,8 @@
-/** Bar charts as SVG text: horizontal bars with their label before and their value behind them, on an axis that begins at 0. */
-
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
 interface Bar {
   readonly label: string;
-  /** Not negative. */
   readonly value: number;
-  /** Bars of one group have one hue. */
   readonly group: number;
 }
 
@@ -14,7 +10,6 @@ interface BarChart {
   readonly title: string;
   readonly subtitle: string;
   readonly bars: readonly Bar[];
-  /** A value as text. */
   readonly format: (value: number) => string;
 }
 

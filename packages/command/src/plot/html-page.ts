@@ -1,5 +1,3 @@
-/** Pages of results: HTML that stands alone, in the reader's light or dark scheme. */
-
 import { escapeXml } from './svg.js';
 
 const STYLE = `

@@ -1,7 +1,4 @@
-/**
- * Line charts as SVG text: panels above each other over one x axis, with axes, grid, units and legends. The file stands alone; its
- * colours follow the reader's light or dark scheme.
- */
+/** The file is self-contained; its colours follow the reader's light or dark scheme. */
 
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
@@ -19,7 +16,10 @@ export interface ChartPanel {
   readonly yLabel: string;
   /** Lines; each has as many values as the chart has x values. */
   readonly series: readonly ChartSeries[];
-  /** Makes the axis logarithmic from this value up, and its label say so; smaller values are drawn on it. Linear if left out. */
+  /**
+   * Makes the axis logarithmic from this value up, and its label say so; smaller values are drawn on it. Linear if left
+   * out.
+   */
   readonly logFrom?: number;
 }
 
@@ -52,11 +52,9 @@ const LEGEND_SPACING = 18;
 
 interface Scale {
   readonly ticks: readonly { readonly value: number; readonly label: string }[];
-  /** Where a value lies between the ends of the axis, 0 to 1. */
   position(value: number): number;
 }
 
-/** Ticks at 1, 2 or 5 times a power of ten, about `count` of them, that enclose [min, max]. */
 function linearScale(min: number, max: number, count: number): Scale {
   const span = max > min ? max - min : Math.abs(max) || 1;
   const raw = span / count;
@@ -74,7 +72,6 @@ function linearScale(min: number, max: number, count: number): Scale {
   };
 }
 
-/** Whole decades from `from` that enclose `max`. */
 function logScale(from: number, max: number): Scale {
   const decades = max > from ? Math.ceil(Math.log10(max / from) - 1e-9) : 1;
   return {
@@ -107,7 +104,6 @@ interface LegendEntry {
   readonly series: number;
 }
 
-/** Breaks the legend into rows that fit the width. */
 function layOutLegend(series: readonly ChartSeries[]): { entries: LegendEntry[]; rows: number } {
   const entries: LegendEntry[] = [];
   let x = 0;
@@ -124,7 +120,6 @@ function layOutLegend(series: readonly ChartSeries[]): { entries: LegendEntry[];
   return { entries, rows: row + 1 };
 }
 
-/** A panel whose legend begins at `top`; returns its elements and where it ends. */
 function renderPanel(
   panel: ChartPanel,
   x: readonly number[],

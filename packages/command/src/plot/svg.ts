@@ -1,11 +1,7 @@
-/** What all charts have in common: width, palette, title lines, the frame of an SVG file that stands alone. */
-
-/** Pixels. */
 export const CHART_WIDTH = 960;
 const TITLE_Y = 26;
 const SUBTITLE_Y = 46;
 
-/** Ten hues that stay apart on either background; series beyond them start over. */
 const LIGHT_HUES = [
   '#0060a8', '#c2410c', '#15803d', '#a21caf', '#a16207', '#0e7490', '#be123c', '#4d7c0f', '#6d28d9', '#57534e',
 ]; // biome-ignore format: one palette a line
@@ -13,10 +9,8 @@ const DARK_HUES = [
   '#60a5fa', '#fb923c', '#4ade80', '#e879f9', '#facc15', '#22d3ee', '#fb7185', '#a3e635', '#a78bfa', '#d6d3d1',
 ]; // biome-ignore format: one palette a line
 
-/** The classes `hue0` to `hue9` (strokes) and `fill0` to `fill9`. */
 export const HUES = LIGHT_HUES.length;
 
-/** The style sheet of all charts: classes for text, grid and hues, light and dark. */
 function chartStyleSheet(): string {
   const scheme = (text: string, muted: string, grid: string, background: string, hues: readonly string[]): string =>
     [
@@ -42,21 +36,14 @@ export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** What an SVG file is made of. */
 export interface SvgDocument {
-  /** First line, and the name for screen readers. */
   readonly title: string;
-  /** Second line; may be empty. */
   readonly subtitle: string;
-  /** Where both begin, in pixels. */
   readonly left: number;
-  /** Pixels, title lines included. */
   readonly height: number;
-  /** Elements. */
   readonly body: readonly string[];
 }
 
-/** The text of an SVG file: background, title lines and `body`. */
 export function svgDocument({ title, subtitle, left, height, body }: SvgDocument): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${height}" width="${CHART_WIDTH}" height="${height}" role="img">`,

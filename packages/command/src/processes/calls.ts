@@ -1,6 +1,6 @@
 /**
- * Calls between a command and the processes it starts: what a process offers is a table of methods, each with a schema for its
- * arguments. Messages cross Node's IPC channel as structured clones, so that bigints and buffers stay what they are.
+ * Calls between a command and its child processes: a table of methods with schemas, over Node's IPC channel as
+ * structured clones (bigints and buffers survive).
  */
 
 import { z } from 'zod';
@@ -13,12 +13,9 @@ export interface Method<Args, Result> {
   run(args: Args): Promise<Result> | Result;
 }
 
-/** What a process offers, by name. */
 export type Service = Readonly<Record<string, Method<unknown, unknown>>>;
 
-/** Argument of a method. */
 export type ArgsOf<M> = M extends Method<infer Args, infer _> ? Args : never;
-/** What a method's promise resolves with. */
 export type ResultOf<M> = M extends Method<infer _, infer Result> ? Result : never;
 
 /** A method that takes an object of this shape. */
@@ -29,16 +26,12 @@ export function method<Shape extends z.ZodRawShape, Result>(
   return { args: z.strictObject(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>, run };
 }
 
-/** Parses {@link Call}. */
 export const callSchema = z.object({ id: z.number().int(), method: z.string(), args: z.unknown() });
 
-/** Parses {@link Answer}. */
 export const answerSchema = z.union([
   z.object({ id: z.number().int(), error: z.object({ message: z.string(), code: z.string().optional() }) }),
   z.object({ id: z.number().int(), result: z.unknown() }),
 ]);
 
-/** A message to a process. */
 export type Call = z.infer<typeof callSchema>;
-/** What comes back, under the call's number. */
 export type Answer = z.infer<typeof answerSchema>;

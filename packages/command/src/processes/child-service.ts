@@ -1,6 +1,6 @@
 /**
- * The parent's side of a process of ours: starts it, calls its methods, and notices its death. Nothing waits for a dead process: every
- * open call, and `died`, rejects with which process it was and its last lines on stderr.
+ * Starts a child process, calls its methods, and notices its death: open calls and `died` then reject with the
+ * process's name and last lines of stderr.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -13,12 +13,10 @@ import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } fro
 
 const STDERR_LINES_SHOWN = 8;
 const STDERR_CHARACTERS_KEPT = 8192;
-/** How long a process may take to notice that its channel is closed, before it is killed. It cleans nothing up in either case. */
+/** It cleans nothing up in either case. */
 const STOP_TIMEOUT_MS = 200;
 
-/** A process of ours ended before its time, or failed otherwise than by a RoceError. */
 export class ProcessFailure extends Error {
-  /** Always `ProcessFailure`. */
   override readonly name = 'ProcessFailure';
 }
 
@@ -41,7 +39,10 @@ export class ChildService<S extends Service> implements AsyncDisposable {
   #stopping = false;
   #failure: ProcessFailure | undefined;
 
-  /** Starts the process whose program is `entry`, which has to call `serveParent`. It loads the extensions that this process has loaded. */
+  /**
+   * Starts the process whose program is `entry`, which has to call `serveParent`. It loads the extensions that this
+   * process has loaded.
+   */
   constructor(name: string, entry: URL) {
     this.name = name;
     this.#process = fork(fileURLToPath(entry), [...loadedExtensions()], {
@@ -60,7 +61,7 @@ export class ChildService<S extends Service> implements AsyncDisposable {
       });
       this.#process.once('error', (error) => this.#fail(`could not be started: ${error.message}`, reject));
     });
-    this.died.catch(() => {}); // Who waits for a call hears of it there.
+    this.died.catch(() => {});
     this.#exited = once(this.#process, 'exit').catch(() => {}); // There never was a process.
   }
 

@@ -1,6 +1,6 @@
 /**
- * The child's side: answers the calls of the process that started it, and ends with it, however that one ends: the IPC channel closes
- * even when the parent is killed.
+ * The child's side: answers its parent's calls and exits with it, also when the parent is killed, because the IPC
+ * channel closes.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -9,7 +9,10 @@ import type { z } from 'zod';
 import { plainWords } from '../schema/plain-words.js';
 import { type Answer, callSchema, type Service } from './calls.js';
 
-/** Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent, it says so and exits. */
+/**
+ * Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent,
+ * it says so and exits.
+ */
 export function serveParent(service: Service): void {
   if (process.send === undefined) {
     process.stderr.write('this program is a part of rocev2 and is started by it\n');
@@ -19,7 +22,7 @@ export function serveParent(service: Service): void {
   process.on('SIGINT', () => {});
   process.on('disconnect', () => process.exit(0));
   const extensions = loadExtensions(process.argv.slice(2));
-  extensions.catch(() => {}); // Each call is answered by it.
+  extensions.catch(() => {});
   process.on('message', (message) => {
     void answer(service, message, extensions).then((reply) => {
       // The parent may be gone before the reply is: `disconnect` is on its way, then.
@@ -28,7 +31,6 @@ export function serveParent(service: Service): void {
   });
 }
 
-/** `rateBps must be a number`. */
 function problemOf({ issues: [issue] }: z.ZodError): string {
   return `${issue.path.join('.') || 'the argument'} ${plainWords(issue)}`;
 }

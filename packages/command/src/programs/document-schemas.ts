@@ -1,4 +1,7 @@
-/** Checks what endpoints and disk programs of this version answer: the other process may be of another version, or another program. */
+/**
+ * Checks what endpoints and disk programs of this version answer: the other process may be of another version, or
+ * another program.
+ */
 
 import { DISK_OPS, STAGES } from 'rocev2/internal/estats';
 import { QP_COUNTER_NAMES, WAIT_CAUSES } from 'rocev2/internal/memory';
@@ -22,7 +25,6 @@ const opLatencySchema = summarySchema.extend({
   bars: z.array(z.object({ fromNs: number, toNs: number, count: number })),
 });
 
-/** An enum of names that are kept as a list. */
 const nameOf = <T extends string>(names: readonly T[]) => z.enum(names as readonly [T, ...T[]]);
 
 const totalsSchema = z.object({
@@ -108,7 +110,6 @@ const diskOpSchema = z.object({
 /** What {@link endpointSchema} accepts; the JSON Schema of `estats top --json` is made of it. */
 export type EndpointDocument = z.infer<typeof endpointSchema>;
 
-/** Parses the document of a storage server or an NBD gateway. */
 export const diskSchema = z.object({
   kind: z.literal('disk'),
   version: z.literal(1),

@@ -1,5 +1,3 @@
-/** Which endpoints a command looks at: those of this user on this host, one of them, or one that serves HTTP somewhere else. */
-
 import { RoceError } from 'rocev2/internal/core';
 import type { EstatsSnapshot } from 'rocev2/internal/estats';
 import { askSnapshot, findPrograms, type ProgramTarget } from './program-client.js';
@@ -37,7 +35,10 @@ export interface AttachedEndpoint {
   readonly snapshot: EstatsSnapshot;
 }
 
-/** All running endpoints; with `wanted` (process number, IP address, path of a control socket, or URL) that one. Throws ERR_ROCE_CONNECT when there is none. */
+/**
+ * All running endpoints; with `wanted` (process number, IP address, path of a control socket, or URL) that one. Throws
+ * ERR_ROCE_CONNECT when there is none.
+ */
 export async function attach(wanted: string | undefined, minutes: number): Promise<AttachedEndpoint[]> {
   if (wanted !== undefined && /^https?:/.test(wanted)) return [await at({ url: wanted }, minutes)];
   if (wanted?.includes('/')) return [await at({ socketPath: wanted }, minutes)];

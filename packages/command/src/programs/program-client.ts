@@ -1,5 +1,3 @@
-/** Finds watched programs by their control sockets and asks them. */
-
 import { readdir, unlink } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import path from 'node:path';
@@ -21,7 +19,10 @@ export type ProgramTarget =
       readonly url: string;
     };
 
-/** The text that the program answers. Throws ERR_ROCE_CONNECT when nobody does, ERR_ROCE_INVALID_ARGUMENT when it refuses. */
+/**
+ * The text that the program answers. Throws ERR_ROCE_CONNECT when nobody does, ERR_ROCE_INVALID_ARGUMENT when it
+ * refuses.
+ */
 export function askProgram(
   target: ProgramTarget,
   pathAndQuery: string,
@@ -89,7 +90,10 @@ export async function askSnapshot(target: ProgramTarget, minutes: number): Promi
   );
 }
 
-/** Paths of all control sockets of this user, those that dead processes left behind among them. Throws ERR_ROCE_IO when the directory is not this user's alone. */
+/**
+ * Paths of all control sockets of this user, those that dead processes left behind among them. Throws ERR_ROCE_IO when
+ * the directory is not this user's alone.
+ */
 export async function controlSockets(): Promise<string[]> {
   const directory = controlDirectoryPath();
   let names: string[];
@@ -103,13 +107,12 @@ export async function controlSockets(): Promise<string[]> {
   return names.map((name) => path.join(directory, name));
 }
 
-/** A running program of this user. */
 interface RunningProgram {
   readonly socketPath: string;
   readonly document: WatchedDocument;
 }
 
-/** All running programs of this user that can be watched, by process number. Sockets that a dead process left behind are removed. */
+/** Sockets that a dead process left behind are removed. */
 export async function findPrograms(minutes: number): Promise<RunningProgram[]> {
   const found = await Promise.all(
     (await controlSockets()).map(async (socketPath): Promise<RunningProgram | undefined> => {
@@ -124,7 +127,6 @@ export async function findPrograms(minutes: number): Promise<RunningProgram[]> {
   return found.filter((program) => program !== undefined).sort((a, b) => a.document.pid - b.document.pid);
 }
 
-/** A running endpoint of this user. */
 interface RunningEndpoint {
   readonly socketPath: string;
   readonly snapshot: EstatsSnapshot;
@@ -138,8 +140,8 @@ export async function findEndpoints(minutes: number): Promise<RunningEndpoint[]>
 }
 
 /**
- * Whether nobody is there any more, by the error of asking. ECONNREFUSED from a Unix socket: nobody listens; in the control directory the socket
- * is then removed. A program that is only slow, or of another version, keeps its socket.
+ * Whether nobody is there any more, by the error of asking. ECONNREFUSED from a Unix socket: nobody listens; in the
+ * control directory the socket is then removed. A program that is only slow, or of another version, keeps its socket.
  */
 export async function removeIfDead(place: string, error: unknown): Promise<boolean> {
   const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;

@@ -1,5 +1,3 @@
-/** What a watched switch answers to `GET /estats.json`. Counters are totals since it was opened, under the names of docs/switch.md. */
-
 import { z } from 'zod';
 
 const number = z.number();

@@ -1,5 +1,3 @@
-/** A watched program answers `GET /estats.json` with a document that says its kind; each kind has a schema and a version of its own. */
-
 import type { DiskDocument, EstatsSnapshot } from 'rocev2/internal/estats';
 import { z } from 'zod';
 import { type ClusterDocument, clusterSchema } from './cluster-document.js';
@@ -11,7 +9,6 @@ export type WatchedDocument = EstatsSnapshot | SwitchDocument | DiskDocument | C
 
 const watchedSchema = z.discriminatedUnion('kind', [endpointSchema, switchSchema, diskSchema, clusterSchema]);
 
-/** Throws ZodError for anything else. */
 export function parseWatched(json: unknown): WatchedDocument {
   return watchedSchema.parse(json);
 }

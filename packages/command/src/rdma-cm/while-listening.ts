@@ -1,9 +1,10 @@
-/** A server's listener of RDMA CM while a command works: Ctrl-C closes it, and so does the end of the work. */
-
 import type { CmListener, ConnectionManager, WaitingRequest } from 'rocev2/internal/cm';
 import type { Output } from '../output.js';
 
-/** Says where `listener` listens and runs `work`. `work` hears of Ctrl-C through the listener: its `next` rejects with ERR_ROCE_CLOSED. */
+/**
+ * Says where `listener` listens and runs `work`. `work` hears of Ctrl-C through the listener: its `next` rejects with
+ * ERR_ROCE_CLOSED.
+ */
 export async function whileListening<R extends WaitingRequest, T>(
   cm: ConnectionManager,
   listener: CmListener<R>,

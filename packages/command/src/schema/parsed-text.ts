@@ -1,14 +1,14 @@
-/** Fields that are text in a form of their own. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 
-/** A schema of the text that `parse` accepts, as what it makes of it; what it refuses by a RoceError becomes an issue with that message. */
+/**
+ * A schema of the text that `parse` accepts, as what it makes of it; what it refuses by a RoceError becomes an issue
+ * with that message.
+ */
 export function parsedText<T>(parse: (text: string) => T) {
   return z.string().transform((text, context): T => parseOrIssue(parse, text, context));
 }
 
-/** For transforms: what `parse` makes of the text; an issue with the message of its RoceError otherwise. */
 export function parseOrIssue<T>(parse: (text: string) => T, text: string, context: z.core.$RefinementCtx): T {
   try {
     return parse(text);

@@ -1,5 +1,3 @@
-/** What a schema found wrong, in words about the value. The library's own speak of its types. */
-
 import type { z } from 'zod';
 
 /** The message of an issue: `is missing`, `must be a number`. A message that a schema of ours gave stays as it is. */

@@ -1,4 +1,6 @@
-/** Fields of files that have a unit: written as on the command line (`85us`, `40Gbps`, `64KiB`) or as a plain number of ns, bit/s or bytes. */
+/**
+ * Fields with a unit: text as on the command line (`85us`, `40Gbps`, `64KiB`), or a plain number of ns, bit/s or bytes.
+ */
 
 import { parseDurationNs, parseRateBps, parseSizeBytes } from 'rocev2/internal/core';
 import { z } from 'zod';

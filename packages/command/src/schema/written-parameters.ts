@@ -1,8 +1,5 @@
-/** Parameters of schemes as people write them: numbers, or text with the unit that the end of the name says. */
-
 import { parseDurationNs, parseRateBps, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 
-/** The parameters as numbers. Throws ERR_ROCE_MALFORMED for what cannot be read. */
 export function readParameters(written: Readonly<Record<string, unknown>>): Record<string, number> {
   return Object.fromEntries(Object.entries(written).map(([key, value]) => [key, readNumber(key, value)]));
 }

@@ -1,5 +1,3 @@
-/** Rate controls as people write them, in scenario files and on command lines: numbers with units, and presets by name. */
-
 import { namesHint, RoceError } from 'rocev2/internal/core';
 import {
   DCQCN_PRESETS,
@@ -10,8 +8,9 @@ import {
 import { readParameters } from './written-parameters.js';
 
 /**
- * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them. Throws
- * ERR_ROCE_MALFORMED for what cannot be read, ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not exist.
+ * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them.
+ * Throws ERR_ROCE_MALFORMED for what cannot be read, ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not
+ * exist.
  */
 export function readRateControl(name: string, written: Readonly<Record<string, unknown>>): RateControlOptions {
   const { preset, ...parameters } = written;

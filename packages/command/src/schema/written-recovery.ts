@@ -1,11 +1,9 @@
-/** Recovery schemes as people write them, in scenario files and on command lines: a name, and parameters as numbers with units. */
-
 import { type RecoveryOptions, recoverySettings } from 'rocev2/internal/retransmit';
 import { readParameters } from './written-parameters.js';
 
 /**
- * The options that `written` means: the name alone where there are no parameters. Throws ERR_ROCE_MALFORMED for what cannot be read,
- * ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not exist.
+ * The options that `written` means: the name alone where there are no parameters. Throws ERR_ROCE_MALFORMED for what
+ * cannot be read, ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not exist.
  */
 export function readRecovery(name: string, written: Readonly<Record<string, unknown>>): RecoveryOptions {
   const parameters = readParameters(written);

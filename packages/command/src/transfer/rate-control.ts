@@ -1,5 +1,3 @@
-/** `--cc`, `--rate` and `--cc-params`: the rate control of a transfer. */
-
 import type { Command } from 'commander';
 import {
   DCQCN_PRESETS,
@@ -13,7 +11,6 @@ import { parameterPairs } from '../parameter-pairs.js';
 import { readRateControl } from '../schema/written-rate-control.js';
 
 const UNCONTROLLED = 'none';
-/** What `--rate` alone means. */
 const CONSTANT = 'fixed';
 
 /** The options in the program's units. */

@@ -1,6 +1,6 @@
 /**
- * The source of `dashboard --attach`: looks again and again for programs that let themselves be watched, asks each once a second, and hands
- * what they say to the history. A program that is slow to answer delays nobody but itself.
+ * The source of `dashboard --attach`: discovers programs that allow it, polls each once a second, and passes their
+ * documents to the history. A slow program delays no other.
  */
 
 import {
@@ -18,24 +18,22 @@ import type { DashboardSource } from '../server.js';
 import { AttachedHistory, type Message } from './history.js';
 
 const LOOK_INTERVAL_MS = 1000;
-/** The programs' own windows: the last minute, and the one that goes on. */
 const MINUTES = 1;
-/** What comes beyond is not followed. */
 const PROGRAMS_MAX = 64;
-/** Who has not answered by then is said not to answer, and asked again. */
 const PATIENCE_MS = 2000;
-/** A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times that, but not for longer than this. */
+/**
+ * A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times
+ * that, but not for longer than this.
+ */
 const PAUSE_FACTOR = 20;
 const PAUSE_NS_MAX = 5 * NS_PER_S;
 
-/** Follows programs until it is closed. */
 export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #which: readonly string[];
   readonly #lookIntervalMs: number;
   readonly #history: AttachedHistory;
   readonly #startNs = nowNs();
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
-  /** When a place may be asked again; Infinity while it is being asked. */
   readonly #notBeforeNs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #isFull = false;
@@ -44,14 +42,9 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   readonly documents = { state: (): AttachedState => this.#history.state };
   readonly apply = undefined;
 
-  /** Rejects with ERR_ROCE_IO when the control directory is not this user's alone any more. */
   readonly died: Promise<never>;
   #fail: (error: Error) => void = () => {};
 
-  /**
-   * `which`: process numbers, IP addresses, control sockets, URLs; none: every program of this user on this host. `lookIntervalMs`: how long from
-   * one look at them to the next, default 1000.
-   */
   constructor(which: readonly string[], { lookIntervalMs = LOOK_INTERVAL_MS } = {}) {
     this.#which = which;
     this.#lookIntervalMs = lookIntervalMs;
@@ -59,10 +52,9 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     this.died = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    this.died.catch(() => {}); // Whoever serves this hears of it there.
+    this.died.catch(() => {});
   }
 
-  /** Takes a first look. Rejects with ERR_ROCE_IO when the control directory is not this user's alone. */
   async open(): Promise<void> {
     await this.#look();
     this.#timer = setInterval(() => void this.#look().catch(this.#fail), this.#lookIntervalMs);
@@ -73,13 +65,11 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     return () => this.#subscribers.delete(send);
   }
 
-  /** Asks no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -92,7 +82,6 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     for (const place of places) if (now >= (this.#notBeforeNs.get(place) ?? 0)) void this.#ask(place);
   }
 
-  /** Where programs may be: those that were named by their place, and all control sockets unless only places were named. */
   async #places(): Promise<string[]> {
     const named = this.#which.filter(isPlace);
     const isLooking = this.#which.length === 0 || named.length < this.#which.length;
@@ -124,7 +113,6 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     return this.#which.length === 0 || this.#which.some((which) => which === place || isMeant(which, document));
   }
 
-  /** Gone, of another version, or merely slow. */
   async #missed(place: string, error: unknown): Promise<void> {
     if (await removeIfDead(place, error)) this.#gone(place);
     else if (error instanceof RoceError && error.code === 'ERR_ROCE_CONNECT') this.#tell(this.#history.silent(place));

@@ -1,25 +1,21 @@
-/** A manager of a cluster of extents: nodes, extents by state, redundancy and repairs, space. Names and reasons come from other machines: they are cut to a bounded length. */
+/** Names and reasons come from other machines, so they are cut to a bounded length. */
 
 import type { ClusterDocument } from '@rocev2/command';
 import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, sum } from './rates.js';
 
-/** As many as can be looked over; those in trouble come first. */
 const NODES_SHOWN = 64;
 const STREAMS_SHOWN = 32;
 const MANAGERS_SHOWN = 16;
-/** More nodes that change their state at once are told as a number. */
 const NODES_TOLD = 4;
 const TEXT_MAX = 128;
 
 type Status = NonNullable<ClusterDocument['status']>;
 type Node = Status['nodes'][number];
 
-/** The order in which nodes are shown where not all of them are. */
 const URGENCY: readonly Node['state'][] = ['down', 'suspect', 'read-only', 'up'];
 
-/** Managers, of which one leads. */
 export const CLUSTER: ProgramKind<'cluster'> = {
   sample: (interval) => {
     const { now, before, seconds } = interval;
@@ -112,7 +108,10 @@ function repairs({ counters }: Status): number {
   return counters.copies + counters.rebuilds;
 }
 
-/** What the nodes of both readings hold more than before. A manager that has just begun does not know yet what they hold: then they say that there is no space at all. */
+/**
+ * What the nodes of both readings hold more than before. A manager that has just started does not know their usage yet:
+ * they then report no space at all.
+ */
 function filled({ nodes }: Status, before: Status): number {
   const earlier = new Map(before.nodes.map((node) => [node.node, node]));
   return sum(
@@ -176,7 +175,6 @@ function statusEvents(change: Change<Status>): ProgramEvent[] {
   ];
 }
 
-/** What is 0 while all is well: told when it is no more, and when it is again. */
 function levelEvents(
   { now, before }: Change<Status>,
   level: (extents: Status['extents']) => number,
@@ -188,7 +186,6 @@ function levelEvents(
   return is === 0 && was > 0 ? [{ kind: 'notice', text: good }] : [];
 }
 
-/** `node 3 is down`, `nodes 3 and 4 are down`, `9 nodes are down`; false for none. */
 function saidOf(nodes: readonly Node[], what: string): string | false {
   const numbers = nodes.map(({ node }) => node);
   if (numbers.length === 0) return false;
@@ -201,7 +198,6 @@ function extents(count: number): string {
   return count === 1 ? '1 extent' : `${count} extents`;
 }
 
-/** Cuts what somebody else has named. */
 function cut<T extends string | null>(text: T): T {
   return (text !== null && text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text) as T;
 }

@@ -1,5 +1,3 @@
-/** A disk program: requests and bytes by operation, latency at the disk, connections and failovers. */
-
 import type { DiskDocument, DiskOp } from 'rocev2/internal/estats';
 import type { DiskDetail } from '../messages/attached.js';
 import { latencyRows } from './latency-rows.js';
@@ -10,14 +8,12 @@ type Reading = Interval<DiskDocument>;
 
 type Path = NonNullable<DiskDocument['path']>;
 
-/** The states of the RDMA path that are trouble; DRAINED is what somebody wanted. */
 const PATH_TROUBLES: Partial<Readonly<Record<Path['state'], string>>> = {
   HOLD_DOWN: 'RDMA failed: over TCP',
   PROBE: 'over TCP; RDMA is being probed',
   RAMP: 'returns to RDMA',
 };
 
-/** Storage servers and NBD gateways. */
 export const DISK: ProgramKind<'disk'> = {
   sample: (reading) => {
     const ops = reading.now.ops.map(({ op, requests, bytes }) => {
@@ -90,7 +86,6 @@ function errors({ ops }: DiskDocument): number {
   return sum(ops.map((op) => op.errors));
 }
 
-/** A gateway without its server; what it refuses has its own words. */
 function outageOf({ path }: DiskDocument): string | false {
   if (path?.outage == null) return false;
   return path.outage.isWrongDisk ? 'the storage server has another disk' : 'the storage server cannot be reached';

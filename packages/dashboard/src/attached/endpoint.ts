@@ -1,5 +1,3 @@
-/** An endpoint: its connections, the stages of its latency and who owns it, its repairs. */
-
 import { pauseFrames } from '@rocev2/lab/internal';
 import { formatNs } from 'rocev2/internal/core';
 import {
@@ -17,16 +15,13 @@ import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, moved, sum } from './rates.js';
 
-/** As many as a chart can tell apart. */
 const CONNECTIONS_SHOWN = 8;
 const VERDICTS_SHOWN = 16;
 const PROTECTIONS_SHOWN = 32;
 const DROP_PREFIX = 'secure_drop_';
 const DROPS = COUNTER_NAMES.filter((name) => name.startsWith(DROP_PREFIX));
-/** An event loop that is so late at p99 delays everything: worth a word. */
 const LOOP_DELAY_BAD_NS = 50e6;
 
-/** Endpoints with telemetry. */
 export const ENDPOINT: ProgramKind<'endpoint'> = {
   sample: (reading) => {
     const { now, seconds } = reading;
@@ -101,7 +96,6 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
   ],
 };
 
-/** Of a counter of the NIC. */
 function movedOf(change: Change<EstatsSnapshot>, name: CounterName): number {
   return moved(change, ({ device: { counters } }) => counters[name] ?? 0);
 }
@@ -142,7 +136,6 @@ function stagesByOp({ groups }: EstatsSnapshot): AttachedStages[] {
   });
 }
 
-/** Those of one kind of work together: what is slow is often slow for all connections at once. */
 function newDumps({ now, before }: Change<EstatsSnapshot>): ProgramEvent[] {
   const last = before.dumps.at(-1)?.time ?? '';
   const fresh = now.dumps.filter(({ time, reason }) => time > last && reason !== 'asked');

@@ -1,5 +1,3 @@
-/** One program as it is followed: what it said last, the samples made of each two readings, and what happened since the events told of it. Pure. */
-
 import type { WatchedDocument } from '@rocev2/command';
 import { appendBounded } from '../bounded-list.js';
 import type { AttachedProgram } from '../messages/attached.js';
@@ -9,11 +7,9 @@ import { ENDPOINT } from './endpoint.js';
 import type { DocumentOf, Kind, ProgramEvent, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
 import { SWITCH } from './switch.js';
 
-/** Four minutes at one a second. */
 const SAMPLES_KEPT = 240;
-/** What happened is told together, so that the list can be read. */
 const READINGS_PER_EVENT = 2;
-/** How it does is judged over so many readings to twice as many: what happens now and then must not make it flicker. */
+/** Health is evaluated over this many to twice as many readings, so that sporadic events do not make it flicker. */
 const READINGS_PER_HEALTH = 5;
 
 const KINDS: { readonly [K in Kind]: ProgramKind<K> } = {
@@ -28,26 +24,18 @@ interface Reading<D> {
   readonly timeNs: number;
 }
 
-/** One process at one place, from its first reading on. */
 export class FollowedProgram<K extends Kind = Kind> {
-  /** Unique among all programs that were ever followed. */
   readonly id: string;
   readonly #kind: ProgramKind<K>;
   readonly #samples: SampleOf<K>[] = [];
   #readings = 1;
   #last: Reading<DocumentOf<K>>;
   #eventsSince: DocumentOf<K>;
-  /** What its health is compared with, now and next. */
   #healthSince: DocumentOf<K>;
   #healthNext: DocumentOf<K>;
   #program: ProgramOf<K>;
 
-  constructor(
-    /** Unique among all programs that were ever followed. */
-    id: string,
-    first: Reading<DocumentOf<K>>,
-    others: readonly WatchedDocument[],
-  ) {
+  constructor(id: string, first: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]) {
     this.id = id;
     this.#kind = KINDS[first.document.kind] as unknown as ProgramKind<K>;
     this.#last = first;
@@ -57,28 +45,23 @@ export class FollowedProgram<K extends Kind = Kind> {
     this.#program = this.#describe(first.document, others);
   }
 
-  /** What it said last. */
   get document(): DocumentOf<K> {
     return this.#last.document;
   }
 
-  /** As the page begins with it. */
   get program(): AttachedProgram {
     return this.#with(this.#samples);
   }
 
-  /** As the page is told of it after a reading: with the newest sample only. */
   get update(): AttachedProgram {
     return this.#with(this.#samples.slice(-1));
   }
 
-  /** Whether this is the same run of the same program. */
   isContinuedBy(document: WatchedDocument): document is DocumentOf<K> {
     const { kind, pid, uptimeSeconds } = this.#last.document;
     return kind === document.kind && pid === document.pid && uptimeSeconds <= document.uptimeSeconds;
   }
 
-  /** Takes a reading of a later time, and returns what has happened. */
   read(reading: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]): ProgramEvent[] {
     const { document: now, timeNs } = reading;
     const seconds = (timeNs - this.#last.timeNs) / 1e9;
@@ -99,7 +82,6 @@ export class FollowedProgram<K extends Kind = Kind> {
     return this.#kind.events({ now, before });
   }
 
-  /** The program runs and does not answer. */
   markUnresponsive(): void {
     this.#program = { ...this.#program, health: { isGood: false, text: 'does not answer' } };
   }
@@ -108,7 +90,6 @@ export class FollowedProgram<K extends Kind = Kind> {
     return { ...this.#program, samples } as unknown as AttachedProgram;
   }
 
-  /** Without samples. */
   #describe(now: DocumentOf<K>, others: readonly WatchedDocument[]): ProgramOf<K> {
     const { kind, pid, address } = now;
     const health = this.#kind.health({ now, before: this.#healthSince });

@@ -1,9 +1,6 @@
 /**
- * What the dashboard remembers of the programs it follows, who came and went, and what happened. Pure: readings and their times are passed in;
- * what the page has to be told is returned.
- *
- * A program is followed at a place (a control socket or a URL). Another process there, or one that was started anew, is another program: nothing
- * of the old one is compared with it.
+ * What the dashboard remembers of the programs it follows. A program is identified by its place (a control socket or a
+ * URL); a restarted one is another program, never compared with the old one.
  */
 
 import type { WatchedDocument } from '@rocev2/command';
@@ -13,15 +10,12 @@ import { FollowedProgram } from './followed-program.js';
 
 const EVENTS_KEPT = 100;
 
-/** What to tell the page. */
 export type Message = {
   readonly [N in keyof AttachedMessages]: { readonly name: N; readonly data: AttachedMessages[N] };
 }[keyof AttachedMessages];
 
-/** All programs that are followed. */
 export class AttachedHistory {
   readonly #which: readonly string[];
-  /** By place. */
   readonly #followed = new Map<string, FollowedProgram>();
   readonly #events: AttachedEvent[] = [];
   #eventNumber = 0;
@@ -31,18 +25,15 @@ export class AttachedHistory {
     this.#which = which;
   }
 
-  /** What a page needs to begin. */
   get state(): AttachedState {
     const programs = [...this.#followed.values()].map(({ program }) => program);
     return { kind: 'attached', which: this.#which, programs, events: this.#events };
   }
 
-  /** Places where a program is followed. */
   get places(): readonly string[] {
     return [...this.#followed.keys()];
   }
 
-  /** The program at `place` said this at that time. */
   read(place: string, document: WatchedDocument, timeNs: number): Message[] {
     const others = [...this.#followed.values()].map((other) => other.document);
     const known = this.#followed.get(place);
@@ -63,7 +54,6 @@ export class AttachedHistory {
     ];
   }
 
-  /** Nobody is at `place` any more. */
   gone(place: string, timeNs: number): Message[] {
     const known = this.#followed.get(place);
     if (known === undefined) return [];
@@ -74,7 +64,6 @@ export class AttachedHistory {
     ];
   }
 
-  /** The program at `place` is there, and does not answer in time. */
   silent(place: string): Message[] {
     const known = this.#followed.get(place);
     if (known === undefined) return [];
@@ -82,7 +71,6 @@ export class AttachedHistory {
     return [{ name: 'program', data: known.update }];
   }
 
-  /** Something to be told that none of the programs has done. */
   note(text: string, timeNs: number): Message {
     return this.#note('', 'notice', text, timeNs);
   }

@@ -1,5 +1,3 @@
-/** A switch: what its ports carry, hold, mark, pause and drop. */
-
 import type { SwitchDocument } from '@rocev2/command';
 import { pauseFrames } from '@rocev2/lab/internal';
 import type { AttachedPort, SwitchDetail } from '../messages/attached.js';
@@ -21,7 +19,6 @@ const dropped: Counter = (port) => sum(dropsOf(port).map(({ count }) => count));
 const marked = counter('tx_ecn_marked');
 const storms = counter('pfcwd_storms');
 
-/** Software switches. */
 export const SWITCH: ProgramKind<'switch'> = {
   sample: (reading) => {
     const ports = reading.now.ports.map((port) => portSample(port, reading));
@@ -72,7 +69,6 @@ export const SWITCH: ProgramKind<'switch'> = {
   ],
 };
 
-/** Over all ports. */
 function moved({ now, before }: Change<SwitchDocument>, count: Counter): number {
   return sum(now.ports.map((port) => growth(count(port), countBefore(before, port, count))));
 }

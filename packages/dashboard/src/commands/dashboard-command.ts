@@ -1,4 +1,6 @@
-/** `rocev2 dashboard`: a web page that shows and changes a live lab, follows running programs, or shows a simulation. */
+/**
+ * `rocev2 dashboard`: a web page that shows and changes a live lab, follows running programs, or shows a simulation.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
@@ -122,7 +124,6 @@ async function dashboard(options: DashboardOptions, output: Output): Promise<voi
   if (opened !== undefined) await serve(lab, lab.died, files, options, output);
 }
 
-/** Until Ctrl-C, which is how a dashboard ends, or until what it shows has died. */
 async function serve(
   source: DashboardSource,
   died: Promise<never>,

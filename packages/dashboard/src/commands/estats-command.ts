@@ -92,7 +92,6 @@ Examples:
     .action((options: DiagnoseOptions) => diagnoseEndpoints(options, new Output(io, options.json === true)));
 }
 
-/** The options that all of them have. */
 function attachOptions(command: Command): Command {
   return command
     .option('-e, --endpoint <which>', 'process number, IP address, control socket or http://HOST:PORT')

@@ -1,5 +1,3 @@
-/** {@link LabEndpoint} as a process of its own. */
-
 import { method, serveParent } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
@@ -48,7 +46,6 @@ const service = {
   }),
 };
 
-/** What the process can be asked. */
 export type LabEndpointService = typeof service;
 
 serveParent(service);

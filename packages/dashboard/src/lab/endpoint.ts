@@ -1,6 +1,6 @@
 /**
- * One end of the dashboard's lab: a NIC on a frame port whose last packets can be looked at, and queue pairs that are made anew whenever the
- * settings change, so that the NIC's counters go on. The end that posts work keeps two messages in each send queue, without end.
+ * One end of the dashboard's lab. Queue pairs are recreated whenever the settings change, while the NIC's counters
+ * continue. The sender keeps two messages in each send queue.
  */
 
 import { randomInt } from 'node:crypto';
@@ -24,44 +24,30 @@ import type { PsnPosition } from './packet-story.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
-/** Queue pairs that the lab can show. */
 export const QUEUE_PAIRS_MAX = 8;
 /** Enough for what a go-back-N sender has in flight around a loss, several times over. */
 const PACKETS_RECORDED = 1024;
-/** Buckets of the histogram that make one bar of the page: eight bars an octave. */
 const BUCKETS_PER_BAR = 4;
 
-/** How the other end reaches a queue pair. */
 export interface LaneAddress {
-  /** Its number. */
   readonly qpn: number;
-  /** First PSN it will send. */
   readonly psn: number;
 }
 
-/** What an endpoint has counted when it was asked. */
 export interface EndpointSample {
-  /** The NIC's counters. */
   readonly counters: Readonly<Record<CounterName, number>>;
-  /** Messages completed since the endpoint was opened, by place in the list of queue pairs. */
   readonly messagesCompleted: readonly number[];
   /** Of messages completed since the queue pairs were made; 0 without any. */
   readonly latency: { readonly count: number; readonly p50Ns: number; readonly p99Ns: number; readonly maxNs: number };
-  /** The same as a picture. */
   readonly bars: readonly HistogramBar[];
-  /** The rate each queue pair may send at, and DCQCN's alpha; null where there is none. */
   readonly rates: ReadonlyArray<{ readonly rateBps: number | null; readonly alpha: number | null }>;
-  /** The completion status of queue pairs that gave up. */
   readonly failures: readonly string[];
 }
 
 interface Lane {
   readonly qp: QueuePair;
-  /** First PSN of the requests it sends. */
   readonly psn: number;
-  /** Where they stood when it was asked last. */
   position: PsnPosition;
-  /** When each message in the send queue was posted; they complete in order. */
   readonly postedNs: number[];
 }
 
@@ -74,7 +60,6 @@ interface LabEndpointParts {
   readonly ring: PacketRing;
 }
 
-/** An endpoint of the lab and its queue pairs. */
 export class LabEndpoint {
   readonly #device: RdmaDevice;
   readonly #pd: ProtectionDomain;
@@ -99,7 +84,6 @@ export class LabEndpoint {
     void this.#serveCompletions();
   }
 
-  /** Opens the NIC on a link of `rateBps` to `switchPort`, with a buffer for one message. */
   static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
     const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
     const ring = new PacketRing(PACKETS_RECORDED, nowNs);
@@ -112,12 +96,10 @@ export class LabEndpoint {
     return new LabEndpoint({ device, pd, sendCq, recvCq, memory, ring });
   }
 
-  /** What a WRITE or READ of the other end is aimed at. */
   get target(): { remoteAddr: bigint; rkey: number } {
     return { remoteAddr: this.#memory.addr, rkey: this.#memory.rkey };
   }
 
-  /** Replaces the queue pairs by `count` fresh ones; what the old ones had begun is gone. */
   async renew(count: number): Promise<LaneAddress[]> {
     this.#post = () => {};
     for (const { qp } of this.#lanes) await qp.close();
@@ -134,7 +116,6 @@ export class LabEndpoint {
     return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
   }
 
-  /** Takes all queue pairs to RTS, each towards its peer, and posts receives. */
   async connect(
     peer: string,
     peerLanes: readonly LaneAddress[],
@@ -153,7 +134,6 @@ export class LabEndpoint {
     }
   }
 
-  /** Begins to post; ends with the next `renew`. */
   start(op: LabOp, target: { remoteAddr: bigint; rkey: number }): void {
     const opcode = ({ send: 'SEND', write: 'RDMA_WRITE', read: 'RDMA_READ' } as const)[op];
     const sges = [this.#memory.sge()];
@@ -165,7 +145,6 @@ export class LabEndpoint {
     for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
   }
 
-  /** Asks NIC and queue pairs. */
   async sample(): Promise<EndpointSample> {
     const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
     for (const [i, { sqPsn }] of infos.entries()) {
@@ -184,12 +163,10 @@ export class LabEndpoint {
     };
   }
 
-  /** The last packets sent and received, oldest first, and where each queue pair stood when `sample` was called last. */
   packets(): { packets: RecordedPacket[]; positions: PsnPosition[] } {
     return { packets: this.#ring.packets(), positions: this.#lanes.map(({ position }) => position) };
   }
 
-  /** Closes the NIC. */
   close(): Promise<void> {
     return this.#device.close();
   }
@@ -205,7 +182,7 @@ export class LabEndpoint {
     for await (const wc of this.#sendCq) {
       const index = this.#lanes.findIndex(({ qp }) => qp.qpn === wc.qpn);
       const lane = this.#lanes[index];
-      if (lane === undefined || lane.qp.isClosed) continue; // Of a queue pair that has been replaced.
+      if (lane === undefined || lane.qp.isClosed) continue;
       if (wc.status !== 0) {
         if (wc.statusName !== 'WR_FLUSH_ERR') this.#failures.push(wc.statusName);
         continue;

@@ -1,5 +1,3 @@
-/** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
-
 import type { LiveSwitchPortCounters } from '@rocev2/lab/internal';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
@@ -8,35 +6,25 @@ import { appendBounded, withCount } from '../bounded-list.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab.js';
 import type { EndpointSample } from './endpoint.js';
 
-/** Four minutes of samples. */
 const SAMPLES_KEPT = 960;
 const EVENTS_KEPT = 100;
-/** Losses are told of together, so that the list can be read: once in two seconds. */
+/** Losses are reported together, so that the list can be read: once in two seconds. */
 const SAMPLES_PER_EVENT = 8;
 
-/** Rates are means over so many samples: a message is large, and one more or less must not show. */
 const SAMPLES_PER_RATE = 4;
 /** Before the first sample there is nothing to compare it with: its rates are 0, over any time. */
 const FIRST_INTERVAL_NS = 1e9;
 
-/** What does not change. */
 type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs' | 'choices'>;
 
-/** What the three processes tell at one moment. */
 export interface LabReading {
-  /** In force at that moment. */
   readonly settings: LabSettings;
-  /** The end that posts work. */
   readonly a: EndpointSample;
-  /** The other end. */
   readonly b: EndpointSample;
-  /** Counters of the switch by port name. */
   readonly ports: Readonly<Record<string, LiveSwitchPortCounters>>;
-  /** Bytes waiting at each egress of the switch. */
   readonly queues: Readonly<Record<string, number>>;
 }
 
-/** Counters that make an event when they move, with the words for it. */
 const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], string]> = [
   ['packet_seq_err', 'loss', 'NAK: PSN sequence error'],
   ['implied_nak_seq_err', 'loss', 'an acknowledgement that jumped past an unanswered READ'],
@@ -44,7 +32,6 @@ const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], str
   ['local_ack_timeout_err', 'timeout', 'acknowledgement timeout'],
 ];
 
-/** Samples and events of one lab, the newest last, a bounded number of each. */
 export class LabHistory {
   readonly #plan: LabPlan;
   readonly #startNs = nowNs();
@@ -53,39 +40,32 @@ export class LabHistory {
   #sampleNumber = 0;
   #eventNumber = 0;
   #qpns: readonly number[] = [];
-  /** The last readings, one more than a rate is made of. */
   #readings: Array<{ readonly timeNs: number; readonly reading: LabReading }> = [];
-  /** What the events so far have told. */
   #told: LabReading | undefined;
 
   constructor(plan: LabPlan) {
     this.#plan = plan;
   }
 
-  /** What a page needs to begin. */
   get state(): LabState {
     return { kind: 'lab', ...this.#plan, samples: this.#samples, events: this.#events };
   }
 
-  /** The queue pairs of the sender are these from now on. */
   reconnected(qpns: readonly number[]): void {
     this.#qpns = qpns;
   }
 
-  /** All counters begin at 0 again. */
   restarted(): void {
     this.#readings = [];
     this.#told = undefined;
   }
 
-  /** Adds an event, now. */
   note(kind: LabEvent['kind'], text: string): LabEvent {
     const event = { number: ++this.#eventNumber, timeNs: this.#nowNs(), kind, text };
     appendBounded(this.#events, event, EVENTS_KEPT);
     return event;
   }
 
-  /** Adds a sample, now, and the events it gives rise to. */
   add(reading: LabReading): { sample: LabSample; events: LabEvent[] } {
     const timeNs = this.#nowNs();
     const before = this.#readings[0] ?? { timeNs: timeNs - FIRST_INTERVAL_NS, reading };

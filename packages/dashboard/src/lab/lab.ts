@@ -1,7 +1,6 @@
 /**
- * The live lab behind the dashboard: endpoint A, endpoint B and the switch between them, each a process, and traffic from A to B that goes on
- * until the lab is closed, or rests because nobody looks. Its state is sampled a few times a second; recovery scheme, operation and loss can be changed meanwhile.
- * It is the experiment of `rocev2 livelock` without an end.
+ * The live lab behind the dashboard: endpoint A, endpoint B and the switch as processes, with traffic from A to B until
+ * the lab is closed. Traffic pauses while no page watches.
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
@@ -17,15 +16,15 @@ import { NETWORKS, rateControlOf } from './network.js';
 import { packetStory } from './packet-story.js';
 import { choices, parseSettings } from './settings.js';
 
-/** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
+/** Addresses from the range for benchmarks (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 const SAMPLE_INTERVAL_MS = 250;
-/** Nobody has looked for so long: traffic ends until somebody does. A page that is loaded again is away for less. */
+/** Traffic stops after this time without a viewer. A page reload takes less. */
 const REST_AFTER_NS = 30e9;
 
-/** 1 MiB in packets of 1 KiB: four times as long as the distance between the losses of `ip-id-lsb=0xff`. */
+/** Four times the distance between losses of `ip-id-lsb=0xff`. */
 const MESSAGE_BYTES = 1024 * 1024;
 const MTU = 1024;
 
@@ -39,7 +38,6 @@ const FIRST_SETTINGS: LabSettings = {
 
 type Target = { readonly remoteAddr: bigint; readonly rkey: number };
 
-/** A lab that runs until it is closed or one of its processes dies. */
 export class Lab implements DashboardSource, AsyncDisposable {
   readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   readonly #a = new ChildService<LabEndpointService>('endpoint a', ENDPOINT_PROGRAM);
@@ -51,7 +49,6 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #targets: { a: Target; b: Target } | undefined;
   #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
   #settings: LabSettings = FIRST_SETTINGS;
-  /** Whatever asks or changes the processes happens one after the other: this is the last of it. */
   readonly #mutex = new PromiseMutex();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
@@ -69,11 +66,9 @@ export class Lab implements DashboardSource, AsyncDisposable {
     },
   };
 
-  /** Rejects when one of the processes dies, or the lab cannot be set up again. */
   readonly died: Promise<never>;
   #fail: (error: Error) => void = () => {};
 
-  /** With this many queue pairs from A to B. `restAfterNs`: traffic ends when nobody has looked for so long, and goes on when somebody does. */
   constructor(queuePairs: number, restAfterNs: number = REST_AFTER_NS) {
     this.#queuePairs = queuePairs;
     this.#restAfterNs = restAfterNs;
@@ -82,10 +77,9 @@ export class Lab implements DashboardSource, AsyncDisposable {
       this.#fail = reject;
     });
     this.died = whileAlive([this.#switch, this.#a, this.#b], failed);
-    this.died.catch(() => {}); // Whoever opens the lab hears of it there.
+    this.died.catch(() => {});
   }
 
-  /** Starts the traffic. Rejects when a process dies. */
   open(): Promise<void> {
     return whileAlive([this.#switch, this.#a, this.#b], this.#open());
   }
@@ -99,26 +93,23 @@ export class Lab implements DashboardSource, AsyncDisposable {
     };
   }
 
-  /** Changes some or all settings. Rejects with ERR_ROCE_MALFORMED. */
   readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = parseSettings(change);
     this.#looked();
     await this.#mutex
       .run(() => this.#change({ ...this.#settings, ...wanted }))
       .catch((error: Error) => {
-        this.#fail(error); // Half of it is changed.
+        this.#fail(error); // Only half of it may have changed.
         throw error;
       });
     return this.#settings;
   };
 
-  /** Stops all processes. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -128,7 +119,6 @@ export class Lab implements DashboardSource, AsyncDisposable {
     this.#timer = setInterval(() => void this.#sample(), SAMPLE_INTERVAL_MS);
   }
 
-  /** Switch and endpoints from the start, with traffic. */
   async #build(settings: LabSettings): Promise<void> {
     const { switchConfig: config, endpointRateBps: rateBps } = NETWORKS[settings.link];
     const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: settings.loss, seed: 1, config });
@@ -160,7 +150,6 @@ export class Lab implements DashboardSource, AsyncDisposable {
     this.#send('event', this.#history.note('settings', changed.map(([name, value]) => `${name}: ${value}`).join(', ')));
   }
 
-  /** Fresh queue pairs on both sides, because both have to agree on the recovery scheme; then traffic. */
   async #connect({ op, scheme, link, cc }: LabSettings): Promise<void> {
     const [lanesA, lanesB] = await Promise.all([
       this.#a.call('renew', { count: this.#queuePairs }),
@@ -184,7 +173,6 @@ export class Lab implements DashboardSource, AsyncDisposable {
   async #sample(): Promise<void> {
     if (this.#isSampling || this.#isResting) return;
     this.#isSampling = true;
-    // When a process is gone, `died` says which.
     await this.#mutex.run(() => (this.#isWatched ? this.#read() : this.#rest())).catch(() => {});
     this.#isSampling = false;
   }
@@ -193,13 +181,11 @@ export class Lab implements DashboardSource, AsyncDisposable {
     return this.#subscribers.size > 0 || nowNs() - this.#lookedNs < this.#restAfterNs;
   }
 
-  /** Fresh queue pairs that are not connected: retransmissions end, too. */
   async #rest(): Promise<void> {
     this.#isResting = true;
     await Promise.all([this.#a, this.#b].map((end) => end.call('renew', { count: this.#queuePairs })));
   }
 
-  /** Somebody looks: traffic goes on, if it has ended. */
   #looked(): void {
     this.#lookedNs = nowNs();
     if (!this.#isResting) return;
@@ -209,7 +195,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
       await this.#connect(this.#settings);
       this.#send('event', this.#history.note('settings', 'traffic goes on: it had ended while nobody looked'));
     };
-    void this.#mutex.run(goOn).catch(() => {}); // As with samples.
+    void this.#mutex.run(goOn).catch(() => {});
   }
 
   async #read(): Promise<void> {

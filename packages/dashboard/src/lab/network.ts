@@ -1,25 +1,17 @@
-/** The networks of the lab: what stands between A and B, and how DCQCN is set for it. */
-
 import type { SwitchConfig } from '@rocev2/lab/internal';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import type { LabLink } from '../messages/lab.js';
 
 interface LabNetwork {
   readonly switchConfig: SwitchConfig;
-  /** Of the endpoints' own links. */
   readonly endpointRateBps: number;
-  /** Packets in flight, all queue pairs together. */
   readonly windowPackets: number;
-  /** Local ACK timeout, 4.096 us x 2^code: longer where packets wait in queues. */
   readonly timeout: number;
-  /** Rate controls with parameters for this network; the others have their defaults. */
   readonly tuned: readonly RateControlOptions[];
 }
 
-/** Slow enough for software to keep to, and for people to watch. */
 const SLOW_BPS = 200e6;
 const ENDPOINT_BPS = 1e9;
-/** Holds more than the queue at which marking is certain. */
 const DEEP_WINDOW_PACKETS = 192;
 /** The parameters of DCQCN are for 40 Gb/s and microseconds; here the loop takes milliseconds. */
 const SCALE = 100;
@@ -34,14 +26,11 @@ const SLOW_DCQCN: RateControlOptions = {
   additiveIncreaseBps: 40e6 / SCALE,
   clampTargetRate: 0,
 };
-/** More than the window: what comes after the pause was asked for has room. */
 const HEADROOM_BYTES = 256 * 1024;
 /** A lossless queue may take a ninth of it (alpha 1/8) before it pauses its sender: 60 KB. */
 const SHARED_BYTES = 540e3;
 
-/** The network for each choice of link. */
 export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
-  /** As fast as software is; the switch has no queue. */
   fast: {
     switchConfig: {},
     endpointRateBps: 10e9,
@@ -49,7 +38,6 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
     timeout: 13,
     tuned: [],
   },
-  /** A slow link to B, and marks on its queue. */
   slow: {
     switchConfig: {
       portConfig: { b: { rateBps: SLOW_BPS } },
@@ -60,7 +48,6 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
     timeout: 16,
     tuned: [SLOW_DCQCN],
   },
-  /** The same without loss by overflow: A is paused while the queue is long. */
   'slow-pfc': {
     switchConfig: {
       portDefaults: { rateBps: ENDPOINT_BPS, headroomBytes: HEADROOM_BYTES },
@@ -76,7 +63,6 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
   },
 };
 
-/** The rate control for a choice, with the parameters that suit the network. */
 export function rateControlOf({ tuned }: LabNetwork, cc: string): RateControlOptions {
   return tuned.find(({ name }) => name === cc) ?? ({ name: cc } as RateControlOptions);
 }

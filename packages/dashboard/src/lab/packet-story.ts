@@ -1,7 +1,4 @@
-/**
- * From what two endpoints remember of their last packets, one story for the page: who sent what, in order, and what did not arrive. The
- * stretch around a loss is the one worth seeing.
- */
+/** Merges what two endpoints remember of their last packets into one ordered sequence around a loss. */
 
 import type { RecordedPacket } from 'rocev2/internal/capture';
 import {
@@ -19,11 +16,9 @@ import {
 } from 'rocev2/internal/packet';
 import type { LabPacket, LabPackets } from '../messages/lab.js';
 
-/** Packets of the story, and how many of them come before the loss. */
 const STORY_PACKETS = 120;
 const PACKETS_BEFORE_LOSS = 6;
 
-/** Where the requests of one queue pair stood at some moment: `psn` came after `count` other PSNs of its connection. */
 export interface PsnPosition {
   /** On the wire, 24 bits. */
   readonly psn: number;
@@ -31,15 +26,12 @@ export interface PsnPosition {
   readonly count: number;
 }
 
-/** One endpoint: its queue pairs, and what it remembers, oldest first. */
 interface Remembered {
   readonly qpns: readonly number[];
-  /** By queue pair; within 2^23 PSNs of all packets it remembers. */
   readonly positions: readonly PsnPosition[];
   readonly packets: readonly RecordedPacket[];
 }
 
-/** Packets of other queue pairs than these are left out. */
 export function packetStory(a: Remembered, b: Remembered): LabPackets {
   const told = [...sentBy('a', a, b), ...sentBy('b', b, a)].sort((x, y) => x.timeNs - y.timeNs);
   const loss = told.findIndex(({ isDropped }, i) => isDropped && i >= PACKETS_BEFORE_LOSS);
@@ -56,8 +48,8 @@ export function packetStory(a: Remembered, b: Remembered): LabPackets {
 }
 
 /**
- * The packets of one end whose fate is known: the other end remembers one sent at least as late and one sent at least as early. IPv4
- * identifications are sequential on a frame port, and the switch keeps order.
+ * The packets of one end whose fate is known: the other end remembers one sent at least as late and one sent at least
+ * as early. IPv4 identifications are sequential on a frame port, and the switch keeps order.
  */
 function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): LabPacket[] {
   const arrived = new Map(peer.packets.filter(({ isSent }) => !isSent).map(({ ipId, timeNs }) => [ipId, timeNs]));
@@ -84,7 +76,6 @@ function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): LabPacket[]
   return told;
 }
 
-/** ACKs, NAKs, READ responses and atomic answers have the PSNs of the requests that they answer, which the other end counts. */
 function isAnswerOf({ opcode }: RecordedPacket): boolean {
   const info = OPCODES[opcode];
   return info !== undefined && ((info.headers & HDR_AETH) !== 0 || info.kind === OP_READ_RESPONSE);

@@ -1,5 +1,3 @@
-/** What a page may ask the lab for. */
-
 import { plainWords } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { rateControlNames } from 'rocev2/internal/dcqcn';
@@ -11,12 +9,10 @@ function choice<const T extends string>(choices: readonly [T, ...T[]]) {
   return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });
 }
 
-/** The same with choices that are known later. */
 function oneOf(choices: () => readonly string[]) {
   return z.string().refine((name) => choices().includes(name), { error: () => `it is one of ${choices().join(', ')}` });
 }
 
-/** What the registries know. */
 export function choices(): LabChoices {
   const schemes = recoveryNamesByWaste();
   const schemeSummaries = Object.fromEntries(schemes.map((name) => [name, recoverySchemes.get(name).summary]));
@@ -33,7 +29,6 @@ const settingsSchema = z
   })
   .partial();
 
-/** Some or all settings. Throws ERR_ROCE_MALFORMED that names the field and says what it may be. */
 export function parseSettings(value: unknown): Partial<LabSettings> {
   const parsed = settingsSchema.safeParse(value);
   if (parsed.success) return parsed.data as Partial<LabSettings>;

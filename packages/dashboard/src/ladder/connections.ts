@@ -1,6 +1,6 @@
 /**
- * Which two directions of traffic belong to one connection. A packet of a connected queue pair has the number of the receiving one alone; but
- * an acknowledgement has a PSN that the other direction has sent, and PSNs begin at random places.
+ * Pairs the two directions of a connection. A packet names only the receiving queue pair, but an acknowledgement has a
+ * PSN that the other direction has sent, and PSNs begin at random.
  */
 
 import { OP_READ_RESPONSE, OPCODES, psnAdd, psnDiff } from 'rocev2/internal/packet';
@@ -9,34 +9,23 @@ import type { Sighting } from './sighting.js';
 /** The smallest path MTU: an upper bound for the PSNs of a READ. */
 const SMALLEST_MTU = 256;
 
-/** One direction to one queue pair, seen at one interface. */
 export interface Direction {
-  /** Address of the sender. */
   readonly source: string;
-  /** Address of the receiver. */
   readonly destination: string;
-  /** Where it was seen. */
   readonly interfaceId: number;
-  /** The receiving queue pair. */
   readonly destQpn: number;
-  /** In order of time. */
   readonly packets: Sighting[];
 }
 
-/** Two directions; the second one is undefined where nothing came back. */
 export interface DirectionPair {
-  /** The one that was seen first. */
   readonly forward: Direction;
-  /** What came back. */
   readonly backward: Direction | undefined;
 }
 
-/** Whether its PSN is one that the other end counts: of an acknowledgement, a READ response, an atomic answer. */
 export function isAnswer({ opcode, answer }: Pick<Sighting, 'opcode' | 'answer'>): boolean {
   return answer !== undefined || OPCODES[opcode]?.kind === OP_READ_RESPONSE;
 }
 
-/** In order of appearance. */
 export function pairDirections(packets: readonly Sighting[]): DirectionPair[] {
   const directions = directionsOf(packets);
   const scores = directions.flatMap((one, i) =>
@@ -70,7 +59,6 @@ function directionsOf(packets: readonly Sighting[]): Direction[] {
   return [...directions.values()];
 }
 
-/** How many packets of each say that they belong to the other; 0 if they cannot. */
 function scoreOf(one: Direction, other: Direction): number {
   const isBack =
     one.source === other.destination && one.destination === other.source && one.interfaceId === other.interfaceId;
@@ -78,7 +66,6 @@ function scoreOf(one: Direction, other: Direction): number {
   return answersTo(one, other) + answersTo(other, one) + datagramsTo(one, other) + datagramsTo(other, one);
 }
 
-/** Answers of `to` whose PSN is among the requests of `from`. */
 function answersTo(from: Direction, to: Direction): number {
   const requests = from.packets.filter((packet) => !isAnswer(packet));
   if (requests.length === 0) return 0;
@@ -95,7 +82,6 @@ function answersTo(from: Direction, to: Direction): number {
   }).length;
 }
 
-/** Datagrams say who sent them. */
 function datagramsTo(from: Direction, to: Direction): number {
   return from.packets.filter(({ sourceQpn }) => sourceQpn === to.destQpn).length;
 }

@@ -1,17 +1,13 @@
-/** From packets that were seen, a ladder for each connection: who sent what to whom, what was lost, asked for again and sent again. */
-
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
 import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
 import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
 import type { Sighting } from './sighting.js';
 
 const NAK_SEQUENCE = 'NAK PSN_SEQUENCE_ERROR';
-/** Connection management: every endpoint's QP1. */
 const GSI_QPN = 1;
 
 type Open = { -readonly [N in keyof LadderPacket]: LadderPacket[N] };
 
-/** In order of appearance. */
 export function laddersOf(packets: readonly Sighting[]): LadderConnection[] {
   const hasInterfaces = packets.some(({ interfaceId }) => interfaceId !== packets[0].interfaceId);
   return pairDirections(packets).map((pair) => ladderOf(pair, hasInterfaces));
@@ -30,7 +26,6 @@ function ladderOf({ forward, backward }: DirectionPair, hasInterfaces: boolean):
 class Ladder {
   readonly packets: Open[] = [];
   readonly #a: string;
-  /** By the end that counts the PSNs. */
   readonly #numbers: Readonly<Record<'a' | 'b', PsnNumbers>>;
 
   constructor(seen: readonly Sighting[], a: string) {
@@ -87,7 +82,6 @@ class Ladder {
     if (packet.operation === NAK_SEQUENCE) this.#blame(packet);
   }
 
-  /** The NAK asks for a packet: if that was seen before, it did not arrive, or came while the receiver was not ready. */
   #blame(nak: Open): void {
     const at = this.#newestOf(nak.from === 'a' ? 'b' : 'a', nak.psn);
     const lost = this.packets[at];
@@ -113,7 +107,6 @@ class Ladder {
       : `Sent again after the NAK of packet ${nak.number}.${first}`;
   }
 
-  /** Place of the newest packet that this end sent with this PSN, acknowledgements apart; negative without one. */
   #newestOf(end: 'a' | 'b', psn: number): number {
     return this.packets.findLastIndex(
       (packet) =>
@@ -122,14 +115,11 @@ class Ladder {
   }
 }
 
-/** PSNs of one end as numbers from the first that was seen, which is 0, however far they go and wherever they go back to. */
 class PsnNumbers {
   #last: { psn: number; number: number };
 
-  /** Of all packets with PSNs of this end, in order. */
   constructor(seen: readonly Sighting[]) {
     this.#last = { psn: seen[0]?.psn ?? 0, number: 0 };
-    // What is missing, and what is sent again, may stand before the first packet.
     const lowest = seen.reduce(
       (least, { psn, missing }) => Math.min(least, this.of(psn), this.of(psnAdd(psn, -missing))),
       0,

@@ -1,9 +1,6 @@
-/** Packets of a pcapng or pcap file. What was sent again and what is missing is told by the tracker of flows that `rocev2 decode` uses. */
-
 import { CaptureReader, decodeRoce, FlowTracker, udpOf } from 'rocev2/internal/capture';
 import { SIGHTINGS_MAX, type Sighting, type Sightings } from './sighting.js';
 
-/** Takes the datagrams to this UDP port. Throws ERR_ROCE_IO for what is no capture. */
 export function readCapture(file: Uint8Array, udpPort: number): Sightings {
   const reader = new CaptureReader(file);
   const tracker = new FlowTracker();

@@ -1,5 +1,3 @@
-/** Packets of a `--trace`: what one endpoint sent and received, and what it, or a fault rule in front of it, dropped. */
-
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_REQUEST, OP_READ_RESPONSE, OPCODES, psnDiff } from 'rocev2/internal/packet';
@@ -8,7 +6,6 @@ import { opcodeOf, SIGHTINGS_MAX, type Sighting, type Sightings } from './sighti
 const ENDPOINT = 'this endpoint';
 const PEER = 'its peer';
 
-/** Throws ERR_ROCE_MALFORMED where a line is no record. */
 export function readTraceFile(text: string): Sightings {
   const reader = new TracePackets();
   let number = 0;
@@ -21,10 +18,8 @@ export function readTraceFile(text: string): Sightings {
 class TracePackets {
   readonly packets: Sighting[] = [];
   leftOut = 0;
-  /** Newest PSN by direction, queue pair, and requests or responses. */
   readonly #newest = new Map<string, number>();
   readonly #withReads = new Set<string>();
-  /** What the next packet is to say. */
   #notes: string[] = [];
   #startNs: number | undefined;
 
@@ -79,7 +74,7 @@ class TracePackets {
     return { isRepeated: ahead <= 0, missing: knowsSpans ? Math.max(0, ahead - 1) : 0 };
   }
 
-  /** The packet stands before this record, except for one that a fault rule took before the NIC saw it. */
+  /** The packet is before this record, except for one that a fault rule dropped before the NIC saw it. */
   #dropped({ trigger, direction, dest_qpn: destQpn, psn }: TraceRecord['data']): void {
     const source = direction === 'sent' ? ENDPOINT : PEER;
     const at = this.packets.findLastIndex(

@@ -1,5 +1,3 @@
-/** The page over running programs: a list of what was found, the details of the one that is chosen, events. */
-
 import type {
   AttachedCluster,
   AttachedDisk,
@@ -21,10 +19,8 @@ import { ProgramList } from './program-list.js';
 import { followStream, getJson, say } from './server-link.js';
 import { SwitchDetailView } from './switch-detail.js';
 
-/** Four minutes at one a second. */
 const SAMPLES_SHOWN = 240;
 
-/** Shows programs that are followed. */
 export class AttachedView {
   readonly #programs = new Map<string, AttachedProgram>();
   readonly #list = new ProgramList((id) => this.#choose(id));
@@ -42,11 +38,9 @@ export class AttachedView {
       this.#charts,
     ) satisfies ProgramDetail<AttachedCluster> as ProgramDetail<AttachedProgram>,
   };
-  /** Panels of the program that is chosen. */
   readonly #detail = element('div', { class: 'detail' });
   #shownKind: AttachedProgram['kind'] | undefined;
   #chosen: string | undefined;
-  /** By a person, or because it was in trouble when the page was opened: the page does not jump any more. */
   #hasChosen = false;
   #isPaused = false;
 
@@ -54,7 +48,6 @@ export class AttachedView {
     this.#take(state);
   }
 
-  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: 'ArrowDown', name: 'down', does: 'the next program', run: () => this.#step(1) },
     { key: 'ArrowUp', name: 'up', does: 'the program before', run: () => this.#step(-1) },
@@ -62,7 +55,6 @@ export class AttachedView {
     { key: ' ', name: 'space', does: 'pause and go on', run: () => this.#togglePause() },
   ];
 
-  /** Builds the page and follows the stream. */
   start(view: HTMLElement): void {
     view.append(
       panel('Programs', 'wide', this.#list.element),
@@ -89,7 +81,6 @@ export class AttachedView {
     byId('title').textContent = which.length === 0 ? 'dashboard of what runs here' : `follows ${which.join(', ')}`;
   }
 
-  /** The server was gone meanwhile: what it says now is all there is. */
   async #startOver(): Promise<void> {
     this.#take(await getJson<AttachedState>('state'));
     this.#show();
@@ -130,7 +121,6 @@ export class AttachedView {
     first.scrollIntoView({ block: 'start' });
   }
 
-  /** As the list shows them: what belongs to one process together. */
   get #ordered(): readonly AttachedProgram[] {
     return [...this.#programs.values()].sort((a, b) => a.pid - b.pid || a.kind.localeCompare(b.kind));
   }

@@ -1,5 +1,3 @@
-/** The page over a capture or a trace: a connection of it as a ladder, a strip of its time, and the way from one trouble to the next. */
-
 import type { CaptureState, LadderConnection, LadderPacket } from '../messages/ladder.js';
 import { byId, element, panel } from './dom.js';
 import { formatCount, formatNs } from './format.js';
@@ -8,10 +6,8 @@ import { LadderView } from './ladder-view.js';
 import { Readouts } from './readouts.js';
 import { TimeRange } from './time-range.js';
 
-/** The strip shows how many packets there are in each of so many parts of its time. */
 const BINS = 200;
 const MARKS_MAX = 300;
-/** A file of no more packets is shown whole; else the ladder begins with so many. */
 const FIRST_PACKETS = 120;
 
 const isTrouble = ({ isLost, kind, isRepeated }: LadderPacket) => isLost || kind === 'nak' || isRepeated;
@@ -33,7 +29,6 @@ const readoutsOfConnection = () =>
     { label: 'time', value: ({ packets }) => packets[packets.length - 1].sentNs - packets[0].sentNs, format: formatNs },
   ]);
 
-/** Shows a file. */
 export class CaptureView {
   readonly #state: CaptureState;
   readonly #choice = element('select', { 'aria-label': 'connection' });
@@ -49,7 +44,6 @@ export class CaptureView {
     }
   }
 
-  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: 'ArrowDown', name: 'down', does: 'the next packet', run: () => this.#step(1, () => true) },
     { key: 'ArrowUp', name: 'up', does: 'the packet before', run: () => this.#step(-1, () => true) },
@@ -57,7 +51,6 @@ export class CaptureView {
     { key: 'p', name: 'p', does: 'the one before', run: () => this.#step(-1, isTrouble) },
   ];
 
-  /** Fills `view` with the connection that has most trouble. */
   start(view: HTMLElement): void {
     const { file, format, remarks, connections } = this.#state;
     byId('title').textContent = file;
@@ -106,12 +99,10 @@ export class CaptureView {
   #drawLadder(): void {
     const { from, to } = this.#range.stretch;
     const { packets, ends } = this.#connection;
-    // The strip ends between two packets at times that are no whole numbers.
     this.#shown = packets.filter(({ sentNs }) => sentNs >= from - 1 && sentNs <= to + 1);
     this.#ladder.show(this.#shown, ends);
   }
 
-  /** To the next packet of the connection that is `wanted`, in sight or not. */
   #step(by: 1 | -1, wanted: (packet: LadderPacket) => boolean): void {
     const { packets } = this.#connection;
     const { chosen } = this.#ladder;

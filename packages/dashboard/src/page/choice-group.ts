@@ -1,5 +1,3 @@
-/** One setting: a row of radio buttons that look like buttons. */
-
 import { element } from './dom.js';
 
 interface Choice<T extends string> {
@@ -7,13 +5,10 @@ interface Choice<T extends string> {
   readonly label: string;
 }
 
-/** Exactly one of the choices is chosen. */
 export class ChoiceGroup<T extends string> {
-  /** To be put on the page. */
   readonly element: HTMLFieldSetElement;
   readonly #inputs = new Map<T, HTMLInputElement>();
 
-  /** `onChoose` is called for what a person chooses, not for what `show` shows. */
   constructor(name: string, legend: string, choices: ReadonlyArray<Choice<T>>, onChoose: (value: T) => void) {
     this.element = element('fieldset', {}, element('legend', {}, legend));
     for (const { value, label } of choices) {
@@ -24,7 +19,6 @@ export class ChoiceGroup<T extends string> {
     }
   }
 
-  /** Shows this choice, without calling anybody. */
   show(value: T): void {
     this.#inputs.get(value)!.checked = true;
   }

@@ -1,5 +1,3 @@
-/** A cluster of extents, as its manager knows it: nodes, extents by state, redundancy, repairs, seals, space. */
-
 import type { AttachedCluster, ClusterSample } from '../messages/attached.js';
 import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
 import type { ChartGroup } from './chart-group.js';
@@ -11,7 +9,6 @@ import { Readouts } from './readouts.js';
 import type { SeriesChart } from './series-chart.js';
 import { Table } from './table.js';
 
-/** Lines in a chart; more of them say nothing. All nodes are in the table. */
 const NODES_DRAWN = 8;
 const isSome = (count: number) => count > 0;
 
@@ -20,9 +17,7 @@ type Value = (reading: ClusterReading) => number;
 interface Lines {
   readonly title: string;
   readonly format: (value: number) => string;
-  /** By their labels. */
   readonly lines: Readonly<Record<string, Value>>;
-  /** Where they say something, as in the list of nodes. */
   readonly colors?: readonly string[];
 }
 
@@ -64,7 +59,6 @@ const CHARTS: readonly Lines[] = [
   { title: 'Free space', format: formatBytes, lines: { 'nodes that are not down': ({ freeBytes }) => freeBytes } },
 ];
 
-/** Details of a manager. One that does not lead has a line, and no more. */
 export class ClusterDetailView implements ProgramDetail<AttachedCluster> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<ClusterReading>([
@@ -91,12 +85,10 @@ export class ClusterDetailView implements ProgramDetail<AttachedCluster> {
   readonly #streams = new Table('streams', ['stream', 'extents', 'in fragments', 'sealed', 'owner']);
   readonly #managerPanel = panel('Managers', 'wide', this.#managers.element);
   readonly #streamPanel = panel('Streams', 'wide', this.#streams.element);
-  /** What only the manager that leads has. */
   readonly #ofLeader: readonly HTMLElement[];
 
   readonly panels: readonly HTMLElement[];
 
-  /** Its charts are of `group`. */
   constructor(group: ChartGroup) {
     this.#group = group;
     const charts = CHARTS.map(({ title, format, lines, colors }) => ({

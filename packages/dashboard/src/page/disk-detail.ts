@@ -1,5 +1,3 @@
-/** A storage server or an NBD gateway: requests, bytes and latency by operation, connections, failovers. */
-
 import type { AttachedDisk, DiskDetail, DiskSample } from '../messages/attached.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
@@ -11,7 +9,6 @@ import type { SeriesChart } from './series-chart.js';
 
 const isSome = (count: number) => count > 0;
 
-/** Details of a disk program. */
 export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<DiskSample>([
@@ -36,7 +33,6 @@ export class DiskDetailView implements ProgramDetail<AttachedDisk> {
 
   readonly panels: readonly HTMLElement[];
 
-  /** Its charts are of `charts`. */
   constructor(charts: ChartGroup) {
     this.#charts = charts;
     this.#requests = charts.chart(formatPerSecond);

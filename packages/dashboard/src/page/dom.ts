@@ -1,8 +1,5 @@
-/** Elements of HTML and SVG in one call each. */
-
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** `element('p', {class: 'small'}, 'text', child)`. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -14,7 +11,6 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** An SVG element with attributes and children. */
 export function svgElement<K extends keyof SVGElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -26,12 +22,10 @@ export function svgElement<K extends keyof SVGElementTagNameMap>(
   return made;
 }
 
-/** An element that index.html has. */
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }
 
-/** A titled box of the page; `size` is a class of style.css. */
 export function panel(title: string, size: 'wide' | 'half' | 'third', ...children: readonly Node[]): HTMLElement {
   return element('section', { class: size, 'aria-label': title }, element('h2', {}, title), ...children);
 }

@@ -1,5 +1,3 @@
-/** An endpoint: throughput by connection, rate control, repairs, latency and who owns it. */
-
 import type { AttachedConnection, AttachedEndpoint, EndpointDetail, EndpointSample } from '../messages/attached.js';
 import { connectionName } from '../messages/connection-name.js';
 import type { ChartGroup } from './chart-group.js';
@@ -14,7 +12,6 @@ import { Table } from './table.js';
 
 const isSome = (count: number) => count > 0;
 
-/** Details of an endpoint. */
 export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<EndpointSample>([
@@ -58,7 +55,6 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
 
   readonly panels: readonly HTMLElement[];
 
-  /** Its charts are of `charts`. */
   constructor(charts: ChartGroup) {
     this.#charts = charts;
     this.#sent = charts.chart(formatRate);

@@ -1,5 +1,3 @@
-/** What happened, the newest first. */
-
 import { element } from './dom.js';
 import { formatClock } from './format.js';
 
@@ -7,17 +5,13 @@ const EVENTS_SHOWN = 100;
 
 interface ListedEvent {
   readonly timeNs: number;
-  /** A class of style.css. */
   readonly kind: string;
   readonly text: string;
 }
 
-/** A list of bounded length. */
 export class EventList {
-  /** To be put on the page. */
   readonly element = element('ol', { class: 'events', tabindex: 0, 'aria-label': 'events, the newest first' });
 
-  /** Puts an event at the top. */
   add({ timeNs, kind, text }: ListedEvent): void {
     this.element.prepend(element('li', { class: kind }, element('time', {}, formatClock(timeNs)), text));
     while (this.element.children.length > EVENTS_SHOWN) this.element.lastElementChild!.remove();

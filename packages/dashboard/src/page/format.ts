@@ -1,11 +1,8 @@
-/** Numbers as people read them: three significant digits and a unit. */
-
 const RATE_UNITS = ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'];
 const TIME_UNITS = ['ns', 'us', 'ms', 's'];
 const BYTE_UNITS = ['B', 'KB', 'MB', 'GB'];
 const COUNT_UNITS = ['', ' k', ' M', ' G'];
 
-/** `1.23 Gb/s`. */
 export function formatRate(bps: number): string {
   return scaled(
     bps,
@@ -13,7 +10,6 @@ export function formatRate(bps: number): string {
   );
 }
 
-/** `12.3 us`. */
 export function formatNs(ns: number): string {
   return scaled(
     ns,
@@ -21,7 +17,6 @@ export function formatNs(ns: number): string {
   );
 }
 
-/** `1.23 KB`, in powers of 1000. */
 export function formatBytes(bytes: number): string {
   return scaled(
     bytes,
@@ -29,32 +24,26 @@ export function formatBytes(bytes: number): string {
   );
 }
 
-/** Bits a second as bytes a second: how disks are spoken of. */
 export function formatByteRate(bps: number): string {
   return `${formatBytes(bps / 8)}/s`;
 }
 
-/** `123 k/s`. */
 export function formatPerSecond(value: number): string {
   return `${formatCount(value)}/s`;
 }
 
-/** `1.23 M`. */
 export function formatCount(count: number): string {
   return scaled(count, COUNT_UNITS);
 }
 
-/** `1 packet`, `2.35 k packets`; `unit` follows the noun: `/s`. */
 export function formatCounted(count: number, noun: string, unit = ''): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}${unit}`;
 }
 
-/** `83.2 %`. */
 export function formatShare(share: number): string {
   return `${threeDigits(share * 100)} %`;
 }
 
-/** `3:07` of a time since the start. */
 export function formatClock(ns: number): string {
   const seconds = Math.floor(ns / 1e9);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;

@@ -1,5 +1,3 @@
-/** Latencies as bars over a logarithmic axis. */
-
 import type { LabLatency } from '../messages/lab.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
@@ -8,19 +6,14 @@ const WIDTH = 480;
 const HEIGHT = 190;
 const BOTTOM = 160;
 
-/** What was measured, in words. */
 interface HistogramWords {
-  /** Before the quantiles: `12 messages`. */
   readonly of: (count: number) => string;
-  /** In place of everything while there is nothing. */
   readonly none: string;
 }
 
-/** A histogram with a line of quantiles below it. */
 export class HistogramView {
   readonly #svg = svgElement('svg', { class: 'histogram', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img' });
   readonly #summary = element('p');
-  /** To be put on the page. */
   readonly element = element('div', {}, this.#svg, this.#summary);
   readonly #words: HistogramWords;
 
@@ -28,7 +21,6 @@ export class HistogramView {
     this.#words = words;
   }
 
-  /** Draws this distribution in place of the last one. */
   show({ count, p50Ns, p99Ns, maxNs, buckets }: LabLatency): void {
     this.#summary.textContent =
       count === 0

@@ -1,21 +1,13 @@
-/** Keys of the page, and the list of them behind `?`. */
-
 import { byId, element } from './dom.js';
 import { toggleTheme } from './theme.js';
 
-/** A key, and what it does. */
 export interface KeyAction {
-  /** `KeyboardEvent.key`. */
   readonly key: string;
-  /** As the help shows it. */
   readonly name: string;
-  /** In a few words, for the help. */
   readonly does: string;
-  /** Does it. */
   run(): void;
 }
 
-/** Listens for these keys, `t` and `?`, except where a button, a slider or a list that scrolls has the focus and knows them. */
 export function startKeyboard(actions: readonly KeyAction[]): void {
   const help = byId<HTMLDialogElement>('help-text');
   const openHelp = () => help.showModal();

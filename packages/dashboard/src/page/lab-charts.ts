@@ -1,29 +1,22 @@
-/** The charts of the lab over one stretch of time, which the strip above them chooses; changes of settings are marked in all of them. */
-
 import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab.js';
 import { panel } from './dom.js';
 import { formatBytes, formatClock, formatPerSecond, formatRate } from './format.js';
 import { type ChartMark, TimeChart } from './time-chart.js';
 import { TimeRange } from './time-range.js';
 
-/** Shown while it follows the newest. */
 const FOLLOW_SECONDS = 60;
 
 interface LabChart {
   readonly title: string;
   readonly size: 'half' | 'third';
   readonly chart: TimeChart;
-  /** A list of values for each line. */
   readonly values: (samples: readonly LabSample[]) => ReadonlyArray<ReadonlyArray<number | null>>;
-  /** Why there is nothing to draw; undefined: there is something. */
   readonly why: (shown: readonly LabSample[]) => string | undefined;
 }
 
 const HAS_DATA = () => undefined;
 
-/** All charts of the lab. */
 export class LabCharts {
-  /** To be put on the page, in this order. */
   readonly panels: readonly HTMLElement[];
   readonly #charts: readonly LabChart[];
   readonly #range = new TimeRange({
@@ -35,7 +28,6 @@ export class LabCharts {
   #samples: readonly LabSample[] = [];
   #marks: ChartMark[] = [];
 
-  /** With this many queue pairs. */
   constructor(queuePairs: number) {
     this.#charts = chartsOf(queuePairs, (stretch) => this.#range.select(stretch));
     this.panels = [
@@ -44,12 +36,10 @@ export class LabCharts {
     ];
   }
 
-  /** Marks the moment of an event, if it was a change of settings. */
   mark({ kind, timeNs, text }: LabEvent): void {
     if (kind === 'settings') this.#marks.push({ x: timeNs / 1e9, text });
   }
 
-  /** Draws these samples, of which the newest is the last. */
   show(samples: readonly LabSample[]): void {
     this.#samples = samples;
     const startS = samples.length === 0 ? 0 : samples[0].timeNs / 1e9;

@@ -1,5 +1,3 @@
-/** The settings of the lab: a group of buttons each, and their keys. */
-
 import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
 import { ChoiceGroup } from './choice-group.js';
 import { element, panel } from './dom.js';
@@ -19,11 +17,8 @@ const LINK_LABELS: Readonly<Record<LabSettings['link'], string>> = {
   'slow-pfc': '200 Mb/s, ECN, PFC',
 };
 
-/** Buttons for all settings; `onChoose` hears of what a person chooses. */
 export class LabControls {
-  /** To be put on the page. It stays in sight while the page is scrolled. */
   readonly element: HTMLElement;
-  /** What keys do. */
   readonly keys: readonly KeyAction[];
   readonly #groups: { readonly [N in keyof LabSettings]: ChoiceGroup<LabSettings[N]> };
 
@@ -66,7 +61,6 @@ export class LabControls {
     ];
   }
 
-  /** Shows these settings, without calling anybody. */
   show(settings: LabSettings): void {
     this.#groups.scheme.show(settings.scheme);
     this.#groups.loss.show(settings.loss);

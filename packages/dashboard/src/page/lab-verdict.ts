@@ -1,29 +1,20 @@
-/** What happens in the lab, and why, in a sentence or two: what a lecturer would say beside the picture. From the settings and numbers alone. */
-
 import type { LabChoices, LabSample, LabState } from '../messages/lab.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
 
-/** What is said over the numbers. */
 export interface Verdict {
-  /** Nothing gets through. */
   readonly isBad: boolean;
-  /** In a few words. */
   readonly title: string;
-  /** Why. */
   readonly text: string;
 }
 
-/** Chance that a packet is lost, of the rules that lose at random. */
 const RANDOM_LOSS: Readonly<Partial<Record<LabSample['settings']['loss'], number>>> = {
   'random=0.001': 0.001,
   'random=0.01': 0.01,
 };
-/** Packets from one loss to the next under the rule `ip-id-lsb=0xff`. */
 const RULE_PERIOD = 256;
 
 type Plan = Pick<LabState, 'messageBytes' | 'mtu'> & { readonly choices: Pick<LabChoices, 'schemeSummaries'> };
 
-/** In words, of the newest sample. */
 export function labVerdict(plan: Plan, sample: LabSample): Verdict {
   const { settings, linkBps, goodputBps, latency } = sample;
   if (linkBps === 0) return good('Nothing is on the link', 'A has sent no data in the last second.');
@@ -36,7 +27,6 @@ export function labVerdict(plan: Plan, sample: LabSample): Verdict {
   return good('No message is complete yet', `${since} A message is ${formatBytes(plan.messageBytes)}.`);
 }
 
-/** Why go-back-0 delivers nothing, while it does. */
 function livelock(plan: Plan, sample: LabSample): Verdict {
   return {
     isBad: true,

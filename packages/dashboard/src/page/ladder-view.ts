@@ -1,28 +1,22 @@
 /**
- * Packets as a ladder, as protocols are drawn: the two ends as upright lines, time downwards, a line from the sender to the receiver for each
- * packet. What was lost ends in a cross half way. Packets stand below each other in the order of time, not to its scale: pauses are written.
- * Words stand outside the two upright lines, each beside its sender, so that no packet's line crosses them however many are under way.
+ * Packets as a ladder diagram: the ends are vertical lines, time runs downwards, and a lost packet ends in a cross.
+ * Packets are in order of time but not to scale; labels stand outside the lines so that no packet crosses them.
  */
 
 import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
 
-/** More packets than these are a wall, and slow. */
 export const RUNGS_MAX = 400;
 const SENT_HEIGHT = 20;
 const ARRIVED_HEIGHT = 7;
-/** A packet whose arrival is not known goes down by so much. */
 const SLOPE = 12;
 const PAUSE_HEIGHT = 28;
-/** A pause is so many times as long as the time between neighbours usually is. */
 const PAUSE_FACTOR = 20;
 const TOP = 46;
 const NARROW = 640;
-/** Between a word and the upright line beside it, and between two words. */
 const GAP = 10;
 
-/** For phones. */
 const SHORTER = [
   ['QP ', '#'],
   ['RDMA_', ''],
@@ -30,19 +24,13 @@ const SHORTER = [
   ['_RESPONSE', ''],
   ['PSN_SEQUENCE_ERROR', 'PSN'],
 ] as const;
-/** Of `.ladder text` in style.css. */
 const FONT_PX = 12;
-/** Measures words; nothing is drawn on it. */
 const measuring = document.createElement('canvas').getContext('2d')!;
 
-/** Where things stand from left to right. */
 interface Columns {
-  /** Times end here. */
   readonly time: number;
-  /** The two upright lines. */
   readonly a: number;
   readonly b: number;
-  /** All of it. */
   readonly width: number;
 }
 
@@ -57,16 +45,13 @@ interface Pause {
   readonly ns: number;
 }
 
-/** What happened at either end, in the order of time. */
 interface Moment {
   readonly ns: number;
   readonly rung: Rung;
   readonly isArrival: boolean;
 }
 
-/** One ladder; a packet can be chosen. */
 export class LadderView {
-  /** To be put on the page. */
   readonly element: HTMLElement;
   readonly #svg = svgElement('svg', { class: 'ladder', role: 'list', 'aria-label': 'packets in the order of time' });
   readonly #detail = element('output', { class: 'ladder-detail' });
@@ -94,7 +79,6 @@ export class LadderView {
     new ResizeObserver(() => this.#resize()).observe(this.#scroll);
   }
 
-  /** Draws these packets, in the order of time, in place of the last ones; `ends` where they are others. */
   show(packets: readonly LadderPacket[], ends: LadderConnection['ends'] = this.#ends): void {
     this.#packets = packets.slice(0, RUNGS_MAX);
     this.#ends = ends;
@@ -110,12 +94,10 @@ export class LadderView {
     this.#draw();
   }
 
-  /** Place of the packet that is chosen. */
   get chosen(): number | undefined {
     return this.#chosen;
   }
 
-  /** Says all about one packet, and brings it into sight. */
   choose(index: number): void {
     const packet = this.#packets[index];
     if (packet === undefined) return;
@@ -139,7 +121,7 @@ export class LadderView {
     const isNarrow = this.#width < NARROW;
     const { rungs, pauses, height } = layOut(this.#packets);
     const columns = this.#columns(isNarrow);
-    const endY = isNarrow ? 32 : 16; // Below the other end, where both do not stand side by side.
+    const endY = isNarrow ? 32 : 16;
     this.#svg.setAttribute('viewBox', `0 0 ${this.#width} ${height}`);
     this.#svg.setAttribute('height', String(height));
     this.#groups = rungs.map((rung, i) => {
@@ -165,7 +147,6 @@ export class LadderView {
     if (this.#chosen !== undefined) this.#groups[this.#chosen]?.classList.add('chosen');
   }
 
-  /** As wide as the longest words on either side need. */
   #columns(isNarrow: boolean): Columns {
     measuring.font = `${FONT_PX}px ${getComputedStyle(this.#svg).fontFamily}`;
     const widest = (texts: readonly string[]) =>
@@ -235,7 +216,6 @@ function rungOf(
   return group;
 }
 
-/** The name of a packet and its number; shorter where there is little room. */
 function labelOf({ operation, relativePsn }: LadderPacket, isNarrow: boolean): string {
   return `${shortName(operation, isNarrow)}${relativePsn === null ? '' : ` ${relativePsn}`}`;
 }
@@ -251,7 +231,6 @@ function head(x: number, y: number, direction: number): SVGPathElement {
   return svgElement('path', { class: 'head', d: `M${x} ${y}l${-9 * direction} -4v8z` });
 }
 
-/** Without what all packets have in common; shorter still where there is little room. */
 function shortName(operation: string, isNarrow: boolean): string {
   const name = operation.replace(/\b(RC|UC|UD) /, '');
   if (!isNarrow) return name;

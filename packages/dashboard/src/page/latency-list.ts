@@ -1,5 +1,3 @@
-/** Latency of several operations: a histogram each. */
-
 import type { AttachedLatency } from '../messages/attached.js';
 import { element } from './dom.js';
 import { formatCounted } from './format.js';
@@ -12,13 +10,10 @@ const wordsOf = (op: string) => ({
   none: `no ${op} has completed`,
 });
 
-/** A histogram an operation, kept from reading to reading. */
 export class LatencyList {
-  /** To be put on the page. */
   readonly element = element('div', { class: 'latencies' }, NOTHING.cloneNode(true));
   readonly #views = new Map<string, HistogramView>();
 
-  /** Draws these operations, and no others. */
   show(latency: readonly AttachedLatency[]): void {
     for (const row of latency) {
       const view = this.#views.get(row.op) ?? new HistogramView(wordsOf(row.op));

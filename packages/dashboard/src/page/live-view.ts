@@ -1,5 +1,3 @@
-/** The page over a live lab: controls, what happens and why, packets in slow motion and as a ladder, charts, latency, events. */
-
 import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
@@ -15,7 +13,6 @@ import { PacketPlayer } from './packet-player.js';
 import { Readouts } from './readouts.js';
 import { followStream, getJson, postJson, say } from './server-link.js';
 
-/** Four minutes at four samples a second. */
 const SAMPLES_SHOWN = 960;
 
 const readoutsOfLab = () =>
@@ -38,7 +35,6 @@ const readoutsOfLab = () =>
     { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
   ]);
 
-/** Shows the lab and changes its settings. */
 export class LiveView {
   readonly #state: LabState;
   readonly #samples: LabSample[];
@@ -65,13 +61,11 @@ export class LiveView {
     this.#player = new PacketPlayer(state.queuePairs, () => this.#nextStretch());
   }
 
-  /** What keys do here. */
   get keys(): readonly KeyAction[] {
     const pause = { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() };
     return [pause, ...this.#controls.keys];
   }
 
-  /** Builds the page and follows the stream. */
   start(view: HTMLElement): void {
     const { messageBytes, mtu } = this.#state;
     byId('title').textContent = `${messageBytes / 2 ** 20} MiB messages in packets of ${mtu} bytes, A to B`;
@@ -91,7 +85,6 @@ export class LiveView {
     this.#listen();
   }
 
-  /** Stops and continues what is shown; the lab goes on. */
   togglePause(): void {
     this.#isPaused = !this.#isPaused;
     this.#player.isPaused = this.#isPaused;
@@ -144,7 +137,8 @@ export class LiveView {
   #sayVerdict(now: LabSample): void {
     const { isBad, title, text } = labVerdict(this.#state, now);
     this.#verdict.classList.toggle('bad', isBad);
-    // A screen reader reads out what changes in a status: the title, and not the numbers behind it four times a second.
+    // A screen reader reads out changes of a status: only the title is one, not the numbers, which change four times a
+    // second.
     if (this.#title.textContent !== title) this.#title.textContent = title;
     this.#why.textContent = text;
   }

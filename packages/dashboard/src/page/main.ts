@@ -1,5 +1,3 @@
-/** The page's entry point. */
-
 import type { AttachedState } from '../messages/attached.js';
 import type { LabState } from '../messages/lab.js';
 import type { CaptureState } from '../messages/ladder.js';

@@ -1,6 +1,5 @@
 /**
- * The network of a simulation: senders on the left, switches in the middle, receivers on the right. A flow's rate is written at its host; an
- * egress queue is a bar at its switch, as long as it is full, relative to its own fullest moment.
+ * Senders on the left, switches in the middle, receivers on the right. A queue's bar is relative to its own maximum.
  */
 
 import type { ScenarioResult } from '@rocev2/lab/internal';
@@ -14,21 +13,13 @@ const HOST_WIDTH = 56;
 const BAR_WIDTH = 90;
 const ROWS_MAX = 16;
 
-/** The network at one point of the series. */
 export interface Moment {
-  /** Virtual time. */
   readonly timeNs: number;
-  /** By queue name. */
   readonly queueBytes: ReadonlyMap<string, number>;
-  /** By flow id. */
   readonly rateBps: readonly number[];
-  /** Of all flows together. */
   readonly goodputBps: number;
-  /** The longest queue. */
   readonly fullestBytes: number;
-  /** CNPs until then, from the start. */
   readonly cnps: number;
-  /** Pause frames until then, from the start. */
   readonly pauseFrames: number;
 }
 
@@ -44,9 +35,7 @@ interface QueueBar {
   readonly text: SVGTextElement;
 }
 
-/** The network of one result, drawn once; numbers and bars move. */
 export class NetworkView {
-  /** To be put on the page. */
   readonly element: SVGSVGElement;
   readonly #places = new Map<string, Place>();
   readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
@@ -81,7 +70,6 @@ export class NetworkView {
     for (const host of hosts) this.#drawRate(host, flows);
   }
 
-  /** Shows rates and queues of this moment. */
   show({ queueBytes, rateBps }: Moment): void {
     for (const { port, maxBytes, bar, text } of this.#bars) {
       const bytes = queueBytes.get(port) ?? 0;
@@ -99,7 +87,6 @@ export class NetworkView {
     this.element.append(svgElement('line', { class: 'wire', x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
   }
 
-  /** On the way from the switch to the neighbour. */
   #drawQueue(port: string, maxBytes: number): void {
     const [from, to] = port.split('>').map((name) => this.#places.get(name));
     if (from === undefined || to === undefined) return;

@@ -1,11 +1,8 @@
-/** The nodes of a cluster, a line each: what each one has, how it does, and how it did over the time that is remembered. */
-
 import type { ClusterSample } from '../messages/attached.js';
 import type { AttachedNodeState, ClusterNodeDetail } from '../messages/cluster.js';
 import { element, svgElement } from './dom.js';
 import { formatBytes, formatCount, formatNs } from './format.js';
 
-/** What a narrow window shows comes first. */
 const COLUMNS = [
   'node',
   'state',
@@ -21,17 +18,14 @@ const COLUMNS = [
 ];
 const STRIP_HEIGHT = 10;
 
-/** How it was from one sample to the next that differs; undefined: it is not known. */
 interface Stretch {
   readonly state: AttachedNodeState | undefined;
   readonly from: number;
   readonly to: number;
 }
 
-/** A table that is written anew with every reading. */
 export class NodeList {
   readonly #body = element('tbody');
-  /** To be put on the page. */
   readonly element: HTMLElement;
 
   constructor() {
@@ -40,7 +34,6 @@ export class NodeList {
     this.element = element('div', { class: 'table nodes' }, table);
   }
 
-  /** Shows these nodes; the samples are what is remembered, the newest last. */
   show(nodes: readonly ClusterNodeDetail[], samples: readonly ClusterSample[]): void {
     this.#body.replaceChildren(...nodes.map((node) => line(node, samples)));
   }
@@ -68,7 +61,6 @@ function line(node: ClusterNodeDetail, samples: readonly ClusterSample[]): HTMLE
   );
 }
 
-/** From the oldest sample, left, to the newest one. */
 function stripOf(node: number, samples: readonly ClusterSample[]): SVGElement {
   const stretches = stretchesOf(node, samples);
   const width = Math.max(1, samples.length);

@@ -1,21 +1,15 @@
-/**
- * Packets in slow motion: draws the two endpoints and the switch, and lets real packets run along the links, one after the other, a million
- * times slower than they went. What was lost falls off at the switch.
- */
+/** Draws the two endpoints and the switch, and replays packets a million times slower than they travelled. */
 
 import type { LabPacket } from '../messages/lab.js';
 import { element, svgElement } from './dom.js';
 
 const HEIGHT = 190;
 const MIDDLE = 85;
-/** Where there is less room than this, nodes are small and words stand below each other. */
 const NARROW = 640;
-/** Half of a node's width. */
 const NODE = { wide: 62, narrow: 38 } as const;
 const NODE_MARGIN = { wide: 90, narrow: 48 } as const;
 const LINE_HEIGHT = 18;
 const FLIGHT_MS = 2400;
-/** Packets of the queue pairs run beside each other, within the height of a node. */
 const LANE_GAP_MAX = 26;
 const LANES_HEIGHT = 60;
 
@@ -28,15 +22,12 @@ interface Flying {
   startMs: number;
 }
 
-/** What stands on a packet: its number in the connection. */
 function wordOn({ kind, relativePsn }: LabPacket): string {
   if (relativePsn === null) return kind.toUpperCase();
   return kind === 'nak' ? `NAK ${relativePsn}` : String(relativePsn);
 }
 
-/** Plays one stretch of packets after the other. */
 export class PacketPlayer {
-  /** To be put on the page. */
   readonly element: HTMLElement;
   readonly #svg = svgElement('svg', {
     class: 'topology',
@@ -48,7 +39,6 @@ export class PacketPlayer {
   readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets a second' });
   readonly #nodes = svgElement('g');
   readonly #rates = new Map<string, { readonly text: SVGTextElement; lines: readonly string[] }>();
-  /** In pixels of the screen, so that words are as large on a phone. */
   #width = 960;
   readonly #lanes: number;
   readonly #laneGap: number;
@@ -60,7 +50,6 @@ export class PacketPlayer {
   #isPaused = matchMedia('(prefers-reduced-motion: reduce)').matches;
   #pausedMs = 0;
 
-  /** `load` gives the next stretch of packets, when the last one has been shown; they are of this many queue pairs. */
   constructor(lanes: number, load: () => Promise<readonly LabPacket[]>) {
     this.#lanes = lanes;
     this.#laneGap = Math.min(LANE_GAP_MAX, LANES_HEIGHT / lanes);
@@ -81,24 +70,20 @@ export class PacketPlayer {
     requestAnimationFrame((nowMs) => this.#frame(nowMs));
   }
 
-  /** Packets stand still while it is true. */
   get isPaused(): boolean {
     return this.#isPaused;
   }
 
-  /** Packets stand still while it is true. */
   set isPaused(value: boolean) {
     this.#isPaused = value;
   }
 
-  /** Drops what is being shown: the settings have changed. */
   restart(): void {
     for (const { group } of this.#flying) group.remove();
     this.#flying = [];
     this.#waiting = [];
   }
 
-  /** The text under a node, of one line where there is room, else of several. */
   label(place: Place, lines: readonly string[]): void {
     const rate = this.#rates.get(place)!;
     rate.lines = lines;
@@ -116,7 +101,6 @@ export class PacketPlayer {
     this.#draw();
   }
 
-  /** Where a node stands, from the left. */
   #xOf(place: Place): number {
     const margin = this.#isNarrow ? NODE_MARGIN.narrow : NODE_MARGIN.wide;
     return { a: margin, switch: this.#width / 2, b: this.#width - margin }[place];
@@ -190,14 +174,12 @@ export class PacketPlayer {
     try {
       this.#waiting = [...(await this.#load())];
     } catch {
-      // The page says that the connection is gone; there will be another try.
       await new Promise((resolve) => setTimeout(resolve, 1000));
     } finally {
       this.#isLoading = false;
     }
   }
 
-  /** Puts a packet where it is after this share of its way; false when it has arrived. */
   #move({ packet, group }: Flying, share: number): boolean {
     const isDropping = packet.isDropped && share > 0.5;
     if (share >= 1) {

@@ -1,10 +1,7 @@
-/** The programs that were found, a line each, one of them chosen. */
-
 import type { AttachedProgram } from '../messages/attached.js';
 import { element } from './dom.js';
 import { formatByteRate, formatRate } from './format.js';
 
-/** What goes in and comes out, in the words of each kind. */
 const THROUGHPUT: Readonly<Record<AttachedProgram['kind'], (inBps: number, outBps: number) => string>> = {
   endpoint: (inBps, outBps) => `receives ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
   switch: (inBps, outBps) => `takes ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
@@ -19,7 +16,6 @@ rocev2 disk serve --backend memory --size 1GiB --estats
 rocev2 extents up --dir /tmp/cluster --estats
 openDevice({ address, estats: true })    // in a program of yours`;
 
-/** A list box of programs; `onChoose` hears of what a person chooses. */
 export class ProgramList {
   readonly #list = element('ul', { class: 'programs', role: 'listbox', tabindex: 0, 'aria-label': 'programs' });
   readonly #empty = element(
@@ -32,7 +28,6 @@ export class ProgramList {
     ),
     element('pre', {}, HOW_TO_START),
   );
-  /** To be put on the page. */
   readonly element = element('div', {}, this.#list, this.#empty);
   readonly #onChoose: (id: string) => void;
 
@@ -40,7 +35,6 @@ export class ProgramList {
     this.#onChoose = onChoose;
   }
 
-  /** Shows these programs; `chosen` is marked. */
   show(programs: readonly AttachedProgram[], chosen: string | undefined): void {
     this.#empty.hidden = programs.length > 0;
     this.#list.hidden = programs.length === 0;

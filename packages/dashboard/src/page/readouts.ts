@@ -1,4 +1,4 @@
-/** A row of large numbers. Each carries what it was made of in `data-value`, and the row the number of the sample in `data-sample`. */
+/** A row of large numbers. Tests read `data-value` and `data-sample`. */
 
 import { element } from './dom.js';
 
@@ -6,13 +6,10 @@ interface Readout<T> {
   readonly label: string;
   readonly value: (sample: T) => number;
   readonly format: (value: number) => string;
-  /** Shown in the colour of trouble. */
   readonly isBad?: (value: number) => boolean;
 }
 
-/** One number a readout. */
 export class Readouts<T> {
-  /** To be put on the page. */
   readonly element = element('dl', { class: 'readouts' });
   readonly #readouts: ReadonlyArray<Readout<T>>;
   readonly #cells: HTMLElement[] = [];
@@ -26,7 +23,6 @@ export class Readouts<T> {
     }
   }
 
-  /** Shows the values of this sample. */
   show(sample: T, number: number): void {
     this.element.dataset['sample'] = String(number);
     for (const [i, { value, format, isBad }] of this.#readouts.entries()) {
@@ -38,7 +34,6 @@ export class Readouts<T> {
     }
   }
 
-  /** There is no sample, and so no number. */
   clear(): void {
     delete this.element.dataset['sample'];
     for (const cell of this.#cells) {

@@ -1,5 +1,3 @@
-/** The page over a recorded simulation: a slider over its time, the network at that time, and charts of the whole. */
-
 import type { ScenarioResult } from '@rocev2/lab/internal';
 import { byId, element, panel } from './dom.js';
 import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
@@ -8,10 +6,8 @@ import { type Moment, NetworkView } from './network-view.js';
 import { Readouts } from './readouts.js';
 import { TimeChart } from './time-chart.js';
 
-/** Lines in a chart; more of them say nothing. */
 const LINES_MAX = 8;
 const FRAME_MS = 40;
-/** From one end to the other when it plays. */
 const PLAY_MS = 20_000;
 
 function momentAt({ series }: ScenarioResult, index: number): Moment {
@@ -29,7 +25,6 @@ function momentAt({ series }: ScenarioResult, index: number): Moment {
   };
 }
 
-/** Shows a simulation that has been run. */
 export class RecordingView {
   readonly #result: ScenarioResult;
   readonly #readouts = new Readouts<Moment>([
@@ -44,7 +39,6 @@ export class RecordingView {
   readonly #charts: TimeChart[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: ' ', name: 'space', does: 'play and pause', run: () => this.togglePlay() },
     { key: 'ArrowRight', name: '→', does: 'one step later', run: () => this.#go(this.#index + 1) },
@@ -59,7 +53,6 @@ export class RecordingView {
     this.#slider = element('input', { type: 'range', min: 0, max: this.#last, value: 0, 'aria-label': 'time' });
   }
 
-  /** Fills `view`, at time 0. */
   start(view: HTMLElement): void {
     const { title, scenario } = this.#result;
     byId('title').textContent = title === '' ? scenario : title;
@@ -77,7 +70,6 @@ export class RecordingView {
     this.#show();
   }
 
-  /** Lets time run, or stops it; at the end it begins anew. */
   togglePlay(): void {
     const isPlaying = this.#timer !== undefined;
     clearInterval(this.#timer);

@@ -1,11 +1,7 @@
-/** A chart over time whose series come and go: it is drawn anew when their names change. */
-
 import { element } from './dom.js';
 import { type Stretch, TimeChart } from './time-chart.js';
 
-/** One chart at a time, made for the names shown last. */
 export class SeriesChart {
-  /** To be put on the page. */
   readonly element = element('div');
   readonly #format: (value: number) => string;
   readonly #onSelect: (stretch: Stretch) => void;
@@ -14,7 +10,6 @@ export class SeriesChart {
   #labels: readonly string[] = [];
   #chart: TimeChart | undefined;
 
-  /** `onSelect`: a stretch was dragged out with the mouse. `colors`: as of {@link TimeChart}. */
   constructor(
     format: (value: number) => string,
     onSelect: (stretch: Stretch) => void,
@@ -25,18 +20,15 @@ export class SeriesChart {
     this.#colors = colors;
   }
 
-  /** Draws no more than this stretch. Takes effect with the next `show` or `redraw`. */
   zoom(stretch: Stretch): void {
     this.#stretch = stretch;
     this.#chart?.zoom(stretch);
   }
 
-  /** Draws again what was shown last. */
   redraw(): void {
     this.#chart?.redraw();
   }
 
-  /** `pick` of each moment and label; null where there is none. */
   show<T extends { readonly timeNs: number }>(
     labels: readonly string[],
     moments: readonly T[],

@@ -1,22 +1,17 @@
-/** How the page talks to its server, and the line at its top that says how that goes. */
-
 import { byId } from './dom.js';
 
-/** Writes the status line. */
 export function say(text: string, kind: 'good' | 'bad' = 'good'): void {
   const status = byId('status');
   status.textContent = text;
   status.className = kind;
 }
 
-/** Fetches a document. Rejects when the server refuses. */
 export async function getJson<T>(path: string): Promise<T> {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return (await response.json()) as T;
 }
 
-/** Posts a document. Rejects with the server's words when it refuses. */
 export async function postJson(path: string, body: unknown): Promise<void> {
   const response = await fetch(path, {
     method: 'POST',
@@ -28,7 +23,6 @@ export async function postJson(path: string, body: unknown): Promise<void> {
 
 type Listeners<M> = { readonly [N in keyof M]: (data: M[N]) => void };
 
-/** Follows the stream; a browser whose server is gone tries again by itself. `reopened` is called when that has worked. */
 export function followStream<M>(listeners: Listeners<M>, reopened: () => void = () => {}): void {
   const stream = new EventSource('stream');
   let wasLost = false;

@@ -1,20 +1,14 @@
-/** Where the time of work requests goes: one bar an operation, divided into the stages T1 to T6. */
-
 import type { AttachedStages } from '../messages/attached.js';
 import { element } from './dom.js';
 import { formatShare } from './format.js';
 
-/** Shares below this are too small to be written into the bar. */
 const WRITTEN_SHARE = 0.2;
 
-/** One bar an operation, and a legend. */
 export class StageBars {
   readonly #bars = element('div');
   readonly #legend = element('ol', { class: 'stages' });
-  /** To be put on the page. */
   readonly element = element('div', {}, this.#bars, this.#legend);
 
-  /** Draws these operations, and no others. */
   show(stages: readonly AttachedStages[]): void {
     this.#bars.replaceChildren(
       ...stages.flatMap(({ op, shares }) => [

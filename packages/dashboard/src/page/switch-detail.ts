@@ -1,5 +1,3 @@
-/** A switch: what its ports carry, hold, drop, mark and pause. */
-
 import type { AttachedPort, AttachedSwitch, SwitchPortDetail, SwitchSample } from '../messages/attached.js';
 import type { ChartGroup } from './chart-group.js';
 import { panel } from './dom.js';
@@ -9,10 +7,8 @@ import { Readouts } from './readouts.js';
 import type { SeriesChart } from './series-chart.js';
 import { Table } from './table.js';
 
-/** Lines in a chart; more of them say nothing. All ports are in the table. */
 const PORTS_DRAWN = 8;
 
-/** Titles, how values are written, values. */
 const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: AttachedPort) => number]> = [
   ['Sent by port', formatRate, ({ sentBps }) => sentBps],
   ['Received by port', formatRate, ({ receivedBps }) => receivedBps],
@@ -22,7 +18,6 @@ const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: 
   ['Pauses sent by port', formatPerSecond, ({ pausesSentPerSecond }) => pausesSentPerSecond],
 ];
 
-/** Details of a switch. */
 export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
   readonly #readouts = new Readouts<SwitchSample>([
     { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },
@@ -53,7 +48,6 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
 
   readonly panels: readonly HTMLElement[];
 
-  /** Its charts are of `group`. */
   constructor(group: ChartGroup) {
     this.#group = group;
     const charts = CHARTS.map(([title, format, value]) => ({ title, value, chart: group.chart(format) }));

@@ -1,11 +1,7 @@
-/** A small table that is written anew with every reading. */
-
 import { element } from './dom.js';
 
-/** Fixed columns, any rows. */
 export class Table {
   readonly #body = element('tbody');
-  /** To be put on the page. */
   readonly element: HTMLElement;
 
   constructor(label: string, columns: readonly string[]) {
@@ -14,7 +10,6 @@ export class Table {
     this.element = element('div', { class: 'table' }, table);
   }
 
-  /** Writes these rows in place of the last ones. */
   show(rows: ReadonlyArray<readonly string[]>): void {
     this.#body.replaceChildren(...rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, cell)))));
   }

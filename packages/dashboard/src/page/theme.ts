@@ -1,5 +1,3 @@
-/** Dark or light: the reader's system says, until the toggle does; then it is remembered. */
-
 import { byId } from './dom.js';
 
 const STORED = 'rocev2-theme';
@@ -16,7 +14,6 @@ function changed(): void {
   for (const listener of listeners) listener();
 }
 
-/** Changes to the other theme, and remembers it in this browser. */
 export function toggleTheme(): void {
   const theme = isDark() ? 'light' : 'dark';
   document.documentElement.dataset['theme'] = theme;
@@ -24,18 +21,15 @@ export function toggleTheme(): void {
   changed();
 }
 
-/** For what is drawn in colours that a style sheet cannot reach. Returns how to stop that. */
 export function onThemeChange(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** The value of a colour of style.css: `--hue0`. */
 export function themeColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
 
-/** Takes up what was remembered, and puts the toggle to work. */
 export function startTheme(): void {
   const stored = localStorage.getItem(STORED);
   if (stored !== null) document.documentElement.dataset['theme'] = stored;

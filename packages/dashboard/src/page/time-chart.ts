@@ -1,8 +1,3 @@
-/**
- * A chart of several series over time, drawn by uPlot in the colours of the theme and as wide as its panel. Its legend tells the newest
- * values, or those under the mouse; marks tell when something was changed; a note says why there is nothing to draw.
- */
-
 import { axisRange } from './axis-range.js';
 import { element } from './dom.js';
 import { onThemeChange, themeColor } from './theme.js';
@@ -13,41 +8,28 @@ type Plot = InstanceType<typeof uPlot>;
 const HEIGHT = 200;
 const HUES = 8;
 const MARK_FONT_PX = 11;
-/** Between a mark and its words, which stand in rows by turns so that those of neighbours can be read. */
 const MARK_GAP_PX = 5;
 const MARK_ROWS = 3;
 
-/** Something that happened at a moment of the chart. */
 export interface ChartMark {
-  /** As the values of x. */
   readonly x: number;
-  /** In a few words. */
   readonly text: string;
 }
 
-/** A stretch of the axis of time. */
 export interface Stretch {
-  /** As the values of x. */
   readonly from: number;
-  /** Larger than `from`. */
   readonly to: number;
 }
 
 interface TimeChartOptions {
   readonly labels: readonly string[];
-  /** The scale and the legend. */
   readonly format: (value: number) => string;
-  /** Colours of style.css by series, where they say something; default the hues in turn. */
   readonly colors?: readonly string[];
-  /** Unit of the values of x; default seconds. */
   readonly xLabel?: string;
-  /** A stretch was dragged out with the mouse. */
   readonly onSelect?: (stretch: Stretch) => void;
 }
 
-/** One chart with a fixed number of series. */
 export class TimeChart {
-  /** To be put on the page. */
   readonly element = element('div', { class: 'chart' });
   readonly #note = element('p', { class: 'chart-note', hidden: '' });
   readonly #options: TimeChartOptions;
@@ -66,43 +48,36 @@ export class TimeChart {
     this.#stopTheme = onThemeChange(() => this.#plot?.redraw());
   }
 
-  /** It will not be shown again. */
   close(): void {
     this.#size.disconnect();
     this.#stopTheme();
     this.#plot?.destroy();
   }
 
-  /** `x` ascends; one list of values for each label, null where there is none. */
   show(x: readonly number[], values: ReadonlyArray<ReadonlyArray<number | null>>): void {
     this.#data = [x, ...values];
     this.redraw();
   }
 
-  /** Draws again what was shown last. */
   redraw(): void {
     this.#plot?.setData(this.#data as Parameters<Plot['setData']>[0]);
   }
 
-  /** Draws no more than this stretch; undefined: all there is. Takes effect with the next `show` or `redraw`. */
   zoom(stretch: Stretch | undefined): void {
     this.#stretch = stretch;
   }
 
-  /** Draws a line at each of these moments. Takes effect with the next `show`. */
   marks(marks: readonly ChartMark[]): void {
     this.#marks = marks;
     this.element.dataset['marks'] = marks.map(({ text }) => text).join('; ');
   }
 
-  /** Says over the chart why it has no data; undefined: it has. */
   note(text: string | undefined): void {
     this.#note.hidden = text === undefined;
     this.#note.textContent = text ?? '';
     this.element.classList.toggle('has-note', text !== undefined);
   }
 
-  /** Puts the cursor on a point, as if the mouse were there. */
   mark(index: number): void {
     const plot = this.#plot;
     if (plot === undefined) return;
@@ -133,7 +108,7 @@ export class TimeChart {
       ],
       series: [
         {
-          label: 'time', // The list may have become shorter than where the mouse, or the newest value, was.
+          label: 'time',
           value: (_: unknown, x: number | null | undefined) =>
             typeof x === 'number' ? `${x.toFixed(2)} ${xLabel}` : '',
         },
@@ -158,7 +133,6 @@ export class TimeChart {
     return this.#stretch === undefined ? axisRange(min, max) : axisRange(this.#stretch.from, this.#stretch.to);
   }
 
-  /** uPlot empties the legend when the mouse is elsewhere. */
   #tellNewest(plot: Plot): void {
     const [x] = plot.data;
     if (typeof plot.cursor.idx === 'number' || x.length === 0) return;

@@ -1,33 +1,26 @@
 /**
- * The stretch of time that is shown, as a window on a strip that shows all of it: the window is dragged, its two edges are pulled, keys do
- * both. While it follows, it stays at the newest end.
+ * A window on a strip that shows the whole time: dragged, resized at its edges, or moved by keys. In follow mode it
+ * stays at the newest end.
  */
 
 import { element, svgElement } from './dom.js';
 import type { ChartMark, Stretch } from './time-chart.js';
 
 const HEIGHT = 48;
-/** Of all there is, by one press of an arrow key. */
 const KEY_STEP = 0.02;
-/** Of all there is: the narrowest window. */
 const NARROWEST = 0.005;
 
 type Grip = 'from' | 'to' | 'window';
 
 interface TimeRangeOptions {
-  /** For people: what the strip shows. */
   readonly label: string;
-  /** A moment in words. */
   readonly format: (x: number) => string;
   /** How much is shown while it follows the newest; undefined: it does not follow, and begins with all there is. */
   readonly followSpan?: number;
-  /** The window was moved by a person. */
   readonly onChange: () => void;
 }
 
-/** A strip with a window. */
 export class TimeRange {
-  /** To be put on the page. */
   readonly element: HTMLElement;
   readonly #options: TimeRangeOptions;
   readonly #svg = svgElement('svg', { class: 'strip', height: HEIGHT, 'aria-hidden': 'true' });
@@ -59,17 +52,14 @@ export class TimeRange {
     }
   }
 
-  /** What is shown; changes with every `show` while it follows. */
   get stretch(): Stretch {
     return this.#window;
   }
 
-  /** It stays at the newest end. */
   get isFollowing(): boolean {
     return this.#isFollowing;
   }
 
-  /** Draws the strip: `x` ascends, `values` are 0 and more, `marks` are thin lines. */
   show(x: readonly number[], values: readonly number[], marks: readonly ChartMark[] = []): void {
     if (x.length === 0) return;
     const [from, to] = [x[0], x[x.length - 1]];
@@ -82,7 +72,6 @@ export class TimeRange {
     this.#place();
   }
 
-  /** Shows this stretch, and follows no more. */
   select({ from, to }: Stretch): void {
     this.#isFollowing = false;
     const narrowest = (this.#whole.to - this.#whole.from) * NARROWEST;
@@ -91,7 +80,6 @@ export class TimeRange {
     this.#options.onChange();
   }
 
-  /** Shows the newest again. */
   follow(): void {
     this.#isFollowing = true;
     const { followSpan } = this.#options;
@@ -127,7 +115,7 @@ export class TimeRange {
     ];
     if (direction === undefined) return;
     event.preventDefault();
-    event.stopPropagation(); // The page has keys of the same names.
+    event.stopPropagation();
     const whole = this.#whole.to - this.#whole.from;
     this.#moveFrom(this.#window, grip, Math.min(Math.max(direction * KEY_STEP, -1), 1) * whole);
   }

@@ -1,11 +1,8 @@
-/** Where the fragments of an extent are now. */
-
 import type { LiveNodes } from '../live-nodes.js';
 import type { CodedPlace, FragmentPlace } from '../messages.js';
 import { type CodedRecord, NOBODY } from '../metadata-schema.js';
 import { erasureCode } from './erasure-code.js';
 
-/** Where the fragments are that can be asked. */
 export function codedPlace({ code, fragments }: CodedRecord, live: LiveNodes): CodedPlace {
   const places = fragments.flatMap(({ node, making }, fragment): FragmentPlace[] =>
     node === NOBODY || !live.isUp(node) ? [] : live.places([node]).map((place) => ({ ...place, fragment, making })),
@@ -13,7 +10,6 @@ export function codedPlace({ code, fragments }: CodedRecord, live: LiveNodes): C
   return { code, fragments: places };
 }
 
-/** Whether everything comes back from the fragments on nodes that are there. */
 export function isDecodable({ code, fragments }: CodedRecord, isThere: (node: number) => boolean): boolean {
   const there = fragments.flatMap(({ node }, fragment) => (node !== NOBODY && isThere(node) ? fragment : []));
   return erasureCode(code).isDecodable(there);

@@ -1,7 +1,7 @@
 /**
- * Reads a coded extent. A byte is in one data fragment, which is asked for its blocks; if that one is gone, slow or damaged, the same blocks of others are read side by
- * side, and combined. Such a read is an incast of up to twelve flows, which are pulled by who reads: {@link PIECES_MAX} pieces of {@link PIECE_BLOCKS} blocks are under way to one
- * reader at most, whatever it reads.
+ * Reads a coded extent. A byte is in one data fragment; if that is gone, slow or damaged, the same blocks of other
+ * fragments are read and combined. Such a read is an incast of up to twelve flows, so the reader pulls: at most
+ * {@link PIECES_MAX} pieces of {@link PIECE_BLOCKS} blocks are in flight to it.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -12,40 +12,27 @@ import type { Combiner } from './combiner.js';
 import { erasureCode } from './erasure-code.js';
 import { type FragmentShape, piecesOf, rangesOf } from './layout.js';
 
-/** Blocks of one fragment that are read at once. */
 const PIECE_BLOCKS = 64;
-/** Pieces under way to one reader: as many as one has to be made of. */
+/** In-flight pieces per reader: as many as a reconstruction needs. */
 const PIECES_MAX = 12;
 
-/** An extent whose bytes are in fragments. */
 export interface CodedExtent extends FragmentShape {
-  /** Its number. */
   readonly extent: number;
-  /** Those that can be asked. */
   readonly fragments: readonly FragmentPlace[];
 }
 
-/** What a reader of fragments is made of. */
 export interface CodedReaderParts {
-  /** The way to nodes. */
   readonly nodes: Nodes;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Makes sums. */
   readonly combiner: Combiner;
-  /** Milliseconds: how long it waits for a node, and when it looks for a way without it. */
   readonly timing: { readonly callMs: number; readonly hedgeMs: number };
 }
 
-/** What it counts. */
 export interface CodedReaderCounters {
-  /** Pieces of fragments that were made of others. */
   reconstructed: number;
-  /** Pieces of fragments read to make them. */
   sources: number;
 }
 
-/** An extent as the manager tells it, if it is coded. */
 export function codedExtent({
   extent,
   sealed,
@@ -59,33 +46,28 @@ export function codedExtent({
   return { extent, length: sealed, code: coded.code, fragments: coded.fragments };
 }
 
-/** Reads fragments. */
 export class CodedReader {
-  /** Since it began. */
   readonly counters: CodedReaderCounters = { reconstructed: 0, sources: 0 };
   readonly #parts: CodedReaderParts;
   readonly #underWay = new Permits(PIECES_MAX);
-  /** Nodes that did not answer in time, and until when others are asked in their place. */
+  /** Nodes that did not answer in time, and until when they are avoided. */
   readonly #avoided = new Map<number, number>();
 
   constructor(parts: CodedReaderParts) {
     this.#parts = parts;
   }
 
-  /** Bytes `[from, to)` of the extent. Rejects if too few fragments are left. */
   async bytes(coded: CodedExtent, from: number, to: number): Promise<Buffer> {
     const { at, ranges } = rangesOf(coded, from, to);
     const parts = ranges.map(({ fragment, first, count }) => this.blocks(coded, fragment, first, count));
     return Buffer.concat(await Promise.all(parts)).subarray(from - at, to - at);
   }
 
-  /** Blocks `[first, first + count)` of one fragment, from itself or from others. */
   async blocks(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
     const pieces = [...piecesOf(first, count, PIECE_BLOCKS)];
     return joined(pieces.map((piece) => this.#piece(coded, fragment, piece.first, piece.count)));
   }
 
-  /** The same without asking for the fragment itself. */
   async reconstruct(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
     const pieces = [...piecesOf(first, count, PIECE_BLOCKS)];
     return joined(pieces.map((piece) => this.#made(coded, fragment, piece.first, piece.count)));
@@ -106,7 +88,7 @@ export class CodedReader {
     await this.#underWay.take(1);
     const direct = this.#ask(coded, place, first, count);
     const bytes = await this.#inTime(direct.catch(() => undefined));
-    this.#underWay.give(1); // One that is late is not waited for.
+    this.#underWay.give(1);
     if (bytes !== undefined) return bytes;
     try {
       return await Promise.any([this.#made(coded, fragment, first, count), direct]);
@@ -115,7 +97,6 @@ export class CodedReader {
     }
   }
 
-  /** Blocks as the sum of those of other fragments, when their pieces may be under way. */
   async #made(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
     const { sources } = erasureCode(coded.code).plan([fragment], indexesBut(coded, fragment)) ?? { sources: [] };
     await this.#underWay.take(sources.length);
@@ -126,7 +107,6 @@ export class CodedReader {
     }
   }
 
-  /** Who fails is left out, and so is who is slow, if there is a way. */
   async #sum(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
     const code = erasureCode(coded.code);
     const others = coded.fragments.filter((one) => one.fragment !== fragment);
@@ -162,7 +142,6 @@ export class CodedReader {
     }
   }
 
-  /** Intact blocks of one fragment of one node. */
   async #ask({ extent }: CodedExtent, place: FragmentPlace, first: number, count: number): Promise<Buffer> {
     const { nodes, clock, timing } = this.#parts;
     const { fragment, making, node } = place;
@@ -179,7 +158,6 @@ export class CodedReader {
       return Buffer.from(data.buffer, data.byteOffset, data.length);
     } catch (error) {
       if (codeOf(error) === 'UNREACHABLE') this.#avoided.set(node, clock.nowNs() + timing.callMs * NS_PER_MS);
-      // Its own checks may be far away.
       if (codeOf(error) === 'DAMAGED')
         nodes.call(place, 'mendFragment', { extent, fragment, making }, timing.callMs).catch(() => {});
       throw error;
@@ -190,7 +168,6 @@ export class CodedReader {
     return (this.#avoided.get(node) ?? 0) > this.#parts.clock.nowNs();
   }
 
-  /** What comes before it is time to look for another way; undefined: it does not. */
   #inTime<T>(value: Promise<T>): Promise<T | undefined> {
     const { clock, timing } = this.#parts;
     return new Promise((resolve, reject) => {
@@ -206,12 +183,10 @@ export class CodedReader {
   }
 }
 
-/** Those that are left to make a fragment of. */
 function indexesBut(coded: CodedExtent, fragment: number): number[] {
   return coded.fragments.map((one) => one.fragment).filter((one) => one !== fragment);
 }
 
-/** All pieces, one after another. A single one is not copied. */
 async function joined(pieces: ReadonlyArray<Promise<Buffer>>): Promise<Buffer> {
   const bytes = await Promise.all(pieces);
   return bytes.length === 1 ? bytes[0] : Buffer.concat(bytes);

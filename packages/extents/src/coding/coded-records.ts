@@ -1,5 +1,3 @@
-/** Records of a coded extent, which are read out of its bytes as a node reads them out of a replica. */
-
 import { RpcError } from '@rocev2/rpc';
 import {
   areBlocksIntact,
@@ -17,7 +15,6 @@ import {
 import type { Blocks } from '../replica.js';
 import type { CodedExtent, CodedReader } from './coded-reader.js';
 
-/** Blocks `[first, first + count)` of the record at `offset`. Rejects with DAMAGED, MISSING behind the end, INVALID for blocks that the record does not have. */
 export async function codedBlocks(
   reader: CodedReader,
   coded: CodedExtent,
@@ -40,7 +37,6 @@ export async function codedBlocks(
   return { data, crcs };
 }
 
-/** Whole intact records from `offset` on, at least one, and as many as fit into `bytesMax`. Rejects with DAMAGED. */
 export async function codedRecords(
   reader: CodedReader,
   coded: CodedExtent,

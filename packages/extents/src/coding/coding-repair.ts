@@ -1,6 +1,6 @@
 /**
- * The manager's work on codes: has extents coded that have been sealed for some time, forgets their replicas once all fragments are durable, and has lost fragments made
- * anew. It plans; nodes move the data.
+ * The manager's work on codes: schedules coding of sealed extents, drops replicas once all fragments are durable, and
+ * has lost fragments rebuilt. It plans; nodes move the data.
  */
 
 import { NS_PER_MS } from 'rocev2/internal/core';
@@ -12,32 +12,27 @@ import { fragmentBytes } from './layout.js';
 
 /** Extents coded at a time: each reads a whole replica and sends half as much again. */
 const CODINGS_MAX = 2;
-/** Fragments made anew at a time: each is an incast at its target. */
+/** Fragments made again at a time: each is an incast at its target. */
 const REBUILDS_MAX = 4;
 
-/** The codes of a cluster. */
 export class CodingRepair {
   readonly #manager: ManagerState;
-  /** When this manager saw first that an extent was sealed. */
   readonly #sealedNs = new Map<number, number>();
 
   constructor(manager: ManagerState) {
     this.#manager = manager;
   }
 
-  /** Extents whose time it counts. */
   get waiting(): number {
     return this.#sealedNs.size;
   }
 
-  /** Forgets what it knew of extents that are no more. `extents`: all that there are. */
   forget(extents: readonly KnownExtent[]): void {
     if (this.#sealedNs.size === 0) return;
     const there = new Set(extents.map(({ extent }) => extent));
     for (const extent of this.#sealedNs.keys()) if (!there.has(extent)) this.#sealedNs.delete(extent);
   }
 
-  /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
   async consider({ extent, value }: KnownExtent): Promise<void> {
     const { live, busy, schema, parts } = this.#manager;
     const { clock, timing, random, code: name } = parts;
@@ -48,7 +43,7 @@ export class CodingRepair {
     const code = erasureCode(name);
     const shape = { code: name, length: value.sealed! };
     const bytes = fragmentBytes(shape);
-    if (bytes * code.total >= REPLICAS * shape.length) return; // So short that replicas take less.
+    if (bytes * code.total >= REPLICAS * shape.length) return;
     const holders = value.replicas.filter((node) => live.isUp(node));
     if (holders.length === 0) return;
     const targets = live.choose(code.total, { taken: [], avoided: new Set(), bytes });
@@ -69,7 +64,6 @@ export class CodingRepair {
     make().then(done, done);
   }
 
-  /** All fragments are durable: the nodes delete their replicas when they hear that these are not needed. */
   async #take(extent: number, coded: CodedRecord): Promise<void> {
     const { schema, counters } = this.#manager;
     const { key, version, value } = await schema.extent(extent);
@@ -77,16 +71,15 @@ export class CodingRepair {
     this.#sealedNs.delete(extent);
   }
 
-  /** Looks at an extent that is coded, and begins to make a fragment anew if one is lost. */
   async tend({ extent, key, version, value }: KnownExtent): Promise<void> {
     const { live, busy, schema } = this.#manager;
     const coded = value.coded!;
     const code = erasureCode(coded.code);
     if (value.replicas.length > 0) {
-      // A replica that came back while too many fragments were away: one of both is enough.
+      // A replica returned while too many fragments were away: one of both is enough.
       const { coded: _gone, ...replicated } = value;
       const isEnough = isDecodable(coded, (node) => live.isHeard(node));
-      if (!isEnough && isDecodable(coded, (node) => live.isUp(node))) return; // Reports will tell.
+      if (!isEnough && isDecodable(coded, (node) => live.isUp(node))) return;
       await schema.commit([{ key, version, value: isEnough ? { ...value, replicas: [] } : replicated }]);
       return;
     }

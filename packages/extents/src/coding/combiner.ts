@@ -1,23 +1,17 @@
-/** Sums of products over GF(2^8), byte by byte: what encoding and decoding do with the bytes of fragments. */
-
 import { multiply } from './galois.js';
 
-/** Writes the sums: `outs[r][i]` is the sum of `rows[r][s] * sources[s][i]` over all `s`. All sources and outs have the same length. */
 export type Combine = (
   rows: readonly Uint8Array[],
   sources: readonly Uint8Array[],
   outs: readonly Uint8Array[],
 ) => void;
 
-/** Makes such sums, here or in another thread. */
 export interface Combiner {
-  /** The sums, one for each row. The sources must not change until then. */
   combine(rows: readonly Uint8Array[], sources: readonly Uint8Array[]): Promise<Buffer[]>;
 }
 
-/** Bytes that are summed in one pass: they stay in the nearest cache. */
+/** Bytes that are combined in one pass: they stay in the L1 cache. */
 const PASS_BYTES = 4096;
-/** Products that fit into a word. */
 const LANES = 4;
 
 const word = new Uint32Array(PASS_BYTES);
@@ -51,7 +45,6 @@ function takeLane(out: Uint8Array, from: number, to: number, shift: number): voi
   for (let at = from, k = 0; at < to; at++, k++) out[at] = word[k] >>> shift;
 }
 
-/** Makes sums at once, in the thread that asks. */
 export function combinerOf(combine: Combine): Combiner {
   return {
     combine: async (rows, sources) => {
@@ -62,7 +55,6 @@ export function combinerOf(combine: Combine): Combiner {
   };
 }
 
-/** Equal parts of an array. */
 export function partsOf(bytes: Uint8Array, count: number): Uint8Array[] {
   const length = bytes.length / count;
   return Array.from({ length: count }, (_, k) => bytes.subarray(k * length, (k + 1) * length));
@@ -71,11 +63,10 @@ export function partsOf(bytes: Uint8Array, count: number): Uint8Array[] {
 /** Around the widths in which vector code takes its bytes. */
 const LENGTHS = [1, 15, 16, 31, 32, 33, 63, 64, 65, 127, 129, 255, 1023, 4096, 4101];
 
-/** Whether sums are right, for many factors, lengths and places of the bytes, against one multiplication at a time. */
 export function combinesRight(combine: Combine): boolean {
   let state = 1;
   const next = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Numerical Recipes' generator: any bytes without a pattern do.
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return state >>> 24;
   };
   return LENGTHS.every((length, k) => {

@@ -1,12 +1,10 @@
 /**
- * The codes of sealed extents: the extent is cut into `data` pieces of equal length, its data fragments, and further fragments are sums of them with factors of
- * GF(2^8). A code is its matrix, one row of factors for each fragment; what is lost is a sum of fragments that are there, found by elimination.
- *
- * `rs-6-3`: Reed-Solomon with a Cauchy matrix, of which every square part can be inverted: any six of nine fragments are enough.
- *
- * `lrc-12-2-2`: Local Reconstruction Code of Huang et al., "Erasure Coding in Windows Azure Storage" (USENIX ATC 2012), section 2: two groups of six data fragments, each
- * with the sum of its group, and two fragments over all. A single lost fragment of a group comes back from the six others of its group. Every loss of three can be
- * decoded, and of the losses of four all that any code with these groups can: 1,568 of 1,820.
+ * The codes of sealed extents: `data` pieces of equal length and further fragments that are linear combinations over
+ * GF(2^8). A code is its matrix, one row of factors per fragment; lost fragments are recovered by elimination.
+ * `rs-6-3`: Reed-Solomon with a Cauchy matrix, of which every square submatrix is invertible. `lrc-12-2-2`: Local
+ * Reconstruction Code of Huang et al., "Erasure Coding in Windows Azure Storage" (USENIX ATC 2012), section 2: two
+ * groups of six data fragments with one local parity each, and two global parities. It decodes every loss of three, and
+ * of four all that any code with these groups can: 1,568 of 1,820.
  */
 
 import { addMultiple, inverse, multiply } from './galois.js';
@@ -17,23 +15,15 @@ export const CODE_NAMES = ['rs-6-3', 'lrc-12-2-2'] as const;
 /** One of {@link CODE_NAMES}. */
 export type CodeName = (typeof CODE_NAMES)[number];
 
-/** How fragments are made of others. */
 export interface DecodingPlan {
-  /** Numbers of the fragments that are read. */
   readonly sources: readonly number[];
-  /** For each wanted fragment the factors of the sources. */
   readonly rows: readonly Uint8Array[];
 }
 
-/** One code. */
 export class ErasureCode {
-  /** As options and messages call it. */
   readonly name: CodeName;
-  /** Number of data fragments. */
   readonly data: number;
-  /** Number of all fragments; those from `data` on are sums. */
   readonly total: number;
-  /** A row of `data` factors for each fragment. */
   readonly rows: readonly Uint8Array[];
   readonly #plans = new Map<string, DecodingPlan | undefined>();
 
@@ -44,7 +34,7 @@ export class ErasureCode {
     this.rows = [...Array.from({ length: this.data }, (_, k) => unit(this.data, k)), ...sums];
   }
 
-  /** How `wanted` fragments come from those that are `there`. Undefined: they do not. Few are read: of an LRC those of a group if they are enough. */
+  /** Few are read: of an LRC those of a group if they are enough. */
   plan(wanted: readonly number[], there: readonly number[]): DecodingPlan | undefined {
     const sorted = [...there].sort((a, b) => a - b); // Data before sums of groups before sums of all.
     const key = `${wanted}<${sorted}`;
@@ -52,7 +42,6 @@ export class ErasureCode {
     return this.#plans.get(key);
   }
 
-  /** Whether everything comes back from the fragments that are there. */
   isDecodable(there: readonly number[]): boolean {
     const data = Array.from({ length: this.data }, (_, k) => k);
     return this.plan(data, there) !== undefined;
@@ -78,18 +67,15 @@ export class ErasureCode {
   }
 }
 
-/** A sum of rows of the matrix, and which factors made it. */
 interface Combination {
   readonly row: Uint8Array;
   readonly made: Uint8Array;
 }
 
 interface Reduced extends Combination {
-  /** The row has 1 here, and all later ones have 0. */
   readonly pivot: number;
 }
 
-/** Takes everything away that the basis can make; `made` says with which factors. */
 function reduce({ row, made }: Combination, basis: readonly Reduced[]): Combination {
   for (const one of basis) {
     const factor = row[one.pivot];
@@ -115,8 +101,9 @@ function cauchy(data: number, sums: number): Uint8Array[] {
 }
 
 /**
- * Two sums of groups, and two over all with factors c and c². Factors of one group have only low bits, and those of the other only high ones: no sum of two of the first
- * is one of two of the second, which is the condition of section 2.2.2.
+ * Two sums of groups, and two over all with factors c and c². Factors of one group have only low bits, and those of the
+ * other only high ones: no sum of two of the first is one of two of the second, which is the condition of section
+ * 2.2.2.
  */
 function localReconstruction(group: number): Uint8Array[] {
   const factors = Uint8Array.from({ length: 2 * group }, (_, k) => (k < group ? k + 1 : (k - group + 1) << 4));
@@ -133,7 +120,6 @@ const CODES: Readonly<Record<CodeName, ErasureCode>> = {
   'lrc-12-2-2': new ErasureCode('lrc-12-2-2', localReconstruction(6)),
 };
 
-/** The code of a name. */
 export function erasureCode(name: CodeName): ErasureCode {
   return CODES[name];
 }

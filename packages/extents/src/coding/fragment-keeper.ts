@@ -1,5 +1,3 @@
-/** What a node does with fragments: makes those of an extent that it has, holds its own, makes lost ones anew from others, and mends damaged ones. */
-
 import { RpcError } from '@rocev2/rpc';
 import { crc32c } from 'rocev2/internal/core';
 import type { ExtentStore } from '../extent-store.js';
@@ -11,37 +9,25 @@ import type { Combiner } from './combiner.js';
 import { erasureCode } from './erasure-code.js';
 import { type FragmentId, fragmentBlocks, piecesOf } from './layout.js';
 
-/** Blocks of each fragment that are made at once. */
 const COLUMN_BLOCKS = 64;
 const FETCH_BYTES = 1 << 20;
-/** A whole fragment is synced and read back in the time of so many calls. */
 const FINISH_CALLS = 6;
 
-/** What it is made of. */
 export interface FragmentKeeperParts {
-  /** The disk of the node. */
   readonly store: ExtentStore;
-  /** The way to other nodes. */
   readonly nodes: Nodes;
-  /** The way to the manager. */
   readonly manager: Manager;
-  /** Makes sums. */
   readonly combiner: Combiner;
-  /** Reads fragments of other nodes. */
   readonly reader: CodedReader;
-  /** How long it waits for another node or the manager. */
   readonly callMs: number;
 }
 
-/** Methods of a node about fragments. */
 export type FragmentMethods = Pick<
   NodeMethods,
   'encode' | 'writeFragment' | 'finishFragment' | 'readFragment' | 'rebuild' | 'mendFragment'
 >;
 
-/** The fragments of one node at work. */
 export class FragmentKeeper {
-  /** Answers to requests. */
   readonly handlers: {
     readonly [M in keyof FragmentMethods]: (request: FragmentMethods[M][0]) => Promise<FragmentMethods[M][1]>;
   };
@@ -76,8 +62,8 @@ export class FragmentKeeper {
   }
 
   /**
-   * Makes all fragments of an extent of which this node has a whole replica. The replica is read twice: its records are held against their CRCs first, which gives the
-   * CRCs of the blocks that data fragments have, and what is encoded is held against those.
+   * The replica is read twice: its records are held against their CRCs first, which gives the CRCs of the blocks that
+   * data fragments have, and what is encoded is held against those.
    */
   async #encode({ extent, making, code: name, length, targets }: NodeMethods['encode'][0]): Promise<void> {
     const { store, nodes, combiner, callMs } = this.#parts;
@@ -113,7 +99,6 @@ export class FragmentKeeper {
     await Promise.all(targets.map(finish));
   }
 
-  /** CRCs of all blocks of the data fragments, from records that are intact. */
   async #checkedCrcs(replica: Replica, length: number): Promise<Uint32Array> {
     const crcs = new Uint32Array(Math.ceil(length / BLOCK_BYTES) + MOST_ZERO_BLOCKS);
     const block = Buffer.alloc(BLOCK_BYTES);
@@ -134,7 +119,6 @@ export class FragmentKeeper {
     return crcs;
   }
 
-  /** Makes one fragment of others, here. */
   async #rebuild({ fragments, ...state }: NodeMethods['rebuild'][0]): Promise<void> {
     const { store, reader } = this.#parts;
     const coded = { extent: state.extent, code: state.code, length: state.length, fragments };
@@ -145,7 +129,6 @@ export class FragmentKeeper {
     await store.fragments.finish(state);
   }
 
-  /** Looks for damaged blocks in a fragment, and puts what others give in their places. */
   async mend(id: FragmentId): Promise<{ readonly damaged: number; readonly mended: number }> {
     const { store, manager, reader, callMs } = this.#parts;
     let damaged = 0;
@@ -164,7 +147,7 @@ export class FragmentKeeper {
   }
 }
 
-/** Blocks of zeros behind the end of an extent: fewer than data fragments. */
+/** Blocks of zeros after the end of an extent: fewer than data fragments. */
 const MOST_ZERO_BLOCKS = 16;
 
 function bufferOf(bytes: Uint8Array): Buffer {

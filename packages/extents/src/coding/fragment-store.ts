@@ -1,26 +1,19 @@
-/** All fragments of one node, in files of its folder. */
-
 import { RpcError } from '@rocev2/rpc';
 import type { ExtentFiles } from '../extent-files.js';
 import { Fragment, type FragmentState } from './fragment.js';
 import { type FragmentId, type FragmentShape, fragmentKey } from './layout.js';
 
 const SUFFIX = '.fragment';
-/** Looks after which a fragment that nobody goes on with is deleted. */
 const IDLE_MAX = 60;
 
-/** Whether a file of the node's folder is a fragment. */
 export function isFragmentFile(name: string): boolean {
   return name.endsWith(SUFFIX);
 }
 
-/** The fragments of a node. */
 export class FragmentStore {
   readonly #files: ExtentFiles;
-  /** Does what writes, and ends all writing after a failure. */
   readonly #writing: <T>(work: () => Promise<T>) => Promise<T>;
   readonly #fragments = new Map<string, Fragment>();
-  /** Those whose files are being made. */
   readonly #beginning = new Map<string, Promise<Fragment>>();
 
   constructor(files: ExtentFiles, writing: <T>(work: () => Promise<T>) => Promise<T>) {
@@ -28,7 +21,6 @@ export class FragmentStore {
     this.#writing = writing;
   }
 
-  /** Takes the fragment in a file, or deletes what was never complete. */
   async recover(name: string): Promise<void> {
     const file = await this.#files.open(name);
     const fragment = await Fragment.recover(file);
@@ -40,26 +32,22 @@ export class FragmentStore {
     await this.#files.remove(name);
   }
 
-  /** Every fragment that is complete. */
   complete(): FragmentState[] {
     return [...this.#fragments.values()].map(({ state }) => state).filter(({ isMaking }) => isMaking !== true);
   }
 
-  /** Bytes of all fragments. */
   usedBytes(): number {
     let sum = 0;
     for (const { bytes } of this.#fragments.values()) sum += bytes;
     return sum;
   }
 
-  /** A complete fragment. Throws MISSING. */
   get(id: FragmentId): Fragment {
     const fragment = this.#fragments.get(fragmentKey(id));
     if (fragment === undefined || fragment.state.isMaking === true) throw missing(id);
     return fragment;
   }
 
-  /** Writes blocks, the first ones into a new fragment. */
   write(state: FragmentId & FragmentShape, first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
     return this.#writing(async () => {
       const { extent, fragment, making, code, length } = state;
@@ -86,7 +74,6 @@ export class FragmentStore {
     return fragment;
   }
 
-  /** As {@link Fragment.finish}. Throws MISSING. */
   finish(id: FragmentId): Promise<void> {
     return this.#writing(async () => {
       const fragment = this.#fragments.get(fragmentKey(id));
@@ -95,12 +82,10 @@ export class FragmentStore {
     });
   }
 
-  /** As {@link Fragment.mend}. */
   mend(id: FragmentId, first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
     return this.#writing(() => this.get(id).mend(first, data, crcs));
   }
 
-  /** Deletes a fragment, if it is there. */
   async remove(id: FragmentId): Promise<void> {
     const fragment = this.#fragments.get(fragmentKey(id));
     if (fragment === undefined) return;
@@ -109,13 +94,11 @@ export class FragmentStore {
     await this.#files.remove(fileName(id));
   }
 
-  /** Deletes fragments that were begun, and that nobody goes on with. Called again and again. */
   async removeIdle(): Promise<void> {
     for (const fragment of [...this.#fragments.values()])
       if (fragment.state.isMaking === true && ++fragment.idle > IDLE_MAX) await this.remove(fragment.state);
   }
 
-  /** Releases all files. */
   async close(): Promise<void> {
     await Promise.all([...this.#fragments.values()].map((fragment) => fragment.close()));
   }

@@ -1,6 +1,7 @@
 /**
- * A fragment of a sealed extent in a file of one node: a head as that of a replica, the bytes, and behind them a CRC-32C for each block of 4 KiB. It is written once,
- * read back as a whole before it counts, and never changed after that, except that damaged blocks are replaced by the same bytes.
+ * A fragment of a sealed extent in a file: a head as a replica's, the bytes, then a CRC-32C for each 4 KiB block. It is
+ * written once, read back as a whole before it counts, and never changed, except that damaged blocks are replaced by
+ * the same bytes.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -10,23 +11,17 @@ import { areBlocksIntact, BLOCK_BYTES } from '../record.js';
 import type { Blocks } from '../replica.js';
 import { type FragmentId, type FragmentShape, fragmentBlocks, fragmentBytes, piecesOf } from './layout.js';
 
-/** What the head of the file keeps. */
 export interface FragmentState extends FragmentId, FragmentShape {
-  /** It is not complete: this is no fragment yet. */
   readonly isMaking?: true;
 }
 
 const CRC_BYTES = 4;
-/** Blocks read at once when a fragment is checked. */
 const CHECKED_BLOCKS = 64;
 
-/** A fragment at work; made by `create` and `recover`. */
 export class Fragment {
-  /** Looks at it since something was written, while it is being made. */
   idle = 0;
   readonly #file: ExtentFile;
   readonly #state: DurableValue<FragmentState>;
-  /** CRCs of the blocks while it is being made; undefined: the block is missing. */
   readonly #crcs: Array<number | undefined> = [];
 
   private constructor(file: ExtentFile, state: DurableValue<FragmentState>) {
@@ -34,30 +29,25 @@ export class Fragment {
     this.#state = state;
   }
 
-  /** Begins a fragment in an empty file. */
   static async create(file: ExtentFile, value: FragmentState): Promise<Fragment> {
     const state = await DurableValue.load<FragmentState>(file);
     await state.store({ ...value, isMaking: true });
     return new Fragment(file, state);
   }
 
-  /** The complete fragment in a file of an earlier life. Undefined if the file has none. */
   static async recover(file: ExtentFile): Promise<Fragment | undefined> {
     const state = await DurableValue.load<FragmentState>(file);
     return state.value === undefined || state.value.isMaking === true ? undefined : new Fragment(file, state);
   }
 
-  /** As it is on the disk. */
   get state(): FragmentState {
     return this.#state.value!;
   }
 
-  /** Bytes that it has of the extent or of sums, in whole blocks. */
   get bytes(): number {
     return fragmentBytes(this.state);
   }
 
-  /** Writes blocks of a fragment that is being made. Throws DAMAGED if they did not arrive intact, INVALID for blocks that it does not have. */
   async write(first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
     this.#check(first, crcs.length);
     if (data.length !== crcs.length * BLOCK_BYTES || !areBlocksIntact(data, crcs))
@@ -68,7 +58,6 @@ export class Fragment {
     for (const [k, crc] of crcs.entries()) this.#crcs[first + k] = crc;
   }
 
-  /** Makes it durable, and reads all of it back. Throws INVALID if blocks are missing, DAMAGED if the disk has something else. */
   async finish(): Promise<void> {
     if (this.state.isMaking !== true) return;
     const blocks = fragmentBlocks(this.state);
@@ -87,7 +76,6 @@ export class Fragment {
     this.#crcs.length = 0;
   }
 
-  /** Reads blocks, and holds them against their CRCs. Throws DAMAGED, INVALID for blocks that it does not have. */
   async read(first: number, count: number): Promise<Blocks> {
     this.#check(first, count);
     const { data, crcs } = await this.#read(first, count);
@@ -104,7 +92,6 @@ export class Fragment {
     return { data: filledUp(data, count * BLOCK_BYTES), crcs };
   }
 
-  /** Blocks that do not fit their CRCs. */
   async *damaged(): AsyncGenerator<{ readonly first: number; readonly count: number }, void, undefined> {
     for (const { first, count } of piecesOf(0, fragmentBlocks(this.state), CHECKED_BLOCKS)) {
       const { data, crcs } = await this.#read(first, count);
@@ -115,7 +102,6 @@ export class Fragment {
     }
   }
 
-  /** Puts intact blocks in the place of damaged ones. */
   async mend(first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
     this.#check(first, crcs.length);
     const table = Buffer.alloc(crcs.length * CRC_BYTES);
@@ -139,7 +125,6 @@ export class Fragment {
     return `fragment ${this.state.fragment} of extent ${this.state.extent}`;
   }
 
-  /** Releases the file. */
   close(): Promise<void> {
     return this.#file.close();
   }

@@ -1,9 +1,15 @@
-/** Where the bytes of an extent are in its fragments: data fragment k has the k-th part of them, in whole blocks, with zeros at the end. */
+/**
+ * Where the bytes of an extent are in its fragments: data fragment k has the k-th part of them, in whole blocks, with
+ * zeros at the end.
+ */
 
 import { BLOCK_BYTES } from '../record.js';
 import { type CodeName, erasureCode } from './erasure-code.js';
 
-/** One fragment. `making` tells it from one with the same bytes that another attempt has made: each can be deleted without the other. */
+/**
+ * One fragment. `making` distinguishes it from an identical one of another attempt: each can be deleted without the
+ * other.
+ */
 export interface FragmentId {
   /** Number of its extent. */
   readonly extent: number;
@@ -21,32 +27,24 @@ export interface FragmentShape {
   readonly length: number;
 }
 
-/** The name of a fragment among those of all extents. */
 export function fragmentKey({ extent, fragment, making }: FragmentId): string {
   return `${extent}-${fragment}-${making}`;
 }
 
-/** Blocks of 4 KiB in each fragment. */
 export function fragmentBlocks({ code, length }: FragmentShape): number {
   return Math.ceil(length / (erasureCode(code).data * BLOCK_BYTES));
 }
 
-/** Bytes of each fragment. */
 export function fragmentBytes(shape: FragmentShape): number {
   return fragmentBlocks(shape) * BLOCK_BYTES;
 }
 
-/** Blocks of one fragment. */
 export interface FragmentRange {
-  /** Which fragment. */
   readonly fragment: number;
-  /** First block. */
   readonly first: number;
-  /** Number of blocks. */
   readonly count: number;
 }
 
-/** The blocks that have bytes `[from, to)` of the extent, in order; `at` is where the first of them begins in the extent. */
 export function rangesOf(shape: FragmentShape, from: number, to: number): { at: number; ranges: FragmentRange[] } {
   const each = fragmentBlocks(shape);
   const begin = Math.floor(from / BLOCK_BYTES);
@@ -61,7 +59,6 @@ export function rangesOf(shape: FragmentShape, from: number, to: number): { at: 
   return { at: begin * BLOCK_BYTES, ranges };
 }
 
-/** A range in pieces of at most so many blocks. */
 export function* piecesOf(first: number, count: number, max: number): Generator<{ first: number; count: number }> {
   for (let at = first; at < first + count; at += max) yield { first: at, count: Math.min(max, first + count - at) };
 }

@@ -1,43 +1,32 @@
-/** The cluster that a command works with. */
-
 import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
 import { formatHostPort, type HostPort, parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type ExtentsClient, type ExtentTransport, openExtents } from '../index.js';
 
-/** Default TCP port of a manager. */
 export const MANAGER_PORT = 18_528;
 
-/** Reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`. Throws ERR_ROCE_MALFORMED. */
 function parseManager(text: string): HostPort {
   const { host, port = MANAGER_PORT } = parseHost(text);
   return { host, port };
 }
 
-/** Reads the managers of a cluster, with commas between them. Throws ERR_ROCE_MALFORMED. */
 export function parseManagers(text: string): readonly HostPort[] {
   return text.split(',').map(parseManager);
 }
 
-/** Options of commands that ask a manager. */
 export interface ClusterOptions extends NicOptions, SecureFlags {
-  /** Where the manager is, or several of which one leads. */
   readonly manager: readonly HostPort[];
-  /** IP address of this side; default: from the routing table. */
   readonly bind?: IpAddress;
-  /** What connections are made of. */
   readonly transport: ExtentTransport;
 }
 
-/** `HOST:PORT` with the addresses of the hosts, and commas between them; `host` is the first. Rejects with ERR_ROCE_CONNECT if a name has none. */
 export async function managerAddress(places: readonly HostPort[]): Promise<{ host: IpAddress; text: string }> {
   const hosts = await Promise.all(places.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
   const texts = hosts.map((host, k) => formatHostPort(host.text, places[k].port));
   return { host: hosts[0], text: texts.join() };
 }
 
-/** Opens the streams of a cluster, does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no manager. */
 export async function withCluster<T>(
   options: ClusterOptions,
   work: (client: ExtentsClient, manager: string) => Promise<T>,

@@ -1,5 +1,3 @@
-/** `rocev2 extents disk`: disks over streams. */
-
 import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import type { ListedStreamDisk } from '../index.js';
@@ -13,9 +11,7 @@ const EXTENTS_DISK_SNAPSHOT_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('ex
 const EXTENTS_DISK_CLONE_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('extents-disk-clone');
 const EXTENTS_DISK_RM_DOCUMENT = defineDocument<ExtentsDiskRemoveResult>('extents-disk-rm');
 
-/** Options of `rocev2 extents disk create`. */
 export interface CreateDiskOptions extends ClusterOptions {
-  /** Bytes. */
   readonly size: number;
 }
 
@@ -47,7 +43,6 @@ export interface ExtentsDiskRemoveResult {
   readonly disk: string;
 }
 
-/** Makes a disk. */
 export async function runDiskCreate(disk: string, options: CreateDiskOptions, output: Output): Promise<void> {
   const { size: sizeBytes } = options;
   await withCluster(options, async (client) => {
@@ -58,19 +53,16 @@ export async function runDiskCreate(disk: string, options: CreateDiskOptions, ou
   output.document(EXTENTS_DISK_CREATE_DOCUMENT, { disk, sizeBytes });
 }
 
-/** Prints all disks. */
 export async function runDiskList(options: ClusterOptions, output: Output): Promise<void> {
   const disks = await withCluster(options, (client) => client.disks());
   printDisks(disks, output);
   output.document(EXTENTS_DISK_LS_DOCUMENT, { disks });
 }
 
-/** Who owns a stream, and where what is in it is served. */
 export function ownerText({ owner = '-', address }: { readonly owner?: string; readonly address?: string }): string {
   return address === undefined ? owner : `${owner}, at ${address}`;
 }
 
-/** A table of disks. */
 export function printDisks(disks: readonly ListedStreamDisk[], output: Output): void {
   if (disks.length === 0) {
     output.line('no disks');
@@ -98,7 +90,6 @@ export function printDisks(disks: readonly ListedStreamDisk[], output: Output): 
   );
 }
 
-/** Keeps what a disk has now. */
 export async function runDiskSnapshot(
   disk: string,
   copy: string,
@@ -113,7 +104,6 @@ export async function runDiskSnapshot(
   output.document(EXTENTS_DISK_SNAPSHOT_DOCUMENT, { disk, copy });
 }
 
-/** Makes a disk of another one. */
 export async function runDiskClone(disk: string, copy: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, async (client) => {
     await checkNodes(client);
@@ -123,7 +113,6 @@ export async function runDiskClone(disk: string, copy: string, options: ClusterO
   output.document(EXTENTS_DISK_CLONE_DOCUMENT, { disk, copy });
 }
 
-/** Deletes a disk. */
 export async function runDiskRemove(disk: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, (client) => client.deleteDisk(disk));
   output.line(`deleted '${disk}'`);

@@ -1,15 +1,12 @@
-/** `etcd:URL[,URL...][?ca=FILE&cert=FILE&key=FILE&user=NAME&password=FILE]`: where managers keep what they know, and what etcd wants of them. */
+/** `etcd:URL[,URL...][?ca=FILE&cert=FILE&key=FILE&user=NAME&password=FILE]`: where managers keep their metadata. */
 
 import { readInputFile } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import type { EtcdAccess } from '../live/etcd-access.js';
 import { isEtcdEndpoint } from '../live/etcd-gateway.js';
 
-/** An etcd as it is written. */
 export interface EtcdPlace {
-  /** Its members. */
   readonly endpoints: readonly string[];
-  /** Files of certificates and of a password, and the name of a user. */
   readonly given: Partial<Record<keyof EtcdAccess, string>>;
 }
 
@@ -23,7 +20,6 @@ const PARAMETERS: Readonly<Record<keyof EtcdAccess, true>> = {
 const FORM =
   'write etcd:http://HOST:PORT[,http://HOST:PORT...], or https:// and behind it ?ca=FILE&cert=FILE&key=FILE, and user=NAME&password=FILE for a user whose password is in a file';
 
-/** Reads one. Throws ERR_ROCE_MALFORMED, or ERR_ROCE_CONFLICT for parameters that do not go together. */
 export function parseEtcdPlace(text: string): EtcdPlace {
   const [, list = '', query] = /^etcd:([^?]+)(?:\?(.+))?$/.exec(text) ?? [];
   const endpoints = list.split(',');
@@ -51,7 +47,6 @@ function parameter(text: string): [name: string, value: string] {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Reads the files. Rejects with ERR_ROCE_IO, and ERR_ROCE_MALFORMED for one that is none of certificates or keys. */
 export async function etcdAccessOf({ given }: EtcdPlace): Promise<EtcdAccess> {
   const access: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {

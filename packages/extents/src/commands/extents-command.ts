@@ -93,7 +93,6 @@ Examples:
 
 type Json = { json?: true };
 
-/** Says what connections to the cluster, or inside of it, are made of. */
 function addTransportOption(command: Command): Command {
   return command.option(
     '--transport <name>',
@@ -103,7 +102,6 @@ function addTransportOption(command: Command): Command {
   );
 }
 
-/** Options of commands that ask the manager. */
 function addClusterOptions(command: Command): Command {
   command
     .addOption(
@@ -118,7 +116,6 @@ function addClusterOptions(command: Command): Command {
   return addSecureOptions(addNicOptions(addTransportOption(command))).option('--json', 'print one JSON document');
 }
 
-/** Options of commands that run a manager. */
 function addManagerOptions(command: Command): Command {
   return command
     .option('-p, --port <port>', 'TCP port of the manager; 0: the system chooses', portOrAnyOption, MANAGER_PORT)

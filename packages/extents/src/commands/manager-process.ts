@@ -1,5 +1,3 @@
-/** The manager of `rocev2 extents up` as a process of its own. */
-
 import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
@@ -44,11 +42,10 @@ const service = {
   close: method({}, async () => {
     await telemetry?.[Symbol.asyncDispose]();
     await manager?.close();
-    await device?.close(); // Its control socket goes with it.
+    await device?.close();
   }),
 };
 
-/** For the parent's calls. */
 export type ManagerService = typeof service;
 
 serveParent(service);

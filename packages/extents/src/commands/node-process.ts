@@ -1,5 +1,3 @@
-/** A node of `rocev2 extents up` as a process of its own. */
-
 import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
@@ -29,11 +27,10 @@ const service = {
   ),
   close: method({}, async () => {
     await node?.close();
-    await device?.close(); // Its control socket goes with it.
+    await device?.close();
   }),
 };
 
-/** For the parent's calls. */
 export type NodeService = typeof service;
 
 serveParent(service);

@@ -1,13 +1,12 @@
-/** What a server of a disk in a cluster says when blocks of it cannot be read: its clients are told EIO, and no more. */
+/** Reports unreadable blocks at the server of a cluster disk; clients only receive EIO. */
 
 import { counted, type Output } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 
-/** A client that reads on would fill the screen. */
+/** A client that keeps reading would otherwise flood the terminal. */
 const QUIET_NS = 10 * NS_PER_S;
 
-/** Says the first failure, and one of those that follow every ten seconds at most, with how many there were in between. `now`: nanoseconds. */
 export function readFailureTeller(output: Pick<Output, 'note'>, now = nowNs): (error: Error) => void {
   let quietUntilNs = Number.NEGATIVE_INFINITY;
   let untold = 0;

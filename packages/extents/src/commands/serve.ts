@@ -1,5 +1,3 @@
-/** `rocev2 extents manager` and `node`: servers until Ctrl-C. */
-
 import {
   counted,
   defineDocument,
@@ -32,48 +30,30 @@ import { serveClusterDocument } from './telemetry.js';
 const EXTENTS_MANAGER_DOCUMENT = defineDocument<ExtentsManagerResult>('extents-manager');
 const EXTENTS_NODE_DOCUMENT = defineDocument<ExtentsNodeResult>('extents-node');
 
-/** A node that still waits for its manager then says so. */
 const PATIENCE_MS = 3000;
 const WATCH_MS = 1000;
 const NO_ANSWER = 'the node goes on asking until Ctrl-C: no manager that leads has answered so far at';
 
-/** Options of `rocev2 extents manager`. */
 export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
-  /** Folder of the metadata, unless etcd has it. */
   readonly dir?: string;
-  /** Members of etcd. */
   readonly metadata?: EtcdPlace;
-  /** TCP port. */
   readonly port: number;
-  /** IP address of this side. */
   readonly bind: IpAddress;
-  /** Bytes after which another extent begins. */
   readonly extentSize: number;
-  /** What its connections to nodes are made of. */
   readonly transport: ExtentTransport;
-  /** Lets `rocev2 dashboard --attach` see the cluster, and its device. */
   readonly estats?: boolean;
 }
 
-/** Options of `rocev2 extents node`. */
 export interface NodeOptions extends NicOptions, SecureFlags {
-  /** Folder of the extents. */
   readonly dir: string;
-  /** File or block device of its journal; default: none. */
   readonly journal?: string;
   /** Bytes of a journal that is made. */
   readonly journalSize: number;
-  /** Where the manager is, or several of which one leads. */
   readonly join: readonly HostPort[];
-  /** Its fault domain; default: one of its own. */
   readonly domain?: string;
-  /** TCP port; 0: the system chooses. */
   readonly port: number;
-  /** IP address of this side, where others reach it; default: from the routing table. */
   readonly bind?: IpAddress;
-  /** What its connections to others are made of. */
   readonly transport: ExtentTransport;
-  /** Lets `rocev2 dashboard --attach` see its device. */
   readonly estats?: boolean;
 }
 
@@ -105,7 +85,6 @@ export interface ExtentsNodeResult extends NodeCounters {
   readonly seconds: number;
 }
 
-/** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
   const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
   const place = await metadataPlace(options);
@@ -122,12 +101,11 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
-  const cluster = await manager.clusterName().catch(() => undefined); // etcd may be away by now.
+  const cluster = await manager.clusterName().catch(() => undefined); // etcd may be unreachable by now.
   const { address, isLeading: leads } = manager;
   output.document(EXTENTS_MANAGER_DOCUMENT, { address, ...(cluster !== undefined && { cluster }), leads, seconds });
 }
 
-/** Where the metadata is. Rejects with ERR_ROCE_MISMATCH unless there is one place, and for files that cannot be read. */
 async function metadataPlace({
   dir,
   metadata,
@@ -142,7 +120,6 @@ async function metadataPlace({
   return { etcd: metadata.endpoints, etcdAccess: await etcdAccessOf(metadata) };
 }
 
-/** Runs a node until Ctrl-C, which is its normal end. */
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
   const {
     dir: folder,
@@ -198,7 +175,6 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   });
 }
 
-/** Where the others of its cluster reach a node. Rejects with ERR_ROCE_MISMATCH for an address of this machine alone, unless the manager has one, too. */
 async function nodeAddress(manager: IpAddress, bind: IpAddress | undefined): Promise<IpAddress> {
   if (bind === undefined) return localAddressTowards(manager);
   if (!isLoopback(bind) || isLoopback(manager)) return bind;
@@ -206,7 +182,6 @@ async function nodeAddress(manager: IpAddress, bind: IpAddress | undefined): Pro
   throw new RoceError('ERR_ROCE_MISMATCH', text, 'write the address of this machine behind --bind, or leave it out');
 }
 
-/** Says once that the node takes no data any more. */
 function watchWrites(node: NodeServer, output: Output): NodeJS.Timeout {
   const watch = setInterval(() => {
     if (node.readOnly === undefined) return;

@@ -1,5 +1,3 @@
-/** `rocev2 extents status`: nodes, streams and extents of a cluster. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { counted, defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
@@ -14,9 +12,7 @@ const EXTENTS_STATUS_DOCUMENT = defineDocument<ExtentsStatusResult>('extents-sta
 const WATCH_MS = 1000;
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 
-/** Options of `rocev2 extents status`. */
 export interface StatusOptions extends ClusterOptions {
-  /** Again every second until Ctrl-C. */
   readonly watch?: boolean;
 }
 
@@ -26,7 +22,6 @@ export interface ExtentsStatusResult extends ClusterStatus {
   readonly manager: string;
 }
 
-/** Prints the status once, or every second until Ctrl-C. */
 export async function runStatus({ watch, ...options }: StatusOptions, output: Output): Promise<void> {
   await withCluster(options, async (client, manager) => {
     for (;;) {
@@ -114,12 +109,10 @@ function print(
   if (waiting !== undefined) output.line(waiting);
 }
 
-/** What is not yet durable in the files of extents, of the room for it. */
 function journalText(journal: JournalUse | undefined): string {
   return journal === undefined ? '-' : `${formatBytes(journal.usedBytes)} of ${formatBytes(journal.bytes)}`;
 }
 
-/** Why redundancy does not come back by itself; undefined: enough nodes take data. */
 function whatWaits({ nodes, nodesNeeded }: Pick<ClusterStatus, 'nodes' | 'nodesNeeded'>): string | undefined {
   const count = nodes.filter(({ state }) => state === 'up').length;
   if (count >= nodesNeeded) return undefined;
@@ -127,7 +120,6 @@ function whatWaits({ nodes, nodesNeeded }: Pick<ClusterStatus, 'nodes' | 'nodesN
   return count < REPLICAS ? `${needed}: appends wait` : `${needed} for all extents to be whole and coded`;
 }
 
-/** Disks by their streams. What they are costs reading them, which is `extents disk ls`. */
 function printDiskStreams(streams: ClusterStatus['streams'], output: Output): void {
   const disks = new Map<string, { log?: ClusterStatus['streams'][number]; map?: ClusterStatus['streams'][number] }>();
   for (const stream of streams) {

@@ -1,5 +1,3 @@
-/** `--backend stream:NAME@MANAGER`: a disk in a cluster of `rocev2 extents`. */
-
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backendParameters, localAddressTowards, type Output, type SecureFlags, secureOf } from '@rocev2/command';
@@ -19,33 +17,21 @@ import { readFailureTeller } from './read-failures.js';
 const WAIT_S = 45;
 const RETRY_MS = 500;
 
-/** A disk in a cluster. */
 export interface StreamPlace {
-  /** Its name. */
   readonly disk: string;
-  /** Who knows where it is. */
   readonly manager: readonly HostPort[];
-  /** Fences an owner whose lease has not ended. */
   readonly takeOver: boolean;
-  /** Credentials for this cluster alone. */
   readonly keys: SecureFlags;
-  /** What connections to the cluster are made of. */
   readonly transport: ExtentTransport;
 }
 
-/** What may stand behind a `?`. */
 type Parameter = 'take-over' | 'transport' | 'psk' | 'cert' | 'key' | 'ca';
 const PARAMETERS = { 'take-over': true, transport: true, psk: true, cert: true, key: true, ca: true } as const;
 
-/** Whether a backend is a disk in a cluster. */
 export function isStreamBackend(text: string): boolean {
   return text.startsWith('stream:');
 }
 
-/**
- * Reads `stream:NAME[@HOST[:PORT][,...]][?take-over][&psk=FILE][&transport=NAME]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this
- * machine, and without a transport it is `auto`. Throws ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
- */
 export function parseStreamBackend(text: string): StreamPlace {
   const match = /^stream:([^@?]+)(?:@([^?]+))?(?:\?(.*))?$/.exec(text);
   const given: Partial<Record<Parameter, string>> = backendParameters(match?.[3]);
@@ -61,15 +47,11 @@ export function parseStreamBackend(text: string): StreamPlace {
   return { disk, manager: parseManagers(manager), takeOver: takeOver !== undefined, keys, transport };
 }
 
-/** The streams of a cluster, and what was opened for them. */
 export interface OpenedCluster extends AsyncDisposable {
-  /** Asks the manager. */
   readonly client: ExtentsClient;
-  /** Address of the (first) manager. */
   readonly host: IpAddress;
 }
 
-/** Opens the cluster of a disk. It takes the keys of the place, else those of the command. Rejects with ERR_ROCE_CONNECT where there is no manager, and as `secureOf`. */
 export async function openClusterOf(
   place: Omit<StreamPlace, 'disk' | 'takeOver'>,
   keys: SecureFlags,
@@ -100,7 +82,6 @@ interface OpenedStream<D extends BlockDevice> extends AsyncDisposable {
   readonly disk: D;
 }
 
-/** Opens the cluster that `text` names, does `work` with it, and leaves it open for what `work` returns. */
 async function openWith<D extends BlockDevice>(
   text: string,
   keys: SecureFlags,
@@ -123,15 +104,10 @@ async function openWith<D extends BlockDevice>(
   }
 }
 
-/**
- * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend} and {@link openClusterOf}, and with
- * ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
- */
 export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedStream<StreamDisk>> {
   return openWith(text, keys, (client, place) => openWhenFree(client, place, output, readFailureTeller(output)));
 }
 
-/** As {@link openStreamBackend}, and when another owner has taken the disk over, it stands by until nobody has it. */
 export function openStandingBackend(
   text: string,
   keys: SecureFlags,
@@ -139,11 +115,11 @@ export function openStandingBackend(
 ): Promise<OpenedStream<StandbyDisk>> {
   return openWith(text, keys, async (client, place) => {
     const name = place.disk;
-    const onUnreadable = readFailureTeller(output); // One for all times that the disk is opened.
+    const onUnreadable = readFailureTeller(output);
     const disk = await openWhenFree(client, place, output, onUnreadable);
     const reopen = async () => {
       const { owner } = await client.diskOwner(name);
-      // It is ours where an attempt has failed after the manager had agreed to it.
+      // After a failed attempt the manager may already have granted it.
       const isFree = owner === undefined || owner === ownName();
       return isFree ? client.openDisk(name, { owner: ownName(), onUnreadable }) : undefined;
     };
@@ -160,7 +136,6 @@ function ownName(): string {
   return `rocev2, process ${process.pid} on ${hostname()}`;
 }
 
-/** An owner that was killed has its lease for some time. */
 async function openWhenFree(
   client: ExtentsClient,
   { disk: name, takeOver }: StreamPlace,

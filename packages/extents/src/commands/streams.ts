@@ -1,5 +1,3 @@
-/** `rocev2 extents ls`, `append`, `read` and `rm`: streams of a cluster. */
-
 import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import {
@@ -24,28 +22,19 @@ const EXTENTS_APPEND_DOCUMENT = defineDocument<ExtentsAppendResult>('extents-app
 const EXTENTS_READ_DOCUMENT = defineDocument<ExtentsReadResult>('extents-read');
 const EXTENTS_RM_DOCUMENT = defineDocument<ExtentsRemoveResult>('extents-rm');
 
-/** Appends under way at a time. */
 const DEPTH = 16;
-/** Time after Ctrl-C for appends under way, which end within milliseconds unless nodes are gone. */
 const LAST_APPENDS_MS = 3000;
-/** Time to give the stream back then. */
 const RELEASE_MS = 1500;
 
-/** Options of `rocev2 extents append`. */
 export interface AppendOptions extends ClusterOptions {
   /** Longest record, bytes. */
   readonly record: number;
-  /** Each line is a record of its own. */
   readonly lines?: boolean;
-  /** Fences an owner whose lease has not ended. */
   readonly takeOver?: boolean;
 }
 
-/** Options of `rocev2 extents read`. */
 export interface ReadOptions extends ClusterOptions {
-  /** Records left out at the beginning. */
   readonly from: number;
-  /** Ends after so many; default: all. */
   readonly count?: number;
 }
 
@@ -93,14 +82,12 @@ export interface ExtentsRemoveResult {
   readonly stream: string;
 }
 
-/** Prints all streams. */
 export async function runList(options: ClusterOptions, output: Output): Promise<void> {
   const { streams } = await withCluster(options, (client) => client.status());
   printStreams(streams, output);
   output.document(EXTENTS_LS_DOCUMENT, { streams });
 }
 
-/** A table of streams. */
 export function printStreams(streams: ClusterStatus['streams'], output: Output): void {
   if (streams.length === 0) {
     output.line('no streams');
@@ -124,7 +111,6 @@ export function printStreams(streams: ClusterStatus['streams'], output: Output):
   );
 }
 
-/** Appends a file, or standard input, to a stream, which is made if there is none. After Ctrl-C what has been read is appended, and nothing else. */
 export async function runAppend(stream: string, file: string, options: AppendOptions, output: Output): Promise<void> {
   const { io } = output;
   io.allowAfterInterruption?.(LAST_APPENDS_MS + RELEASE_MS);
@@ -139,7 +125,7 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
     try {
       return await endingInTime(appendAll(writer, recordsOf(file, options), output), io.interrupted, LAST_APPENDS_MS);
     } finally {
-      await writer.close(); // The next owner need not wait for the lease to end.
+      await writer.close(); // Ends the lease at once for the next owner.
     }
   });
   const { records, bytes, failovers, seconds } = result;
@@ -148,7 +134,6 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
   output.document(EXTENTS_APPEND_DOCUMENT, { stream, ...result });
 }
 
-/** The writer of a stream. A stream that has another owner is refused with what can be done. */
 async function openOwned(
   client: ExtentsClient,
   stream: string,
@@ -163,7 +148,7 @@ async function openOwned(
   }
 }
 
-/** Without enough nodes an append would wait for ever. */
+/** Without enough nodes an append would wait indefinitely. */
 export async function checkNodes(client: ExtentsClient): Promise<void> {
   const { nodes } = await client.status();
   const up = nodes.filter(({ state }) => state === 'up').length;
@@ -185,7 +170,7 @@ async function appendAll(
   const work = async () => {
     const reading = records[Symbol.asyncIterator]();
     while (!interrupted.aborted) {
-      const next = await orInterrupted(reading.next(), interrupted); // Standard input may say nothing for long.
+      const next = await orInterrupted(reading.next(), interrupted);
       if (next === undefined || next.done === true) break;
       const record = next.value;
       const append = writer.append(record).then(() => {
@@ -193,7 +178,7 @@ async function appendAll(
         bytes += record.length;
         underWay.delete(append);
       });
-      append.catch(() => {}); // It is waited for below.
+      append.catch(() => {});
       underWay.add(append);
       if (underWay.size >= DEPTH) await Promise.race(underWay);
     }
@@ -204,7 +189,6 @@ async function appendAll(
   return { records: count, bytes, failovers, resent, seconds: (nowNs() - startNs) / NS_PER_S };
 }
 
-/** The input in records: lines with their ends, or pieces of equal length, of which the last may be shorter. */
 async function* recordsOf(file: string, { record: max, lines }: AppendOptions): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const piece of inputOf(file)) {
@@ -243,7 +227,6 @@ async function* inputOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Writes the bytes of a stream to standard output, or its records into the document. */
 export async function runRead(
   stream: string,
   { from, count = Number.POSITIVE_INFINITY, ...options }: ReadOptions,
@@ -264,7 +247,6 @@ export async function runRead(
   output.document(EXTENTS_READ_DOCUMENT, { stream, records });
 }
 
-/** Deletes a stream. */
 export async function runRemove(stream: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, async (client) => {
     try {

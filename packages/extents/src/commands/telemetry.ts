@@ -1,5 +1,3 @@
-/** Telemetry of managers: the cluster as a document on the control socket, for `rocev2 dashboard --attach`. It is made when somebody asks, and otherwise costs nothing. */
-
 import type { ClusterDocument } from '@rocev2/command';
 import type { Command } from 'commander';
 import { type Clock, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
@@ -9,32 +7,26 @@ import type { ClusterStatus, ManagerServer } from '../index.js';
 import { MANAGER_TIMING } from '../live/timing.js';
 import { isNotLeader, leaderIn } from '../not-leader.js';
 
-/** A node that reports every half second has missed five reports then. */
 const SUSPECT_MS = MANAGER_TIMING.downMs / 2;
-/** The dashboard waits for two seconds; a store that does not answer must not make it say that the manager does not. */
+/** The dashboard waits two seconds; a store that does not answer must not make the manager look dead. */
 const PATIENCE_MS = 1000;
-/** What a store that takes longer than that has said last is as good as so old; beyond it nobody knows. */
 const RECENT_MS = 10_000;
 
 type WatchedStatus = NonNullable<ClusterDocument['status']>;
 type State = Pick<ClusterDocument, 'leader' | 'status' | 'trouble'>;
 
-/** What is asked of a manager. */
 export type WatchedManager = Pick<ManagerServer, 'address' | 'status' | 'clusterName'>;
 
-/** `--estats` of managers and nodes. */
 export function addTelemetryOption(command: Command, what: string): Command {
   return command.option('--estats', `publish ${what} for 'rocev2 dashboard --attach' (docs/dashboard.md)`);
 }
 
-/** Answers on the control socket until it is disposed of; nothing where telemetry is not wanted. Rejects with ERR_ROCE_IO if the socket cannot be made. */
 export async function serveClusterDocument(manager: WatchedManager, isWanted: boolean): Promise<AsyncDisposable> {
   if (!isWanted) return { [Symbol.asyncDispose]: async () => {} };
   const server = await serveDocument(clusterDocuments(manager));
   return { [Symbol.asyncDispose]: () => server.close() };
 }
 
-/** What gives the document of a manager as it is at each call. Calls during one look at the cluster share it. */
 export function clusterDocuments(manager: WatchedManager, clock: Clock = SYSTEM_CLOCK): () => Promise<ClusterDocument> {
   const startNs = clock.nowNs();
   let cluster: string | undefined;
@@ -71,7 +63,6 @@ export function clusterDocuments(manager: WatchedManager, clock: Clock = SYSTEM_
   };
 }
 
-/** Never rejects. */
 async function stateOf(manager: WatchedManager): Promise<State> {
   try {
     return { leader: manager.address, status: watched(await manager.status()), trouble: null };
@@ -98,7 +89,6 @@ function stateWithSilence({
   return state !== 'down' && silentMs >= SUSPECT_MS ? 'suspect' : state;
 }
 
-/** `value`, or `otherwise` if that takes too long. */
 async function inTime<T>(value: Promise<T>, otherwise: T, clock: Clock): Promise<T> {
   let cancel = () => {};
   const late = new Promise<T>((resolve) => {

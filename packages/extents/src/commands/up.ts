@@ -1,5 +1,3 @@
-/** `rocev2 extents up`: a whole cluster as child processes of this machine, until Ctrl-C. */
-
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -27,41 +25,26 @@ import type { NodeService } from './node-process.js';
 
 const EXTENTS_UP_DOCUMENT = defineDocument<ExtentsUpResult>('extents-up');
 
-/** Time after Ctrl-C in which all processes end in order. */
 const ENDING_MS = 10_000;
-/** Nodes of a cluster that codes nothing. */
 const NODES = 5;
-/** A manager listens at two: that of the exchange, and TCP. */
 const PORTS_OF_ONE = 2;
 const PORT_MAX = 65_535;
 
 type MetadataPlace = Pick<ServeManagerOptions, 'folder' | 'etcd' | 'etcdAccess'>;
 
-/** Options of `rocev2 extents up`. */
 export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
-  /** Number of nodes; default: five, or as many as the code needs. */
   readonly nodes?: number;
-  /** Folder of the cluster. */
   readonly dir: string;
-  /** Folder of a journal for each node; default: nodes have none. */
   readonly journal?: string;
   /** Bytes of a journal that is made. */
   readonly journalSize: number;
-  /** Managers, of which one leads; default: one. */
   readonly managers?: number;
-  /** Members of the etcd that has what the managers know; without it there is one, with a folder. */
   readonly metadata?: EtcdPlace;
-  /** TCP port of the first manager, and two more for each further one; 0: the system chooses. */
   readonly port: number;
-  /** IP address of all of them. */
   readonly bind: IpAddress;
-  /** Bytes after which another extent begins. */
   readonly extentSize: number;
-  /** What connections between them are made of. */
   readonly transport: ExtentTransport;
-  /** Starts processes anew that die. */
   readonly restart?: boolean;
-  /** Lets `rocev2 dashboard --attach` see the cluster, and the devices of all processes. */
   readonly estats?: boolean;
 }
 
@@ -79,14 +62,11 @@ export interface ExtentsUpResult {
   readonly seconds: number;
 }
 
-/** The cluster when all of it is there. */
 interface Started {
-  /** `HOST:PORT` of each manager. */
   readonly managers: readonly string[];
   readonly cluster: string;
 }
 
-/** Runs until Ctrl-C, which is the normal end. */
 export async function runUp(options: UpOptions, output: Output): Promise<void> {
   const nodes = numberOfNodes(options);
   checkManagers(options);
@@ -119,7 +99,6 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
   }
 }
 
-/** Starts managers and nodes, one after another, so that a new cluster numbers its nodes as their folders. */
 async function startAll(
   options: UpOptions,
   { nodes, family, metadata }: { readonly nodes: number; readonly family: Family; readonly metadata: MetadataPlace },
@@ -148,7 +127,7 @@ async function startAll(
       return { process: process as Relative, started, words: (at) => `${name} is at ${at.address}` };
     });
     managers.push(address);
-    port = Number(/\d+$/.exec(address)![0]); // Started anew, it is found where it was.
+    port = Number(/\d+$/.exec(address)![0]);
   }
   let cluster = '';
   for (let k = 1; k <= nodes; k++) {

@@ -1,18 +1,16 @@
 /**
- * The map of a disk: where each of its blocks is in the log. 8 bytes a block, in pages of 4096 blocks (16 MiB of the disk, 32 KiB of memory) that are there only
- * if one of their blocks has been written. The largest disk has 1 TiB, so that its map has at most 2 GiB.
+ * The map of a disk: where each block is in the log. 8 bytes a block, in pages of 4096 blocks (16 MiB of the disk, 32
+ * KiB of memory) that exist only if one of their blocks has been written. The disk limit of 1 TiB bounds the map to 2
+ * GiB.
  */
 
 import { RoceError } from 'rocev2/internal/core';
 import type { Location } from '../stream-writer.js';
 
-/** What the map knows the places of: the bytes under one CRC of a record. */
+/** Granularity of the map: the bytes under one CRC of a record. */
 export const DISK_BLOCK_BYTES = 4096;
-/** Blocks of a page of the map. */
 export const PAGE_BLOCKS = 4096;
-/** Bytes of a page, in memory and in a stream. */
 export const PAGE_BYTES = 8 * PAGE_BLOCKS;
-/** Largest disk. */
 export const DISK_BYTES_MAX = 2 ** 40;
 /** Most blocks in one record of the log: their place in it has 8 bits. */
 export const RECORD_BLOCKS_MAX = 256;
@@ -20,45 +18,35 @@ export const RECORD_BLOCKS_MAX = 256;
 const SECTOR_BYTES = 512;
 
 /**
- * Where a block is: the extent, and in one number where its record begins, in sectors (24 bits: extents of 8 GiB), and which block of the record it is (8 bits).
- * Places are never used again, so that equal places have equal bytes.
+ * Where a block is: the extent, and in one number where its record begins, in sectors (24 bits: extents of 8 GiB), and
+ * which block of the record it is (8 bits). Places are never used again, so that equal places have equal bytes.
  */
 export interface Place {
   /** Number of the extent; 0: the block has never been written, or was given back. */
   readonly extent: number;
-  /** Record and block. */
   readonly word: number;
 }
 
-/** Neighbouring blocks that are neighbours in one record, too, or all of which are nowhere. */
 export interface MapRun extends Place {
-  /** First block. */
   readonly block: number;
-  /** Number of blocks. */
   readonly count: number;
 }
 
-/** The place of a block of a record. Throws ERR_ROCE_OUT_OF_RANGE beyond 8 GiB of an extent. */
 export function blockLocation({ extent, offset }: Location, index: number): Place {
   const word = (offset / SECTOR_BYTES) * RECORD_BLOCKS_MAX + index;
   if (word < 2 ** 32) return { extent, word };
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `byte ${offset} of an extent`, 'extents of disks have 8 GiB at most');
 }
 
-/** Where the record of a place begins, and which block of it is meant. */
 export function recordOf({ word }: Place): { readonly offset: number; readonly index: number } {
   return { offset: Math.floor(word / RECORD_BLOCKS_MAX) * SECTOR_BYTES, index: word % RECORD_BLOCKS_MAX };
 }
 
-/** Where the blocks of one disk are. */
 export class BlockMap {
-  /** Blocks of the disk. */
   readonly blocks: number;
   /** Extent and word of each block in turn. */
   readonly #pages = new Map<number, Uint32Array>();
-  /** Blocks in each page that are somewhere. */
   readonly #used = new Map<number, number>();
-  /** Blocks in each extent that have not been overwritten. */
   readonly #live = new Map<number, number>();
   #dirty = new Set<number>();
   #liveBlocks = 0;
@@ -67,39 +55,32 @@ export class BlockMap {
     this.blocks = blocks;
   }
 
-  /** Blocks that are somewhere. */
   get liveBlocks(): number {
     return this.#liveBlocks;
   }
 
-  /** Bytes of memory that the pages take. */
   get memoryBytes(): number {
     return this.#pages.size * PAGE_BYTES;
   }
 
-  /** Pages that have changed and are not written yet. */
   get dirtyPages(): number {
     return this.#dirty.size;
   }
 
-  /** Blocks of an extent that are needed. */
   liveIn(extent: number): number {
     return this.#live.get(extent) ?? 0;
   }
 
-  /** Extents with blocks that are needed. */
   liveExtents(): IterableIterator<number> {
     return this.#live.keys();
   }
 
-  /** Whether a block is at this place. */
   isAt(block: number, { extent, word }: Place): boolean {
     const page = this.#pages.get(Math.floor(block / PAGE_BLOCKS));
     const at = 2 * (block % PAGE_BLOCKS);
     return page !== undefined && page[at] === extent && page[at + 1] === word;
   }
 
-  /** A block is at a place from now on. */
   set(block: number, { extent, word }: Place): void {
     const number = Math.floor(block / PAGE_BLOCKS);
     let page = this.#pages.get(number);
@@ -129,7 +110,6 @@ export class BlockMap {
     else this.#live.set(extent, live);
   }
 
-  /** Blocks of a range are nowhere from now on. Pages that are not there cost nothing. */
   clear(first: number, count: number): void {
     const end = first + count;
     for (let block = first; block < end; ) {
@@ -140,7 +120,6 @@ export class BlockMap {
     }
   }
 
-  /** Runs that together are a range of blocks, in order; at most so many of them. */
   runs(first: number, count: number, most = Number.POSITIVE_INFINITY): MapRun[] {
     const found: { block: number; count: number; extent: number; word: number }[] = [];
     const end = first + count;
@@ -163,19 +142,16 @@ export class BlockMap {
     return found;
   }
 
-  /** Pages that have changed since the last call. */
   takeDirty(): Set<number> {
     const dirty = this.#dirty;
     this.#dirty = new Set();
     return dirty;
   }
 
-  /** Has pages written once more. */
   touch(pages: Iterable<number>): void {
     for (const page of pages) this.#dirty.add(page);
   }
 
-  /** Bytes of a page, little-endian. Undefined: none of its blocks is anywhere. */
   pageBytes(number: number): Buffer | undefined {
     const page = this.#pages.get(number);
     if (page === undefined) return undefined;
@@ -184,7 +160,6 @@ export class BlockMap {
     return bytes;
   }
 
-  /** Takes a page as it was written, which is then no news. */
   loadPage(number: number, bytes: Buffer): void {
     const page = new Uint32Array(2 * PAGE_BLOCKS);
     for (let k = 0; k < page.length; k++) page[k] = bytes.readUInt32LE(4 * k);

@@ -1,27 +1,21 @@
-/** Reads of a disk: the map says where blocks are, and any replica gives them, whose bytes are held against the CRCs that came with the write. */
-
 import { crc32c } from 'rocev2/internal/core';
 import { BlockDeviceError, type BlockExtent, EXTENTS_MAX } from 'rocev2/internal/disk';
 import { type BlockMap, DISK_BLOCK_BYTES, type MapRun, recordOf } from './block-map.js';
 import type { DiskParts } from './disk-parts.js';
 
-/** Requests of one read that are under way at a time. */
 const READS_MAX = 32;
 
-/** The blocks of one disk. */
 export class BlockReads {
   readonly #parts: Pick<DiskParts, 'reader' | 'onUnreadable'>;
   readonly #map: BlockMap;
   readonly #disk: string;
 
-  /** `disk`: its name, for errors. */
   constructor(parts: Pick<DiskParts, 'reader' | 'onUnreadable'>, map: BlockMap, disk: string) {
     this.#parts = parts;
     this.#map = map;
     this.#disk = disk;
   }
 
-  /** Reads blocks to the start of `into`, and their CRCs to that of `crcs`. Rejects with EIO. */
   async read(first: number, count: number, into: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
     const runs = this.#map.runs(first, count);
     let next = 0;
@@ -60,7 +54,6 @@ export class BlockReads {
     }
   }
 
-  /** What of a range has been written: holes read as zeros. */
   status(offset: number, length: number): readonly BlockExtent[] {
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;

@@ -1,10 +1,10 @@
 /**
- * Gives the space of overwritten blocks back. An extent of the log in which nothing is needed is taken out of the stream, and the manager deletes it once no snapshot
- * or clone has it. Of extents that are mostly garbage the blocks that are needed are written again at the end of the log (Rosenblum and Ousterhout, "The Design and
- * Implementation of a Log-Structured File System", ACM TOCS 1992, section 3.4: those with the most garbage first).
- *
- * An extent may go when the last durable root is behind it: whoever reads the disk then finds all records in the rest of the log that tell of its blocks' new places.
- * What others have, too, is not cleaned: its space would not come back.
+ * Reclaims the space of overwritten blocks. An extent of the log without live blocks leaves the stream; the manager
+ * deletes it once no snapshot or clone needs it. Extents with the most garbage are compacted first: their live blocks
+ * are appended again (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", ACM
+ * TOCS 1992, section 3.4). An extent may go only when the last durable root is past it, so that a reader finds the
+ * blocks' new places in the rest of the log. Extents shared with others are not compacted, because that would free
+ * nothing.
  */
 
 import type { ExtentPlace } from '../messages.js';
@@ -14,54 +14,34 @@ import { type BlockMap, blockLocation, DISK_BLOCK_BYTES, type Place, RECORD_BLOC
 import { type DiskParts, logOf } from './disk-parts.js';
 import { blocksIn, decodeLogRecord } from './log-records.js';
 
-/** Share of the log that may be garbage. */
 const GARBAGE_MAX = 0.4;
-/** Extents of garbage that are not worth any work. */
 const SPARE_EXTENTS = 2;
-/** An extent is left alone if so much of it is needed. */
 const LIVE_MAX = 0.85;
 /** Bytes of a block in the log, with its part of the record, at least. */
 const STORED_BLOCK_BYTES = DISK_BLOCK_BYTES + 4;
 
-/** A block that is to be written again. */
 export interface MovedBlock {
-  /** Which block of the disk. */
   readonly block: number;
-  /** Where it is. */
   readonly from: Place;
-  /** Its bytes. */
   readonly data: Buffer;
 }
 
-/** What the cleaner needs of its disk. */
 export interface CleanedDisk {
-  /** That of its streams. */
   readonly name: string;
-  /** Where its blocks are. */
   readonly map: BlockMap;
-  /** Epoch of its log. */
   readonly epoch: number;
-  /** Bytes at which an extent is full. */
   readonly extentBytes: number;
-  /** Where the last durable root has the log go on. */
   readonly position: Location | undefined;
-  /** The extent that is written now. */
   readonly current: number | undefined;
-  /** Writes blocks again where they are still needed; at most 256 of them. */
   move(blocks: readonly MovedBlock[]): Promise<void>;
 }
 
-/** What a cleaner counts. */
 export interface CleanerCounters {
-  /** Extents taken out of the log. */
   freed: number;
-  /** Blocks written again. */
   moved: number;
 }
 
-/** The cleaner of one disk. */
 export class Cleaner {
-  /** Since the disk was opened. */
   readonly counters: CleanerCounters = { freed: 0, moved: 0 };
   readonly #parts: DiskParts;
   readonly #disk: CleanedDisk;
@@ -71,7 +51,6 @@ export class Cleaner {
     this.#disk = disk;
   }
 
-  /** Frees what is free, and moves blocks until little enough is garbage. Rejects if the manager or all replicas of an extent are out of reach. */
   async clean(): Promise<void> {
     const { manager, timing } = this.#parts;
     const { map, extentBytes } = this.#disk;
@@ -93,7 +72,6 @@ export class Cleaner {
     }
   }
 
-  /** Extents of the log before the position of the last durable root. */
   #settled(extents: readonly ExtentPlace[]): ExtentPlace[] {
     const { position, current } = this.#disk;
     const end = extents.findIndex(({ extent }) => extent === position?.extent);
@@ -117,7 +95,6 @@ export class Cleaner {
     return this.#disk.map.liveIn(extent) > 0;
   }
 
-  /** Moves all blocks that are needed out of an extent. */
   async #empty(place: ExtentPlace): Promise<void> {
     const { map } = this.#disk;
     this.#parts.reader.learn(place);

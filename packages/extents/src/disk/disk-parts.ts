@@ -1,38 +1,26 @@
-/** What a disk is made of, and the two streams in which it lives. */
-
 import { type Clock, type RandomSource, RoceError } from 'rocev2/internal/core';
 import type { BlockDeviceError } from 'rocev2/internal/disk';
 import type { ExtentReader, ReaderTiming } from '../extent-reader.js';
 import type { Manager, Nodes } from '../messages.js';
 import type { WriterTiming } from '../stream-writer.js';
 
-/** What is passed in. */
 export interface DiskParts {
-  /** The way to nodes. */
   readonly nodes: Nodes;
-  /** The way to the manager. */
   readonly manager: Manager;
-  /** Reads records. */
   readonly reader: ExtentReader;
-  /** Measures all times. */
   readonly clock: Clock;
-  /** Makes UUIDs. */
   readonly random: RandomSource;
-  /** Times. */
   readonly timing: WriterTiming & ReaderTiming;
-  /** Told of each read that fails because the cluster does not have the blocks now. */
   readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
 }
 
 const LOG = '.disk-log';
 const MAP = '.disk-map';
 
-/** The stream of what is written to a disk. */
 export function logOf(disk: string): string {
   return `${disk}${LOG}`;
 }
 
-/** The stream of the checkpoints of its map. */
 export function mapOf(disk: string): string {
   return `${disk}${MAP}`;
 }
@@ -51,7 +39,6 @@ export function diskOf(stream: string): DiskPart | undefined {
   return stream.endsWith(MAP) ? { disk: stream.slice(0, -MAP.length), part: 'map' } : undefined;
 }
 
-/** Throws ERR_ROCE_MALFORMED for a name that no disk can have. */
 export function checkDiskName(name: string): void {
   if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined) return;
   throw new RoceError(

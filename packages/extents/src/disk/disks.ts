@@ -1,5 +1,3 @@
-/** The disks of a cluster: made, listed, copied and deleted. */
-
 import { RpcError } from '@rocev2/rpc';
 import { type RandomSource, RoceError } from 'rocev2/internal/core';
 import { uuidText } from 'rocev2/internal/disk';
@@ -12,7 +10,6 @@ import { MapStore } from './map-store.js';
 import { findRoot, recoverDisk } from './recovery.js';
 import { StreamDisk } from './stream-disk.js';
 
-/** How often a copy is begun anew because its disk has given extents back meanwhile. */
 const COPY_ATTEMPTS = 8;
 
 /** A disk in a list. */
@@ -35,7 +32,6 @@ export interface ListedStreamDisk {
   readonly address?: string;
 }
 
-/** Two streams that are being filled. */
 interface NewStreams {
   readonly log: StreamWriter;
   readonly map: StreamWriter;
@@ -49,7 +45,6 @@ function newUuid(random: RandomSource): string {
   return uuidText(bytes);
 }
 
-/** Makes an empty disk. Rejects with CONFLICT if the name is taken, ERR_ROCE_MALFORMED or ERR_ROCE_OUT_OF_RANGE for a name or a size that cannot be. */
 export async function createDisk(
   parts: DiskParts,
   { name, sizeBytes, owner }: { readonly name: string; readonly sizeBytes: number; readonly owner: string },
@@ -71,9 +66,8 @@ export async function createDisk(
 }
 
 /**
- * Makes a disk that has what another one has now: all that was acknowledged before the call, and of later writes some beginning. The other one may be in use, and
- * notices nothing. Both share the extents; none of them changes, and each is deleted when no disk needs it. Rejects with CONFLICT if the name is taken, MISSING if
- * there is no disk to copy.
+ * Makes a disk that has what another one has now: all that was acknowledged before the call, and of later writes some
+ * beginning. Both share the extents; none of them changes, and each is deleted when no disk needs it.
  */
 export async function copyDisk(
   parts: DiskParts,
@@ -142,7 +136,7 @@ async function change(
   streams: NewStreams,
   extents: { readonly log: readonly number[]; readonly map: readonly number[] },
 ): Promise<void> {
-  // The log comes last: whoever reads the disk finds out whether all of that is there, and one whose map may vanish is not to be read.
+  // The log comes last: a reader checks that everything else exists, and must not read a disk whose map may vanish.
   for (const which of ['map', 'log'] as const) {
     const { stream, epoch } = streams[which];
     if (extents[which].length === 0) continue;
@@ -150,7 +144,6 @@ async function change(
   }
 }
 
-/** Makes the streams of a disk and fills them; what is not finished is deleted. */
 async function fill(
   parts: DiskParts,
   name: string,
@@ -175,7 +168,7 @@ async function fill(
   } catch (error) {
     await close();
     const isOurs = opened.length === 2 && (error as RpcError).remoteCode !== 'CONFLICT';
-    if (isOurs) await removeDisk(parts, name).catch(() => {}); // It is listed as one that was never finished.
+    if (isOurs) await removeDisk(parts, name).catch(() => {});
     throw error;
   }
 }
@@ -197,13 +190,12 @@ async function exists({ manager, timing }: DiskParts, disk: string): Promise<boo
 
 /** Who owns a disk, and where. */
 export interface DiskOwner {
-  /** Who; missing if nobody does. */
+  /** The owner; absent if there is none. */
   readonly owner?: string;
   /** Where the owner serves it, `HOST:PORT`; missing if it has not said so. */
   readonly address?: string;
 }
 
-/** The owner of a disk. Rejects with MISSING. */
 export async function diskOwner({ manager, timing }: DiskParts, name: string): Promise<DiskOwner> {
   checkDiskName(name);
   try {
@@ -218,7 +210,6 @@ function inUse(name: string): RpcError {
   return new RpcError('BUSY', `the disk '${name}' is in use: ${what}`);
 }
 
-/** Deletes a disk. What snapshots and clones share with it stays. Rejects with MISSING, or BUSY while it has an owner. */
 export async function removeDisk({ manager, timing }: DiskParts, name: string): Promise<void> {
   let isGone = true;
   for (const stream of [logOf(name), mapOf(name)]) {
@@ -227,13 +218,12 @@ export async function removeDisk({ manager, timing }: DiskParts, name: string): 
       isGone = false;
     } catch (error) {
       if (codeOf(error) === 'BUSY') throw inUse(name);
-      if (codeOf(error) !== 'MISSING') throw error; // Half of it may have been deleted before.
+      if (codeOf(error) !== 'MISSING') throw error;
     }
   }
   if (isGone) throw new RpcError('MISSING', `there is no disk '${name}'`);
 }
 
-/** What a disk is, by its last root that everybody can read. Undefined: it was never finished, or nothing of it can be read now. */
 export async function describeDisk(
   { manager, timing, reader }: DiskParts,
   name: string,
@@ -246,7 +236,6 @@ export async function describeDisk(
   }
 }
 
-/** All disks by name. */
 export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): Promise<ListedStreamDisk[]> {
   const found: ListedStreamDisk[] = [];
   for (const { stream, extents, sealedBytes, owner, address } of streams) {
@@ -254,10 +243,10 @@ export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): P
     if (of === undefined || (of.part === 'map' && streams.some((other) => other.stream === logOf(of.disk)))) continue;
     const { disk } = of;
     if (of.part === 'map') {
-      found.push({ disk, isSnapshot: false, extents: 0, storedBytes: 0 }); // Half of it has been deleted, or it was never finished.
+      found.push({ disk, isSnapshot: false, extents: 0, storedBytes: 0 });
       continue;
     }
-    const known = await describeDisk(parts, disk).catch(() => undefined); // It has been deleted meanwhile.
+    const known = await describeDisk(parts, disk).catch(() => undefined);
     const { sizeBytes, isSnapshot = false, parent } = known ?? {};
     found.push({
       disk,
@@ -273,7 +262,6 @@ export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): P
   return found;
 }
 
-/** Opens a disk to write to it, or a snapshot to read it. Rejects as `StreamDisk.open`, with words for people where there is no disk. */
 export async function openDisk(
   parts: DiskParts,
   options: { readonly name: string; readonly owner: string; readonly takeOver: boolean },

@@ -1,6 +1,6 @@
 /**
- * What a disk writes to its log. A record of the stream has blocks of the disk first, so that each of them is under one CRC of the record, which is the one that
- * its client made, and behind them says what they are. Little-endian:
+ * What a disk writes to its log. A record of the stream has blocks of the disk first, so that each of them is under one
+ * CRC of the record, which is the one that its client made, and behind them says what they are. Little-endian:
  *
  *     blocks of 4 KiB
  *     entries of 16 bytes
@@ -12,7 +12,8 @@
  * | clear | none | first block, number of blocks, 0 |
  * | move | one for each entry | block, extent and word of the place where it was |
  *
- * A moved block counts only where the block is still at the place that it was moved from: whoever wrote it meanwhile wrote something newer.
+ * A moved block counts only where the block is still at the place that it was moved from: whoever wrote it meanwhile
+ * wrote something newer.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -20,28 +21,19 @@ import { blockCrcs } from '../record.js';
 import type { Location } from '../stream-writer.js';
 import { type BlockMap, blockLocation, DISK_BLOCK_BYTES, type Place } from './block-map.js';
 
-/** A record of the log, without the bytes of its blocks. */
 export type LogRecord =
   | {
-      /** Blocks have these bytes. */
       readonly kind: 'write';
-      /** First block. */
       readonly block: number;
-      /** Number of blocks. */
       readonly count: number;
     }
   | {
-      /** Blocks are zeros, and take no space. */
       readonly kind: 'clear';
-      /** First block. */
       readonly block: number;
-      /** Number of blocks. */
       readonly count: number;
     }
   | {
-      /** Blocks are in this record from now on, if they still are where they were. */
       readonly kind: 'move';
-      /** Which, and where they were. */
       readonly moves: ReadonlyArray<{ readonly block: number; readonly from: Place }>;
     };
 
@@ -50,7 +42,6 @@ const KINDS = ['write', 'clear', 'move'] as const;
 const ENTRY_BYTES = 16;
 const END_BYTES = 16;
 
-/** A record as it is appended. `blocks` are the bytes of its blocks, `crcs` their CRCs if they are known to be right. */
 export function encodeLogRecord(
   record: LogRecord,
   blocks: readonly Uint8Array[],
@@ -77,7 +68,6 @@ function entriesOf(record: LogRecord): ReadonlyArray<readonly [number, number, n
   return record.moves.map(({ block, from }) => [block, from.extent, from.word] as const);
 }
 
-/** Reads a record of the log of a disk with so many blocks. Throws DAMAGED for anything else. */
 export function decodeLogRecord(data: Buffer, diskBlocks: number): LogRecord {
   const end = data.length - END_BYTES;
   if (end < 0 || data.readUInt32LE(end) !== MAGIC) throw foreign();
@@ -104,7 +94,6 @@ function foreign(): RpcError {
   return new RpcError('DAMAGED', 'the log of the disk has a record that is none of a disk');
 }
 
-/** The map after a record that is at this place. */
 export function applyLogRecord(map: BlockMap, record: LogRecord, at: Location): void {
   if (record.kind === 'clear') map.clear(record.block, record.count);
   else if (record.kind === 'write')
@@ -114,7 +103,6 @@ export function applyLogRecord(map: BlockMap, record: LogRecord, at: Location): 
       if (map.isAt(block, from)) map.set(block, blockLocation(at, k));
 }
 
-/** Blocks of a record and where each of them was before it, in the order in which the record has them. */
 export function blocksIn(record: LogRecord): readonly number[] {
   if (record.kind === 'move') return record.moves.map(({ block }) => block);
   if (record.kind === 'clear') return [];

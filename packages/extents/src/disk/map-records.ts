@@ -4,8 +4,8 @@
  * - pages: the bytes of pages of the map, then the number of each in 4 bytes, then magic 4, number of pages 4
  * - a root: a directory of 8 bytes for each page of the disk, then JSON, then magic 4, bytes of JSON 4
  *
- * A root is a checkpoint: what the disk is, where its pages are, and up to which place of the log they are complete. They may know more: records of the log that come
- * after this place may be applied once more, and the map is the same.
+ * A root is a checkpoint: what the disk is, where its pages are, and up to which place of the log they are complete.
+ * They may know more: records of the log that come after this place may be applied once more, and the map is the same.
  */
 
 import type { Location } from '../stream-writer.js';
@@ -25,13 +25,10 @@ export interface DiskMetadata {
   readonly parent?: string;
 }
 
-/** A checkpoint. */
 export interface MapRoot {
-  /** What the disk is. */
   readonly disk: DiskMetadata;
-  /** Where the log goes on: the pages know everything before it. Missing: they know nothing of it. */
+  /** Where the log continues: the pages include everything before it. */
   readonly position?: Location;
-  /** Where the pages are: extent and word of each. */
   readonly directory: Uint32Array;
 }
 
@@ -39,7 +36,6 @@ const PAGES_MAGIC = 0x67_50_44_52; // "RDPg"
 const ROOT_MAGIC = 0x74_52_44_52; // "RDRt"
 const END_BYTES = 8;
 
-/** A record with pages. */
 export function encodePages(pages: ReadonlyArray<{ readonly number: number; readonly bytes: Buffer }>): Buffer {
   const tail = Buffer.alloc(4 * pages.length + END_BYTES);
   for (const [k, { number }] of pages.entries()) tail.writeUInt32LE(number, 4 * k);
@@ -48,10 +44,8 @@ export function encodePages(pages: ReadonlyArray<{ readonly number: number; read
   return Buffer.concat([...pages.map(({ bytes }) => bytes), tail]);
 }
 
-/** Bytes that a page takes in the stream of a map, about. */
 export const STORED_PAGE_BYTES = PAGE_BYTES + 512;
 
-/** A record with a root. */
 export function encodeRoot({ disk, position, directory }: MapRoot): Buffer {
   const text = Buffer.from(JSON.stringify({ disk, position }));
   const bytes = Buffer.alloc(4 * directory.length + text.length + END_BYTES);
@@ -62,7 +56,6 @@ export function encodeRoot({ disk, position, directory }: MapRoot): Buffer {
   return bytes;
 }
 
-/** Reads a root. Undefined: the record is something else. */
 export function decodeRoot(data: Buffer): MapRoot | undefined {
   const end = data.length - END_BYTES;
   if (end < 0 || data.readUInt32LE(end) !== ROOT_MAGIC) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Writes checkpoints of a map to its stream: the pages that have changed, then a root. The map goes on changing meanwhile. A root says where the log goes on behind
- * everything that its pages know for certain; what they know beyond that is applied to them once more. Extents without pages that are needed are given back.
+ * Writes checkpoints of a map to its stream: the changed pages, then a root, while the map keeps changing. A root
+ * records where the log continues after everything its pages certainly contain; later records may be applied twice.
  */
 
 import { codeOf } from '../messages.js';
@@ -9,17 +9,13 @@ import { type BlockMap, blockLocation, DISK_BLOCK_BYTES, PAGE_BLOCKS, PAGE_BYTES
 import { type DiskParts, mapOf } from './disk-parts.js';
 import { type DiskMetadata, encodePages, encodeRoot, type MapRoot, STORED_PAGE_BYTES } from './map-records.js';
 
-/** Pages in a record. */
 const PAGES_MAX = 16;
 const PAGE_RECORD_BLOCKS = PAGE_BYTES / DISK_BLOCK_BYTES;
 /** The stream is cleaned when it has this many extents more than twice as many as its pages need. */
 const SPARE_EXTENTS = 3;
 
-/** Where the map of one disk is kept. */
 export class MapStore {
-  /** Checkpoints written. */
   checkpoints = 0;
-  /** The place in the log that the last durable root names. */
   position: Location | undefined;
   readonly #parts: DiskParts;
   readonly #name: string;
@@ -45,9 +41,6 @@ export class MapStore {
     this.#directory = new Uint32Array(2 * Math.ceil(map.blocks / PAGE_BLOCKS));
   }
 
-  /**
-   * For a map whose stream is open. `root`: where its pages are now; missing for a new map.
-   */
   static of(
     place: { readonly parts: DiskParts; readonly name: string; readonly owner: string },
     map: BlockMap,
@@ -62,22 +55,17 @@ export class MapStore {
     return store;
   }
 
-  /** Extents that have pages of the map. */
   get pageExtents(): Set<number> {
     const extents = new Set<number>();
     for (let k = 0; k < this.#directory.length; k += 2) if (this.#directory[k] !== 0) extents.add(this.#directory[k]);
     return extents;
   }
 
-  /** The epoch of the stream. */
   get epoch(): number {
     return this.#writer.epoch;
   }
 
-  /**
-   * Resolves when a root is durable that knows everything of the log before `position`. `isOwner` rejects if somebody else owns the disk. Rejects with FENCED, and
-   * then has changed nothing.
-   */
+  /** `isOwner` rejects if another client owns the disk. Rejects with FENCED, and then has changed nothing. */
   async checkpoint(
     disk: DiskMetadata,
     position: Location | undefined,
@@ -90,13 +78,13 @@ export class MapStore {
       this.#rootExtent = at.extent;
       this.position = position;
       this.checkpoints++;
-      // The nodes learn of the root by the record behind it, and let everybody read it.
+      // The nodes learn by the next record that the root is committed, and make it readable.
       await this.#writer.append(Buffer.from('end'));
       await this.#giveBack();
     } catch (error) {
       this.#map.touch(pages);
       if (codeOf(error) !== 'FENCED') throw error;
-      // Somebody who lost the disk meanwhile may have opened its map after us. If it is still ours, so is the map.
+      // A new owner may have opened the map in the meantime.
       await isOwner();
       await this.#reopen();
       throw error;
@@ -135,7 +123,6 @@ export class MapStore {
     }
   }
 
-  /** Takes extents out of the stream that nothing in it needs, and has the oldest one rewritten if there are too many. */
   async #giveBack(): Promise<void> {
     const { manager, timing } = this.#parts;
     const current = this.#writer.extent?.extent;
@@ -164,7 +151,6 @@ export class MapStore {
     return found;
   }
 
-  /** Gives the stream to whoever wants it next. */
   close(): Promise<void> {
     return this.#writer.close();
   }

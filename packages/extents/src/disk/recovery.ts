@@ -1,6 +1,6 @@
 /**
- * How a disk is read from its streams, after a crash as after an orderly end: the last root of the map, its pages, and the records of the log from the position of
- * the root on. Nobody needs to own the disk for that, so that a snapshot of a disk in use is made in the same way.
+ * Reads a disk from its streams after a crash or a clean shutdown: the last root, its pages, and the log from the
+ * root's position on. This needs no ownership, so a snapshot of a disk in use is made the same way.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -12,26 +12,18 @@ import { BlockMap, DISK_BLOCK_BYTES, PAGE_BYTES, recordOf } from './block-map.js
 import { applyLogRecord, decodeLogRecord } from './log-records.js';
 import { decodeRoot, type MapRoot } from './map-records.js';
 
-/** Pages read at a time. */
 const DEPTH = 16;
 
-/** A root, and where it is. */
 export interface FoundRoot extends MapRoot {
-  /** Its extent in the stream of the map. */
   readonly extent: number;
-  /** Its place in the extent. */
   readonly offset: number;
 }
 
-/** A disk as its streams have it. */
 export interface RecoveredDisk {
-  /** Where all blocks are. */
   readonly map: BlockMap;
-  /** Behind the last record of the log. Undefined: there is none. */
   readonly position: Location | undefined;
 }
 
-/** The last root of a map. Rejects with MISSING if there is none: the disk was never finished. */
 export async function findRoot(reader: ExtentReader, extents: readonly ExtentPlace[]): Promise<FoundRoot> {
   for (const place of [...extents].reverse()) {
     reader.learn(place);
@@ -46,9 +38,9 @@ export async function findRoot(reader: ExtentReader, extents: readonly ExtentPla
 }
 
 /**
- * Reads a disk from its last root and the extents of its log, all of which are sealed. There must not have been a later root when the log had these extents: extents
- * behind a root are given back as soon as there is another one, and with them the records that say where blocks were moved from. Rejects with MISSING if parts are
- * gone, and with DAMAGED or UNREACHABLE if they cannot be read.
+ * Reads a disk from its last root and the extents of its log, all of which are sealed. There must not have been a later
+ * root when the log had these extents: extents after a root are released as soon as there is another one, and with them
+ * the records that say where blocks were moved from.
  */
 export async function recoverDisk(
   reader: ExtentReader,
@@ -83,7 +75,7 @@ async function loadPages(reader: ExtentReader, { directory }: MapRoot, map: Bloc
   await Promise.all(Array.from({ length: DEPTH }, load));
 }
 
-/** Applies the records of the log that the root does not know. All of them, those appended twice included: the last place of a block is the one that its owner had. */
+/** All of them, those appended twice included: the last place of a block is the one that its owner had. */
 async function replay(
   reader: ExtentReader,
   { position }: MapRoot,

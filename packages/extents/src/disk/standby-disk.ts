@@ -1,6 +1,6 @@
 /**
- * A disk for a server that goes on when another owner takes its disk over: until nobody has the disk, every request fails with a `NotOwnerError`; then it is owned here again,
- * and read anew.
+ * A disk for a server that stays up when another owner takes over: requests fail with `NotOwnerError` until the disk is
+ * free, then it is owned and read again.
  */
 
 import { type Clock, NS_PER_MS, pause } from 'rocev2/internal/core';
@@ -17,28 +17,20 @@ import type { StreamDisk } from './stream-disk.js';
 export interface StandbyParts {
   /** Measures all times. */
   readonly clock: Clock;
-  /** Between two attempts to own the disk again, milliseconds. */
   readonly retryMs: number;
-  /** Becomes its owner again. Resolves with undefined while somebody else is. */
   readonly reopen: () => Promise<StreamDisk | undefined>;
-  /** Takes sentences for the operator: it has lost the disk, or has it again. */
   readonly onNotice: (notice: string) => void;
 }
 
-/** Where a disk is served. */
 export interface Serving {
-  /** What its manager is told, `HOST:PORT`. */
   readonly address: string;
-  /** Ends what clients had of the disk before it was lost. The disk is owned again, and answers when this has resolved. */
   readonly onOwnedAgain: () => Promise<void>;
 }
 
-/** A disk that its program owns, or waits for. */
 export class StandbyDisk implements BlockDevice {
   readonly blockBytes = 1;
   readonly #parts: StandbyParts;
   #disk: StreamDisk;
-  /** While it is not owned here. */
   #lost: NotOwnerError | undefined;
   #serving: Serving | undefined;
   #isClosed = false;
@@ -48,14 +40,12 @@ export class StandbyDisk implements BlockDevice {
   });
   readonly #standby: Promise<void>;
 
-  /** `disk` is owned now. Closing closes it. */
   constructor(disk: StreamDisk, parts: StandbyParts) {
     this.#disk = disk;
     this.#parts = parts;
     this.#standby = this.#standBy();
   }
 
-  /** Tells the manager where the disk is served, now and each time that it is owned again. */
   async serveAt(serving: Serving): Promise<void> {
     this.#serving = serving;
     await this.#disk.announce(serving.address);
@@ -103,20 +93,19 @@ export class StandbyDisk implements BlockDevice {
     }
   }
 
-  /** Undefined: it has been closed meanwhile, or nobody here serves it any more. */
   async #waitForDisk(): Promise<StreamDisk | undefined> {
     const { clock, retryMs, reopen } = this.#parts;
     for (;;) {
       await Promise.race([pause(clock, retryMs * NS_PER_MS), this.#closing]);
       if (this.#isClosed) return undefined;
-      const disk = await reopen().catch(() => undefined); // Manager or nodes are out of reach: later.
+      const disk = await reopen().catch(() => undefined);
       if (disk === undefined) continue;
       try {
         if (!this.#isClosed) {
           await this.#serving?.onOwnedAgain();
           return disk;
         }
-      } catch {} // It is not served any more.
+      } catch {}
       await disk.close();
       return undefined;
     }

@@ -1,7 +1,7 @@
 /**
- * A disk over a stream. A write is a record of the log, and is acknowledged when its append is: on three nodes, durable. So a flush has nothing to do, and every
- * write is FUA. The map learns of a record when it is acknowledged, in the order of the log; reads follow the map to any replica, whose bytes are held against
- * the CRCs that came with the write. One owner writes, by the lease of the log; a second one fences it.
+ * A disk over a stream. A write is a log record, acknowledged when its append is durable on three nodes; so flush does
+ * nothing and every write is FUA. The map is updated on acknowledgement, in log order. The log's lease fences the
+ * previous owner.
  */
 
 import { RpcError } from '@rocev2/rpc';
@@ -33,7 +33,6 @@ import { findRoot, recoverDisk } from './recovery.js';
 const LOG_PER_CHECKPOINT = 4;
 /** Most bytes of log between two checkpoints: what a recovery reads. */
 const LOG_BYTES_MAX = 2 ** 32;
-/** Writes wait for the cleaner if the log has grown by so many times what lies between two checkpoints. */
 const LOG_AHEAD = 4;
 
 /** What a disk counts. */
@@ -50,7 +49,6 @@ export interface StreamDiskCounters {
   readonly mapBytes: number;
 }
 
-/** What belongs to an owner, and not to a snapshot. */
 interface Ownership {
   readonly log: StreamWriter;
   readonly store: MapStore;
@@ -68,11 +66,8 @@ export class StreamDisk implements BlockDevice {
   readonly #ownership: Ownership | undefined;
   readonly #lock = new RangeLock();
   readonly #underWay = new Set<Promise<unknown>>();
-  /** Behind the last record that the map knows. */
   #position: Location | undefined;
-  /** Bytes of log since the last checkpoint. */
   #logBytes = 0;
-  /** Bytes of blocks that have been given up since then, and not replaced. */
   #clearedBytes = 0;
   #maintenance: Promise<void> | undefined;
   #isClosed = false;
@@ -105,8 +100,8 @@ export class StreamDisk implements BlockDevice {
   }
 
   /**
-   * Becomes the owner of a disk, and reads it. Rejects with BUSY while it has another owner, unless `takeOver`: then that one is fenced. MISSING: there is no such
-   * disk, or it was never finished. @internal
+   * Becomes the owner of a disk, and reads it. Rejects with BUSY while it has another owner, unless `takeOver`: then
+   * that one is fenced. MISSING: there is no such disk, or it was never finished. @internal
    */
   static async open(
     parts: DiskParts,
@@ -117,10 +112,10 @@ export class StreamDisk implements BlockDevice {
     const log = opened.writer;
     let map: StreamWriter | undefined;
     try {
-      // Who has the log has the map. Its owner may be one that has lost the log, and does not know it yet.
+      // The owner of the log owns the map, whose recorded owner may be one that has lost the log without knowing it
+      // yet.
       const openedMap = await StreamWriter.open({ stream: mapOf(name), owner, takeOver: true }, parts);
       map = openedMap.writer;
-      // We may be such a one ourselves.
       await log.renew();
       const root = await findRoot(parts.reader, openedMap.extents);
       if (root.disk.isSnapshot) throw new RpcError('INVALID', `'${name}' is a snapshot; try again`);
@@ -186,7 +181,10 @@ export class StreamDisk implements BlockDevice {
     return this.#ownership?.log.ended ?? new Promise(() => {});
   }
 
-  /** Tells the manager that this disk is served at `HOST:PORT`, as long as it is owned here. A snapshot, which nobody owns, has no such place. @internal */
+  /**
+   * Tells the manager that this disk is served at `HOST:PORT`, as long as it is owned here. A snapshot, which nobody
+   * owns, has no such place. @internal
+   */
   async announce(address: string): Promise<void> {
     await this.#ownership?.log.announce(address);
   }
@@ -247,7 +245,6 @@ export class StreamDisk implements BlockDevice {
     );
   }
 
-  /** Writes part of blocks: the rest of them is read first. Nobody else writes them meanwhile. */
   async #writeBytes(offset: number, data: Uint8Array): Promise<void> {
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const last = Math.floor((offset + data.length - 1) / DISK_BLOCK_BYTES);
@@ -271,7 +268,6 @@ export class StreamDisk implements BlockDevice {
     await allOf(appends);
   }
 
-  /** Appends a record, and tells the map of it when it is durable. */
   async #append(record: LogRecord, blocks: readonly Uint8Array[], crcs?: Uint32Array): Promise<void> {
     const { log } = this.#owned();
     const encoded = encodeLogRecord(record, blocks, crcs);
@@ -307,7 +303,9 @@ export class StreamDisk implements BlockDevice {
     await this.#track(this.#clear(first, Math.floor((offset + length) / DISK_BLOCK_BYTES) - first));
   }
 
-  /** As {@link trim}, and parts of blocks are written. `noHole` reserves nothing: in a log each write takes new space. */
+  /**
+   * As {@link trim}, and parts of blocks are written. `noHole` reserves nothing: in a log each write takes new space.
+   */
   async writeZeroes(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
     this.#owned();
@@ -351,20 +349,18 @@ export class StreamDisk implements BlockDevice {
     return Math.max(this.#owned().log.extentBytes, Math.min(LOG_BYTES_MAX, dirty));
   }
 
-  /** What was cleared counts as well as growth: without a checkpoint its space would not come back while nobody writes. */
+  /** What was cleared counts as well as growth: without a checkpoint its space would not come back without writes. */
   get #isMaintenanceDue(): boolean {
     return this.#logBytes + this.#clearedBytes >= this.#checkpointBytes;
   }
 
-  /** Waits for the cleaner if the log grows faster than it can clean. */
   async #room(): Promise<void> {
     if (this.#maintenance !== undefined && this.#logBytes > LOG_AHEAD * this.#checkpointBytes) await this.#maintenance;
   }
 
-  /** Writes a checkpoint and cleans, in the background; again with the next write if that fails. */
   #maintain(): void {
     if (this.#maintenance !== undefined || this.#isClosed) return;
-    this.#beginMaintenance().catch(() => {}); // Nodes or the manager are out of reach: nothing is lost but space.
+    this.#beginMaintenance().catch(() => {});
   }
 
   /** One at a time: a root must not come before the pages that another checkpoint has taken upon itself. */
@@ -375,7 +371,7 @@ export class StreamDisk implements BlockDevice {
     };
     this.#maintenance = work.then(() => {
       done();
-      if (this.#clearedBytes > 0 && this.#isMaintenanceDue) this.#maintain(); // Nothing else may come.
+      if (this.#clearedBytes > 0 && this.#isMaintenanceDue) this.#maintain();
     }, done);
     return work;
   }
@@ -392,7 +388,10 @@ export class StreamDisk implements BlockDevice {
     await store.checkpoint(this.metadata, this.#position, () => log.renew());
   }
 
-  /** Writes a checkpoint now, and cleans until little enough of the log is garbage. Rejects with EIO if that is not possible. */
+  /**
+   * Writes a checkpoint now, and cleans until little enough of the log is garbage. Rejects with EIO if that is not
+   * possible.
+   */
   async compact(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
     while (this.#maintenance !== undefined) await this.#maintenance;
@@ -412,7 +411,7 @@ export class StreamDisk implements BlockDevice {
     while (this.#maintenance !== undefined) await this.#maintenance;
     if (this.#ownership === undefined) return;
     const { log, store } = this.#ownership;
-    if (log.isHeld) await this.#checkpoint().catch(() => {}); // The log has everything.
+    if (log.isHeld) await this.#checkpoint().catch(() => {});
     await store.close();
     await log.close();
   }

@@ -1,5 +1,3 @@
-/** A program that appends to streams and reads them. */
-
 import { randomUUID } from 'node:crypto';
 import { RpcError } from '@rocev2/rpc';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
@@ -40,7 +38,7 @@ export interface OpenExtentsOptions {
 
 /** What `openStream` of {@link ExtentsClient} takes. */
 export interface OpenStreamOptions {
-  /** Name of the owner, as others are told it. Default: a name that nobody else has. */
+  /** Name of the owner, as shown to others. Default: a unique name. */
   readonly owner?: string;
   /** Fences an owner whose lease has not ended. Default: the call rejects. */
   readonly takeOver?: boolean;
@@ -48,7 +46,7 @@ export interface OpenStreamOptions {
 
 /** What `openDisk` of {@link ExtentsClient} takes. */
 export interface OpenDiskOptions extends OpenStreamOptions {
-  /** Told of each read that fails with EIO because the cluster does not have the blocks now. It must not throw. */
+  /** Called for each read that fails with EIO because the cluster does not have the blocks now. Must not throw. */
   readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
 }
 
@@ -78,12 +76,15 @@ const OPEN_DISK_OPTIONS: OptionNames<OpenDiskOptions> = { ...STREAM_OPTIONS, onU
 const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 
-/** A name that nobody else has, for whoever owns a disk until it is finished; it is shown as its owner. */
+/** A unique name for the owner of a disk until it is finished; shown as its owner. */
 function makerName(): string {
   return `its maker ${randomUUID().slice(0, 8)}`;
 }
 
-/** The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there is none. */
+/**
+ * The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there
+ * is none.
+ */
 export class ExtentsClient implements AsyncDisposable {
   readonly #address: string;
   readonly #peers: Peers;
@@ -118,12 +119,18 @@ export class ExtentsClient implements AsyncDisposable {
     return this.#ask(this.#manager.call('status', {}, CLIENT_TIMING.callMs));
   }
 
-  /** Makes an empty stream, unless there is one. Rejects with ERR_ROCE_REMOTE (`INVALID`) for a name that is none: letters, digits, `.`, `_` and `-`, 128 at most. */
+  /**
+   * Makes an empty stream, unless there is one. Rejects with ERR_ROCE_REMOTE (`INVALID`) for a name that is none:
+   * letters, digits, `.`, `_` and `-`, 128 at most.
+   */
   async createStream(stream: string): Promise<void> {
     await this.#ask(this.#manager.call('createStream', { stream }, CLIENT_TIMING.callMs));
   }
 
-  /** Deletes a stream. Nodes give its space back soon after. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it has an owner. */
+  /**
+   * Deletes a stream. Nodes give its space back soon after. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it
+   * has an owner.
+   */
   async deleteStream(stream: string): Promise<void> {
     await this.#ask(this.#manager.call('deleteStream', { stream }, CLIENT_TIMING.callMs));
   }
@@ -133,7 +140,10 @@ export class ExtentsClient implements AsyncDisposable {
     return (await this.#ask(this.#manager.call('locate', { stream }, CLIENT_TIMING.callMs))).extents;
   }
 
-  /** Becomes the owner of a stream, which alone appends to it. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while another owner has a lease. */
+  /**
+   * Becomes the owner of a stream, which alone appends to it. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while
+   * another owner has a lease.
+   */
   async openStream(stream: string, options: OpenStreamOptions = {}): Promise<StreamWriter> {
     checkOptions('openStream', options, STREAM_OPTIONS);
     const { owner = randomUUID(), takeOver = false } = options;
@@ -142,8 +152,9 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * The records of a stream in order, each append once, up to what its owner has told to be on all replicas: that is everything once the stream is closed. Rejects
-   * with ERR_ROCE_REMOTE: `MISSING`, also if the stream is deleted meanwhile, `UNREACHABLE` or `DAMAGED` if no replica answers well.
+   * The records of a stream in order, each append once, up to what its owner has reported to be on all replicas:
+   * everything, once the stream is closed. Rejects with ERR_ROCE_REMOTE: `MISSING`, also if the stream is deleted
+   * during the call, `UNREACHABLE` or `DAMAGED` if no replica has an intact copy.
    */
   async *read(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<ReadRecord, void, undefined> {
     checkOptions('read', options, READ_OPTIONS);
@@ -161,7 +172,6 @@ export class ExtentsClient implements AsyncDisposable {
     }
   }
 
-  /** The error for people: what is missing may be the whole stream. */
   async #whyUnread(stream: string, error: unknown): Promise<unknown> {
     if (codeOf(error) !== 'MISSING') return error;
     const now = await this.extents(stream).catch(codeOf);
@@ -174,7 +184,8 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Makes an empty disk. Rejects with ERR_ROCE_REMOTE (`CONFLICT`) if there is one, ERR_ROCE_MALFORMED for a name that is none (1 to 63 letters, digits, `.`, `_` and
+   * Makes an empty disk. Rejects with ERR_ROCE_REMOTE (`CONFLICT`) if there is one, ERR_ROCE_MALFORMED for a name that
+   * is none (1 to 63 letters, digits, `.`, `_` and
    * `-`), ERR_ROCE_OUT_OF_RANGE for a size that cannot be.
    */
   async createDisk(name: string, options: CreateDiskOptions): Promise<void> {
@@ -182,7 +193,10 @@ export class ExtentsClient implements AsyncDisposable {
     await this.#ask(createDisk(this.#diskParts(), { name, sizeBytes: options.sizeBytes, owner: makerName() }));
   }
 
-  /** Makes a disk that reads for ever as `disk` does now, which may be in use. Both share their data. Rejects with ERR_ROCE_REMOTE: `CONFLICT`, `MISSING`. */
+  /**
+   * Makes a read-only disk with the present content of `disk`, which may be in use. Both share their data. Rejects with
+   * ERR_ROCE_REMOTE: `CONFLICT`, `MISSING`.
+   */
   async snapshotDisk(disk: string, snapshot: string): Promise<void> {
     await this.#ask(
       copyDisk(this.#diskParts(), { source: disk, name: snapshot, isSnapshot: true, owner: makerName() }),
@@ -195,8 +209,8 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Becomes the owner of a disk, which alone reads and writes it, or reads a snapshot. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while another owner has a
-   * lease. Close it before the client.
+   * Becomes the owner of a disk, which alone reads and writes it, or reads a snapshot. Rejects with ERR_ROCE_REMOTE:
+   * `MISSING`, or `BUSY` while another owner has a lease. Close it before the client.
    */
   openDisk(name: string, options: OpenDiskOptions = {}): Promise<StreamDisk> {
     checkOptions('openDisk', options, OPEN_DISK_OPTIONS);
@@ -204,17 +218,26 @@ export class ExtentsClient implements AsyncDisposable {
     return this.#ask(openDisk({ ...this.#diskParts(), onUnreadable }, { name, owner, takeOver }));
   }
 
-  /** Who owns a disk, and where that one serves it, `HOST:PORT`, as far as it has said so: `rocev2 disk serve` does. Rejects with ERR_ROCE_REMOTE (`MISSING`). */
+  /**
+   * The owner of a disk, and the `HOST:PORT` where it serves the disk, if announced, as `rocev2 disk serve` does.
+   * Rejects with ERR_ROCE_REMOTE (`MISSING`).
+   */
   async diskOwner(name: string): Promise<DiskOwner> {
     return this.#ask(diskOwner(this.#diskParts(), name));
   }
 
-  /** What a disk is. Undefined: it was never finished, or nothing of it can be read now. Rejects with ERR_ROCE_REMOTE (`MISSING`). */
+  /**
+   * What a disk is. Undefined: it was never finished, or nothing of it can be read now. Rejects with ERR_ROCE_REMOTE
+   * (`MISSING`).
+   */
   diskMetadata(name: string): Promise<DiskMetadata | undefined> {
     return this.#ask(describeDisk(this.#diskParts(), name));
   }
 
-  /** Deletes a disk. What snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it has an owner. */
+  /**
+   * Deletes a disk. What snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY`
+   * while it has an owner.
+   */
   async deleteDisk(name: string): Promise<void> {
     await this.#ask(removeDisk(this.#diskParts(), name));
   }

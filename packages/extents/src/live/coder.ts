@@ -1,6 +1,6 @@
 /**
- * Makes sums of fragments for a live node or client: with a library of the system if there is one that gives right sums, where a column takes a fraction of a millisecond,
- * less than its way to another thread; else in TypeScript in a thread, which starts with the first sum.
+ * Computes fragments for a live node or client: by ISA-L if it is installed and gives correct results, because a column
+ * then takes less time than passing it to a thread; otherwise in TypeScript in a thread.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -23,7 +23,6 @@ interface Waiting {
 
 let native: Combine | undefined | 'unknown' = 'unknown';
 
-/** That of ISA-L, if it is there and right. Tried once. */
 function nativeCombine(): Combine | undefined {
   if (native !== 'unknown') return native;
   try {
@@ -35,7 +34,6 @@ function nativeCombine(): Combine | undefined {
   return native;
 }
 
-/** Makes sums in a thread, or here where none can be started. */
 export class CodingThread implements Combiner {
   readonly #module: URL;
   readonly #waiting = new Map<number, Waiting>();
@@ -47,7 +45,6 @@ export class CodingThread implements Combiner {
     this.#module = module;
   }
 
-  /** Whether the thread is at work. */
   get isRunning(): boolean {
     return this.#worker !== undefined && !this.#hasFailed;
   }
@@ -66,7 +63,7 @@ export class CodingThread implements Combiner {
     }
     const id = ++this.#lastId;
     this.#waiting.set(id, waiting);
-    worker.ref(); // Until the answer is here, and no longer, it keeps the process.
+    worker.ref(); // Keeps the process alive until the answer is here.
     const [{ length }] = sources;
     const packed = new Uint8Array(length * sources.length);
     for (const [k, source] of sources.entries()) packed.set(source, k * length);
@@ -88,7 +85,7 @@ export class CodingThread implements Combiner {
     return worker;
   }
 
-  /** A bundle may not have the thread's module: then the sums are made here. */
+  /** A bundle may lack the thread's module; then fragments are computed here. */
   #fail(): void {
     this.#hasFailed = true;
     const open = [...this.#waiting.values()];
@@ -96,13 +93,11 @@ export class CodingThread implements Combiner {
     for (const waiting of open) this.#send(waiting);
   }
 
-  /** Ends the thread. */
   async close(): Promise<void> {
     await this.#worker?.terminate();
   }
 }
 
-/** A combiner for one node or client, which is closed with it. */
 export function openCoder(): Combiner & { close(): Promise<void> } {
   const combine = nativeCombine();
   return combine === undefined ? new CodingThread() : { ...combinerOf(combine), close: async () => {} };

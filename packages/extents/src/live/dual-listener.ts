@@ -1,6 +1,6 @@
 /**
- * Where a manager or a node listens: for RDMA connections, and for the same service over TCP at the next port, for peers whose datagrams do not arrive. Who may connect, and
- * what protects the bytes, is the device's matter in both cases.
+ * Listens for RDMA connections and, at the next port, for the same service over TCP, for peers whose datagrams do not
+ * arrive. The device's credentials decide who may connect and how bytes are protected.
  */
 
 import { type RpcServer, type Service, serveRpc } from '@rocev2/rpc';
@@ -13,15 +13,11 @@ import { type Handlers, StreamListener } from './stream-listener.js';
 /** Ports that are tried where the system chooses: the next one may be taken. */
 const ATTEMPTS = 20;
 
-/** Where a service listens. */
 export interface ListenAddress {
-  /** TCP address of both. */
   readonly host: string;
-  /** TCP port of the RDMA exchange; 0: the system chooses. */
   readonly port: number;
 }
 
-/** Both listeners of one service; made by `open`. */
 export class DualListener implements AsyncDisposable {
   readonly #listener: Listener;
   readonly #streams: StreamListener;
@@ -32,7 +28,6 @@ export class DualListener implements AsyncDisposable {
     this.#streams = streams;
   }
 
-  /** Rejects as `listen` does, also if the next port is taken. `limits`: of TCP connections. */
   static async open(device: RdmaDevice, place: ListenAddress, limits?: ConnectionLimits): Promise<DualListener> {
     for (let attempt = 1; ; attempt++) {
       const listener = await listen(device, { ...CONNECTION, ...place });
@@ -46,7 +41,6 @@ export class DualListener implements AsyncDisposable {
     }
   }
 
-  /** TCP port of the RDMA exchange. */
   get port(): number {
     return this.#listener.port;
   }
@@ -57,7 +51,6 @@ export class DualListener implements AsyncDisposable {
     this.#rdma = serveRpc(this.#listener, service, handlers);
   }
 
-  /** Ends both, and all connections. */
   async close(): Promise<void> {
     await this.#streams.close();
     await this.#rdma?.close();

@@ -1,12 +1,10 @@
-/** How members of an etcd are reached: authorities, a certificate of ours, a user; and what to do about an etcd that refuses. */
-
 import type { RequestOptions } from 'node:https';
 
-/** What etcd wants of those who use it. All of it is for `https://` but the user. */
+/** Credentials for etcd. All but the user require `https://`. */
 export interface EtcdAccess {
   /** Authorities that have signed the certificates of its members (PEM). Default: those of Node. */
   readonly ca?: string;
-  /** The certificate that it wants of us (PEM). */
+  /** Client certificate (PEM). */
   readonly cert?: string;
   /** Its private key (PEM). */
   readonly key?: string;
@@ -16,7 +14,6 @@ export interface EtcdAccess {
   readonly password?: string;
 }
 
-/** For connections. */
 export function tlsOf({ ca, cert, key }: EtcdAccess): Pick<RequestOptions, 'ca' | 'cert' | 'key'> {
   return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
 }
@@ -50,7 +47,6 @@ const HINTS: ReadonlyArray<readonly [what: RegExp, hint: string]> = [
   [/authentication is not enabled/i, 'it has no users: leave `user` and `password` out'],
 ];
 
-/** What to do about an error of etcd, or of the connection. */
 export function hintFor(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const found = HINTS.find(([what]) => what.test(code) || what.test(message));

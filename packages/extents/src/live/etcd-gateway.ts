@@ -1,6 +1,6 @@
 /**
- * The JSON gateway of etcd (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/): its gRPC methods as POST requests, with bytes in base64 and 64-bit numbers as
- * decimal strings. Requests go to one member, and to the next one when that fails.
+ * The JSON gateway of etcd (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/): gRPC methods as POST requests,
+ * bytes in base64, 64-bit numbers as decimal strings. Requests go to one member, and to the next when that fails.
  */
 
 import { type IncomingMessage, Agent as PlainAgent, request as requestPlain } from 'node:http';
@@ -8,7 +8,6 @@ import { request as requestSecure, Agent as SecureAgent } from 'node:https';
 import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { type EtcdAccess, hintFor, tlsOf } from './etcd-access.js';
 
-/** Whether this says where a member is: `http://HOST:PORT`. */
 export function isEtcdEndpoint(text: string): boolean {
   return /^https?:\/\/[^\s/]+\/?$/.test(text);
 }
@@ -20,7 +19,6 @@ const STATUS_OK = 200;
 const WATCH_RETRY_MS = 500;
 const CLOSED = new Error('closed');
 
-/** The members of one etcd. */
 export class EtcdGateway {
   readonly #endpoints: readonly string[];
   readonly #clock: Clock;
@@ -28,15 +26,12 @@ export class EtcdGateway {
   readonly #access: EtcdAccess;
   readonly #plain = new PlainAgent({ keepAlive: true });
   readonly #secure: SecureAgent;
-  /** What a user is known by, once it has said its password. */
   #token: Promise<string> | undefined;
-  /** What is under way, ended by {@link close}. (`AbortSignal.any` of a long-lived signal keeps every request for ever in Node 20.) */
+  /** (`AbortSignal.any` of a long-lived signal keeps every request indefinitely in Node 20.) */
   readonly #underWay = new Set<AbortController>();
   #isClosed = false;
-  /** Which one is asked. */
   #at = 0;
 
-  /** `endpoints`: such as `http://10.0.0.1:2379`, at least one. `timeoutMs`: how long a member may take. */
   constructor(endpoints: readonly string[], clock: Clock, timeoutMs: number, access: EtcdAccess = {}) {
     this.#endpoints = endpoints;
     this.#clock = clock;
@@ -45,12 +40,12 @@ export class EtcdGateway {
     this.#secure = new SecureAgent({ keepAlive: true, ...tlsOf(access) });
   }
 
-  /** Asks what changes nothing, or may happen twice: at one member after another. */
+  /** Sends an idempotent request to one member after another. */
   ask<T>(path: string, body: object): Promise<T> {
     return this.#request(path, body, () => true);
   }
 
-  /** Asks for what must happen once at most. Rejects if it may have happened; only a member that was never reached is passed over. */
+  /** Rejects if it may have happened; only a member that was never reached is passed over. */
   askOnce<T>(path: string, body: object): Promise<T> {
     return this.#request(path, body, isUnsent);
   }
@@ -68,7 +63,6 @@ export class EtcdGateway {
     }
   }
 
-  /** The next request goes to another member. */
   #passOver(at: number): void {
     if (this.#at === at) this.#at = (at + 1) % this.#endpoints.length;
   }
@@ -87,7 +81,6 @@ export class EtcdGateway {
     }
   }
 
-  /** Something that {@link close} ends, until it is taken out. */
   #begin(): AbortController {
     const ends = new AbortController();
     if (this.#isClosed) ends.abort(CLOSED);
@@ -95,7 +88,9 @@ export class EtcdGateway {
     return ends;
   }
 
-  /** Asks in the name of the user, if there is one; once more where etcd has forgotten that it knew it. */
+  /**
+   * Sends a request, with the user's token if there is a user; repeats it with a new token if etcd rejects the old one.
+   */
   async #fetch(endpoint: string, path: string, body: object, signal: AbortSignal): Promise<IncomingMessage> {
     const { user, password = '' } = this.#access;
     if (user === undefined) return this.#send(endpoint, path, body, { signal });
@@ -113,7 +108,6 @@ export class EtcdGateway {
     }
   }
 
-  /** Resolves with the answer to one request, if it is a good one. */
   async #send(
     endpoint: string,
     path: string,
@@ -134,14 +128,13 @@ export class EtcdGateway {
     throw new Error(`status ${response.statusCode}: ${(await textOf(response)).slice(0, ERROR_TEXT_MAX)}`);
   }
 
-  /** Calls back with every event of a watch, from now on, and begins it anew when it ends. The result ends it. */
   watch<T>(body: object, onEvent: (event: T) => void, onGap: () => void): () => void {
     const ends = this.#begin();
     const { signal } = ends;
     const follow = async () => {
       for (let isFirst = true; !signal.aborted; isFirst = false) {
         const at = this.#at;
-        if (!isFirst) onGap(); // Nobody knows what was missed.
+        if (!isFirst) onGap();
         try {
           const response = await this.#fetch(this.#endpoints[at], '/v3/watch', body, signal);
           for await (const line of linesOf(response)) onEvent(JSON.parse(line) as T);
@@ -156,7 +149,6 @@ export class EtcdGateway {
     return () => ends.abort();
   }
 
-  /** Ends all requests and watches. */
   close(): void {
     this.#isClosed = true;
     for (const ends of this.#underWay) ends.abort(CLOSED);

@@ -1,6 +1,6 @@
 /**
- * Metadata in etcd, for several managers: versions are etcd's `mod_revision`, times to live are leases of one key each, of whole seconds. A commit that rejects may have
- * happened, or happen yet; `LeaderMetadata` finds out.
+ * Metadata in etcd: versions are `mod_revision`, times to live are leases of one key each in whole seconds. A commit
+ * that rejects may have happened, or happen later; `LeaderMetadata` finds out.
  */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
@@ -8,9 +8,7 @@ import type { Metadata, MetadataEntry, Transaction } from '../metadata.js';
 import type { EtcdAccess } from './etcd-access.js';
 import { EtcdGateway } from './etcd-gateway.js';
 
-/** All keys of a cluster begin so. */
 const PREFIX = 'rocev2/extents/';
-/** Keys of one answer. */
 const PAGE = 1000;
 const TIMEOUT_MS = 2_000;
 const MS_PER_S = 1000;
@@ -32,19 +30,13 @@ interface WatchAnswer {
   readonly result?: { readonly events?: ReadonlyArray<{ readonly kv: { readonly key: string } }> };
 }
 
-/** How {@link EtcdMetadata} reaches etcd. */
 export interface EtcdOptions {
-  /** Such as `http://10.0.0.1:2379`; at least one. */
   readonly endpoints: readonly string[];
-  /** What keys begin with, so that others can use the same etcd. Default `rocev2/extents/`. */
   readonly prefix?: string;
-  /** How long a member may take, milliseconds. Default 2,000. */
   readonly timeoutMs?: number;
-  /** What its members want of us. */
   readonly access?: EtcdAccess;
 }
 
-/** A store in etcd 3.4 or later. */
 export class EtcdMetadata implements Metadata {
   readonly #gateway: EtcdGateway;
   readonly #prefix: string;
@@ -81,7 +73,7 @@ export class EtcdMetadata implements Metadata {
     const puts = put.map(({ key, value }, k) => ({
       request_put: { key: this.#encode(key), value: Buffer.from(value).toString('base64'), lease: leases[k] },
     }));
-    const removes = remove.filter((key) => !written.has(key)); // etcd changes a key once in a transaction.
+    const removes = remove.filter((key) => !written.has(key));
     const answer = await this.#gateway.askOnce<{ header: { revision: string }; succeeded?: boolean }>('/v3/kv/txn', {
       compare: compare.map(({ key, version }) => ({
         key: this.#encode(key),
@@ -92,7 +84,7 @@ export class EtcdMetadata implements Metadata {
       success: [...puts, ...removes.map((key) => ({ request_delete_range: { key: this.#encode(key) } }))],
     });
     if (answer.succeeded === true) return Number(answer.header.revision);
-    for (const ID of leases) if (ID !== '0') void this.#gateway.ask('/v3/lease/revoke', { ID }).catch(() => {}); // It ends by itself.
+    for (const ID of leases) if (ID !== '0') void this.#gateway.ask('/v3/lease/revoke', { ID }).catch(() => {});
     return 0;
   }
 
@@ -112,7 +104,7 @@ export class EtcdMetadata implements Metadata {
         hint,
       );
     }
-    // The lease lives on; so does the key, unless it was written or removed meanwhile.
+    // The lease lives on; so does the key, unless it was written or removed since.
     return Number((await this.#find(key))?.mod_revision ?? 0) === version;
   }
 
@@ -137,7 +129,7 @@ export class EtcdMetadata implements Metadata {
     return (await this.#range({ key: this.#encode(key) })).kvs?.[0];
   }
 
-  /** Ranges are linearizable unless one asks for `serializable`. */
+  /** Ranges are linearizable unless `serializable` is set. */
   #range(request: object): Promise<RangeAnswer> {
     return this.#gateway.ask<RangeAnswer>('/v3/kv/range', request);
   }

@@ -1,4 +1,4 @@
-/** The files of a node or a manager in a folder of this machine, which no other process has meanwhile. A name is durable once its folder has been synced. */
+/** Files in a locked folder. A name is durable once its folder has been synced. */
 
 import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,12 +7,10 @@ import { lockFile } from 'rocev2/internal/disk';
 import { makeFolder, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
-/** Files in one folder. */
 export class FolderFiles implements ExtentFiles, AsyncDisposable {
   readonly #path: string;
   /** Open as long as the folder is in use: it carries the lock. */
   readonly #folder: FileHandle;
-  /** What `open` has made. */
   readonly #made: readonly string[];
 
   private constructor(path: string, folder: FileHandle, made: readonly string[]) {
@@ -22,7 +20,7 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   }
 
   /**
-   * Opens a folder, and makes it if there is none. Rejects with ERR_ROCE_BUSY while another process has it (Linux with koffi; elsewhere nothing keeps a second one
+   * Rejects with ERR_ROCE_BUSY while another process has it (Linux with koffi; elsewhere nothing keeps a second one
    * out), and with ERR_ROCE_IO if it cannot be made or opened.
    */
   static async open(path: string): Promise<FolderFiles> {
@@ -38,7 +36,6 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     throw new RoceError('ERR_ROCE_BUSY', `another process uses the folder ${path}`, 'end it, or name another folder');
   }
 
-  /** The result of work with the files. What the system refuses, as a full disk does, rejects with ERR_ROCE_IO, which names the folder. */
   async named<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -48,20 +45,19 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     }
   }
 
-  /** Lets others have the folder. One that it has made, and that nothing has been written into, goes with it. */
+  /** One that it has made, and that nothing has been written into, goes with it. */
   async close(): Promise<void> {
-    await removeIfEmpty(this.#made); // While nobody else can have it.
+    await removeIfEmpty(this.#made);
     await this.#folder.close();
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   async list(): Promise<readonly string[]> {
     const names = await readdir(this.#path);
-    return names.filter((name) => name !== 'lost+found'); // Where the folder is a file system of its own.
+    return names.filter((name) => name !== 'lost+found');
   }
 
   async create(name: string): Promise<ExtentFile> {
@@ -89,7 +85,6 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   }
 }
 
-/** A file by its handle. */
 export class HandleFile implements ExtentFile {
   readonly #handle: FileHandle;
 

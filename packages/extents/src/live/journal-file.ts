@@ -1,20 +1,14 @@
-/** The journal of a node in a file of its own, or on a block device, which no other process has meanwhile. */
-
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises';
 import { formatBytes, RoceError, whyUnwritable } from 'rocev2/internal/core';
 import { lockFile, syncFolder } from 'rocev2/internal/disk';
 import { HandleFile } from './folder-files.js';
 
-/** Bytes of a journal that is made. */
 export const JOURNAL_BYTES = 64 << 20;
-/** A smaller one would be full all the time. */
 export const JOURNAL_BYTES_MIN = 1 << 20;
-/** Positions in it are exact in a `number` for far longer than a node lives. */
 export const JOURNAL_BYTES_MAX = 2 ** 40;
 const ZEROS = Buffer.alloc(1 << 20);
 const SECTOR_BYTES = 512;
 
-/** An open journal. */
 export class JournalFile extends HandleFile implements AsyncDisposable {
   readonly #path: string;
   readonly #bytes: number;
@@ -27,17 +21,13 @@ export class JournalFile extends HandleFile implements AsyncDisposable {
     this.#isMade = isMade;
   }
 
-  /**
-   * Opens a journal; a file that is not there is made, of `newBytes` zeros (default 64 MiB). Rejects with ERR_ROCE_BUSY while another process has it (Linux with koffi), ERR_ROCE_OUT_OF_RANGE
-   * if it is too small, and with ERR_ROCE_IO if it cannot be made or opened.
-   */
   static async open(path: string, newBytes = JOURNAL_BYTES): Promise<JournalFile> {
     let handle: FileHandle | undefined;
     let isMade = false;
     try {
       handle = await open(path, 'r+').catch(async (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        const made = await open(path, 'wx+'); // Fails where somebody else has made it meanwhile: then it is theirs, and stays.
+        const made = await open(path, 'wx+');
         isMade = true;
         return made;
       });
@@ -66,19 +56,17 @@ export class JournalFile extends HandleFile implements AsyncDisposable {
     return this.#bytes;
   }
 
-  /** Lets others have the journal. A file that was made, and that nothing has been written into, goes. */
   override async close(): Promise<void> {
     if (this.#isMade && (await this.read(0, ZEROS.length)).every((byte) => byte === 0)) await unlink(this.#path);
     await super.close();
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 }
 
-/** So that a sync has no size and no place of the file to write any more. */
+/** Preallocates, so that a sync has no metadata to write. */
 async function fill(path: string, handle: FileHandle, bytes: number): Promise<void> {
   for (let at = 0; at < bytes; at += ZEROS.length) {
     const length = Math.min(ZEROS.length, bytes - at);

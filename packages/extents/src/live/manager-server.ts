@@ -1,5 +1,3 @@
-/** A stream manager on sockets, with its metadata in a folder; or one of several, with their metadata in etcd. */
-
 import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, formatHostPort, type OptionNames } from 'rocev2/internal/core';
 import { systemRandom, wallMs } from 'rocev2/internal/driver';
@@ -35,17 +33,23 @@ export interface ServeManagerOptions {
   readonly device: RdmaDevice;
   /** Folder of its metadata; made if it is not there. This or `etcd`. */
   readonly folder?: string;
-  /** Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them leads. */
+  /**
+   * Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them
+   * leads.
+   */
   readonly etcd?: readonly string[];
-  /** What etcd wants of those who use it: certificates, a user. Default: nothing. */
+  /** Credentials for etcd: certificates, a user. Default: none. */
   readonly etcdAccess?: EtcdAccess;
-  /** TCP port; 0 lets the system choose. Nodes and clients find the manager by it, also after it has been started anew. */
+  /** TCP port; 0 lets the system choose. Nodes and clients find the manager by it, also after a restart. */
   readonly port: number;
   /** TCP address to listen on, default the device's. */
   readonly host?: string;
   /** Bytes of records after which another extent begins, 1 MiB to 1 TiB. Default 64 MiB. */
   readonly extentBytes?: number;
-  /** What extents are coded with some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen. Default: they stay on three nodes. */
+  /**
+   * What extents are coded with some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen.
+   * Default: they stay on three nodes.
+   */
   readonly code?: CodeName;
   /** That time, milliseconds. Default 60,000. */
   readonly codeAfterMs?: number;
@@ -92,12 +96,15 @@ export class ManagerServer implements AsyncDisposable {
     return new MetadataSchema(this.#store).clusterName();
   }
 
-  /** The cluster as the manager knows it. Rejects with ERR_ROCE_REMOTE (`NOT_LEADER`) if another one leads, or none does yet. */
+  /**
+   * The cluster as known to the manager. Rejects with ERR_ROCE_REMOTE (`NOT_LEADER`) if another one leads, or none does
+   * yet.
+   */
   status(): Promise<ClusterStatus> {
     return this.#manager.handle('status', {});
   }
 
-  /** Ends the manager. Nodes, and owners and readers of extents that they know, go on without it. */
+  /** Stops the manager. Nodes, and owners and readers of known extents, continue without it. */
   close(): Promise<void> {
     return this.#closing.close();
   }
@@ -108,16 +115,15 @@ export class ManagerServer implements AsyncDisposable {
   }
 }
 
-/** A manager that has its store alone, or a candidate. */
 type Answering = Pick<Leader, 'handle'> & { readonly isLeading: boolean };
 
-/** What a manager is made of beside its store. */
 type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
 
 /**
- * Serves the manager of a cluster, a new one in an empty folder; or one of several over an etcd, which resolves before it leads. Rejects as `listen` does, with
- * ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if the folder has something else, ERR_ROCE_MALFORMED if its metadata is damaged,
- * and ERR_ROCE_CONNECT if no member of etcd answers.
+ * Serves the manager of a cluster, a new one in an empty folder; or one of several over an etcd, which resolves before
+ * it leads. Rejects as `listen` does, with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
+ * ERR_ROCE_MISMATCH if the folder has something else, ERR_ROCE_MALFORMED if its metadata is damaged, and
+ * ERR_ROCE_CONNECT if no member of etcd answers.
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
@@ -141,7 +147,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
         ? new EtcdMetadata(clock, { endpoints: etcd!, access })
         : await files.named(LogMetadata.open(files, clock));
     closing.defer(() => store.close());
-    if (files === undefined) await store.get(LEADER_KEY); // Is anybody there?
+    if (files === undefined) await store.get(LEADER_KEY);
     const peers = closing.use(Peers.of(device, transport));
     const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
     const address = formatHostPort(host, listener.port);
@@ -160,7 +166,6 @@ interface Beginning {
   readonly closing: Closing;
 }
 
-/** The folder has a lock: there is no other manager. */
 async function leadAlone({ store, address, common, closing }: Beginning): Promise<Answering> {
   const only: ManagerPlace = { address, leads: true, since: new Date(wallMs()).toISOString() };
   const parts = { ...common, metadata: store, confirmLead: async () => {}, managers: async () => [only] };

@@ -1,6 +1,6 @@
 /**
- * Sums of products by ISA-L (`libisal.so.2`, Debian's libisal2) called through koffi: `ec_init_tables` makes 32 bytes of each factor, `ec_encode_data` multiplies
- * 16 to 64 bytes at a time with them.
+ * Fragments computed by ISA-L (`libisal.so.2`, Debian's libisal2) through koffi: `ec_init_tables` makes 32 bytes of
+ * each factor, `ec_encode_data` multiplies 16 to 64 bytes at a time.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -11,17 +11,15 @@ import { type Combine, portableCombine } from '../coding/combiner.js';
 const LIBRARY = 'libisal.so.2';
 const TABLE_BYTES = 32;
 const POINTER_BYTES = 8;
-/** V8 keeps shorter arrays where it moves them. */
 const SHORT_BYTES = 256;
 
-/** Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where there is no such library. */
 export function isaLCombine(): Combine {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
   const loaded = koffiPackage().load(LIBRARY);
   const initTables = loaded.func('void ec_init_tables(int, int, const void *, void *)');
   const encodeData = loaded.func('void ec_encode_data(int, int, int, const void *, const void *, const void *)');
-  /** The arrays' addresses. They hold as long as the arrays do, which the caller has. */
+  /** They hold as long as the arrays do, which the caller has. */
   const pointersOf = (arrays: readonly Uint8Array[]) => {
     const pointers = Buffer.alloc(POINTER_BYTES * arrays.length);
     for (const [k, bytes] of arrays.entries())

@@ -1,5 +1,3 @@
-/** An extent node on sockets, with its extents in a folder. */
-
 import { RpcError } from '@rocev2/rpc';
 import { checkKind, checkOptions, checkWhole, formatHostPort, type OptionNames } from 'rocev2/internal/core';
 import { offerCrc32c } from 'rocev2/internal/driver';
@@ -19,23 +17,35 @@ import { NODE_TIMING } from './timing.js';
 
 /** What {@link serveNode} takes. */
 export interface ServeNodeOptions {
-  /** The manager is told the address of this device, and others come there. */
+  /** Others reach the node at the address of this device, which is reported to the manager. */
   readonly device: RdmaDevice;
-  /** Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that cluster from then on. */
+  /**
+   * Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that
+   * cluster from then on.
+   */
   readonly folder: string;
   /** The manager, `HOST:PORT`; of several managers one or more, with commas between them. */
   readonly manager: string;
-  /** TCP port; 0 lets the system choose. Default 0: the manager knows it. */
+  /** TCP port; 0 lets the system choose. Default 0: peers learn it from the manager. */
   readonly port?: number;
   /** TCP address to listen on, default the device's. */
   readonly host?: string;
-  /** Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any. Default: a domain of its own. */
+  /**
+   * Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any.
+   * Default: a domain of its own.
+   */
   readonly domain?: string;
-  /** File of its journal, or a block device: changes of all extents go there first, one sync for all of them. One that is not there is made. Default: none, and each extent is synced in its own file. */
+  /**
+   * File of its journal, or a block device: changes of all extents go there first, one sync for all of them. One that
+   * is not there is made. Default: none, and each extent is synced in its own file.
+   */
   readonly journal?: string;
   /** Bytes of a journal that is made, 1 MiB to 1 TiB; default 64 MiB. */
   readonly journalBytes?: number;
-  /** How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways, by TCP at the port behind that of the exchange. */
+  /**
+   * How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both
+   * ways, TCP at the port after that of the exchange.
+   */
   readonly transport?: ExtentTransport;
 }
 
@@ -87,7 +97,10 @@ export class NodeServer implements AsyncDisposable {
     return this.#store.fragments.complete().length;
   }
 
-  /** Why it takes no data any more, such as `the disk is full`: from then on it reads, until it is started anew. Undefined: it takes data. */
+  /**
+   * Why it takes no more data, such as `the disk is full`: it is then read-only until restarted. Undefined: it takes
+   * data.
+   */
   get readOnly(): string | undefined {
     return this.#store.readOnly;
   }
@@ -97,12 +110,12 @@ export class NodeServer implements AsyncDisposable {
     return this.#store.journal;
   }
 
-  /** What it has done so far. */
+  /** Counters so far. */
   counters(): NodeCounters {
     return { ...this.#node.counters };
   }
 
-  /** Ends the node. Its extents are there when it is started anew. */
+  /** Stops the node. Its extents are available again after a restart. */
   close(): Promise<void> {
     return this.#closing.close();
   }
@@ -114,10 +127,11 @@ export class NodeServer implements AsyncDisposable {
 }
 
 /**
- * Serves an extent node, and resolves when it has joined the cluster. The node of a folder that it has had before waits for the manager as long as it takes.
- * Rejects as `listen` does; for a new folder with ERR_ROCE_CONNECT if there is no manager; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
- * ERR_ROCE_MISMATCH if it has something else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and ERR_ROCE_REMOTE if it belongs to another cluster, or is an
- * old copy.
+ * Serves an extent node, and resolves when it has joined the cluster. The node of a folder that it has had before waits
+ * for the manager as long as it takes. Rejects as `listen` does; for a new folder with ERR_ROCE_CONNECT if there is no
+ * manager; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if it has something
+ * else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and
+ * ERR_ROCE_REMOTE if it belongs to another cluster, or is an old copy.
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);

@@ -1,5 +1,3 @@
-/** How a connection to a manager or node is made: over RDMA, and over TCP where that fails, or has failed a short time ago. */
-
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
 import {
@@ -16,8 +14,8 @@ import { PeerFallbacks } from '../peer-fallbacks.js';
 import { methodsOf, NODE_SERVICE } from './services.js';
 
 /**
- * Frames are small; records are read. A peer that lives, and acknowledges nothing for 4.3 s (4.096 us x 2^20), is reached over TCP from then on: waiting longer, as connections without
- * another way do, would cost each call its whole time when packets are lost.
+ * A live peer that acknowledges nothing for 4.3 s (4.096 us x 2^20) is reached over TCP from then on; waiting longer
+ * would cost each call its whole timeout when packets are lost.
  */
 export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64, totalTimeout: 20 } as const;
 
@@ -26,47 +24,34 @@ export const EXTENT_TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
 /** One of {@link EXTENT_TRANSPORTS}. */
 export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for what is none. */
 export function checkTransport(transport: ExtentTransport = 'auto'): void {
   checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
 }
 
-/** An answer to the smallest request takes no longer. */
 const PROOF_MS = 2_000;
 /** The same while packets are known to get lost. */
 const HASTY_PROOF_MS = 500;
-/** A connection is there in this time, or the peer is taken for dead. */
 const CONNECT_MS = 12_000;
-/** What packets that do not arrive look like. A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
+/** A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
 const LOST_PACKETS = ['ERR_ROCE_TIMEOUT', 'ERR_ROCE_CONNECT', 'ERR_ROCE_CLOSED', 'ERR_ROCE_COMPLETION'];
 
-/** A connection. */
 export interface PeerLink {
-  /** Calls the peer. */
   readonly client: RpcClient<Service>;
-  /** What it goes over. */
   readonly transport: 'rdma' | 'tcp';
 }
 
-/** How long a connection may take. */
 export interface ConnectLimits {
-  /** So long the caller waits for an answer. */
   readonly timeoutMs: number;
-  /** Ends the attempt at once. */
   readonly signal: AbortSignal;
 }
 
-/** Makes connections. */
 export interface PeerConnector {
-  /** Rejects as `connect` of cm does. */
   connect(address: string, service: Service, limits: ConnectLimits): Promise<PeerLink>;
-  /** Whether the peer answers the smallest request over this connection. */
   answers(link: PeerLink, service: Service): Promise<boolean>;
   /** RDMA to this address has failed: it is held down. */
   noteFailure(address: string): void;
 }
 
-/** Connections of a device. */
 export class DeviceConnector implements PeerConnector {
   readonly #device: RdmaDevice;
   readonly #transport: ExtentTransport;
@@ -97,7 +82,7 @@ export class DeviceConnector implements PeerConnector {
     } catch (error) {
       if (this.#transport === 'rdma' || !LOST_PACKETS.includes((error as RoceError).code)) throw error;
       const link = await overTcp().catch(() => {
-        throw error; // The peer is away altogether.
+        throw error;
       });
       this.noteFailure(address);
       this.#fallbacks.onTcp(address);
@@ -142,7 +127,6 @@ async function provePackets(client: RpcClient<Service>, service: Service, limits
   }
 }
 
-/** The smallest request, to which a refusal is an answer, too. */
 async function ask(
   client: RpcClient<Service>,
   service: Service,
@@ -155,7 +139,6 @@ async function ask(
   }
 }
 
-/** TCP port of a service whose RDMA exchange is at `port`. */
 export function tcpPortOf(port: number): number {
   return port + 1;
 }

@@ -1,6 +1,7 @@
 /**
  * Nodes and a manager over connections: one to each, made at the first call, and again after it has ended. They are
- * RDMA connections. Where none can be made, or one has failed, the next is TCP, and RDMA is tried again after a hold-down.
+ * RDMA connections. Where none can be made, or one has failed, the next is TCP, and RDMA is tried again after a
+ * hold-down.
  */
 
 import { RpcError, type Service } from '@rocev2/rpc';
@@ -13,22 +14,16 @@ import { DeviceConnector, type ExtentTransport, type PeerConnector, type PeerLin
 import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
 import { FOLLOW_MS, SEARCH_MS } from './timing.js';
 
-/** The connection to one peer. */
 interface Peer {
   readonly address: string;
   readonly service: Service;
   readonly connecting: Promise<PeerLink>;
-  /** Ends the attempt to connect. */
   readonly giveUp: AbortController;
-  /** Once there is one. */
   link: PeerLink | undefined;
-  /** A call has failed over it, or it could not be made. */
   hasFailed: boolean;
-  /** Somebody finds out whether it still carries packets. */
   isInDoubt: boolean;
 }
 
-/** All peers of a program that uses extents. */
 export class Peers implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #connector: PeerConnector;
@@ -39,23 +34,19 @@ export class Peers implements AsyncDisposable {
     this.#connector = connector;
   }
 
-  /** Peers over connections of a device. */
   static of(device: RdmaDevice, transport?: ExtentTransport): Peers {
     return new Peers(device.clock, new DeviceConnector(device, transport));
   }
 
-  /** Peers with a connection, or one that is being made. */
   get connected(): number {
     return this.#peers.size;
   }
 
-  /** The nodes of a cluster. */
   readonly nodes: Nodes = {
     call: (place, method, request, timeoutMs) =>
       this.#call(place.address, NODE_SERVICE, method, { ...request, to: place.node }, timeoutMs) as Promise<never>,
   };
 
-  /** The manager at `HOST:PORT`, or the one that leads of several, with commas between their addresses. */
   manager(addresses: string): Manager {
     const at = (address: string): Manager => ({
       call: (method, request, timeoutMs) =>
@@ -69,20 +60,19 @@ export class Peers implements AsyncDisposable {
   async #call(address: string, service: Service, method: string, request: object, timeoutMs: number): Promise<object> {
     const key = keyOf(address, service);
     const known = this.#peers.get(key);
-    // A connection that has ended meanwhile says nothing against its peer, which may have been started anew.
+    // A closed connection is no evidence against its peer, which may have been restarted.
     const peer =
       known === undefined || known.link?.client.isOpen === false ? this.#add(address, service, timeoutMs) : known;
     try {
       const { client } = peer.link ?? (await peer.connecting);
       return await methodsOf(client)[method](request, { timeoutMs });
     } catch (error) {
-      // A refusal says that the peer is well; a late answer does not.
+      // A refusal shows that the peer works; a late answer does not.
       if (!(error instanceof RpcError)) this.#lose(peer);
       throw error;
     }
   }
 
-  /** A connection of its own, which is forgotten when it ends: peers come and go, and each has another address. */
   #add(address: string, service: Service, timeoutMs: number): Peer {
     const giveUp = new AbortController();
     const connecting = this.#connector
@@ -100,14 +90,15 @@ export class Peers implements AsyncDisposable {
         void link.client.ended.then(() => this.#drop(peer));
         if (link.transport === 'tcp') this.#doubtOthers();
       },
-      () => {}, // Whoever calls hears of it.
+      () => {},
     );
     return peer;
   }
 
   /**
-   * A peer is reached over TCP because RDMA has failed with it: packets may be lost on the way to all. Connections that carry none any more end now, all at once; otherwise each of them
-   * would cost a call its whole time, one after another.
+   * A peer is reached over TCP because RDMA has failed with it: packets may be lost on the way to all. Connections that
+   * carry none any more end now, all at once; otherwise each of them would cost a call its whole time, one after
+   * another.
    */
   #doubtOthers(): void {
     for (const peer of this.#peers.values())
@@ -120,7 +111,6 @@ export class Peers implements AsyncDisposable {
     peer.isInDoubt = false;
   }
 
-  /** Calls under way over its connection reject. */
   #lose(peer: Peer): void {
     if (peer.hasFailed) return;
     peer.hasFailed = true;
@@ -134,7 +124,6 @@ export class Peers implements AsyncDisposable {
     if (this.#peers.get(key) === peer) this.#peers.delete(key);
   }
 
-  /** Ends all connections, and those that are being made, at once. Calls under way reject with ERR_ROCE_CLOSED. */
   async close(): Promise<void> {
     const peers = [...this.#peers.values()];
     this.#peers.clear();
@@ -142,7 +131,6 @@ export class Peers implements AsyncDisposable {
     await Promise.allSettled(peers.map(async ({ connecting }) => (await connecting).client.close()));
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -152,13 +140,12 @@ function keyOf(address: string, service: Service): string {
   return `${service === NODE_SERVICE ? 'node' : 'manager'} ${address}`;
 }
 
-/** The answer of a manager. Rejects with ERR_ROCE_CONNECT, in the words of who uses it, where there is none. */
 export async function askManager<T>(address: string, call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (cause) {
     if (cause instanceof RpcError || !(cause instanceof RoceError)) throw cause;
-    if (cause instanceof UntrustedPeerError) throw cause; // Somebody does answer, and one of both does not trust the other.
+    if (cause instanceof UntrustedPeerError) throw cause;
     if (!['ERR_ROCE_CONNECT', 'ERR_ROCE_TIMEOUT', 'ERR_ROCE_CLOSED'].includes(cause.code)) throw cause;
     const hint = "start one with 'rocev2 extents manager --dir PATH'";
     throw new RoceError('ERR_ROCE_CONNECT', `no manager answers at ${address}`, hint, { cause });

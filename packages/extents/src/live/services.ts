@@ -1,4 +1,4 @@
-/** The methods of nodes and managers as services of `rocev2/rpc`: what a request must look like before anybody acts on it. Records travel by READ. */
+/** Records travel by READ. */
 
 import { defineService, type RpcClient, type Service } from '@rocev2/rpc';
 import { type Fields, isCount, shape } from '@rocev2/rpc/internal';
@@ -90,9 +90,8 @@ const MANAGER: Checks<ManagerMethods> = {
   status: {},
 };
 
-/** Service of an extent node. Each request says for which node it is: another one may listen where that one was. */
+/** Each request names its node: another one may now listen at that address. */
 export const NODE_SERVICE: Service = serviceOf(NODE, { to: isCount });
-/** Service of a stream manager. */
 export const MANAGER_SERVICE: Service = serviceOf(MANAGER);
 
 function serviceOf<Methods>(checks: Checks<Methods>, common: Readonly<Record<string, Check>> = {}): Service {
@@ -108,17 +107,14 @@ function serviceOf<Methods>(checks: Checks<Methods>, common: Readonly<Record<str
   );
 }
 
-/** A function for each method of such a service, all of one type. */
 export type AnyMethods = Readonly<
   Record<string, (request: object, options: { readonly timeoutMs: number }) => Promise<object>>
 >;
 
-/** The methods of a client of one of the services. */
 export function methodsOf(client: RpcClient<Service>): AnyMethods {
   return client.methods as unknown as AnyMethods;
 }
 
-/** Handlers of a service, each of which is one function's. */
 export function handlersOf(
   service: Service,
   handle: (method: string, request: object) => Promise<object>,

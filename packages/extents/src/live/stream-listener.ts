@@ -1,6 +1,7 @@
 /**
- * The TCP side of a service. Anybody can open connections: those without a whole first frame are pending, and bounded as in all listeners; the others are
- * bounded by the numbers of `listen()`, and one that has never called anything is evicted first.
+ * The TCP side of a service. Anybody can open connections: those without a whole first frame are pending, and bounded
+ * as in all listeners; the others are bounded by the numbers of `listen()`, and one that has never called anything is
+ * evicted first.
  */
 
 import type { Socket } from 'node:net';
@@ -10,14 +11,10 @@ import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev
 import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 
-/** Connections that have said who they are. */
 const LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
-/** From the connection to the end of its first frame, the handshake of TLS included. */
 const FIRST_FRAME_MS = 10_000;
-/** A host that has died says nothing: its kernel is asked after so long. */
 const KEEPALIVE_IDLE_MS = 10_000;
 
-/** Answers by the names of methods. */
 export type Handlers = Record<string, (request: unknown) => Promise<object>>;
 
 interface StreamPeer {
@@ -26,7 +23,6 @@ interface StreamPeer {
   server: RpcServer | undefined;
 }
 
-/** Listens for byte streams of one service. */
 export class StreamListener {
   readonly #device: RdmaDevice;
   readonly #limiter: ConnectionLimiter<StreamPeer>;
@@ -45,7 +41,6 @@ export class StreamListener {
     });
   }
 
-  /** Rejects with ERR_ROCE_IO if the port is taken. */
   static async open(
     device: RdmaDevice,
     place: { readonly host: string; readonly port: number },
@@ -101,7 +96,6 @@ export class StreamListener {
     });
   }
 
-  /** Takes no new connections, and ends all. */
   async close(): Promise<void> {
     this.#tcp.close();
     for (const peer of this.#limiter.connections) {
@@ -116,7 +110,6 @@ function isIdle({ server }: StreamPeer): boolean {
   return server!.counters().calls === 0;
 }
 
-/** Resolves when a whole frame header is here, and leaves it in the stream. Rejects if the peer leaves before. */
 function firstFrame(stream: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     const look = () => {

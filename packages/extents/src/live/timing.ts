@@ -1,4 +1,4 @@
-/** Times of a cluster on sockets. A peer whose process ends is noticed at once by its connection; these are for those that are silent. */
+/** A peer whose process ends is noticed at once by its connection; these are for those that are silent. */
 
 import type { CandidateTiming } from '../candidate.js';
 import type { NodeTiming } from '../extent-node.js';
@@ -6,7 +6,6 @@ import type { ReaderTiming } from '../extent-reader.js';
 import type { ManagerTiming } from '../manager-state.js';
 import type { WriterTiming } from '../stream-writer.js';
 
-/** Times of a manager. */
 export const MANAGER_TIMING: ManagerTiming = {
   callMs: 5_000,
   copyMs: 300_000,
@@ -15,11 +14,10 @@ export const MANAGER_TIMING: ManagerTiming = {
   repairMs: 500,
   codeAfterMs: 60_000,
 };
-/** Times of managers that share a store. The lease is of whole seconds, because those of etcd are. */
+/** The lease is of whole seconds, because those of etcd are. */
 export const CANDIDATE_TIMING: CandidateTiming = { leaderMs: 5_000, retryMs: 500 };
-/** Times of a node. */
 export const NODE_TIMING: NodeTiming = { callMs: 5_000, hedgeMs: 500, reportMs: 500, scrubMs: 10_000 };
-/** Times of clients. They wait longer for a primary than it waits for its secondaries: its answer says which of them is silent. */
+/** They wait longer for a primary than it waits for its secondaries: its answer names the silent ones. */
 export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   callMs: 12_000,
   retryMs: 200,
@@ -27,7 +25,5 @@ export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   renewMs: 2_000,
   hedgeMs: 200,
 };
-/** Between two rounds in which none of several managers led, milliseconds. */
 export const FOLLOW_MS = 250;
-/** A manager that is silent for so long has the others asked whether one of them leads, milliseconds. */
 export const SEARCH_MS = 1_000;

@@ -1,4 +1,4 @@
-/** The answers of one direction, judged against the requests of the other (rules 36, 40, 45, 58, 61, 62, 66, 80). */
+/** The answers of one direction, checked against the requests of the other (rules 36, 40, 45, 58, 61, 62, 66, 80). */
 
 import {
   NAK_PSN_SEQUENCE,
@@ -20,11 +20,13 @@ import { isPathMtu } from './message-order.js';
 import type { ReadSpan } from './read-spans.js';
 import { hex, MISORDER_NS, packetsOf, type Requests } from './requests.js';
 
-/** The answers to one queue pair. */
 export class Answers {
   /** The capture was made at the responder: what it shows left in this order. */
   isCapturedHere = false;
-  /** MSN and number of the ACK or NAK that acknowledged most, and the position; -1: none yet. Responses are left out: they overtake ACKs. */
+  /**
+   * MSN and number of the ACK or NAK that acknowledged most, and the position; -1: none yet. Responses are left out:
+   * they overtake ACKs.
+   */
   #newestMsn = -1;
   #newestPosition = -1;
   #newestPacket = 0;
@@ -38,7 +40,6 @@ export class Answers {
       }
     | undefined;
 
-  /** Takes the next answer. */
   take(packet: RocePacket, requests: Requests, timeNs: number, judge: Judge): void {
     const { kind, transport } = packet.info;
     if (transport === 'VENDOR') {
@@ -83,7 +84,7 @@ export class Answers {
   #judgeDirection(packet: RocePacket, requests: Requests, acknowledges: number, judge: Judge): void {
     const { msn } = packet;
     if (this.#newestMsn >= 0 && acknowledges < this.#newestPosition) {
-      // An older MSN is that of an answer which others have overtaken on the way.
+      // An older MSN belongs to an answer that was overtaken.
       if (psnDiff(msn, this.#newestMsn) > 0) {
         judge.violation(
           36,
@@ -172,7 +173,6 @@ export class Answers {
     this.#progress(requests, position, timeNs);
   }
 
-  /** A READ response with the PSN of no READ. */
   #judgeStranger(packet: RocePacket, requests: Requests, position: number, judge: Judge): void {
     const isKnown =
       position < requests.next && position >= requests.wholeFrom && position >= requests.spans.completeFrom;

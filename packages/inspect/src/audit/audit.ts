@@ -1,6 +1,6 @@
 /**
- * The audit of a capture: packet by packet, in bounded memory, with no knowledge but the packets. Where a rule is broken it says so; where
- * the capture does not show enough it says that, and never takes a hole of the capture for a fault of the peers.
+ * Reports a broken rule, or that the capture does not show enough; a gap in the capture is never reported as a fault of
+ * the peers.
  */
 
 import type { CapturedPacket } from 'rocev2/internal/capture';
@@ -16,17 +16,11 @@ import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
 import { SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK, Sighting } from './sighting.js';
 
-/** How to audit. */
 export interface AuditOptions {
-  /** Numbers of the rules to judge; default all that an audit judges. */
   readonly rules?: readonly number[];
-  /** UDP ports that carry RoCEv2; default 4791. */
   readonly udpPorts?: readonly number[];
-  /** Address of the host where the capture was made: what the capture shows has reached it. */
   readonly capturedAt?: string;
-  /** Fits DCQCN's parameters to the rates after CNPs, which takes some tenths of a second a connection. Default false. */
   readonly fitsRates?: boolean;
-  /** Is told of measures and choices while the audit goes on. */
   readonly listener?: JudgeListener;
 }
 
@@ -44,7 +38,9 @@ export interface AuditedPackets {
   readonly protected: number;
   /** In GRE, VXLAN, MPLS or IP in IP: left out. */
   readonly tunnelled: number;
-  /** Captured too short to be read; those that are cut inside the BTH or behind it are among the RoCEv2 packets, too. */
+  /**
+   * Captured too short to be read; those that are cut inside the BTH or behind it are among the RoCEv2 packets, too.
+   */
   readonly cut: number;
   /** Of link types that are not read. */
   readonly unknownLink: number;
@@ -71,9 +67,7 @@ export interface AuditReport {
 }
 
 const ROCE_UDP_PORT = 4791;
-/** A fit takes some tenths of a second. */
 const FITS_MAX = 4;
-/** BTH and ICRC. */
 const SHORTEST_ROCE_BYTES = 16;
 
 /** Takes the packets of one capture in order. */
@@ -85,7 +79,6 @@ export class Audit {
   readonly #seen = new Sighting();
   readonly #ports: ReadonlySet<number>;
   readonly #judgesPort: boolean;
-  /** What is left to be done once, for the report. */
   #fitsRates: boolean;
   readonly #clock = new CaptureClock();
   #total = 0;
@@ -185,7 +178,6 @@ export class Audit {
     }
   }
 
-  /** A datagram to another port that is RoCEv2 all the same: known addresses, and the ICRC is right. */
   #isRoceElsewhere(seen: Sighting): boolean {
     if (!this.#judgesPort || seen.isCut || seen.udpEnd !== seen.ipEnd) return false;
     if (seen.udpEnd - seen.udp - UDP_BYTES < SHORTEST_ROCE_BYTES || (seen.udpEnd - seen.udp) % ICRC_BYTES !== 0)
@@ -199,7 +191,6 @@ export class Audit {
   }
 }
 
-/** Its length counts as the datagram says it, for a capture that is cut. */
 function isProtected({ bytes, udp, udpEnd }: Sighting): boolean {
   const start = udp + UDP_BYTES;
   return bytes.length >= start + PSP_HEADER_BYTES && isPspOfRoce(bytes, start, udpEnd - start);

@@ -1,4 +1,4 @@
-/** Stamps of a capture as numbers that count from its first packet. A difference of bigints would take memory for every packet. */
+/** A difference of bigints would take memory for every packet. */
 
 import { LOW_HALF, U32 } from 'rocev2/internal/core';
 
@@ -6,12 +6,10 @@ const STAMP = new BigUint64Array(1);
 const HALVES = new Uint32Array(STAMP.buffer);
 const HIGH_HALF = 1 - LOW_HALF;
 
-/** Of one capture. */
 export class CaptureClock {
   #firstLow = 0;
   #firstHigh = 0;
 
-  /** The stamp of the first packet. */
   begin(timestampNs: bigint): void {
     STAMP[0] = timestampNs;
     this.#firstLow = HALVES[LOW_HALF];

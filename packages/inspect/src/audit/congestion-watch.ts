@@ -4,32 +4,25 @@ import type { Judge } from './judge.js';
 import type { Sighting } from './sighting.js';
 
 const CONGESTION_EXPERIENCED = 3;
-/** A CNP this close behind a NAK belongs to it. */
 const NEAR_NAK_NS = 20_000;
-/** Places whose last CNP is remembered. */
 const PLACES_MAX = 65_536;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** Marks and NAKs of one direction of a connection. */
 export class Marks {
-  /** Packets with a mark since the last CNP about them. */
   unanswered = 0;
-  /** When the last NAK about them left. */
   lastNakNs = NEVER;
 
-  /** Takes a packet with data. */
   take({ ecn }: Sighting): void {
     if (ecn === CONGESTION_EXPERIENCED) this.unanswered++;
   }
 }
 
-/** Of one capture. */
 export class CongestionWatch {
   readonly #lastNs = new Map<string, number>();
 
   /**
-   * Takes a CNP to a queue pair: `flow` is its direction, `road` its two addresses, `sender` who sent it, `marks` those of the other direction
-   * (undefined: not known). `isCapturedHere`: the capture was made at the sender of the CNP.
+   * Takes a CNP to a queue pair: `flow` is its direction, `road` its two addresses, `sender` who sent it, `marks` those
+   * of the other direction (undefined: not known). `isCapturedHere`: the capture was made at the sender of the CNP.
    */
   takeCnp(seen: Sighting, place: CnpPlace, marks: Marks | undefined, judge: Judge): void {
     const { timeNs, interfaceId } = seen;
@@ -52,14 +45,9 @@ export class CongestionWatch {
   }
 }
 
-/** Where a CNP was seen. */
 export interface CnpPlace {
-  /** Name of its direction and queue pair. */
   readonly flow: string;
-  /** Name of its direction. */
   readonly road: string;
-  /** Address of its sender. */
   readonly sender: string;
-  /** The capture was made at the sender. */
   readonly isCapturedHere: boolean;
 }

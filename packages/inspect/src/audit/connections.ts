@@ -1,6 +1,6 @@
 /**
- * Which two directions make a connection. RDMA CM says it in its REQ and REP. Without CM a connection is known by an answer whose PSN
- * fits the requests of exactly one other direction.
+ * RDMA CM says it in its REQ and REP. Without CM a connection is known by an answer whose PSN fits the requests of
+ * exactly one other direction.
  */
 
 import { readU32, toHex } from 'rocev2/internal/core';
@@ -25,31 +25,23 @@ import type { RateRecord } from './rate-watch.js';
 import type { Sighting } from './sighting.js';
 
 const GSI_QPN = 1;
-/** Directions that are followed; packets of others are judged by themselves only. */
 const FLOWS_MAX = 65_536;
-/** REQs that wait for a REP. */
 const REQS_MAX = 4096;
-/** Directions without partner that an answer is tried against. */
 const CANDIDATES_MAX = 64;
-/** Answers that must fit, where several connections could. */
 const CERTAIN_HITS = 16;
 /** REJ reasons of InfiniBand that RoCEv2 does not have. */
 const FORBIDDEN_REASONS = new Set([13, 19]);
 
-/** All flows between two addresses, one way. */
 class Road {
   readonly flows = new Map<number, Flow>();
   readonly name: string;
   back: Road | undefined;
-  /** Address of the sender. */
   readonly source: string;
-  /** Where it is seen: a capture of both ends of a wire has everything twice. */
+  /** A capture of both ends of a wire has everything twice. */
   readonly interfaceId: number;
 
-  /** Both addresses as they stand in the header. */
   readonly #addresses: Uint8Array;
 
-  /** Takes the addresses of a packet. */
   constructor(seen: Sighting) {
     this.source = address(seen, 0);
     this.interfaceId = seen.interfaceId;
@@ -58,7 +50,6 @@ class Road {
     this.#addresses = seen.bytes.slice(start, start + (seen.family === 4 ? 8 : 32));
   }
 
-  /** Whether the packet goes this way. */
   isOf(seen: Sighting): boolean {
     const addresses = this.#addresses;
     const { length } = addresses;
@@ -69,7 +60,6 @@ class Road {
   }
 }
 
-/** All connections of a capture. */
 export class Connections {
   readonly #roads = new Map<number | string, Map<number | string, Road>>();
   readonly #reqs = new Map<string, CmSide>();
@@ -80,28 +70,22 @@ export class Connections {
   #lastRoad: Road | undefined;
   #flows = 0;
   #pairs = 0;
-  /** Packets of directions beyond the bound. */
   unfollowed = 0;
-  /** Answers whose connection was not known. */
   unmatchedAnswers = 0;
 
-  /** `capturedAt`: address of the host where the capture was made. */
   constructor(judge: Judge, capturedAt?: string) {
     this.#judge = judge;
     this.#capturedAt = capturedAt;
   }
 
-  /** Connections whose both directions are known. */
   get pairs(): number {
     return this.#pairs;
   }
 
-  /** Directions to queue pairs. */
   get flows(): number {
     return this.#flows;
   }
 
-  /** The rates of directions that CNPs have come for. */
   rateRecords(): RateRecord[] {
     const records: RateRecord[] = [];
     for (const roads of this.#roads.values()) {
@@ -112,17 +96,14 @@ export class Connections {
     return records;
   }
 
-  /** `10.0.0.1 -> 10.0.0.2`. */
   roadName(seen: Sighting): string {
     return this.#road(seen).name;
   }
 
-  /** Whether the two addresses have exchanged packets to the RoCE port. */
   isKnownRoad(seen: Sighting): boolean {
     return this.#road(seen).flows.size > 0;
   }
 
-  /** Takes the next sound packet. */
   take(seen: Sighting): void {
     const { packet } = seen;
     const road = this.#road(seen);
@@ -188,7 +169,10 @@ export class Connections {
     if (partner.requests.nak?.packet === seen.number) partner.marks.lastNakNs = seen.timeNs;
   }
 
-  /** Looks for the requests that this answers; certain at once if there is one queue pair a side, else after sixteen answers. */
+  /**
+   * Looks for the requests that this answers; certain at once if there is one queue pair a side, else after sixteen
+   * answers.
+   */
   #findPartner(seen: Sighting, road: Road, flow: Flow): Flow | undefined {
     const back = road.back;
     if (back === undefined) return undefined;
@@ -246,14 +230,13 @@ export class Connections {
     this.#reqs.set(key, req);
   }
 
-  /** The passive side has its queue pair and start PSN: both directions begin. */
   #takeRep(rep: CmSide, road: Road): void {
     const { back } = road;
     if (back === undefined) return;
     const key = `${back.interfaceId} ${back.name} ${rep.remoteCommId}`;
     const req = this.#reqs.get(key);
     if (req === undefined) return;
-    this.#reqs.delete(key); // a REP that is sent again begins nothing
+    this.#reqs.delete(key); // a REP that is retransmitted begins nothing
     this.#predictability.take(road, rep, this.#judge);
     const toPassive = this.#flow(back, rep.qpn);
     const toActive = this.#flow(road, req.qpn);
@@ -289,7 +272,7 @@ export class Connections {
     return flow;
   }
 
-  /** Every packet needs it, and most go the way of the one before, or back. */
+  /** A cache: most packets use the path of the previous one, or its reverse. */
   #road(seen: Sighting): Road {
     const last = this.#lastRoad;
     if (last?.isOf(seen) === true) return last;
@@ -324,7 +307,6 @@ export class Connections {
   }
 }
 
-/** Flows with connected traffic: those of datagrams have no requests. */
 function connected(road: Road): number {
   let count = 0;
   for (const flow of road.flows.values()) if (flow.isConnected) count++;
@@ -335,7 +317,6 @@ function v6Key({ bytes, interfaceId }: Sighting, at: number): string {
   return `${interfaceId} ${toHex(bytes.subarray(at, at + 16))}`;
 }
 
-/** `which` 0: source, 1: destination. */
 function address(seen: Sighting, which: number): string {
   const { bytes, family } = seen;
   const length = family === 4 ? 4 : 16;
@@ -343,7 +324,6 @@ function address(seen: Sighting, which: number): string {
   return IpAddress.fromBytes(bytes.subarray(at, at + length)).text;
 }
 
-/** Where the source address stands; the destination follows. */
 function addressesAt({ ip, family }: Sighting): number {
   return ip + (family === 4 ? 12 : 8);
 }

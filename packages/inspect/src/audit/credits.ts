@@ -1,6 +1,6 @@
 /**
- * End-to-end flow control (rule 41): a responder may say in each ACK how many messages it has receives for. Few do over Ethernet; the code 31 says that
- * there is no limit (IBTA vol. 1 §9.7.7.2).
+ * End-to-end flow control (rule 41): each ACK may say how many receives a responder has; code 31 means no limit (IBTA
+ * vol. 1 §9.7.7.2).
  */
 
 import { CREDIT_COUNT, OP_SEND, PLACE_FIRST, PLACE_ONLY, type RocePacket } from 'rocev2/internal/packet';
@@ -10,12 +10,9 @@ const CODE = 0x1f;
 const CODE_UNLIMITED = 31;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Of one direction. */
 export class Credits {
-  /** Number of the last message, from 1, that the responder has room for. */
   #limit = UNLIMITED;
 
-  /** An ACK with this syndrome has counted `completed` messages. */
   granted(syndrome: number, completed: number): void {
     const code = syndrome & CODE;
     if (code === CODE_UNLIMITED) this.#limit = UNLIMITED;
@@ -25,7 +22,7 @@ export class Credits {
     }
   }
 
-  /** A request with this number of its message is sent. One message beyond the limit may be sent, to ask for more. */
+  /** One message beyond the limit may be sent, to ask for more. */
   judge({ info: { kind, place, name } }: RocePacket, message: number, isCapturedHere: boolean, judge: Judge): void {
     if (this.#limit === UNLIMITED || kind !== OP_SEND || (place !== PLACE_FIRST && place !== PLACE_ONLY)) return;
     if (message <= this.#limit + 1) {

@@ -17,14 +17,12 @@ export interface DistributionSummary {
   readonly max: number;
 }
 
-/** Takes numbers from 0 to 2^48. */
 export class Distribution {
   readonly #counts = new Float64Array(OCTAVES * CLASSES_PER_OCTAVE);
   #count = 0;
   #min = Number.POSITIVE_INFINITY;
   #max = 0;
 
-  /** Takes one value; what is negative counts as 0. */
   add(value: number): void {
     const bounded = Math.max(0, value);
     this.#count++;
@@ -33,7 +31,6 @@ export class Distribution {
     this.#counts[classOf(bounded)]++;
   }
 
-  /** Undefined without values. */
   summary(): DistributionSummary | undefined {
     if (this.#count === 0) return undefined;
     return { count: this.#count, min: this.#min, median: this.#at(0.5), p99: this.#at(0.99), max: this.#max };
@@ -49,7 +46,7 @@ export class Distribution {
   }
 }
 
-/** Values below 16 have classes of their own. Most are below 2^31, where shifts do what powers of two take twenty times as long for. */
+/** Most are below 2^31, where shifts do what powers of two take twenty times as long for. */
 function classOf(value: number): number {
   if (value < CLASSES_PER_OCTAVE) return Math.floor(value);
   if (value < 0x80000000) {
@@ -61,7 +58,6 @@ function classOf(value: number): number {
   return Math.min(classAt(octave, Math.floor(value / 2 ** (octave - 4))), OCTAVES * CLASSES_PER_OCTAVE - 1);
 }
 
-/** `leading`: the five highest bits. */
 function classAt(octave: number, leading: number): number {
   return (octave - 4) * CLASSES_PER_OCTAVE + leading;
 }

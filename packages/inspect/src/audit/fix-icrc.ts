@@ -1,23 +1,17 @@
-/** Repairs the ICRC of captured packets: after addresses were replaced to make a capture anonymous, say. */
-
 import type { CapturedPacket } from 'rocev2/internal/capture';
 import { BTH_BYTES, ICRC_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { carriedIcrc, computedIcrc, repairIcrc } from './packet-icrc.js';
 import { SEEN_UDP, Sighting } from './sighting.js';
 
-/** Repairs one packet after the other. */
 export class IcrcRepair {
-  /** Packets whose ICRC was wrong. */
   repaired = 0;
   readonly #ports: ReadonlySet<number>;
   readonly #seen = new Sighting();
 
-  /** `udpPorts`: ports that carry RoCEv2. */
   constructor(udpPorts: readonly number[]) {
     this.#ports = new Set(udpPorts);
   }
 
-  /** Writes the right ICRC into `captured.bytes`, if it is a whole RoCEv2 packet. */
   take(captured: CapturedPacket): void {
     const seen = this.#seen;
     if (seen.read(captured, 0, 0) !== SEEN_UDP || !this.#ports.has(seen.destinationPort)) return;

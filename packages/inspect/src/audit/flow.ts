@@ -1,5 +1,3 @@
-/** One direction to one queue pair: its path (rules 5, 6, 10), the requests in it, and the answers in it. */
-
 import {
   BTH_MULTIPATH,
   CNP,
@@ -23,33 +21,21 @@ const NOT_SEEN = -1;
 const FLOW_PORTS = 0x4000;
 const FLOW_PORTS_MASK = FLOW_PORTS - 1;
 
-/** State of one direction. */
 export class Flow {
-  /** `10.0.0.1 -> 10.0.0.2 QP 0x000011`. */
   readonly name: string;
-  /** The receiving queue pair. */
   readonly destQpn: number;
-  /** The direction back, of the same connection. */
   partner: Flow | undefined;
-  /** Answers that fit a partner which is not certain yet. */
   candidate: Flow | undefined;
-  /** How many there were. */
   candidateHits = 0;
-  /** Its packets are those of a connection, not datagrams. */
   isConnected = false;
-  /** Transport of its queue pair, which drops the packets of others; undefined: RDMA CM has not told. */
+  /** Transport of its queue pair, which drops the packets of others; undefined: no RDMA CM exchange was captured. */
   transport: 'RC' | 'UC' | undefined;
-  /** What is asked for in this direction. */
   requests = new Requests();
-  /** Marks on the packets of this direction. */
   marks = new Marks();
-  /** What is answered in this direction. */
   answers = new Answers();
-  /** How fast packets of this direction are sent. */
   rate = new RateWatch();
   #dscp = NOT_SEEN;
   #sourcePort = NOT_SEEN;
-  /** Whether packets with data are ECN-capable: requests, and READ responses. */
   readonly #ecnCapable: [number, number] = [NOT_SEEN, NOT_SEEN];
   readonly #pathFindings = new Map<number, number>();
 
@@ -58,7 +44,6 @@ export class Flow {
     this.destQpn = destQpn;
   }
 
-  /** A connection of these numbers begins. */
   begin(startPsn: number | undefined): void {
     this.requests = new Requests();
     this.answers = new Answers();
@@ -73,7 +58,6 @@ export class Flow {
     if (startPsn !== undefined) this.requests.begin(startPsn);
   }
 
-  /** Judges what the IP and UDP headers say against the first packet of the flow. */
   judgePath(seen: Sighting, judge: Judge): void {
     const { packet } = seen;
     if (packet.opcode === CNP) return;
@@ -86,7 +70,10 @@ export class Flow {
     if (packet.info.place !== PLACE_NONE) this.#judgeEcn(seen, judge);
   }
 
-  /** A connection of ours with several ways says so, and has ports in a row; the first one seen may be any of them. */
+  /**
+   * A multipath connection of this project announces that and uses consecutive ports; the first one seen may be any of
+   * them.
+   */
   #isEntropy({ packet, sourcePort }: Sighting): boolean {
     if ((packet.resv6 & BTH_MULTIPATH) === 0) return false;
     const distance = (sourcePort - this.#sourcePort) & FLOW_PORTS_MASK;
@@ -118,7 +105,6 @@ export class Flow {
   }
 }
 
-/** Whether a packet answers requests of the other direction. */
 export function isAnswer(kind: number): boolean {
   return kind === OP_ACK || kind === OP_READ_RESPONSE || kind === OP_ATOMIC_ACK;
 }

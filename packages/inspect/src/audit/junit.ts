@@ -1,19 +1,14 @@
-/** Results as JUnit XML: one test case a rule. What cannot be told, or was not seen, is a skipped case. */
+/** What cannot be decided, or was not seen, is a skipped case. */
 
 import { ruleOf } from './catalogue.js';
 import type { Finding, RuleResult } from './ledger.js';
 
-/** Test cases as XML, and how many of them failed or were skipped. */
 export interface JunitCases {
-  /** Elements `testcase`, indented by four. */
   readonly cases: readonly string[];
-  /** Those with a failure. */
   readonly failures: number;
-  /** Those without a verdict. */
   readonly skipped: number;
 }
 
-/** A document with one suite, as text. */
 export function junitDocument(suite: string, { cases, failures, skipped }: JunitCases): string {
   const counts = `tests="${cases.length}" failures="${failures}" errors="0" skipped="${skipped}"`;
   return [
@@ -27,7 +22,6 @@ export function junitDocument(suite: string, { cases, failures, skipped }: Junit
   ].join('\n');
 }
 
-/** The document as text. `path`: the capture. */
 export function junitReport(results: readonly RuleResult[], findings: readonly Finding[], path: string): string {
   return junitDocument(path, {
     cases: results.map((result) => testCase(result, findings)),
@@ -47,7 +41,6 @@ function testCase({ rule, verdict, passed }: RuleResult, findings: readonly Find
   return `${head}>\n      <failure type="${severity}" message="${xmlText(title)}">${lines.join('\n')}</failure>\n    </testcase>`;
 }
 
-/** Text as it stands in an element or an attribute. */
 export function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

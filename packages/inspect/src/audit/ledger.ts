@@ -1,6 +1,5 @@
 /**
- * What an audit has found: counts for each rule, and the findings in sentences. Findings are bounded per rule, counts are not, so that a
- * long capture with one fault in every packet costs no memory.
+ * Findings are bounded per rule, counts are not, so that a long capture with one fault in every packet costs no memory.
  */
 
 import { RULES } from './catalogue.js';
@@ -37,10 +36,8 @@ export interface RuleResult {
   readonly cannotTell: number;
 }
 
-/** Findings kept of one rule and verdict. */
 const FINDINGS_MAX = 100;
 
-/** Takes verdicts one at a time. */
 export class Ledger {
   readonly #judged: ReadonlySet<number>;
   readonly #passed: number[] = RULES.map(() => 0);
@@ -48,34 +45,28 @@ export class Ledger {
   readonly #cannotTell: number[] = RULES.map(() => 0);
   readonly #findings: Finding[] = [];
 
-  /** `judged`: numbers of the rules that count; verdicts on others are forgotten. */
   constructor(judged: ReadonlySet<number>) {
     this.#judged = judged;
   }
 
-  /** The rule was kept once more. */
   pass(rule: number): void {
     this.#passed[rule - 1]++;
   }
 
-  /** The rule was broken. */
   violation(finding: Omit<Finding, 'verdict'>): void {
     const count = ++this.#violations[finding.rule - 1];
     this.#keep({ verdict: 'violation', ...finding }, count);
   }
 
-  /** It cannot be told whether the rule was kept. */
   cannotTell(finding: Omit<Finding, 'verdict'>): void {
     const count = ++this.#cannotTell[finding.rule - 1];
     this.#keep({ verdict: 'cannot tell', ...finding }, count);
   }
 
-  /** In the order found; at most 100 for each rule and verdict. */
   get findings(): readonly Finding[] {
     return this.#findings;
   }
 
-  /** One result for each rule that was judged, in the order of numbers. */
   results(rules: readonly Rule[]): RuleResult[] {
     return rules
       .filter(({ id }) => this.#judged.has(id))

@@ -1,5 +1,3 @@
-/** What an audit measures without a verdict: times and counts, and the choices that peers make where the specification leaves one. */
-
 import { Distribution, type DistributionSummary } from './distribution.js';
 
 /** What is measured, and its unit. */
@@ -27,7 +25,10 @@ export type MeasureName = keyof typeof MEASURES;
 export interface Measure extends DistributionSummary {
   /** What was measured. */
   readonly name: MeasureName;
-  /** Nanoseconds between stamps of the capture, packets, percent, bits per second; `one in`: the inverse is what was measured. */
+  /**
+   * Nanoseconds between stamps of the capture, packets, percent, bits per second; `one in`: the inverse is what was
+   * measured.
+   */
   readonly unit: MeasureUnit;
 }
 
@@ -43,15 +44,12 @@ export interface Choice {
   readonly packet: number;
 }
 
-/** Choices that are told apart; peers cannot make up more. */
 const CHOICES_MAX = 256;
 
-/** Of one audit. */
 export class Measures {
   readonly #distributions = new Map<MeasureName, Distribution>();
   readonly #choices = new Map<string, { rule: number; choice: string; count: number; packet: number }>();
 
-  /** Takes one value. */
   add(name: MeasureName, value: number): void {
     let distribution = this.#distributions.get(name);
     if (distribution === undefined) {
@@ -61,7 +59,6 @@ export class Measures {
     distribution.add(value);
   }
 
-  /** A peer chose; `packet` shows it. True when it did for the first time. */
   choose(rule: number, choice: string, packet: number): boolean {
     const key = `${rule} ${choice}`;
     const known = this.#choices.get(key);
@@ -73,7 +70,6 @@ export class Measures {
     return false;
   }
 
-  /** What was measured, in the order of {@link MEASURES}. */
   get measures(): Measure[] {
     return (Object.keys(MEASURES) as MeasureName[]).flatMap((name) => {
       const summary = this.#distributions.get(name)?.summary();
@@ -81,7 +77,6 @@ export class Measures {
     });
   }
 
-  /** What was chosen, by rule. */
   get choices(): Choice[] {
     return [...this.#choices.values()].sort((one, other) => one.rule - other.rule || other.count - one.count);
   }

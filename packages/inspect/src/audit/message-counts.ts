@@ -1,21 +1,14 @@
-/** Where messages end, to compare the MSN of answers with the number of messages that they acknowledge. Bounded. */
-
 const ENDS_MAX = 8192;
 
-/** Positions of the last packets of messages, in order. */
 export class MessageCounts {
   #ends: number[] = [];
-  /** Messages that were forgotten, all before the first in the list. */
   #forgotten = 0;
-  /** Position of the last packet of the newest message that was forgotten. */
   #forgottenUpTo = -1;
 
-  /** Messages seen so far. */
   get total(): number {
     return this.#forgotten + this.#ends.length;
   }
 
-  /** A message ends here. */
   add(position: number): void {
     this.#ends.push(position);
     if (this.#ends.length <= ENDS_MAX) return;
@@ -25,7 +18,6 @@ export class MessageCounts {
     this.#ends = this.#ends.slice(half);
   }
 
-  /** The newest message, a READ, ends here after all: its length in packets became known. */
   moveNewest(position: number): void {
     if (this.#ends.length > 0) this.#ends[this.#ends.length - 1] = position;
   }

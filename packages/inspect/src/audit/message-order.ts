@@ -1,6 +1,6 @@
 /**
- * Rules on how messages become packets (23, 25 to 27, 29, 32), over the requests of one direction that are sent for the first time and
- * follow each other without a hole.
+ * Rules on how messages become packets (23, 25 to 27, 29, 32), over the requests of one direction that are sent for the
+ * first time and follow each other without a hole.
  */
 
 import {
@@ -16,32 +16,25 @@ import {
 import type { Judge } from './judge.js';
 
 const NO_MESSAGE = 0;
-/** A packet is missing, so that the next may be anything. */
 const UNKNOWN = -1;
 const MTU_MAX = 4096;
 
-/** The message in progress. */
 export class MessageOrder {
   /** Path MTU in bytes; 0 while it is not known. */
   mtu = 0;
-  /** The newest request did not fit what came before. */
   isBroken = false;
-  /** OP_SEND or OP_WRITE of the message in progress. */
   #open = UNKNOWN;
   #writeBytes = 0;
   #arrivedBytes = 0;
 
-  /** What came before is not known. */
   forget(): void {
     this.#open = UNKNOWN;
   }
 
-  /** Nothing came before: a connection begins. */
   begin(): void {
     this.#open = NO_MESSAGE;
   }
 
-  /** Takes the next request; true if it is the last packet of its message. */
   take(packet: RocePacket, judge: Judge): boolean {
     const { place, kind, name } = packet.info;
     const isMessage = kind === OP_SEND || kind === OP_WRITE;
@@ -108,7 +101,6 @@ export class MessageOrder {
   }
 }
 
-/** Whether a FIRST or MIDDLE may carry so many bytes. */
 export function isPathMtu(bytes: number): boolean {
   return (PATH_MTUS as readonly number[]).includes(bytes);
 }

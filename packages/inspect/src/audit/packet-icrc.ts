@@ -1,10 +1,11 @@
-/** The ICRC of a captured packet whose end is given: an IP or UDP length that is wrong does not hide it (annex A17.3.3). */
+/**
+ * The ICRC of a captured packet whose end is given: an IP or UDP length that is wrong does not hide it (annex A17.3.3).
+ */
 
 import { CRC32_RANGE_BYTES, crc32, crc32At, crc32Range, crc32Step, readU16, writeU16 } from 'rocev2/internal/core';
 import { ICRC_BYTES, IPV4_BYTES, trailerBytesOf, UDP_BYTES } from 'rocev2/internal/packet';
 
 const ONES = new Uint8Array(8).fill(0xff);
-/** CRC of what stands for the absent local route header. */
 const SEED = crc32Range(ONES, 0, 8, 0);
 /** BTH byte 4 is the last that is masked. */
 const MASKED_BTH_BYTES = 5;
@@ -12,7 +13,6 @@ const MASKED_BTH_BYTES = 5;
 const PLAIN_IPV4_BYTES = IPV4_BYTES + UDP_BYTES + MASKED_BTH_BYTES;
 /** Version 4, a header of 20 bytes. */
 const PLAIN_IPV4_START = 0x45;
-/** The longest IPv4 header, or IPv6 with some extension headers. */
 const HEADERS_BYTES_MAX = 512;
 
 /** A buffer this long holds many packets: a chunk of a file, or the slab of a port. */
@@ -20,15 +20,11 @@ const SLAB_BYTES_MIN = 65_536;
 
 const scratch = new Uint8Array(HEADERS_BYTES_MAX);
 
-/** Where a packet stands in an array. */
 interface Place {
-  /** The IP header. */
   readonly ip: number;
-  /** The UDP header. */
   readonly udp: number;
 }
 
-/** The ICRC of the packet that ends at `end`, the four bytes before its trailer, if it has one, being room for it. 32 bits, as in {@link carriedIcrc}. */
 export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, udpEnd: number): number {
   const end = icrcEnd(bytes, udp, udpEnd);
   const trailerBytes = udpEnd - end;
@@ -41,7 +37,7 @@ export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, udpEnd: numb
   return length <= CRC32_RANGE_BYTES ? crc32Range(bytes, rest, length, crc) : sumOf(bytes, rest, length, crc);
 }
 
-/** CRC of IPv4 without options, UDP and the masked bytes of the BTH: what nearly every packet has, without a copy. */
+/** CRC of IPv4 without options, UDP and the masked BTH bytes: the common case, without a copy. */
 function plainHeadersSum(b: Uint8Array, o: number): number {
   let register = ~SEED;
   register = crc32Step(register ^ (b[o] | 0xff00 | (b[o + 2] << 16) | (b[o + 3] << 24)), b, o + 4);
@@ -53,7 +49,6 @@ function plainHeadersSum(b: Uint8Array, o: number): number {
   return crc32Range(ONES, 0, 1, ~register >>> 0);
 }
 
-/** CRC of all headers as far as the masked bytes of the BTH, on a copy. */
 function headersSum(bytes: Uint8Array, ip: number, headers: number, trailerBytes: number): number {
   for (let i = 0; i < headers; i++) scratch[i] = bytes[ip + i];
   if (scratch[0] >> 4 === 4) {
@@ -77,7 +72,7 @@ function headersSum(bytes: Uint8Array, ip: number, headers: number, trailerBytes
 
 let slab: Uint8Array = new Uint8Array(0);
 
-/** CRC-32 of a long range. What is known of the buffer around it is remembered, because the next packet stands there, too. */
+/** Caches what is known of the surrounding buffer, because the next packet is in it, too. */
 function sumOf(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   const { buffer } = bytes;
   if (slab.buffer !== buffer) {
@@ -93,20 +88,21 @@ function withoutTrailer(udp: number, trailerBytes: number): void {
   for (const at of [ipLength, udp + 4]) writeU16(scratch, at, readU16(scratch, at) - trailerBytes);
 }
 
-/** The ICRC in the four bytes before the trailer of the packet that ends at `udpEnd`, which are least significant byte first. */
+/**
+ * The ICRC in the four bytes before the trailer of the packet that ends at `udpEnd`, which are least significant byte
+ * first.
+ */
 export function carriedIcrc(bytes: Uint8Array, { udp }: Place, udpEnd: number): number {
   const end = icrcEnd(bytes, udp, udpEnd);
   return (bytes[end - 4] | (bytes[end - 3] << 8) | (bytes[end - 2] << 16) | (bytes[end - 1] << 24)) >>> 0;
 }
 
-/** Stores the right ICRC in the four bytes before `end`. */
 export function repairIcrc(bytes: Uint8Array, place: Place, end: number): void {
   const icrc = computedIcrc(bytes, place, end);
   const behind = icrcEnd(bytes, place.udp, end);
   for (let i = 0; i < ICRC_BYTES; i++) bytes[behind - ICRC_BYTES + i] = icrc >>> (8 * i);
 }
 
-/** Behind the ICRC: before the trailer. */
 function icrcEnd(bytes: Uint8Array, udp: number, udpEnd: number): number {
   const bth = udp + UDP_BYTES;
   return udpEnd - trailerBytesOf(bytes, bth, udpEnd - bth);

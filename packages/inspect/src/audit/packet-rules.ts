@@ -1,6 +1,6 @@
 /**
- * Rules that one packet shows by itself: IP and UDP headers, ICRC, BTH, extension headers. A packet that breaks one of them so that a
- * receiver would drop it goes no further, because it changes nothing at the receiver.
+ * A packet that breaks one of them so that a receiver would drop it goes no further, because it changes nothing at the
+ * receiver.
  */
 
 import { readU16 } from 'rocev2/internal/core';
@@ -37,35 +37,27 @@ const MESSAGE_BYTES_MAX = 0x80000000;
 const NAK_CODES_RC = 4;
 const CNP_RESERVED_BYTES = 16;
 
-/** Opcodes of IBTA that the table of packet/opcode.ts does not have: RD, XRC, FLUSH, ATOMIC WRITE. Their form is not judged. */
+/** Opcodes of IBTA that the table of packet/opcode.ts does not have: RD, XRC, FLUSH, ATOMIC WRITE. */
 function isForeignOpcode(opcode: number): boolean {
   const transport = opcode >> 5;
   return transport === 2 || transport === 5 || transport >= 6 || opcode === 0x1c || opcode === 0x1d;
 }
 
-/** What became of a packet. */
 export const PACKET_SOUND = 0;
-/** A receiver drops it. */
 export const PACKET_DROPPED = 1;
-/** Its opcode is one that is not read. */
 export const PACKET_FOREIGN = 2;
-/** The capture ends inside its headers. */
 export const PACKET_CUT = 3;
 
-/** Judges one packet to the RoCE port at a time. */
 export class PacketRules {
   readonly #ledger: Ledger;
   readonly #flowName: (sighting: Sighting) => string;
-  /** Stands in for what a short capture left out. */
   #whole = new Uint8Array(0);
 
-  /** `flowName`: who sends to whom, for the sentences. */
   constructor(ledger: Ledger, flowName: (sighting: Sighting) => string) {
     this.#ledger = ledger;
     this.#flowName = flowName;
   }
 
-  /** Judges the packet, and parses its BTH into `seen.packet`. Returns one of the PACKET_ constants. */
   judge(seen: Sighting): number {
     this.#judgeIpHeader(seen);
     const end = this.#judgeLengths(seen);
@@ -197,7 +189,7 @@ export class PacketRules {
 
   #judgeFields(seen: Sighting, packet: RocePacket, start: number): void {
     const { info } = packet;
-    // The bits of a trailer of ours, and of a connection with several source ports, are among them.
+    // Includes the bits of our trailers and of connections with several source ports.
     const ours = packet.trailerBytes === 0 ? BTH_MULTIPATH : BTH_TRAILER | BTH_MULTIPATH;
     const reserved = packet.resv6 & ~ours;
     if (reserved !== 0 || packet.resv7 !== 0) {

@@ -2,9 +2,8 @@
 
 import type { Judge } from './judge.js';
 
-/** Connections of a host before it is judged, and again after as many. */
+/** Connections of a host before it is evaluated, and again after as many. */
 const CONNECTIONS = 64;
-/** Share of one step from which on the next number is a good guess. */
 const GUESSABLE = 0.25;
 const HOSTS_MAX = 1024;
 const NUMBERS = 0x1000000;
@@ -17,11 +16,9 @@ interface Host {
   psnSteps: Map<number, number>;
 }
 
-/** Of all hosts of a capture. */
 export class Predictability {
   readonly #hosts = new Map<string, Host>();
 
-  /** A host opens a connection, as seen at an interface. */
   take(
     { source: address, interfaceId }: { readonly source: string; readonly interfaceId: number },
     { qpn, startPsn }: { readonly qpn: number; readonly startPsn: number },

@@ -1,6 +1,6 @@
 /**
- * The rate of one direction around CNPs (rule 88), without a verdict: an application that sends little does not show what its NIC does. Packets are taken
- * together in bins of eight; the first 4,096 bins from the first CNP on are kept.
+ * The rate of one direction around CNPs (rule 88), without a verdict: an application that sends little does not show
+ * what its NIC does. Packets are taken together in bins of eight; the first 4,096 bins from the first CNP on are kept.
  */
 
 import type { Judge } from './judge.js';
@@ -8,33 +8,25 @@ import type { Judge } from './judge.js';
 const BIN_PACKETS = 8;
 const BINS_MAX = 4096;
 const CNPS_MAX = 4096;
-/** Bins on either side of a CNP that are compared. */
 const COMPARED_BINS = 2;
-/** Bins behind a CNP in which packets may still leave that were on their way. */
+/** Bins after a CNP in which packets may still leave that were already queued. */
 const REACTION_BINS = 1;
 
-/** Bytes and times of a direction. */
 export interface RateRecord {
-  /** When each bin ends, in nanoseconds. */
   readonly endNs: readonly number[];
   /** How long each bin took, from the last packet of the bin before. */
   readonly spanNs: readonly number[];
-  /** Bytes of IP in each bin. */
   readonly bytes: readonly number[];
-  /** When CNPs came, in nanoseconds. */
   readonly cnpNs: readonly number[];
   /** The highest rate of a bin before the first CNP, in bits per second; 0 without one. */
   readonly rateBefore: number;
 }
 
-/** A CNP whose effect is still to be seen. */
 interface OpenCnp {
-  /** Bits per second. */
   readonly before: number;
   readonly firstBin: number;
 }
 
-/** Of one direction. */
 export class RateWatch {
   readonly #endNs: number[] = [];
   readonly #spanNs: number[] = [];
@@ -49,7 +41,6 @@ export class RateWatch {
   #bins = 0;
   #open: OpenCnp | undefined;
 
-  /** A packet of the direction, with its length as an IP packet. */
   take(timeNs: number, bytes: number, judge: Judge): void {
     if (this.#binStartNs < 0) {
       this.#binStartNs = timeNs;
@@ -64,7 +55,6 @@ export class RateWatch {
     this.#binPackets = 0;
   }
 
-  /** A CNP has come for the sender of this direction. */
   cnp(timeNs: number): void {
     if (this.#cnpNs.length < CNPS_MAX) this.#cnpNs.push(timeNs);
     const rates = this.#lastRates;
@@ -72,7 +62,6 @@ export class RateWatch {
     this.#open = { before: mean(rates), firstBin: this.#bins + REACTION_BINS };
   }
 
-  /** Undefined without a CNP. */
   get record(): RateRecord | undefined {
     if (this.#cnpNs.length === 0) return undefined;
     return {

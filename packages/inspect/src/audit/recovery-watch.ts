@@ -1,14 +1,16 @@
 /**
- * What a requester makes of NAKs (rules 47 to 49, 60), and how long it takes. Positions are PSNs counted on without wrap.
- *
- * A NAK in the capture may have been lost behind it. Then the timer decides, and the requester resumes at an older PSN: that is never taken for a
- * fault. To leave out the PSN that a NAK names, and to send what follows it again, is one, if the copy was not lost before the place of the capture.
+ * What a requester does after NAKs (rules 47 to 49, 60), and how long it takes. Positions are PSNs without wrap. A
+ * captured NAK may have been lost later, so resuming at an older PSN is no fault; skipping the PSN that a NAK names and
+ * sending what follows is one.
  */
 
 import { PLACE_FIRST } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
-/** Packets in a row behind the missing one that are sent again without it. Copies that a network makes late do not come in such a row. */
+/**
+ * Packets in a row behind the missing one that are retransmitted without it. Copies that a network makes late do not
+ * come in such a row.
+ */
 const ROW = 3;
 const NONE = -1;
 
@@ -16,28 +18,22 @@ interface OpenNak {
   readonly position: number;
   readonly packet: number;
   readonly timeNs: number;
-  /** Newest position behind it that was sent again, and how many in a row. */
   beyond: number;
   row: number;
-  /** Packets of the requester may be missing since. */
   hasHole: boolean;
 }
 
-/** Of one requester. */
 export class RecoveryWatch {
   #nak: OpenNak | undefined;
   /** Newest position that a NAK has asked for: it acknowledges all before it. */
   #newestNak = NONE;
-  /** First and last position of what is being sent again in order. */
   #runStart = NONE;
   #runEnd = NONE;
-  /** A second NAK for `#runStart` came before anything behind it was sent again. */
+  /** A second NAK for `#runStart` came before anything behind it was retransmitted. */
   #secondNak = NONE;
-  /** Sent again on a NAK; the next request tells which scheme that was. */
   #resumed = NONE;
   #notReady: { readonly position: number; isFollowed: boolean; hasNak: boolean } | undefined;
 
-  /** A NAK says that this position is missing. */
   nak(position: number, timeNs: number, judge: Judge): void {
     if (this.#notReady?.position === position) this.#notReady.hasNak = true;
     if (position < this.#newestNak) return; // The network has let a newer one overtake it.
@@ -54,12 +50,10 @@ export class RecoveryWatch {
     if (this.#nak !== undefined && this.#nak.position <= position) this.#nak = undefined;
   }
 
-  /** The receiver was not ready for this position. */
   notReady(position: number): void {
     this.#notReady = { position, isFollowed: false, hasNak: false };
   }
 
-  /** A request was sent for the first time. `idFollows`: no packet is missing before it. */
   sentNew(position: number, idFollows: boolean, judge: Judge): void {
     if (this.#nak !== undefined && !idFollows) this.#nak.hasHole = true;
     if (this.#notReady !== undefined && position > this.#notReady.position) this.#notReady.isFollowed = true;
@@ -69,7 +63,6 @@ export class RecoveryWatch {
     this.#secondNak = NONE;
   }
 
-  /** A request was sent again, or for the first time that the capture shows (`wasHole`). */
   sentAgain(position: number, timeNs: number, seen: SentAgain, judge: Judge): void {
     this.#tellNotReady(position, judge);
     this.#classify(position, false, judge);
@@ -121,7 +114,7 @@ export class RecoveryWatch {
     if (resumed === NONE || position === resumed) return;
     this.#resumed = NONE;
     if (position === resumed + 1) {
-      if (isNew) return; // nothing was behind it
+      if (isNew) return;
       judge.pass(49);
       judge.choose(48, 'all from the missing packet on (go-back-N)');
     } else if (position > resumed) {
@@ -139,13 +132,9 @@ export class RecoveryWatch {
   }
 }
 
-/** What is known of a request that is sent again. */
 export interface SentAgain {
-  /** The capture has not shown this position before. */
   readonly wasHole: boolean;
-  /** PLACE_ constant. */
   readonly place: number;
-  /** The capture was made at the requester. */
   readonly isCapturedHere: boolean;
   /** The IP identification shows that no packet is missing before it. */
   readonly idFollows: boolean;

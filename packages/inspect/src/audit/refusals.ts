@@ -1,9 +1,7 @@
 /**
- * What a responder has to refuse, and what it must not (rules 24, 44, 68). Somebody has to send what is wrong first, so each fault of a requester that is
- * certain is noted here, and the answers are compared with it. Positions are PSNs counted on without wrap.
- *
- * An ACK says that everything up to its PSN was taken (IBTA vol. 1 §9.7.5.1.2). If a fault stands there, and nothing was sent in its place since, the
- * responder has taken what it had to refuse.
+ * What a responder must and must not refuse (rules 24, 44, 68): each certain fault of a requester is noted and compared
+ * with the answers. An ACK covers everything up to its PSN (IBTA vol. 1 §9.7.5.1.2), so one past an unrepaired fault
+ * means that the responder accepted it.
  */
 
 import {
@@ -20,44 +18,33 @@ import {
 } from 'rocev2/internal/packet';
 import type { Judge } from './judge.js';
 
-/** Requests of no bytes that are remembered. */
 const EMPTIES_MAX = 64;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** One request that is certainly wrong. */
 interface Fault {
   readonly position: number;
-  /** Number of the packet that shows it. */
   readonly packet: number;
 }
 
-/** A READ or WRITE of no bytes. */
 interface Empty extends Fault {
-  /** OP_READ_REQUEST or OP_WRITE. */
   readonly kind: number;
 }
 
-/** Of the requests of one direction. */
 export class Refusals {
-  /** The oldest packet out of the order of its message. */
   #misordered: Fault | undefined;
-  /** The oldest PSN that was left out for certain. */
   #skipped: Fault | undefined;
   readonly #empties: Empty[] = [];
   /** Position of the first READ and WRITE with bytes: once it is acknowledged, such requests are allowed. */
   readonly #allowedFrom = new Map<number, number>();
 
-  /** The packet in hand, at `position`, continues or begins a message where it cannot. */
   misordered(position: number, judge: Judge): void {
     this.#misordered ??= { position, packet: judge.packet };
   }
 
-  /** The requester has left out `position`, as the packet in hand proves. */
   skipped(position: number, judge: Judge): void {
     this.#skipped ??= { position, packet: judge.packet };
   }
 
-  /** A new request that begins a READ or WRITE. */
   begun(packet: RocePacket, position: number, judge: Judge): void {
     const { kind, place } = packet.info;
     if (packet.dmaLength > 0) {
@@ -68,13 +55,12 @@ export class Refusals {
     }
   }
 
-  /** Something was sent again: perhaps in another form than before, so that the fault may be mended. */
+  /** Something was retransmitted: perhaps in another form than before, so that the fault may be mended. */
   sentAgain(position: number): void {
     if (this.#misordered !== undefined && position <= this.#misordered.position) this.#misordered = undefined;
     if (this.#skipped !== undefined && position <= this.#skipped.position) this.#skipped = undefined;
   }
 
-  /** An answer with AETH that acknowledges everything up to `acknowledged`; `position` is that of its PSN. */
   answered(syndrome: number, position: number, acknowledged: number, judge: Judge): void {
     if (this.#misordered !== undefined)
       this.#judgeMisordered(this.#misordered, syndrome, position, acknowledged, judge);

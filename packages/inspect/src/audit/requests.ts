@@ -1,7 +1,4 @@
-/**
- * The requests of one direction of a connection: what is new, what is sent again, what the capture missed. PSNs become positions, which
- * count on without wrap from the first request seen.
- */
+/** PSNs become positions, which count on without wrap from the first request seen. */
 
 import {
   HDR_RETH,
@@ -27,11 +24,9 @@ import { RecoveryWatch } from './recovery-watch.js';
 import { Refusals } from './refusals.js';
 import { RetryTimer } from './retry-timer.js';
 
-/** A PSN further away than this begins another connection of the same numbers. */
 const RESTART_PSNS = 0x10000;
-/** Identifications this small may be places in a train of datagrams, which begin anew with each train. */
+/** Identifications this small may be places in a train of datagrams, which restart with each train. */
 const TRAIN_IDS = 128;
-/** Packets in a row with consecutive identifications that make them believable as a sequence. */
 const ID_RUN = 4;
 /** Captures may put packets of two directions in the wrong order, when they are this close. */
 export const MISORDER_NS = 20_000;
@@ -40,60 +35,41 @@ const MTU_MIN = 256;
 /** Rule 39. */
 const UNASKED = 'a message ends without asking for an acknowledgement';
 
-/** An answer for a PSN that no request has had. */
 interface GhostAnswer {
   readonly position: number;
   readonly packet: number;
   readonly timeNs: number;
 }
 
-/** A NAK for a missing PSN that waits for it. */
 interface OpenNak {
   readonly position: number;
   readonly packet: number;
-  /** New requests since. */
   newRequests: number;
 }
 
-/** One direction; what answers say of it is kept here, too. */
 export class Requests {
-  /** Position of the next new request. -1: none seen. */
   next = -1;
-  /** The first request of the connection has position 0; otherwise that may be one that was sent again. */
+  /** The first request of the connection has position 0; otherwise position 0 may be a retransmission. */
   isFromStart = false;
-  /** Positions from here on have no hole. */
   wholeFrom = 0;
   /** Answers to positions from here on are known to be answers to these requests; Infinity: none is. */
   answersKnownFrom = Number.POSITIVE_INFINITY;
-  /** Highest position that an answer has acknowledged. */
   acked = -1;
-  /** READs and atomics. */
   readonly spans = new ReadSpans();
-  /** Ends of messages. */
   readonly messages = new MessageCounts();
-  /** The message in progress. */
   readonly order = new MessageOrder();
-  /** What it makes of NAKs. */
   readonly recovery = new RecoveryWatch();
-  /** When the requester may send again. */
   readonly timer = new RetryTimer();
-  /** Messages that the responder has room for. */
   readonly credits = new Credits();
-  /** What the responder has to refuse. */
   readonly refusals = new Refusals();
-  /** What the capture has not shown. */
   readonly holes = new Holes();
-  /** READs and atomics that the responder takes; 0: not known. */
   readLimit = 0;
   /** MSN of the responder when `messages` counted 0; -1: not known. */
   msnBase = -1;
-  /** No message is missing, so that the MSN of answers can be judged. */
+  /** No message is missing, so that the MSN of answers can be checked. */
   countsMessages = true;
-  /** An answer that came before its request. */
   ghost: GhostAnswer | undefined;
-  /** The newest NAK for a missing PSN. */
   nak: OpenNak | undefined;
-  /** The PSN of position 0. */
   #firstPsn = 0;
   /** PSNs that the newest READ may take beyond `next`, because the path MTU is not known. */
   #slack = 0;
@@ -102,7 +78,6 @@ export class Requests {
   #lastId = -1;
   #idRun = 0;
 
-  /** A connection with this start PSN begins. */
   begin(startPsn: number): void {
     this.next = 0;
     this.#firstPsn = startPsn;
@@ -111,41 +86,35 @@ export class Requests {
     this.msnBase = 0;
   }
 
-  /** Whether the position is one that no request can have had so far. */
   isUnsent(position: number): boolean {
     return position >= this.next + this.#slack;
   }
 
-  /** The position of a PSN, near the newest one. */
   position(psn: number): number {
     return this.next + psnDiff(psn, this.psn(this.next));
   }
 
-  /** The PSN of a position. */
   psn(position: number): number {
     return psnAdd(this.#firstPsn, position % 0x1000000);
   }
 
-  /** Whether an answer of this kind and PSN can belong to these requests. */
   canAnswer(psn: number, kind: number): boolean {
     if (this.next < 0) return false;
     const position = this.position(psn);
     if (position < Math.max(this.acked, this.next - RESTART_PSNS) || position >= this.next + this.#slack) return false;
     const span = this.spans.find(position);
-    if (kind === OP_ACK) return true; // a NAK may answer any request
+    if (kind === OP_ACK) return true;
     return span !== undefined && span.isRead === (kind === OP_READ_RESPONSE);
   }
 
-  /** True when the PSN belongs to another connection than the requests so far. */
   isForeign(psn: number): boolean {
     if (this.next < 0) return false;
     const distance = psnDiff(psn, this.psn(this.next));
-    // What came before the first request that was seen may be sent again, unless that was the first of all.
+    // What came before the first request that was seen may be retransmitted, unless that was the first of all.
     const earliest = this.isFromStart ? 0 : -RESTART_PSNS;
     return distance > RESTART_PSNS + this.#slack || this.next + distance < earliest;
   }
 
-  /** Takes the next request of a reliable connection. */
   takeReliable(packet: RocePacket, ipId: number, timeNs: number, judge: Judge): void {
     const idFollows = this.#idFollows(ipId);
     if (this.next < 0) this.#startAt(packet.psn);
@@ -163,7 +132,6 @@ export class Requests {
     }
   }
 
-  /** Takes the next packet of an unreliable connection, which is never sent again. */
   takeUnreliable(packet: RocePacket, ipId: number, judge: Judge): void {
     const idFollows = this.#idFollows(ipId);
     if (this.next < 0) this.#startAt(packet.psn);
@@ -175,7 +143,6 @@ export class Requests {
     this.order.take(packet, judge);
   }
 
-  /** The path MTU as CM or a packet tells it. */
   learnMtu(mtu: number): void {
     if (this.order.mtu !== 0) return;
     this.order.mtu = mtu;
@@ -202,7 +169,6 @@ export class Requests {
     return this.#idRun >= ID_RUN && ipId >= TRAIN_IDS;
   }
 
-  /** `position` is beyond the next one: the READ before was longer than known, or PSNs are missing. */
   #skip(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
     const ahead = position - this.next;
     if (ahead <= this.#slack) {
@@ -234,7 +200,6 @@ export class Requests {
     this.order.forget();
   }
 
-  /** The newest READ, whose path MTU was not known, ends before `next`. */
   #endOfRead(next: number): void {
     const newest = this.spans.newest;
     if (newest !== undefined) {
@@ -293,7 +258,6 @@ export class Requests {
     }
   }
 
-  /** Returns the last position that the request takes for certain. */
   #takeRead(packet: RocePacket, position: number, judge: Judge): number {
     const isRead = packet.info.kind === OP_READ_REQUEST;
     const bytes = isRead ? packet.dmaLength : 0;
@@ -386,7 +350,6 @@ export function packetsOf(bytes: number, mtu: number): number {
   return Math.max(1, Math.ceil(bytes / mtu));
 }
 
-/** Six hex digits, as `rocev2 decode` prints PSNs. */
 export function hex(psn: number): string {
   return psn.toString(16).padStart(6, '0');
 }

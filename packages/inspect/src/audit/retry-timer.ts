@@ -1,8 +1,7 @@
 /**
- * When a requester may send again: after a NAK, after the time of an RNR NAK, or when its transport timer has run out (rules 51, 52, 58).
- *
- * The capture may lie behind a place where packets are lost: an answer in it need not have reached the requester. What the requester has sent
- * itself is certain, so the timer is judged by when the oldest packet was sent last.
+ * When a requester may retransmit: after a NAK, after an RNR NAK's time, or on its timer (rules 51, 52, 58). An answer
+ * in the capture may not have reached the requester, so the timer is checked against the last transmission of the
+ * oldest packet.
  */
 
 import { RNR_TIMER_NS } from 'rocev2/internal/packet';
@@ -12,10 +11,8 @@ import { leastNs, mostNs, timeoutOfCode } from './stamps.js';
 
 /** A timer runs out between one timeout and so many (C9-140). */
 const TIMEOUT_SPREAD = 4;
-/** Requests whose time is remembered, if the timeout is known. */
 const REMEMBERED = 256;
 
-/** An RNR NAK that waits for its request. */
 interface RnrNak {
   readonly position: number;
   readonly packet: number;
@@ -23,34 +20,25 @@ interface RnrNak {
   readonly waitNs: number;
 }
 
-/** What is known of a request that comes again. */
 export interface Copy {
-  /** A READ is outstanding, or the capture has not shown this position before. */
   readonly mayBeCaused: boolean;
   /** The IP identification shows that the requester has sent it just now: no earlier copy was late on the way. */
   readonly idFollows: boolean;
 }
 
-/** The waits of one requester. */
 export class RetryTimer {
-  /** Code of the transport timeout, 1..31; 0: not known, or none. */
   timeoutCode = 0;
   /** The capture was made at the requester: all answers in it have reached it. */
   isCapturedHere = false;
-  /** How often it has done so. */
   readonly counts = new RetryCounts();
-  /** When something was sent last, or an answer acknowledged more. */
   #activeNs = 0;
-  /** A NAK, an RNR NAK or a SACK came since the last progress. */
   #isAsked = false;
-  /** Position of the newest request, new or not. */
   #previous = -1;
   #isSendingAgain = false;
   #rnr: RnrNak | undefined;
   #positions: Float64Array | undefined;
   #timesNs: Float64Array | undefined;
 
-  /** The request at `position` was sent for the first time. */
   sentNew(position: number, timeNs: number): void {
     this.#activeNs = timeNs;
     this.#isSendingAgain = false;
@@ -58,37 +46,32 @@ export class RetryTimer {
     this.#remember(position, timeNs);
   }
 
-  /** An answer of any kind has come. */
   answered(): void {
     this.counts.answered();
   }
 
-  /** An answer acknowledged more than those before it, up to `position`. */
   progress(position: number, timeNs: number): void {
     this.counts.progress(position);
     this.#isAsked = false;
     this.#activeNs = timeNs;
   }
 
-  /** An answer asks to send again. */
   asked(): void {
     this.counts.asked();
     this.#isAsked = true;
   }
 
-  /** The receiver was not ready for the request at `position`. */
   notReady(position: number, timerCode: number, timeNs: number, packet: number): void {
     this.#isAsked = true;
     this.counts.notReady(position, timerCode, timeNs);
     this.#rnr = { position, packet, timeNs, waitNs: RNR_TIMER_NS[timerCode] };
   }
 
-  /** A request was sent again, or comes late. */
   sentAgain(position: number, timeNs: number, { mayBeCaused, idFollows }: Copy, judge: Judge): void {
     const { timeoutCode, isCapturedHere } = this;
     const isSentNow = idFollows || isCapturedHere;
     const isEarly = this.#isBeforeTimeout(position, timeNs);
-    const mayBeCopy = position === this.#previous; // that the network made
+    const mayBeCopy = position === this.#previous;
     const begins = !this.#isSendingAgain || position <= this.#previous;
     this.#judgeRnr(position, timeNs, isEarly === true && !mayBeCopy && isSentNow, judge);
     const isTimeout = isEarly === false && !mayBeCaused;
@@ -114,7 +97,7 @@ export class RetryTimer {
     this.#isAsked = false;
   }
 
-  /** Nobody asked, so the timer has run out: within four timeouts since the last sign of life. */
+  /** Unsolicited, so the timer has fired: within four timeouts of the last sign of life. */
   #judgeLate(waitedNs: number, judge: Judge): void {
     judge.measure('transport timeout', waitedNs);
     const timeoutNs = timeoutOfCode(this.timeoutCode);
@@ -146,7 +129,6 @@ export class RetryTimer {
       );
   }
 
-  /** Undefined where the timeout, or when the request was sent, is not known. */
   #isBeforeTimeout(position: number, timeNs: number): boolean | undefined {
     const slot = position % REMEMBERED;
     if (this.timeoutCode === 0 || this.#positions?.[slot] !== position) return undefined;

@@ -6,21 +6,14 @@ import type { Rule, Severity } from './rule.js';
 
 const LEVELS: Readonly<Record<Severity, string>> = { must: 'error', should: 'warning', information: 'note' };
 
-/** A rule that was broken. */
 export interface SarifResult {
-  /** Its number. */
   readonly rule: number;
-  /** What was found. */
   readonly text: string;
-  /** In what: a capture, or a target. */
   readonly uri: string;
-  /** Where in it: a flow, or a case. */
   readonly place: { readonly name: string; readonly kind: string };
-  /** Numbers of its packets. */
   readonly packets: readonly number[];
 }
 
-/** A document of one run, as text. `tool`: who found it; `version`: of rocev2. */
 export function sarifDocument(tool: string, version: string, results: readonly SarifResult[]): string {
   const rules = [...new Set(results.map(({ rule }) => rule))].map((id) => ruleOf(id)!);
   const document = {
@@ -42,7 +35,6 @@ export function sarifDocument(tool: string, version: string, results: readonly S
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-/** The findings of an audit. `path`: the capture. Findings that cannot be told are left out. */
 export function sarifReport(findings: readonly Finding[], path: string, version: string): string {
   const violations = findings.filter(({ verdict }) => verdict === 'violation');
   return sarifDocument(

@@ -1,74 +1,51 @@
 /**
- * A captured packet as an audit sees it. Lenient where the NIC's parser is strict: a wrong length, an IP option or an extension header is
- * what the rules look for. One record is filled again for every packet.
+ * Lenient where the NIC's parser is strict: a wrong length, an IP option or an extension header is what the rules look
+ * for. One record is filled again for every packet.
  */
 
 import { type CapturedPacket, IN_TUNNEL, ipOffsetOf, NO_IP } from 'rocev2/internal/capture';
 import { readU16 } from 'rocev2/internal/core';
 import { IP_PROTOCOL_UDP, IPV4_BYTES, IPV6_BYTES, RocePacket, UDP_BYTES } from 'rocev2/internal/packet';
 
-/** A UDP datagram; all fields of the sighting are valid. */
 export const SEEN_UDP = 0;
-/** Something else: ARP, TCP, a later fragment. */
 export const SEEN_OTHER = 1;
-/** IP inside GRE, VXLAN, MPLS or another IP packet: not looked into. */
 export const SEEN_TUNNEL = 2;
-/** The capture ends before the UDP header does. */
 export const SEEN_CUT = 3;
-/** Of a link type that is not read. */
 export const SEEN_UNKNOWN_LINK = 4;
 
 const MORE_FRAGMENTS_OR_OFFSET = 0x3fff;
 const FRAGMENT_OFFSET = 0x1fff;
 const DONT_FRAGMENT = 0x4000;
 const VXLAN_PORT = 4789;
-/** IP in IP, IPv6 in IP, GRE. */
 const TUNNEL_PROTOCOLS = new Set([4, 41, 47]);
-/** Hop-by-hop options, routing, destination options: headers whose second byte is their length in units of 8 bytes, less 8. */
+/**
+ * Hop-by-hop options, routing, destination options: headers whose second byte is their length in units of 8 bytes, less
+ * 8.
+ */
 const EXTENSION_HEADERS = new Set([0, 43, 60]);
 
-/** One packet; made once and filled again. */
 export class Sighting {
   /** Counts all packets of the file from 1. */
   number = 0;
-  /** Since the first packet of the file. */
   timeNs = 0;
-  /** Index of the interface in its section. */
   interfaceId = 0;
-  /** The captured bytes; offsets below count from their start. */
   bytes: Uint8Array = new Uint8Array(0);
-  /** 4 or 6. */
   family = 0;
-  /** Where the IP header begins. */
   ip = 0;
-  /** Where the UDP header begins. */
   udp = 0;
-  /** Where the IP packet ends by its own length. */
   ipEnd = 0;
-  /** Where the UDP datagram ends by its own length. */
   udpEnd = 0;
-  /** Whether the datagram goes on behind what was captured. */
   isCut = false;
-  /** IPv4: the header has options. */
   hasOptions = false;
-  /** IPv4: DF is set and nothing says fragment. */
   isWhole = true;
-  /** IPv6: headers stand between IP and UDP. */
   hasExtensionHeaders = false;
-  /** IPv4 identification; -1 for IPv6. */
   ipId = -1;
-  /** Differentiated services codepoint. */
   dscp = 0;
-  /** ECN codepoint 0..3. */
   ecn = 0;
-  /** UDP port of the sender. */
   sourcePort = 0;
-  /** UDP port of the receiver. */
   destinationPort = 0;
-  /** The BTH and what follows; valid once it was parsed. */
   readonly packet = new RocePacket();
 
-  /** Fills the record as far as the UDP header. Returns one of the SEEN_ constants. */
   read(captured: CapturedPacket, number: number, timeNs: number): number {
     const { bytes } = captured;
     this.number = number;

@@ -1,5 +1,3 @@
-/** How exact the stamps of a capture are: what surely has passed between two of them, and what may have. */
-
 const TIMEOUT_UNIT_NS = 4096;
 /** A driver stamps packets a little after it reads its clock. */
 const STAMP_TOLERANCE_NS = 100_000;
@@ -10,12 +8,10 @@ export function timeoutOfCode(code: number): number {
   return TIMEOUT_UNIT_NS * 2 ** code;
 }
 
-/** The time that surely has to pass in the stamps of a capture. */
 export function leastNs(ns: number): number {
   return ns * (1 - STAMP_TOLERANCE) - STAMP_TOLERANCE_NS;
 }
 
-/** The time that may have passed at most. */
 export function mostNs(ns: number): number {
   return ns * (1 + STAMP_TOLERANCE) + STAMP_TOLERANCE_NS;
 }

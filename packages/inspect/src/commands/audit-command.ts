@@ -48,7 +48,6 @@ interface AuditResult extends AuditReport {
 
 const AUDIT_DOCUMENT = defineDocument<AuditResult>('audit');
 
-/** Packets between two looks at Ctrl-C. */
 const PACKETS_PER_TURN = 4096;
 const RULES_MAX = 111;
 
@@ -185,7 +184,6 @@ function failIfBroken({ rules }: AuditReport, isStrict: boolean): void {
   throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${counted(counting.length, 'rule')} broken: ${list}`);
 }
 
-/** Returns the damage that ended the reading. */
 async function readAll(path: string, output: Output, take: (captured: CapturedPacket) => void | Promise<void>) {
   const stream = await CaptureStream.open(path);
   const progress: Progress = output.io.stdout.isTTY ? output.progress(stream.sizeBytes) : SILENT_PROGRESS;
@@ -211,7 +209,6 @@ async function readAll(path: string, output: Output, take: (captured: CapturedPa
   return stream.damage;
 }
 
-/** Returns what `fill` returns. If it fails, or the user interrupts it, no part of a copy is left. */
 async function writeCopy<T>(to: string, fill: (copy: CaptureCopy) => Promise<T>): Promise<T> {
   const copy = await CaptureCopy.create(to);
   let result: T;

@@ -30,7 +30,6 @@ import { DECODE_DOCUMENT, DECODE_LINES, PacketLines, sixDigits } from './decode-
 import { decodeTrace } from './decode-trace.js';
 import { openedWords, ProtectedCapture } from './protected-capture.js';
 
-/** How many packets to take between looks at Ctrl-C and at a slow reader of stdout. */
 const PACKETS_PER_TURN = 512;
 
 interface DecodeOptions {
@@ -167,7 +166,6 @@ async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, o
   }
 }
 
-/** What was in a protected packet, with what names its key. */
 function openedPacket({ psp, ...asSeen }: DecodedPacket, opened: DecodedPacket): DecodedPacket {
   const { bth: _, ...header } = psp!;
   return { ...opened, lengthBytes: asSeen.lengthBytes, psp: header };
@@ -187,7 +185,6 @@ function concerns(packet: DecodedPacket, qpn: number | undefined): boolean {
 
 type SummaryColumn = Column & { readonly value: (flow: FlowSummary) => string | number };
 
-/** Only for captures at several places, where a flow appears once for each. */
 const INTERFACE_COLUMN: SummaryColumn = { title: 'Interface', align: 'right', value: (flow) => flow.interfaceId };
 
 const SUMMARY_COLUMNS: readonly SummaryColumn[] = [

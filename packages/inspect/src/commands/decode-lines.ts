@@ -1,5 +1,3 @@
-/** The text output of `rocev2 decode`: one line per packet, with the events at it. */
-
 import { defineDocument, defineLines, type Output } from '@rocev2/command';
 import type {
   CaptureDamage,
@@ -55,7 +53,6 @@ export const DECODE_DOCUMENT = defineDocument<DecodeSummary>('decode');
 
 type Colors = Output['colors'];
 
-/** `RC RDMA_READ_RESP_MIDDLE`, the longest of {@link shortOperation}. */
 const OPERATION_WIDTH = 24;
 
 interface Cells {
@@ -90,7 +87,7 @@ const TITLES: Cells = {
 
 const ICRC_WORDS: Readonly<Record<IcrcVerdict, string>> = { ok: 'ok', bad: 'BAD', cut: 'cut', unchecked: '-' };
 
-/** Formats packets in order. The address columns are as wide as the longest address so far, so that a capture can be streamed. */
+/** The column width follows the longest address so far, so that a capture can be streamed. */
 export class PacketLines {
   readonly #colors: Colors;
   #addressWidth = 0;
@@ -99,7 +96,6 @@ export class PacketLines {
     this.#colors = colors;
   }
 
-  /** The line of the next packet; the titles precede the first one. */
   next(packet: DecodedPacket, events: readonly FlowEvent[]): string {
     const isFirst = this.#addressWidth === 0;
     this.#addressWidth = Math.max(this.#addressWidth, packet.source.length, packet.destination.length);
@@ -153,13 +149,14 @@ function hasNak({ aeth }: DecodedPacket): boolean {
   return aeth?.kind === 'nak' || aeth?.kind === 'rnr_nak';
 }
 
-/** The text of an event next to its packet. A NAK and a bad ICRC have columns of their own. */
 function describeEvent(event: FlowEvent): string {
   if (event.kind === 'gap') return `gap: ${event.missing} PSN${event.missing === 1 ? '' : 's'} missing before`;
   return event.kind === 'retransmission' ? 'resent' : '';
 }
 
-/** The names of the specification, with long words shortened as rxe and perftest do, so that lines fit a wide terminal. */
+/**
+ * The names of the specification, with long words shortened as rxe and perftest do, so that lines fit a wide terminal.
+ */
 function shortOperation(operation: string): string {
   return operation
     .replace('_WITH_IMMEDIATE', '_IMM')
@@ -201,7 +198,6 @@ function details(p: DecodedPacket): string {
   return words.join(' ');
 }
 
-/** QPNs and PSNs: 24 bits. */
 export function sixDigits(value: number): string {
   return value.toString(16).padStart(6, '0');
 }

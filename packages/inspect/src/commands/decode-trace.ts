@@ -1,5 +1,3 @@
-/** `rocev2 decode` of a trace: one line per event, then how often each event happened. */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Output } from '@rocev2/command';
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
@@ -8,17 +6,13 @@ import { DECODE_DOCUMENT, DECODE_LINES } from './decode-lines.js';
 const RECORDS_PER_TURN = 512;
 
 interface TraceDecoding {
-  /** Only events of this queue pair. */
   readonly qpn: number | undefined;
-  /** Stop after this many events. */
   readonly limit: number | undefined;
-  /** Leave out packets without events. */
   readonly onlyNews: boolean;
 }
 
 const PACKETS = ['roce:packet_sent', 'roce:packet_received'];
 
-/** Prints the trace. Throws ERR_ROCE_MALFORMED at damage in the file, after it has printed what precedes it. */
 export async function decodeTrace(
   text: string,
   { qpn, limit, onlyNews }: TraceDecoding,
@@ -59,7 +53,6 @@ function eventLine({ timeMs, name, data }: TraceRecord, { colors }: Output): str
   return PACKETS.includes(name) ? line : colors.yellow(line);
 }
 
-/** The text of a field: QPNs and PSNs in hex, as for packets. */
 function fieldText(field: string, value: string | number | boolean): string {
   const isHex = typeof value === 'number' && /(qpn|psn)$/.test(field);
   return isHex ? value.toString(16).padStart(6, '0') : String(value);

@@ -1,5 +1,3 @@
-/** The bytes of a hex dump as people paste it: plain digits, or the output of tcpdump -x and -X, xxd, hexdump -C. */
-
 import { fromHex } from 'rocev2/internal/core';
 
 /** `12:34:56.789 IP ...`: what tcpdump prints above a dump. */
@@ -9,7 +7,6 @@ const COLON_OFFSET = /^(?:0x)?[0-9a-f]{4,8}:\s*/i;
 /** `00000010  ` of hexdump -C; the text follows between bars. */
 const HEXDUMP_OFFSET = /^[0-9a-f]{7,8}\s\s/i;
 
-/** Throws a SyntaxError where something else stands than digits, offsets and text. */
 export function bytesOfHexDump(dump: string): Uint8Array {
   const lines = dump.split('\n').map((line) => line.trim());
   return fromHex(lines.map(digitsOf).join(''));

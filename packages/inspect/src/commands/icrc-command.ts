@@ -65,7 +65,6 @@ async function icrc(words: readonly string[], output: Output): Promise<void> {
   if (!isRight) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
 }
 
-/** The IP packet in a dump, which may begin with an Ethernet header. */
 function ipPacketOf(dump: string): Uint8Array {
   let bytes: Uint8Array;
   try {
@@ -87,7 +86,6 @@ function icrcOf(packet: Uint8Array): { readonly computed: number; readonly carri
   }
 }
 
-/** The four bytes as they travel: least significant first. */
 function wire(icrc: number): string {
   return toHex(Uint8Array.from({ length: ICRC_BYTES }, (_, i) => icrc >>> (8 * i)));
 }

@@ -1,5 +1,3 @@
-/** Protected packets of a capture, opened for commands that read captures: what comes out is the packet as its engine made it. */
-
 import { counted, readInputFile } from '@rocev2/command';
 import { type CapturedPacket, udpOf } from 'rocev2/internal/capture';
 import { RoceError } from 'rocev2/internal/core';
@@ -28,7 +26,6 @@ export interface OpenedPackets {
   cut: number;
 }
 
-/** `12 protected packets opened, 1 without a key`. */
 export function openedWords({ opened, withoutKey, forged, cut }: OpenedPackets): string {
   const words = [
     `${counted(opened, 'protected packet')} opened`,
@@ -39,9 +36,7 @@ export function openedWords({ opened, withoutKey, forged, cut }: OpenedPackets):
   return words.filter(Boolean).join(', ');
 }
 
-/** Takes the packets of one capture in order. */
 export class ProtectedCapture {
-  /** What came so far. */
   readonly packets: OpenedPackets = { opened: 0, withoutKey: 0, forged: 0, cut: 0 };
   readonly #ring: KeyRing;
   readonly #ports: ReadonlySet<number>;
@@ -51,14 +46,12 @@ export class ProtectedCapture {
     this.#ports = new Set(udpPorts);
   }
 
-  /** With the secrets of a key log. `udpPorts` carry RoCEv2. Rejects with ERR_ROCE_IO for a file that cannot be read, ERR_ROCE_MALFORMED for one without secrets. */
   static async open(keyLog: string, udpPorts: readonly number[]): Promise<ProtectedCapture> {
     const secrets = parseKeyLog((await readInputFile(keyLog)).toString('utf8'), keyLog);
     if (secrets.length > 0) return new ProtectedCapture(new KeyRing(secrets), udpPorts);
     throw new RoceError('ERR_ROCE_MALFORMED', `${keyLog} has no secrets`, 'name the file of --keylog');
   }
 
-  /** The packet without its protection, in bytes of its own; a packet that is not protected, or cannot be opened, as it is. */
   take(captured: CapturedPacket): CapturedPacket {
     const datagram = udpOf(captured);
     if (datagram === undefined || !this.#ports.has(datagram.destinationPort)) return captured;

@@ -1,6 +1,6 @@
 /**
- * Queue pairs that an agent beside the target makes, by verbs (src/cli/conform/agent.c has the lines that both send). The tester names all
- * numbers of the connection: its PSNs, timers and limits.
+ * Queue pairs that an agent on the target's host makes, by verbs (src/cli/conform/agent.c has the lines that both
+ * send).
  */
 
 import { type RandomSource, randomInt, toHex } from 'rocev2/internal/core';
@@ -13,16 +13,12 @@ import type { Received, TestWire } from './wire.js';
 
 const QPN_MIN = 0x100;
 const DEPTH = 4;
-/** Where the target posts nothing. */
 const TIMERS = { timeout: 14, retryCount: 7, rnrRetryCount: 7 };
 
-/** Lines to an agent and back. */
 export interface AgentLink {
-  /** Sends a line; what the agent answers to it. Rejects with ERR_ROCE_CONNECT when it is gone. */
   ask(line: string): Promise<string>;
 }
 
-/** Has an agent make them. */
 export class AgentConnector implements Connector {
   readonly via = 'agent';
   readonly #link: AgentLink;
@@ -89,7 +85,6 @@ export class AgentConnector implements Connector {
     await this.#ask('post', { operation, bytes, count, ...TESTER_MEMORY });
   }
 
-  /** What the answer says, by name. Throws {@link Refusal} for an error. */
   async #ask(
     verb: string,
     fields: Readonly<Record<string, string | number | bigint>>,
@@ -103,7 +98,6 @@ export class AgentConnector implements Connector {
   }
 }
 
-/** The agent could not do what it was asked. */
 class Refusal extends Error {}
 
 function offerOf(value: (name: string) => string): Offer {

@@ -1,5 +1,3 @@
-/** Carries out the steps of one case on a connection of its own, and says what came that should not, or did not come. */
-
 import { REJ_STALE_CONNECTION } from 'rocev2/internal/cm';
 import { bigFromU64, NS_PER_MS, pause } from 'rocev2/internal/core';
 import {
@@ -28,12 +26,9 @@ import { type Answer, type CaseTerms, type DueRequest, pattern, type Step } from
 import { answerText, nakName, requestText } from './step-text.js';
 import type { Received, TestWire } from './wire.js';
 
-/** A step that went wrong ends the attempt. */
 export class Broken extends Error {}
-/** The step decided the case early, in the target's favour. */
 const DONE = Symbol('done');
 
-/** One connection, or one after another, of a case. */
 export class Attempt {
   #connection: PeerConnection;
   readonly #firstOffer: Offer | undefined;
@@ -41,9 +36,7 @@ export class Attempt {
   readonly #connector: Connector;
   readonly #terms: ConnectionTerms;
   readonly #limits: AttemptLimits;
-  /** What was done last, for people. */
   #after = 'the connection was made';
-  /** When the last request of the target came. */
   #requestNs: number;
 
   constructor(
@@ -61,18 +54,15 @@ export class Attempt {
     this.#requestNs = wire.clock.nowNs();
   }
 
-  /** What the steps may count on. */
   get caseTerms(): CaseTerms {
     const { mtu, depth, offer } = this.#connection;
     return { mtu, depth, offer };
   }
 
-  /** Ends the connection. */
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** Rejects with {@link Broken} at the first step that goes wrong. */
   async carryOut(steps: readonly Step[]): Promise<void> {
     for (const step of steps) if ((await this.#carryOut(step)) === DONE) return;
   }
@@ -144,7 +134,6 @@ export class Attempt {
     throw new Broken(`after a REQ for the same queue pair ${seen} came; expected REJ with reason 10, or REP`);
   }
 
-  /** Passes the time in which nothing may come, except `allowed`, which ends the case. */
   async #listen(allowed: Answer | undefined, milliseconds = this.#limits.quietMs): Promise<typeof DONE | undefined> {
     const received = await this.#next(milliseconds);
     if (received === undefined) return undefined;
@@ -186,7 +175,6 @@ export class Attempt {
     }
   }
 
-  /** The packets of a READ response, in order, with their data. */
   async #expectData(answer: Answer & { kind: 'read' }): Promise<void> {
     const { at, bytes, seed, from, msn, isRest = false } = answer;
     const { mtu } = this.#connection;
@@ -218,7 +206,6 @@ export class Attempt {
     }
   }
 
-  /** The next packet that is no CNP. */
   async #next(waitMs: number): Promise<Received | undefined> {
     const { clock } = this.#wire;
     const deadlineNs = clock.nowNs() + waitMs * NS_PER_MS;
@@ -288,7 +275,7 @@ function segmentPositionOf(index: number, packets: number): number {
   return index === packets - 1 ? PLACE_LAST : PLACE_MIDDLE;
 }
 
-/** The answer to the rest of a READ, of a responder that goes on with its first answer. */
+/** The answer to the rest of a READ, of a responder that continues its first answer. */
 function restPlaceOf(index: number, packets: number): number {
   return index === packets - 1 ? PLACE_LAST : PLACE_MIDDLE;
 }

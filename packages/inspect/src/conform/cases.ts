@@ -1,5 +1,3 @@
-/** All cases, in the order in which they are run. */
-
 import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgements.js';
 import { COMBINED_CASES } from './cases/combined.js';
 import { CONGESTION_CASES } from './cases/congestion.js';
@@ -13,7 +11,6 @@ import { SEQUENCE_CASES } from './cases/sequences.js';
 import { WRAP_CASES } from './cases/wrap.js';
 import type { TestCase } from './step.js';
 
-/** By subject, and within a subject about in the order of their rules. */
 export const CASES: readonly TestCase[] = [
   ...FORMAT_CASES,
   ...SEQUENCE_CASES,
@@ -28,5 +25,5 @@ export const CASES: readonly TestCase[] = [
   ...REQUESTER_CASES,
 ];
 
-/** The rules that at least one case judges, in order. */
+/** The rules that at least one case checks, in order. */
 export const TESTED_RULES: readonly number[] = [...new Set(CASES.flatMap(({ rules }) => rules))].sort((a, b) => a - b);

@@ -1,6 +1,6 @@
 /**
- * Queue pairs by RDMA CM, without one of our own: REQ, RTU and DREQ made by hand (IBTA vol. 1 §12.6), and the packets that the target sends to the
- * queue pair number that the REQ named.
+ * Queue pairs by RDMA CM, without one of our own: REQ, RTU and DREQ made by hand (IBTA vol. 1 §12.6), and the packets
+ * that the target sends to the queue pair number that the REQ named.
  */
 
 import {
@@ -25,9 +25,8 @@ import type { Received } from './wire.js';
 
 const QPN_MIN = 0x100;
 const PKEY = 0xffff;
-/** One for all connections: whoever remembers that a set-up was completed knows the tester again. */
+/** One for all connections, so that a target which validates peers recognises the tester. */
 const CA_GUID = 0x0200_00ff_fec0_4f4fn;
-/** How often a message of connection management is sent until it is answered. */
 const TRIES = 4;
 /** Codes of REQ: 67 ms for answers, and a TIMEWAIT of 1 ms. */
 const RESPONSE_CODE = 14;
@@ -36,20 +35,15 @@ const LONGEST_MRA_NS = 5_000 * NS_PER_MS;
 const DEPTH = 4;
 const RETRIES = 7;
 
-/** Where a service of RDMA CM is. */
 export interface CmDestination {
-  /** rdma_cm port. */
   readonly port: number;
-  /** A port on which nobody listens. */
   readonly idlePort: number;
 }
 
-/** Connects to one service. */
 export class CmConnector implements Connector {
   readonly via = 'cm';
   readonly #management: Management;
   readonly #to: CmDestination;
-  /** Whether the service takes wishes; not known before the first connection. */
   #isTarget = false;
 
   constructor(management: Management, to: CmDestination) {
@@ -73,7 +67,6 @@ export class CmConnector implements Connector {
   }
 }
 
-/** A connection, from its REP to its DREP. */
 class TestedConnection implements PeerConnection, CmRepetition {
   readonly mtu: number;
   readonly inbox: Inbox<Received>;
@@ -105,7 +98,6 @@ class TestedConnection implements PeerConnection, CmRepetition {
     management.wire.listen(this.#qpn, (received) => this.inbox.push(received));
   }
 
-  /** Sends REQ until it is answered, and RTU. */
   static async open(management: Management, terms: ConnectionTerms, port: number): Promise<ConnectOutcome> {
     const connection = new TestedConnection(management, terms, port);
     const outcome = await connection.#connect();
@@ -117,7 +109,6 @@ class TestedConnection implements PeerConnection, CmRepetition {
     return this.#reply!.localQpn;
   }
 
-  /** The one that the target said it expects first. */
   get startPsn(): number {
     return this.#reply!.startingPsn;
   }
@@ -229,7 +220,6 @@ class TestedConnection implements PeerConnection, CmRepetition {
     this.#management.send(buildMad(name, this.#transactionId, fields));
   }
 
-  /** Sends `mad` until one of the answers comes; an MRA asks for patience. */
   async #ask(mad: Uint8Array, answers: readonly MessageName[], tries = TRIES): Promise<CmMad | undefined> {
     const { clock } = this.#management.wire;
     for (let turn = 0; turn < tries; turn++) {

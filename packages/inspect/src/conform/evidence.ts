@@ -1,5 +1,3 @@
-/** The packets of a run, numbered as in its capture, and cut into the parts that the verdicts rest on. */
-
 import { type CapturedDatagram, LINKTYPE_RAW, type PacketSink, udpOf } from 'rocev2/internal/capture';
 import { fromHex, toHex } from 'rocev2/internal/core';
 
@@ -13,7 +11,6 @@ export interface EvidencePacket {
   readonly hex: string;
 }
 
-/** Between a capturing port and a file, if there is one: keeps the packets of the case that runs. */
 export class Evidence implements PacketSink {
   readonly #onward: PacketSink | undefined;
   #packets: EvidencePacket[] = [];
@@ -21,18 +18,15 @@ export class Evidence implements PacketSink {
   #count = 0;
   #firstNs = 0n;
 
-  /** `onward` gets every packet, too. */
   constructor(onward?: PacketSink) {
     this.#onward = onward;
   }
 
-  /** A case begins. Its first packet carries its name as a comment in the capture. */
   begin(title: string): void {
     this.#title = title;
     this.#packets = [];
   }
 
-  /** The packets since {@link begin}. */
   get packets(): readonly EvidencePacket[] {
     return this.#packets;
   }
@@ -46,7 +40,6 @@ export class Evidence implements PacketSink {
   }
 }
 
-/** The datagram of a packet; undefined where the hex is that of no UDP datagram. */
 export function datagramOf({ hex }: EvidencePacket): CapturedDatagram | undefined {
   const bytes = fromHex(hex);
   const captured = { timestampNs: 0n, interfaceId: 0, linkType: LINKTYPE_RAW, comment: undefined };

@@ -1,8 +1,5 @@
-/** What has arrived and nobody has looked at yet, in the order of arrival. */
-
 import type { Clock } from 'rocev2/internal/core';
 
-/** A queue with one reader, who waits no longer than a deadline. */
 export class Inbox<T> {
   readonly #clock: Clock;
   readonly #items: T[] = [];
@@ -12,13 +9,11 @@ export class Inbox<T> {
     this.#clock = clock;
   }
 
-  /** Something has arrived. */
   push(item: T): void {
     this.#items.push(item);
     this.#wake?.();
   }
 
-  /** The oldest that waits, or the next one to arrive before `deadlineNs`; undefined when none does. */
   async next(deadlineNs: number): Promise<T | undefined> {
     while (this.#items.length === 0 && this.#clock.nowNs() < deadlineNs) {
       await new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * What a target says of itself when it accepts a connection: the private data of its REP. All numbers are big-endian.
+ * What a target announces when it accepts a connection: the private data of its REP. All numbers are big-endian.
  *
  *     0  8  "rocev2cf"
  *     8  1  version, 1
@@ -9,58 +9,43 @@
  *    16 16  open memory: address (8), key (4), bytes (4); every remote right
  *    32 12  memory that can only be read: address (8), key (4)
  *    44 12  memory of another protection domain: address (8), key (4)
- *    56 12  a window of this connection on the open memory, which a SEND can invalidate: address (8), key (4); older targets end before it
+ *    56 12  a window of this connection on the open memory, which a SEND can invalidate: address (8), key (4);
+ *        older targets end before it
  */
 
 const MAGIC = Uint8Array.of(0x72, 0x6f, 0x63, 0x65, 0x76, 0x32, 0x63, 0x66);
-/** Of the private data of both sides. */
 export const OFFER_VERSION = 1;
 const OFFER_BYTES_MIN = 56;
 const OFFER_BYTES = 68;
 
-/** Memory that a target names. */
 export interface OfferedMemory {
-  /** Address of the first byte. */
   readonly address: bigint;
-  /** The key that the target says. */
   readonly key: number;
 }
 
-/** What a target has for its tester. */
 export interface Offer {
   /** RNR timer code of its queue pairs, 0..31. */
   readonly minRnrTimer: number;
-  /** Receives that are posted for each connection. The target posts no more. */
   readonly receives: number;
-  /** Bytes of one receive. */
   readonly receiveBytes: number;
-  /** Memory with every remote right, aligned to 8 bytes. */
   readonly open: OfferedMemory & {
-    /** Bytes. */
     readonly bytes: number;
   };
-  /** Memory that a peer may READ only. */
   readonly readOnly: OfferedMemory;
-  /** Memory with every remote right in a protection domain that is not the connection's. */
   readonly foreign: OfferedMemory;
-  /** A window on the open memory that this queue pair alone may write to, until a SEND invalidates its key; it is bound a moment after the RTU. */
   readonly window?: OfferedMemory;
-  /** True: the open memory can only be written, its size is not known, and there is no other memory. */
   readonly isWriteOnly?: boolean;
 }
 
-/** Writes the first nine bytes. */
 export function putMagic(data: Uint8Array): void {
   data.set(MAGIC);
   data[8] = OFFER_VERSION;
 }
 
-/** Whether the data begin as those of a tester or a target do. */
 export function hasMagic(data: Uint8Array): boolean {
   return MAGIC.every((byte, i) => data[i] === byte);
 }
 
-/** The private data of a REP. */
 export function encodeOffer({
   minRnrTimer,
   receives,
@@ -90,7 +75,6 @@ export function encodeOffer({
   return data;
 }
 
-/** Undefined for the private data of a service that is no target of ours. */
 export function parseOffer(data: Uint8Array): Offer | undefined {
   if (data.length < OFFER_BYTES_MIN || !hasMagic(data) || data[8] !== OFFER_VERSION) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

@@ -1,6 +1,6 @@
 /**
- * What a tester asks of a target beyond a connection: the PSN of its first request, and work that the target posts. Over RDMA CM it is the private
- * data of the REQ. All numbers are big-endian.
+ * What a tester asks of a target beyond a connection: the PSN of its first request, and work that the target posts.
+ * Over RDMA CM it is the private data of the REQ. All numbers are big-endian.
  *
  *     0  8  "rocev2cf"
  *     8  1  version, 1
@@ -16,16 +16,11 @@
 
 import { hasMagic, OFFER_VERSION, putMagic } from './offer.js';
 
-/** Operations that a target can be asked to post. */
 export const ORDER_OPERATIONS = ['SEND', 'RDMA_WRITE', 'RDMA_READ', 'FETCH_ADD'] as const;
 
-/** Work that the target posts as soon as it is connected. The tester is the responder then. */
 export interface Order {
-  /** What is posted. */
   readonly operation: (typeof ORDER_OPERATIONS)[number];
-  /** Bytes of a request; an atomic has 8. */
   readonly bytes: number;
-  /** How many are posted at once. */
   readonly count: number;
   /** Local ACK timeout of the target's queue pair: a code 1..21, or 0 for never. */
   readonly timeout: number;
@@ -35,24 +30,21 @@ export interface Order {
   readonly rnrRetryCount: number;
 }
 
-/** The part of a wish that private data carry; the queue pair's timers travel in the REQ itself. */
 export interface Wish {
-  /** PSN of the tester's first request. */
   readonly startPsn?: number;
-  /** Work to post. */
   readonly order?: Pick<Order, 'operation' | 'bytes' | 'count'>;
-  /** True: a queue pair that allows no READ, WRITE or atomic. */
   readonly isClosed?: boolean;
 }
 
-/** Memory of the tester, which has none: WRITEs to it go nowhere, and READs of it are answered by the steps of a case. */
+/**
+ * Memory of the tester, which has none: WRITEs to it go nowhere, and READs of it are answered by the steps of a case.
+ */
 export const TESTER_MEMORY = { address: 0x0010_0000n, key: 0x00c0_ffee } as const;
 
 const WISH_BYTES = 36;
 const FLAG_START_PSN = 1;
 const FLAG_CLOSED = 2;
 
-/** The private data of a REQ. */
 export function encodeWish({ startPsn, order, isClosed }: Wish): Uint8Array {
   const data = new Uint8Array(WISH_BYTES);
   const view = new DataView(data.buffer);
@@ -67,10 +59,8 @@ export function encodeWish({ startPsn, order, isClosed }: Wish): Uint8Array {
   return data;
 }
 
-/** A wish as the target reads it: with the memory that requests name. */
 export type ParsedWish = Wish & { readonly address: bigint; readonly key: number };
 
-/** Undefined for the private data of a program that is no tester, or of another version. */
 export function parseWish(data: Uint8Array): ParsedWish | undefined {
   if (data.length < WISH_BYTES || !hasMagic(data) || data[8] !== OFFER_VERSION) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

@@ -1,15 +1,12 @@
 /**
- * Combinations of parameters in which every pair of values of two parameters occurs (a covering array of strength 2): faults that two parameters
- * cause together are found, with far fewer runs than all combinations need.
+ * Combinations of parameters in which every pair of values of two parameters occurs (a covering array of strength 2):
+ * faults that two parameters cause together are found, with far fewer runs than all combinations need.
  */
 
-/** Values by parameter. */
 export type Parameters = Readonly<Record<string, readonly unknown[]>>;
 
-/** One value for each parameter. */
 export type Combination<P extends Parameters> = { readonly [Name in keyof P]: P[Name][number] };
 
-/** The same combinations for the same parameters, each time. Parameters have at least one value, and there are two at least. */
 export function pairwise<P extends Parameters>(parameters: P): Combination<P>[] {
   const values = Object.values(parameters);
   const names = Object.keys(parameters);
@@ -42,7 +39,6 @@ function eachPair(values: ReadonlyArray<readonly unknown[]>, visit: (pair: strin
   }
 }
 
-/** A row that has nothing but a pair. */
 function seedRow(pair: string, length: number): Array<number | undefined> {
   const row = Array<number | undefined>(length).fill(undefined);
   for (const part of pair.split(',')) {
@@ -52,7 +48,6 @@ function seedRow(pair: string, length: number): Array<number | undefined> {
   return row;
 }
 
-/** The choice for a place that covers the most missing pairs with what the row has. */
 function bestChoice(
   row: ReadonlyArray<number | undefined>,
   place: number,

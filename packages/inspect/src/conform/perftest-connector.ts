@@ -1,6 +1,6 @@
 /**
- * Queue pairs of a perftest server, such as `ib_write_bw`: its exchange over TCP tells a QPN, a PSN, and memory that may be written. A server makes
- * one queue pair and ends, so the peer runs it in a loop.
+ * Queue pairs of a perftest server, such as `ib_write_bw`: its exchange over TCP gives a QPN, a PSN, and memory that
+ * may be written.
  */
 
 import { type RandomSource, RoceError, randomInt } from 'rocev2/internal/core';
@@ -15,14 +15,12 @@ import type { Received, TestWire } from './wire.js';
 const QPN_MIN = 0x100;
 /** `ib_write_bw` without options has room for one message of this size at least. */
 const MESSAGE_BYTES = 65_536;
-/** Barriers behind the keys: one for the queue pair, and one more. */
+/** Barriers after the keys: one for the queue pair, and one more. */
 const BARRIERS = 2;
 const NO_REPORT = { sizeBytes: 0n, iterations: 0n, peak: 0, average: 0, messageRate: 0 };
 
-/** Begins the exchange with a server: as often as it takes until one listens. Rejects with ERR_ROCE_CONNECT. */
 export type OpenExchange = (pathMtu: number) => Promise<PerftestExchange>;
 
-/** Connects to the servers of a loop, one after another. */
 export class PerftestConnector implements Connector {
   readonly via = 'perftest';
   readonly #open: OpenExchange;
@@ -66,7 +64,6 @@ export class PerftestConnector implements Connector {
   }
 }
 
-/** The end of a bandwidth test. A server that has seen an error may be gone before. */
 async function leave(exchange: PerftestExchange): Promise<void> {
   try {
     await exchange.barrier();

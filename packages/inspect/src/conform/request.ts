@@ -1,27 +1,18 @@
-/** The bytes of the packets of a test case, BTH to pad: requests, and answers to those of the target. */
-
 import { highOfBig, lowOfBig } from 'rocev2/internal/core';
 import { emitRoce, psnAdd, SYNDROME_ACK } from 'rocev2/internal/packet';
 import type { Offer } from './offer.js';
 import { type AnswerPacket, pattern, type RequestPacket } from './step.js';
 
-/** The other half of all keys. */
 const WRONG_KEY_BITS = 0xa5a5_0000;
 const NO_MEMORY = { address: 0n, key: 0 };
 
-/** Where a packet goes: a queue pair of the target, whose first PSN was `startPsn`. */
 export interface RequestTarget {
-  /** The target's queue pair. */
   readonly qpn: number;
-  /** PSN of the first request of the connection. */
   readonly startPsn: number;
-  /** Undefined: addresses and keys are 0. */
   readonly offer: Offer | undefined;
-  /** That of the first connection of the case; default: of this one. */
   readonly firstOffer?: Offer | undefined;
 }
 
-/** Makes the packet; `mishaps` of the packet are the wire's business. */
 export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer, firstOffer }: RequestTarget): Uint8Array {
   const { opcode, at, bytes = 0, seed = 1, from = 0, length = bytes, operand = 0n, compare = 0n } = packet;
   const { address, key } = memoryOf(packet, offer, firstOffer);
@@ -47,7 +38,6 @@ export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer, firs
   );
 }
 
-/** Makes an answer to a request of the queue pair `qpn`, whose first PSN is `peerStartPsn`. */
 export function buildAnswer(
   packet: AnswerPacket,
   to: { readonly qpn: number; readonly peerStartPsn: number },

@@ -1,5 +1,3 @@
-/** Runs one case once: a connection of its own, and its steps. */
-
 import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
 import { OP_READ_REQUEST, OPCODES } from 'rocev2/internal/packet';
 import { Attempt, Broken } from './attempt.js';
@@ -7,36 +5,24 @@ import type { ConnectionTerms, ConnectOutcome, Connector } from './peer.js';
 import type { CaseTerms, Step, TestCase } from './step.js';
 import type { TestWire } from './wire.js';
 
-/** How one attempt of a case ended. */
 export type AttemptOutcome =
   | { readonly kind: 'kept'; readonly steps: readonly Step[] }
-  /** `text`: what was seen, and what was expected. */
   | { readonly kind: 'broken'; readonly text: string; readonly steps: readonly Step[] }
-  /** No connection: the case says nothing. */
   | { readonly kind: 'unconnected'; readonly text: string };
 
-/** What a run is bounded by. */
 export interface AttemptLimits {
   /** Path MTU of the connections, in bytes. */
   readonly mtu: number;
-  /** How long an answer may take. */
   readonly answerMs: number;
-  /** How long nothing may come where nothing has to. */
   readonly quietMs: number;
 }
 
-/** With what a case is run. */
 export interface CaseParts {
-  /** Carries its packets. */
   readonly wire: TestWire;
-  /** Gets queue pairs of the target. */
   readonly connector: Connector;
 }
 
-/**
- * Why the case cannot be run, in words; undefined when it can. `known`: what an earlier connection has shown of the target, so that none is made in
- * vain.
- */
+/** `known`: what an earlier connection has shown of the target, so that no needless one is made. */
 export function lackOf(
   { wire, connector }: CaseParts,
   testCase: TestCase,
@@ -64,7 +50,6 @@ function termsOf({ connect, refusedWith }: TestCase, { mtu, answerMs }: AttemptL
   return { ...connect?.(mtu), mtu, answerMs, toNobody: refusedWith !== undefined };
 }
 
-/** Runs a case once. Never rejects for what the target does. */
 export async function runCase(
   { wire, connector }: CaseParts,
   testCase: TestCase,
@@ -109,7 +94,6 @@ function judgeRefusal(outcome: ConnectOutcome, reason: number): AttemptOutcome {
   };
 }
 
-/** A step touches more than the begin of memory that can only be written. */
 function needsMore(step: Step): boolean {
   if (step.do !== 'send') return false;
   const { opcode, memory = 'open', place = 0, length = 0 } = step.packet;

@@ -1,8 +1,3 @@
-/**
- * A target that wants to be tested: it accepts connections of one tester at a time, offers memory and a few receives, posts what the tester asks
- * for, and does nothing else. What it does with packets is what its NIC does.
- */
-
 import type { CmConnection, CmListener, CmRequest } from 'rocev2/internal/cm';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { type RecoveryOptions, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
@@ -19,14 +14,11 @@ import { type ParsedWish, parseWish } from './order.js';
 const OPEN_BYTES = 64 * 1024;
 const OTHER_BYTES = 4096;
 const RECEIVES = 4;
-/** A receive has room for two packets of the connection. */
 const RECEIVE_PACKETS = 2;
 const PATH_MTU_MAX = 4096;
 /** 0.08 ms. */
 const MIN_RNR_TIMER = 6;
-/** READs and atomics that are answered at a time. */
 const DEPTH = 4;
-/** Work requests that a tester may ask for. */
 const ORDERS_MAX = 16;
 /** Connections at a time: one in use, and ones whose end is on its way. */
 const CONNECTIONS_MAX = 8;
@@ -53,9 +45,7 @@ export interface ConformServeCounts {
   refused: number;
 }
 
-/** A target on one device. Made by {@link ConformService.create}. */
 export class ConformService {
-  /** So far. */
   readonly counts: ConformServeCounts = { connections: 0, refused: 0 };
   readonly #device: RdmaDevice;
   readonly #memory: Memory;
@@ -69,7 +59,6 @@ export class ConformService {
     this.#recovery = recovery;
   }
 
-  /** Registers the memory. `recovery` is the scheme of its queue pairs. */
   static async create(device: RdmaDevice, recovery: RecoveryOptions = STANDARD_RECOVERY): Promise<ConformService> {
     const pd = await device.createPd();
     const foreignPd = await device.createPd();
@@ -84,7 +73,6 @@ export class ConformService {
     return new ConformService(device, memory, recovery);
   }
 
-  /** Takes connections until the listener is closed. Those that there are live on, until they end or the connection manager is closed. */
   async serve(listener: CmListener): Promise<void> {
     for await (const request of listener) {
       const isOther = this.#serving.size > 0 && request.remote.text !== this.#testerAddress;
@@ -94,7 +82,6 @@ export class ConformService {
         continue;
       }
       this.#testerAddress = request.remote.text;
-      // A tester that goes away while it connects is its own business.
       const served = this.#serveOne(request)
         .catch(() => {})
         .finally(() => this.#serving.delete(served));
@@ -162,7 +149,6 @@ export class ConformService {
   }
 }
 
-/** Posts what the tester asked for; what comes of it is seen in the packets. */
 function post(qp: QueuePair, memory: MemoryRegion, { order, address, key }: ParsedWish): void {
   if (order === undefined) return;
   const { operation, bytes, count } = order;

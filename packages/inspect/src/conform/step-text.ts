@@ -1,4 +1,4 @@
-/** Steps of a case in words: what a report says of them. PSNs count from the start of the connection. */
+/** PSNs count from the start of the connection. */
 
 import {
   NAK_INVALID_REQUEST,
@@ -19,12 +19,10 @@ const NAK_NAMES: ReadonlyMap<number, string> = new Map([
   [NAK_REMOTE_OPERATION, 'NAK 0x63 (remote operation)'],
 ]);
 
-/** `NAK 0x61 (invalid request)`. */
 export function nakName(code: number): string {
   return NAK_NAMES.get(code) ?? `syndrome 0x${code.toString(16)}`;
 }
 
-/** `ACK of PSN 1`; PSNs count from the start of the connection. */
 export function answerText(answer: Answer): string {
   const { at } = answer;
   const counted = 'msn' in answer && answer.msn !== undefined ? `, MSN ${answer.msn}` : '';
@@ -42,7 +40,6 @@ export function answerText(answer: Answer): string {
   }
 }
 
-/** `RDMA_WRITE_ONLY with PSN 2`; PSNs count from the target's first request. */
 export function requestText({ opcode, at, length, place, notBeforeMs, notAfterMs }: DueRequest): string {
   const range = length === undefined ? '' : ` for ${length} bytes from byte ${place ?? 0} on`;
   const times = [
@@ -56,7 +53,6 @@ function round(milliseconds: number): number {
   return Number(milliseconds.toPrecision(3));
 }
 
-/** What a step does, or waits for, in words. */
 export function stepText(step: Step): string {
   switch (step.do) {
     case 'send':

@@ -1,5 +1,3 @@
-/** A run of test cases against one target, and what it says rule by rule. */
-
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { ruleOf } from '../audit/catalogue.js';
 import type { Severity } from '../audit/rule.js';
@@ -12,8 +10,8 @@ import { stepText } from './step-text.js';
 const ATTEMPTS = 3;
 
 /**
- * `passed`: the target did what it has to. `failed`: it did not, in every attempt. `differs`: the same of a rule of level
- * information, where each may choose. `cannot tell`: attempts differ, or there was no connection.
+ * `passed`: the target did what it has to. `failed`: it did not, in every attempt. `differs`: the same of a rule of
+ * level information, where each may choose. `cannot tell`: attempts differ, or there was no connection.
  * `not supported`: the target, or the way to it, does not have what the case needs.
  */
 export type CaseVerdict = 'passed' | 'failed' | 'differs' | 'cannot tell' | 'not supported';
@@ -50,17 +48,13 @@ export interface TargetFacts {
   readonly depth: number;
 }
 
-/** What a tester works with. */
 export interface TesterParts extends CaseParts {
-  /** Sees every packet of the wire. */
   readonly evidence: Evidence;
 }
 
-/** Tests one target, one case at a time. */
 export class Tester {
   readonly #parts: TesterParts;
   readonly #limits: AttemptLimits;
-  /** Of the first connection. */
   #known: CaseTerms;
 
   constructor(parts: TesterParts, limits: AttemptLimits) {
@@ -69,7 +63,6 @@ export class Tester {
     this.#known = { mtu: limits.mtu, depth: 0, offer: undefined };
   }
 
-  /** Connects once, before all cases, to see who answers. A text says why nobody does. */
   async meet(): Promise<TargetFacts | string> {
     const outcome = await this.#parts.connector.connect(this.#limits);
     if (outcome.kind !== 'connected') return outcome.text;
@@ -79,7 +72,6 @@ export class Tester {
     return { isTarget: offer !== undefined, depth };
   }
 
-  /** Runs one case, again if it is broken. */
   async run(testCase: TestCase): Promise<CaseResult> {
     const { evidence } = this.#parts;
     const { clock } = this.#parts.wire;
@@ -89,7 +81,6 @@ export class Tester {
     const outcomes: AttemptOutcome[] = [];
     if (lacks === undefined) {
       do {
-        // Where nobody was, somebody may start the service again.
         if (outcomes.at(-1)?.kind === 'unconnected') await this.#pause();
         outcomes.push(await runCase(this.#parts, testCase, this.#limits));
       } while (outcomes.length < ATTEMPTS && isUncertain(outcomes.at(-1)!));

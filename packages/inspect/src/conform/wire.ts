@@ -1,7 +1,4 @@
-/**
- * The tester's end of the wire: packets made by hand go out through a port, and what the target sends comes in, by queue pair. There is no NIC
- * between them: a tester has to send what no NIC would.
- */
+/** The tester's packets go out through a port without a NIC, because a tester has to send what no NIC would. */
 
 import type { Clock } from 'rocev2/internal/core';
 import {
@@ -22,25 +19,20 @@ const RETRY_NS = 1_000_000;
 /** Where the port leaves the choice to us: any port of the dynamic range. */
 const SOURCE_PORT = 0xd00d;
 
-/** A packet of the target. */
 export interface Received {
-  /** Its headers. */
   readonly packet: RocePacket;
-  /** Its payload, without pad. */
   readonly payload: Uint8Array;
-  /** When it came, by the clock of the wire. */
   readonly timeNs: number;
 }
 
-/** Changes to a packet that an honest sender would not make. */
 export interface Mishaps {
-  /** Bytes that are replaced before the ICRC is made: offset from the BTH, value. */
   readonly forge?: ReadonlyArray<readonly [offset: number, value: number]>;
   /** Bytes of the end that are left out before the ICRC is made. */
   readonly cut?: number;
-  /** A byte whose lowest bit is flipped after the ICRC was made: offset from the BTH; below 0 from the end of the ICRC. */
+  /**
+   * A byte whose lowest bit is flipped after the ICRC was made: offset from the BTH; below 0 from the end of the ICRC.
+   */
   readonly flip?: number;
-  /** Bits of BTH byte 4, which the ICRC does not cover. */
   readonly congestion?: number;
   /** DSCP 0..63. */
   readonly dscp?: number;
@@ -48,17 +40,11 @@ export interface Mishaps {
   readonly ecn?: number;
 }
 
-/** Between the tester and one target. */
 export class TestWire {
-  /** The target. */
   readonly remote: IpAddress;
-  /** Passes time and timers. */
   readonly clock: Clock;
-  /** The port sets DSCP and ECN as it is told. */
   readonly setsTrafficClass: boolean;
-  /** Packets of the target that were malformed or had a wrong ICRC. */
   unsound = 0;
-  /** Packets that were sent. */
   sent = 0;
   readonly #port: Port;
   readonly #sourcePort: number;
@@ -68,7 +54,6 @@ export class TestWire {
   readonly #waiting: Array<() => boolean> = [];
   #ipId = 0;
 
-  /** The port is open; the wire takes its datagrams from now on. */
   constructor(port: Port, clock: Clock, remote: IpAddress, setsTrafficClass: boolean) {
     this.#port = port;
     this.clock = clock;
@@ -79,27 +64,22 @@ export class TestWire {
     port.onDatagram = (datagram) => this.#receive(datagram);
   }
 
-  /** Address of the tester. */
   get local(): IpAddress {
     return this.#port.address;
   }
 
-  /** The largest path MTU in bytes that the port can carry. */
   get pathMtuMax(): number {
     return this.#port.pathMtuMax;
   }
 
-  /** From now on `take` gets the packets to a queue pair of this side. */
   listen(qpn: number, take: (received: Received) => void): void {
     this.#takers.set(qpn, take);
   }
 
-  /** Packets to that queue pair are dropped again. */
   ignore(qpn: number): void {
     this.#takers.delete(qpn);
   }
 
-  /** Sends `packet`, BTH to pad, with the ICRC that it should have, unless a mishap says otherwise. */
   send(packet: Uint8Array, mishaps: Mishaps = {}): void {
     const bytes = new Uint8Array(Math.max(0, packet.length - (mishaps.cut ?? 0)) + ICRC_BYTES);
     bytes.set(packet.subarray(0, bytes.length - ICRC_BYTES));

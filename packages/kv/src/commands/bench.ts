@@ -1,5 +1,3 @@
-/** `rocev2 kv bench`: GETs and SETs on a store, and what they took. */
-
 import {
   CommandFailure,
   defineDocument,
@@ -15,17 +13,13 @@ import { type KvReaderOptions, withReader } from './reader.js';
 
 const KV_BENCH_DOCUMENT = defineDocument<KvBenchResult>('kv-bench');
 
-/** Options of `rocev2 kv bench`. */
 export interface KvBenchOptions extends KvReaderOptions {
-  /** Number of keys, which are written first. */
   readonly keys: number;
   /** Bytes of each value, 8 or more. */
   readonly value: number;
   /** Share of GETs, 0 to 1; the rest are SETs. */
   readonly gets: number;
-  /** Operations in flight. */
   readonly depth: number;
-  /** Nanoseconds. */
   readonly duration: number;
 }
 
@@ -56,7 +50,6 @@ interface Samples {
   readonly sets: Histogram;
 }
 
-/** Writes all keys, then measures, and checks every value that comes back. */
 export async function runKvBench(host: string, options: KvBenchOptions, output: Output): Promise<void> {
   const { keys, value, depth, duration } = options;
   const result = await withReader(host, options, async (kv): Promise<KvBenchResult> => {
@@ -90,7 +83,6 @@ function rowOf(name: string, perSecond: number, { p50Ns, p99Ns, p999Ns, maxNs }:
   return [name, Math.round(perSecond), ...[p50Ns, p99Ns, p999Ns, maxNs].map((ns) => (ns / NS_PER_US).toFixed(1))];
 }
 
-/** A value that says which key it is of. */
 function keyedValue(index: number, bytes: number): Buffer {
   const value = Buffer.alloc(bytes, index % 251);
   value.writeUInt32LE(index);

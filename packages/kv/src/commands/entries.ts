@@ -1,5 +1,3 @@
-/** `rocev2 kv get`, `set` and `list`. */
-
 import { CommandFailure, defineDocument, EXIT_FAILED, type Output } from '@rocev2/command';
 import { type KvReaderOptions, withReader } from './reader.js';
 
@@ -33,15 +31,11 @@ export interface KvListResult {
   readonly entries: readonly KvEntryResult[];
 }
 
-/** Options of `rocev2 kv set`. */
 export interface KvSetOptions extends KvReaderOptions {
-  /** Nanoseconds until the entry ends. */
   readonly ttl?: number;
-  /** The version that the entry must have; 0: none. */
   readonly ifVersion?: number;
 }
 
-/** Prints a value as it is. Fails with exit code 1 if there is no such entry. */
 export async function runKvGet(host: string, key: string, options: KvReaderOptions, output: Output): Promise<void> {
   const entry = await withReader(host, options, (kv) => kv.getEntry(key));
   if (entry === undefined) throw new CommandFailure(EXIT_FAILED, `there is no entry '${key}'`);
@@ -50,7 +44,6 @@ export async function runKvGet(host: string, key: string, options: KvReaderOptio
   output.document(KV_GET_DOCUMENT, result);
 }
 
-/** Writes a value. Fails with exit code 1 if the entry has another version than it must have. */
 export async function runKvSet(
   host: string,
   [key, value]: readonly [string, string],
@@ -67,7 +60,6 @@ export async function runKvSet(
   output.document(KV_SET_DOCUMENT, { key, version });
 }
 
-/** Prints all entries whose keys begin with the prefix. */
 export async function runKvList(host: string, prefix: string, options: KvReaderOptions, output: Output): Promise<void> {
   const entries = await withReader(host, options, async (kv) => {
     const found: KvEntryResult[] = [];

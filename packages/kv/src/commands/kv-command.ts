@@ -25,12 +25,10 @@ import type { KvReaderOptions } from './reader.js';
 import { type KvServeOptions, runKvServe } from './serve.js';
 import { type KvWatchOptions, runKvWatch } from './watch.js';
 
-/** Default TCP port for connection set-up. */
 const KV_PORT = 18521;
 const BENCH_VALUE_BYTES_MIN = 8;
 const OWNERS = 'address of the owner; of several owners that share the keys: HOST:PORT,HOST:PORT';
 
-/** Bytes of a value in which a key's number has room. */
 const valueBytes = textOption((text) => {
   const bytes = parseSizeBytes(text);
   if (bytes >= BENCH_VALUE_BYTES_MIN) return bytes;
@@ -40,7 +38,6 @@ const valueBytes = textOption((text) => {
   );
 });
 
-/** A share, 0 to 1. */
 const share = textOption((text) => {
   const number = Number(text);
   if (text !== '' && number >= 0 && number <= 1) return number;
@@ -69,7 +66,6 @@ Examples:
   registerBench(kv, io);
 }
 
-/** Options of this side as a reader. */
 function addReaderOptions(command: Command): Command {
   command
     .option('-p, --port <port>', 'TCP port of owners without one', portOption, KV_PORT)

@@ -1,5 +1,3 @@
-/** `rocev2 kv serve`: an owner until Ctrl-C. */
-
 import {
   defineDocument,
   type NicOptions,
@@ -16,27 +14,18 @@ import { type Eviction, type KvCounters, serveKv } from '../index.js';
 
 const KV_SERVE_DOCUMENT = defineDocument<KvServeResult>('kv-serve');
 
-/** Options of `rocev2 kv serve`. */
 export interface KvServeOptions extends NicOptions, SecureFlags {
-  /** TCP port of connection set-up. */
   readonly port: number;
-  /** IP address of this side. */
   readonly bind: IpAddress;
-  /** Bytes for values. */
   readonly memory: number;
-  /** Entries that the table is made for. */
   readonly entries: number;
   /** Longest value in bytes. */
   readonly valueMax: number;
-  /** What happens when it is full. */
   readonly eviction: Eviction;
-  /** File that the entries outlive the owner in; default: none. */
   readonly snapshot?: string;
-  /** Nanoseconds between snapshots. */
   readonly every: number;
 }
 
-/** Time to write the last snapshot after Ctrl-C. */
 const LAST_SNAPSHOT_MS = 60_000;
 
 /** The fields of `kv serve --json`. */
@@ -49,7 +38,6 @@ export interface KvServeResult extends KvCounters {
   readonly seconds: number;
 }
 
-/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runKvServe(options: KvServeOptions, output: Output): Promise<void> {
   const { port, bind, memory, entries, valueMax, eviction, snapshot: file, every, io, engine, spin } = options;
   if (file !== undefined) output.io.allowAfterInterruption?.(LAST_SNAPSHOT_MS);

@@ -1,5 +1,3 @@
-/** `rocev2 kv watch`: changes of entries, as they happen. */
-
 import { CommandFailure, defineDocument, EXIT_FAILED, type Output } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
@@ -8,12 +6,9 @@ import { type KvReaderOptions, withReader } from './reader.js';
 
 const KV_WATCH_DOCUMENT = defineDocument<KvWatchResult>('kv-watch');
 
-/** Changes that the document keeps. */
 const KEPT_MAX = 1000;
 
-/** Options of `rocev2 kv watch`. */
 export interface KvWatchOptions extends KvReaderOptions {
-  /** Ends after so many changes; default: at Ctrl-C. */
   readonly count?: number;
 }
 
@@ -39,7 +34,6 @@ export interface KvWatchResult {
   readonly changes: readonly KvChange[];
 }
 
-/** Prints a line for each change of a key that begins with the prefix, until Ctrl-C, which is the normal end. */
 export async function runKvWatch(
   host: string,
   prefix: string,

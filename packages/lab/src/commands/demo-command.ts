@@ -135,7 +135,6 @@ function stepLine({ step, text, seconds, verified }: VerifiedStep, { colors }: O
   return `  ${mark} ${step.padEnd(9)}  ${text} ${colors.dim(`(${formatNs(seconds * 1e9)})`)}`;
 }
 
-/** The first thing that is not as it has to be. */
 function failureOf(operations: VerifiedOperations, { runs }: Comparison): string | undefined {
   const wrong = operations.steps.find(({ verified }) => !verified);
   if (wrong !== undefined) return `${wrong.step}: the data is wrong`;
@@ -150,7 +149,6 @@ function shapeOf({ op, scheme, messagesCompleted, verified, failure }: LivelockR
   return `${op} under ${scheme} completed ${messagesCompleted} messages`;
 }
 
-/** Resolves with the work, or ends the command when Ctrl-C comes first. */
 async function unlessInterrupted<T>(output: Output, work: Promise<T>): Promise<T> {
   const result = await orInterrupted(work, output.io.interrupted);
   if (result === undefined) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted');

@@ -60,10 +60,8 @@ type ModelName = (typeof MODELS)[number];
 const DCQCN_PRESETS = { 'long-ramp': DCQCN_LONG_RAMP, sigcomm15: DCQCN_SIGCOMM15 } as const;
 type DcqcnPreset = keyof typeof DCQCN_PRESETS;
 
-/** Delays the swing table shows besides the one asked for: those of the published figures. */
 const TABLE_DELAYS_NS = [4_000, 25_000, 50_000, 85_000, 100_000];
 const TRACE_SAMPLES = 2000;
-/** As in the published jitter experiment. */
 const JITTER_PERIOD_NS = 50_000;
 const MAX_FLOWS = 10_000;
 const MAX_DELAY_NS = 10_000_000;
@@ -124,7 +122,6 @@ export function register(program: Command, io: CliIo): void {
     .action((model: ModelName, options: FluidOptions) => fluid(model, options, new Output(io, options.json === true)));
 }
 
-/** Words with commas, in lines that fit a terminal of 80 columns. */
 function wrapped(words: readonly string[], indent: string): string {
   const lines: string[] = [];
   for (const word of words) {
@@ -195,7 +192,6 @@ function checkOptions(name: ModelName, options: FluidOptions): void {
   if ((options.duration ?? 0) > MAX_DURATION_NS) tooLong(`--duration is at most ${formatNs(MAX_DURATION_NS)}`);
 }
 
-/** One group of equal flows, or one group a flow where rates or starts were given. */
 function groupsOf({ flows, rates, starts }: FluidOptions): FlowGroup[] {
   const counts = [flows, rates?.length, starts?.length].filter((count) => count !== undefined);
   if (new Set(counts).size > 1) {
@@ -251,7 +247,6 @@ function jitterOf(maxNs: number, seed: number): () => JitterParameters {
   return () => ({ maxNs, periodNs: JITTER_PERIOD_NS, random: new SeededRandom(seed).stream('feedback-jitter') });
 }
 
-/** The `name=value` texts of --set, handed to whatever has parameters of those names. */
 class Settings {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #known = new Set<string>();
@@ -279,7 +274,6 @@ class Settings {
   }
 }
 
-/** The unit at the end of a parameter's name says how its value is written. */
 function settingValue(name: string, text: string): number {
   if (name.endsWith('Ns')) return parseDurationNs(text);
   if (name.endsWith('Bps')) return parseRateBps(text);
@@ -304,7 +298,6 @@ function simulateAt(study: FluidStudy, options: FluidOptions, delayNs: number): 
     : simulate(model, { durationNs: options.duration, traceSamples: TRACE_SAMPLES });
 }
 
-/** By delay: the one that was asked for, and for people those of the table. */
 async function simulateAll(
   study: FluidStudy,
   options: FluidOptions,
@@ -317,7 +310,7 @@ async function simulateAll(
   try {
     for (const delay of delays) {
       progress.update(runs.size, `feedback delay ${formatNs(delay)}`);
-      await setImmediate(); // Lets Ctrl-C and the progress through.
+      await setImmediate();
       if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
       runs.set(delay, simulateAt(study, options, delay));
     }

@@ -1,5 +1,3 @@
-/** What `rocev2 fluid` shows of a study: the JSON document, the lines for people, and the chart. */
-
 import { type Column, counted, renderLineChart } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
@@ -24,7 +22,6 @@ export interface FluidResult
   };
 }
 
-/** The document of --json. */
 export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTrace): FluidResult {
   return {
     model: study.model,
@@ -43,7 +40,6 @@ export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTr
   };
 }
 
-/** `DCQCN: 10 flows on 40.0 Gb/s, feedback delay 85.0 us`. */
 export function fluidHeadline(study: FluidStudy, delayNs: number): string {
   const flows = flowCount(study.groups);
   const controller = study.piAt === null ? '' : ` with PI at the ${study.piAt}`;
@@ -56,7 +52,6 @@ interface LabelledText {
   readonly text: string;
 }
 
-/** What is known without integrating. */
 export function fluidTheory(study: FluidStudy): LabelledText[] {
   const { fixedPoint, phaseMarginDegrees, criticalDelayNs } = study;
   const lines: LabelledText[] = [];
@@ -79,7 +74,6 @@ export function fluidTheory(study: FluidStudy): LabelledText[] {
   return lines;
 }
 
-/** Stability in a few words. */
 function fluidVerdict({ fixedPoint, phaseMarginDegrees, groups }: FluidStudy): string {
   if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never settle';
   if (fixedPoint.queueBytes === null)
@@ -96,7 +90,6 @@ function criticalText(criticalDelayNs: number | null): string {
   return criticalDelayNs === 0 ? 'none: unstable even without delay' : formatNs(criticalDelayNs);
 }
 
-/** Columns of the swing table; rates are of single flows. */
 export const SWING_COLUMNS: readonly Column[] = [
   { title: '', align: 'left' },
   { title: 'Delay', align: 'right' },
@@ -111,7 +104,6 @@ export const SWING_COLUMNS: readonly Column[] = [
   { title: 'Queue', align: 'left' },
 ];
 
-/** A row of the swing table; `asked` marks the delay of the command line. */
 export function swingRow(asked: boolean, delayNs: number, { queueBytes, rateBps, utilization }: FluidRun): string[] {
   const means = rateBps.map(({ mean }) => mean);
   return [
@@ -134,7 +126,6 @@ function queueState(queueBytes: Swing): string {
   return hasSettled(queueBytes) ? 'settles' : 'swings';
 }
 
-/** Thousands of bytes, as the papers count. */
 function kilobytes(bytes: number): string {
   return (bytes / 1000).toFixed(1);
 }
@@ -143,7 +134,6 @@ function gigabits(bitsPerSecond: number): string {
   return (bitsPerSecond / 1e9).toFixed(3);
 }
 
-/** Queue and rates over time, as the text of an SVG file. */
 export function fluidChart(study: FluidStudy, delayNs: number, trace: FluidTrace): string {
   let first = 1;
   const names = study.groups.map(({ count }) => {
@@ -160,7 +150,7 @@ export function fluidChart(study: FluidStudy, delayNs: number, trace: FluidTrace
       {
         yLabel: 'Queue (KB)',
         series: [{ name: 'queue', values: trace.queueBytes.map((bytes) => bytes / 1000) }],
-        // The overshoot of flows that start at line rate would flatten everything after it.
+        // Flows that start at line rate overshoot so much that the rest would be flat.
         logFrom: 1,
       },
       {

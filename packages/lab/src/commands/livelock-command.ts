@@ -41,7 +41,9 @@ export const PAPER_RULE = 'ip-id-lsb=0xff';
 export const PAPER_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Path MTU of the published experiment. */
 export const PAPER_MTU = 1024;
-/** Deep enough to fill a pipeline, and far from 255, where every retransmission of go-back-N would meet the next drop. */
+/**
+ * Deep enough to fill a pipeline, and far from 255, where every retransmission of go-back-N would meet the next drop.
+ */
 export const DEFAULT_WINDOW_PACKETS = 64;
 
 interface LivelockOptions {
@@ -60,7 +62,7 @@ interface LivelockOptions {
 /** Adds `rocev2 livelock` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const schemes = recoveryNamesByWaste();
-  // One of each kind: those that send only what is missing lose the same here. A cap, other timeouts and judgement by time make no difference.
+  // Schemes that retransmit only what is missing lose the same here, so one of each kind is enough.
   const kinds = schemes.map((name) => `${senderTraits(name).goesBack} ${senderTraits(name).restartsMessages}`);
   const compared = schemes.filter((_name, i) => kinds.indexOf(kinds[i]) === i);
   const command = program

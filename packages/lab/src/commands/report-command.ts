@@ -78,7 +78,6 @@ async function report(folder: string, options: ReportOptions, output: Output): P
   output.document(REPORT_DOCUMENT, { page, sections: shown });
 }
 
-/** Says which files are left out. Throws where none can be shown. */
 async function readFolder(folder: string, output: Output): Promise<ReportEntry[]> {
   const entries = await readReport(folder).catch((cause: NodeJS.ErrnoException) => {
     throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${whyUnreadable(cause)}`, { cause });

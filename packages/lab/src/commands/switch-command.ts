@@ -102,7 +102,6 @@ Examples:
     .action((options: SwitchCommandOptions) => runSwitch(options, new Output(io, options.json === true)));
 }
 
-/** The same for an option that may be repeated. */
 function each<T>(parse: (text: string) => T): (text: string, previous?: readonly T[]) => T[] {
   const parseOne = textOption(parse);
   return (text, previous = []) => [...previous, parseOne(text)];
@@ -176,7 +175,6 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   });
 }
 
-/** Hands an error on once the switch is closed. */
 function closing(live: LiveSwitch): (error: Error) => Promise<never> {
   return async (error) => {
     await live.close();

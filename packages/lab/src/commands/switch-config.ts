@@ -1,5 +1,3 @@
-/** Configuration of a live switch: a JSON file, and the options that override it. */
-
 import { CommandFailure, EXIT_USAGE, parsedText, plainWords, readJsonFile } from '@rocev2/command';
 import { SeededRandom } from 'rocev2/internal/core';
 import { parseUdpEndpoint } from 'rocev2/internal/dgram-ext';
@@ -32,10 +30,8 @@ const configSchema = z.strictObject({
 
 type SwitchFile = z.output<typeof configSchema>;
 
-/** The configuration without `--config`. */
 export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 
-/** Throws ERR_ROCE_IO for a file that cannot be read, and a CommandFailure (usage) that names the file and the field. */
 export async function readSwitchFile(path: string): Promise<SwitchFile> {
   const value = await readJsonFile(path);
   const config = configSchema.safeParse(value);
@@ -44,44 +40,32 @@ export async function readSwitchFile(path: string): Promise<SwitchFile> {
   throw new CommandFailure(EXIT_USAGE, `${path} is not a switch configuration:\n${problems.join('\n')}`);
 }
 
-/** `ports[1].local` */
 function fieldName(path: readonly PropertyKey[]): string {
   const name = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return name.replace(/^\./, '') || 'the file';
 }
 
-/** A link rate for one port, or for all ports. */
 export interface PortRate {
-  /** Name of the port; undefined: all ports. */
   readonly port: string | undefined;
-  /** Bits per second. */
   readonly rateBps: number;
 }
 
-/** Settings from the command line, which take precedence over the file. */
 export interface SwitchOverrides {
-  /** Ports in addition to those of the file. */
   readonly port?: readonly LiveSwitchPort[];
-  /** Link rates. */
   readonly rate?: readonly PortRate[];
-  /** ECN marking at every port. */
   readonly ecn?: MarkingConfig;
-  /** Lossless priorities. */
   readonly pfc?: readonly number[];
-  /** Fault rules. */
   readonly loss?: string;
-  /** Seed for random fault rules and marks. */
   readonly seed?: number;
 }
 
 /**
- * After an XOFF, everything that a host has in flight still arrives, and its event loop sees the pause late: much more than on a cable.
- * This is as much as a host's receive budget lets others send to it.
+ * After an XOFF, everything that a host has in flight still arrives, and its event loop sees the pause late: much more
+ * than on a cable. This is as much as a host's receive budget lets others send to it.
  */
 const LIVE_HEADROOM_BYTES = 4 * 2 ** 20;
 const LIVE_SHARED_BYTES = 16 * 2 ** 20;
 
-/** The switch from file and command line, and its fault rules. Throws a CommandFailure (usage) for unknown ports. */
 export function liveSwitchOptions(
   file: SwitchFile,
   overrides: SwitchOverrides,
@@ -121,7 +105,6 @@ export function liveSwitchOptions(
   return { options, faults };
 }
 
-/** PFC for these priorities. The default headroom holds what live hosts have in flight. */
 function lossless(priorities: readonly number[], ports: number, file: Omit<SwitchFile, 'ports' | 'loss' | 'seed'>) {
   const headroomBytes = file.portDefaults?.headroomBytes ?? LIVE_HEADROOM_BYTES;
   const totalBytes = LIVE_SHARED_BYTES + ports * priorities.length * headroomBytes;

@@ -1,5 +1,3 @@
-/** What `rocev2 switch` and `rocev2 wire` show while they run, and at their end. */
-
 import { type Column, LiveLine, type Output } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import { timeoutMs } from 'rocev2/internal/driver';
@@ -17,13 +15,10 @@ export interface RuleHits {
 
 const DISPLAY_INTERVAL_MS = 1000;
 
-/** A switch that runs. */
 interface Counted {
-  /** By port name. */
   readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
 }
 
-/** Waits for Ctrl-C, which is how a switch ends, or for the time to pass. */
 export async function untilDone(durationNs: number | undefined, output: Output, live: Counted): Promise<void> {
   const line = new LiveLine(output.io);
   let previous = totalsOf(live);
@@ -66,7 +61,6 @@ function droppedOf(counters: LiveSwitchPortCounters): number {
   return Object.entries(counters).reduce((sum, [name, n]) => sum + (name.startsWith('tx_dropped_') ? n : 0), 0);
 }
 
-/** What is left of a switch that has ended. */
 interface SwitchFigures {
   readonly names: readonly string[];
   readonly counters: Counted['counters'];
@@ -76,7 +70,6 @@ interface SwitchFigures {
 
 /** Prints what was counted at the ports, and how often each rule matched. */
 export function printSwitchReport(output: Output, { names, counters, snapshot, rules }: SwitchFigures): void {
-  // What never happened at any port would only hide what did; frames and bytes are always of interest.
   const always = new Set(['rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes']);
   const counted = Object.keys(counters[names[0]]) as Array<keyof LiveSwitchPortCounters>;
   const shown = counted.filter((name) => always.has(name) || names.some((port) => counters[port][name] > 0));

@@ -1,28 +1,20 @@
-/** The telemetry document of a switch or wire, which its control socket serves. */
-
 import type { SwitchDocument } from '@rocev2/command';
 import { wallMs } from 'rocev2/internal/driver';
 import type { FaultPlan } from 'rocev2/internal/faults';
 import type { LiveSwitchPortCounters } from '../live/linked-switch.js';
 import type { EgressQueueUse, SwitchSnapshot } from '../switch/switch-snapshot.js';
 
-/** A switch that runs. */
 interface RunningSwitch {
-  /** By port name. */
   readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
-  /** Queues and pools now. */
   snapshot(): SwitchSnapshot;
 }
 
-/** What does not change while it runs. */
 interface SwitchDescription {
-  /** Addresses of the ports, with commas between them. */
   readonly address: string;
   readonly ports: ReadonlyArray<Pick<SwitchDocument['ports'][number], 'name' | 'local' | 'rateBps'>>;
   readonly faults: FaultPlan | undefined;
 }
 
-/** The document at this moment. */
 export function switchDocument(
   live: RunningSwitch,
   { address, ports, faults }: SwitchDescription,

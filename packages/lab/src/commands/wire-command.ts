@@ -53,7 +53,6 @@ interface WireSideResult extends SwitchPortSnapshot {
 
 const WIRE_DOCUMENT = defineDocument<WireResult>('wire');
 
-/** Frames of two NICs in flight, and what a rule may hold back. */
 const BUFFER_PACKETS = 8192;
 const QUEUE_PACKETS = 4096;
 
@@ -201,7 +200,6 @@ function createCapture(path: string): Promise<PcapngFile> {
   );
 }
 
-/** A wire is watched as a switch of two ports. */
 async function serve(
   wire: Wire,
   faults: FaultPlan | undefined,

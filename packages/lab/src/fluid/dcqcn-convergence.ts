@@ -1,9 +1,10 @@
 /**
- * How fast DCQCN flows become equal: the discrete AIMD model of CoNEXT'16, section 3.3. Time is cut into cycles of one rate cut
- * and then additive steps; over a cycle the differences between flows shrink by 1 - alpha/2, so convergence is exponential.
+ * How fast DCQCN flows become equal: the discrete AIMD model of CoNEXT'16, section 3.3. Time is cut into cycles of one
+ * rate cut and then additive steps; over a cycle the differences between flows shrink by 1 - alpha/2, so convergence is
+ * exponential.
  *
- * Here Rt(next) = (1 - alpha/2) Rc + (length - 1) R_AI and alpha(next) = (1-g)^(length-1) ((1-g) alpha + g), time in units of
- * the alpha interval.
+ * Here Rt(next) = (1 - alpha/2) Rc + (length - 1) R_AI and alpha(next) = (1-g)^(length-1) ((1-g) alpha + g), time in
+ * units of the alpha interval.
  */
 
 import { type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
@@ -19,7 +20,6 @@ export interface DcqcnConvergence {
   readonly boundNs: number;
 }
 
-/** Residual unfairness at which flows count as equal, as a share of the link over N. */
 const RESIDUAL_SHARE = 0.1;
 
 /** The steady cycle of `flows` flows and the convergence bound that follows from it. */

@@ -1,9 +1,9 @@
 /**
- * How often a DCQCN sender cuts and recovers when each of its packets is marked with probability p and it sends R packets/s: the
- * terms a, b, c, d, e of the fluid model (CoNEXT'16, equations 3 to 5).
+ * How often a DCQCN sender cuts and recovers when each of its packets is marked with probability p and it sends R
+ * packets/s: the terms a, b, c, d, e of the fluid model (CoNEXT'16, equations 3 to 5).
  *
- * The published terms divide zero by zero at p = 0 and at R = 0. Written with lambda = -ln(1-p) and x/(e^x-1) they have no
- * singular point, and the event terms come out per second instead of per packet: R b and R d.
+ * The published terms divide zero by zero at p = 0 and at R = 0. Written with lambda = -ln(1-p) and x/(e^x-1) they have
+ * no singular point, and the event terms come out per second instead of per packet: R b and R d.
  */
 
 import type { DcqcnInPackets } from './dcqcn-parameters.js';
@@ -20,7 +20,6 @@ function bernoulliRatio(x: number): number {
 export class DcqcnEvents {
   /** a: probability that a CNP interval sees a mark, so that the sender cuts. */
   cutProbability = 0;
-  /** Probability that an alpha interval sees a mark. */
   alphaMarkProbability = 0;
   /** R (b + d): increase events per second, each of which halves the distance to the target rate. */
   recoveries = 0;

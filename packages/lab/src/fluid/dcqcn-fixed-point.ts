@@ -1,6 +1,6 @@
 /**
- * The fixed point of DCQCN: equal shares, and the one marking probability that balances cuts and increases (CoNEXT'16, section
- * 3.1: the left side of the balance grows with p, so the solution is unique).
+ * The fixed point of DCQCN: equal shares, and the one marking probability that balances cuts and increases (CoNEXT'16,
+ * section 3.1: the left side of the balance grows with p, so the solution is unique).
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -12,7 +12,9 @@ import { bisect } from './root.js';
 export interface DcqcnFixedPoint {
   /** p*, 0..1: the share of packets marked. */
   readonly markProbability: number;
-  /** The queue at which RED marks that often; null when the probability lies above Pmax, where no queue length gives it. */
+  /**
+   * The queue at which RED marks that often; null when the probability lies above Pmax, where no queue length gives it.
+   */
   readonly queueBytes: number | null;
   /** Per flow. */
   readonly rateBps: number;
@@ -23,8 +25,8 @@ export interface DcqcnFixedPoint {
 }
 
 /**
- * The fixed point of `flows` equal flows. A single one never gets there: its target lies above the line rate that caps it. Throws
- * ERR_ROCE_OUT_OF_RANGE for less than one flow.
+ * The fixed point of `flows` equal flows. A single one never gets there: its target lies above the line rate that caps
+ * it. Throws ERR_ROCE_OUT_OF_RANGE for less than one flow.
  */
 export function dcqcnFixedPoint(parameters: DcqcnParameters, flows: number): DcqcnFixedPoint {
   const packets = dcqcnInPackets(parameters);

@@ -1,10 +1,11 @@
 /**
  * DCQCN's feedback loop linearised at its fixed point, twice:
  *
- * - `authors`: the closed form behind figure 3 of CoNEXT'16. It works at the approximate p* and puts alpha's pole at g R instead of
- *   g / tau', which makes it pessimistic (it calls ten flows unstable from about 21 us, the model itself loses stability at 62 us).
- * - `exact`: the Jacobian of the model's own equations at the exact p*, delayed rate included. The sign of its margin is the
- *   stability of the model.
+ * - `authors`: the closed form behind figure 3 of CoNEXT'16. It works at the approximate p* and puts alpha's pole at g
+ *   R instead of g / tau', which makes it pessimistic (it calls ten flows unstable from about 21 us, the model itself
+ *   loses stability at 62 us).
+ * - `exact`: the Jacobian of the model's own equations at the exact p*, delayed rate included. The sign of its margin
+ *   is the stability of the model.
  *
  * Both are the symmetric mode: all flows move together, dq/dt = N Rc - C. Packets, packets/s, seconds.
  */
@@ -44,9 +45,9 @@ export function authorsDcqcnLoop(parameters: DcqcnParameters, flows: number, del
   const A = 1 / packets.byteCounter + 1 / (packets.rateTimer * R);
   const h = 1 / 2 + A / 4;
   const k = N * slope;
-  // Names as in the derivation: the coefficients of the linearised rate equations, AA, BB, DD, FF, GG on the delayed side of the loop.
-  // By the model's own equations BB (what the delayed rate does) and CC (what the present rate does) would change places. The
-  // published margins come out this way round only.
+  // Names as in the derivation: the coefficients of the linearised rate equations, AA, BB, DD, FF, GG on the delayed
+  // side of the loop. By the model's own equations BB (what the delayed rate does) and CC (what the present rate does)
+  // would change places. The published margins come out this way round only.
   const AA = ((-(R ** 2) * alpha) / 2 - h * R * Rt + h * R ** 2) * k;
   const BB = (-p * R * alpha) / 2 - (A * R) / 2 + h * p * R;
   const CC = (-p * R * alpha) / 2 - (A * R) / 2 + (A * Rt) / 2 + h * p * R - h * p * Rt;
@@ -77,8 +78,8 @@ export function authorsDcqcnLoop(parameters: DcqcnParameters, flows: number, del
 }
 
 /**
- * The loop of the model itself: L(s) = -(N/s) M(s) e^(-s delay) [(sI - A0 - Ad e^(-s delay) e1')^-1 Bp]_1, with M the marker: the slope of RED,
- * or a PI controller when `pi` is given.
+ * The loop of the model itself: L(s) = -(N/s) M(s) e^(-s delay) [(sI - A0 - Ad e^(-s delay) e1')^-1 Bp]_1, with M the
+ * marker: the slope of RED, or a PI controller when `pi` is given.
  */
 export function exactDcqcnLoop(
   parameters: DcqcnParameters,
@@ -111,11 +112,8 @@ export function exactDcqcnLoop(
 }
 
 interface Jacobian {
-  /** d f / d (Rc, Rt, alpha), by row. */
   readonly state: readonly (readonly number[])[];
-  /** d f / d Rc(t - delay). */
   readonly delayed: readonly number[];
-  /** d f / d p(t - delay). */
   readonly marking: readonly number[];
 }
 

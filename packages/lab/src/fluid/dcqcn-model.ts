@@ -1,6 +1,6 @@
 /**
- * The DCQCN fluid model in the time domain: a delay-differential system of one queue and N flows (CoNEXT'16, equations 1 to 5),
- * integrated by explicit Euler steps.
+ * The DCQCN fluid model in the time domain: a delay-differential system of one queue and N flows (CoNEXT'16, equations
+ * 1 to 5), integrated by explicit Euler steps.
  *
  * Invariants: nothing is allocated per step; 0 <= q; 0 <= Rc, Rt <= C; the same inputs give the same trajectory.
  */
@@ -27,8 +27,8 @@ export interface DcqcnModelOptions {
   /** Mark by a PI controller instead of RED. */
   readonly pi?: PiGains;
   /**
-   * Where the mark is decided. `egress` (default): when the packet leaves. `enqueue`: on arrival, so that the mark first waits
-   * through the queue it reports.
+   * Where the mark is decided. `egress` (default): when the packet leaves. `enqueue`: on arrival, so that the mark
+   * first waits through the queue it reports.
    */
   readonly marking?: 'egress' | 'enqueue';
   /** Extra age of the feedback; none unless given. */
@@ -39,9 +39,9 @@ export interface DcqcnModelOptions {
 const MAX_QUEUEING_SECONDS = 0.01;
 
 /**
- * DCQCN in time (CoNEXT'16, equations 1 to 5). Flows start at line rate with alpha 1 unless their group says otherwise. Throws
- * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT for a delay whose past
- * does not fit the memory allowed.
+ * DCQCN in the time domain (CoNEXT'16, equations 1 to 5). Flows start at line rate with alpha 1 unless their group says
+ * otherwise. Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT
+ * for a delay whose past does not fit the memory allowed.
  */
 export class DcqcnModel implements FluidModel {
   readonly groups: readonly FlowGroup[];
@@ -147,8 +147,8 @@ export class DcqcnModel implements FluidModel {
   }
 
   /**
-   * How long ago the packets whose marks arrive now were enqueued: they left `feedbackDelay` ago, after they had waited through the
-   * queue they met. Departures keep the order of arrivals, so the search only ever moves forward.
+   * How long ago the packets whose marks arrive now were enqueued: they left `feedbackDelay` ago, after they had waited
+   * through the queue they met. Departures keep the order of arrivals, so the search only ever moves forward.
    */
   #ageOfEnqueueMark(feedbackDelay: number): number {
     const now = this.timeNs * 1e-9;
@@ -164,8 +164,8 @@ export class DcqcnModel implements FluidModel {
   }
 
   /**
-   * One step of the PI controller. `growth` is what the queue would gain per second if it could go below zero: an empty queue that
-   * hid the unused capacity would leave the probability wound up long after the senders had backed off.
+   * `growth` is what the queue would gain per second if it could go below zero: an empty queue that hid the unused
+   * capacity would leave the probability wound up long after the senders had backed off.
    */
   #piMarkProbability(pi: PiGains, error: number, growth: number, dt: number): number {
     const perPacket = this.#packetBytes;

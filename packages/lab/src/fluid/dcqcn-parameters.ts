@@ -1,9 +1,7 @@
 /**
- * DCQCN as its fluid model sees it: the parameters, the published sets of them, and their conversion to the packets and packets/s
- * in which the equations are written.
- *
- * Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15 (defaults); Zhu, Ghobadi, Misra, Padhye,
- * "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16 (fluid model, the longer ramp of its time-domain runs).
+ * Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15 (defaults); Zhu, Ghobadi,
+ * Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16 (fluid model, the longer
+ * ramp of its time-domain runs).
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -53,8 +51,9 @@ export const DCQCN_SIGCOMM15: DcqcnParameters = {
 };
 
 /**
- * The time-domain runs of CoNEXT'16 (figures 4, 17, 18, 20): practically the same slope on a ramp ten times longer. On the short
- * ramp 16 flows or more need a marking probability above Pmax, and then there is no queue length that gives it.
+ * The time-domain runs of CoNEXT'16 (figures 4, 17, 18, 20): practically the same slope on a ramp ten times longer. On
+ * the short ramp 16 flows or more need a marking probability above Pmax, and then there is no queue length that gives
+ * it.
  */
 export const DCQCN_LONG_RAMP: DcqcnParameters = { ...DCQCN_SIGCOMM15, kmaxBytes: 2_000_000, pmax: 0.1 };
 
@@ -86,7 +85,6 @@ export interface DcqcnInPackets {
   readonly slope: number;
 }
 
-/** Converts to packet units. Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for parameters that describe no algorithm. */
 export function dcqcnInPackets(parameters: DcqcnParameters): DcqcnInPackets {
   for (const [name, value] of Object.entries(parameters)) {
     if (!(value > 0) || !Number.isFinite(value)) {
@@ -113,7 +111,6 @@ export function dcqcnInPackets(parameters: DcqcnParameters): DcqcnInPackets {
   };
 }
 
-/** RED on the instantaneous queue: equation (1). `queue` in packets. */
 export function redMarkProbability(parameters: DcqcnInPackets, queue: number): number {
   if (queue <= parameters.kmin) return 0;
   if (queue > parameters.kmax) return 1;

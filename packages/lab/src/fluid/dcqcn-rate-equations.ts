@@ -4,8 +4,8 @@ import type { DcqcnEvents } from './dcqcn-events.js';
 import type { DcqcnInPackets } from './dcqcn-parameters.js';
 
 /**
- * Writes d/dt of (Rc, Rt, alpha) of one flow to `out`. `events` must hold the terms of the delayed marking probability and the
- * delayed rate; the rates given here are the present ones. Packets/s and seconds.
+ * `events` must hold the terms of the delayed marking probability and the delayed rate; the rates given here are the
+ * present ones. Packets/s and seconds.
  */
 export function dcqcnDerivatives(
   parameters: DcqcnInPackets,

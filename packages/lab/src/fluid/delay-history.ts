@@ -1,9 +1,6 @@
 /**
- * The past of a delay-differential equation: a bounded ring of equally spaced samples of several channels, read at any age with
- * linear interpolation.
- *
- * Invariants: the ring is allocated once; before the first sample the past was constant (the usual initial function of a DDE); an
- * age beyond the ring reads the oldest sample held, so that memory stays bounded whatever the state does.
+ * Invariants: the ring is allocated once; before the first sample the past was constant (the usual initial function of
+ * a DDE); an age beyond the ring reads the oldest sample held, so that memory stays bounded whatever the state does.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -11,7 +8,6 @@ import { RoceError } from 'rocev2/internal/core';
 /** 128 MiB of samples: longer pasts than any of these models has a use for. */
 const MAX_VALUES = 2 ** 24;
 
-/** Samples of several channels, read at the age last given to `seek`. */
 export class DelayHistory {
   readonly #channels: number;
   readonly #stepSeconds: number;
@@ -22,10 +18,6 @@ export class DelayHistory {
   #olderOffset = 0;
   #olderWeight = 0;
 
-  /**
-   * Holds at least `maxAgeSeconds` of samples taken every `stepSeconds`; the constant past is `initial`, one value a channel. Throws
-   * ERR_ROCE_LIMIT when that is more than 128 MiB.
-   */
   constructor(stepSeconds: number, maxAgeSeconds: number, initial: ArrayLike<number>) {
     // One sample for age zero, and one so that the largest age still has an older neighbour.
     const needed = Math.ceil(maxAgeSeconds / stepSeconds) + 2;
@@ -44,18 +36,15 @@ export class DelayHistory {
     for (let i = 0; i < capacity; i++) this.#samples.set(initial, i * initial.length);
   }
 
-  /** The greatest age that can be read. */
   get maxAgeSeconds(): number {
     return (this.#mask - 1) * this.#stepSeconds;
   }
 
-  /** Moves on by one step: `values` become the samples of age zero. */
   push(values: ArrayLike<number>): void {
     this.#newest = (this.#newest + 1) & this.#mask;
     this.#samples.set(values, this.#newest * this.#channels);
   }
 
-  /** Chooses the age that {@link value} reads, in seconds. */
   seek(ageSeconds: number): void {
     const steps = Math.min(Math.max(ageSeconds / this.#stepSeconds, 0), this.#mask - 1);
     const whole = Math.floor(steps);
@@ -64,7 +53,6 @@ export class DelayHistory {
     this.#olderWeight = steps - whole;
   }
 
-  /** The channel's value at the age last sought. */
   value(channel: number): number {
     const newer = this.#samples[this.#newerOffset + channel];
     return newer + this.#olderWeight * (this.#samples[this.#olderOffset + channel] - newer);

@@ -1,6 +1,6 @@
 /**
- * Extra age of the feedback signal, uniform in [0, maxNs] and redrawn every `periodNs` (Zhu et al., CoNEXT'16, figure 20: a
- * congested reverse path). Deterministic: it draws from the stream it is given and from nothing else.
+ * Extra age of the feedback signal, uniform in [0, maxNs] and redrawn every `periodNs` (Zhu et al., CoNEXT'16, figure
+ * 20: a congested reverse path). Deterministic: it draws from the stream it is given and from nothing else.
  */
 
 import { type RandomSource, randomUnit } from 'rocev2/internal/core';
@@ -15,7 +15,6 @@ export interface JitterParameters {
   readonly random: RandomSource;
 }
 
-/** The extra age of feedback as a function of model time, which must not run backwards. */
 export class FeedbackJitter {
   readonly #parameters: JitterParameters;
   #seconds = 0;
@@ -25,12 +24,10 @@ export class FeedbackJitter {
     this.#parameters = parameters;
   }
 
-  /** Bound of the extra age. */
   get maxSeconds(): number {
     return this.#parameters.maxNs * 1e-9;
   }
 
-  /** The extra age at `nowNs`, in seconds. Time must not run backwards. */
   at(nowNs: number): number {
     while (nowNs >= this.#nextDrawNs) {
       this.#seconds = randomUnit(this.#parameters.random) * this.maxSeconds;

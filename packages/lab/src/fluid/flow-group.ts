@@ -1,6 +1,6 @@
 /**
- * Flows of a fluid model. Flows that start together at the same rate follow the same trajectory exactly (the equations treat them
- * alike), so the models integrate one representative a group and count it `count` times: 64 equal flows cost as much as one.
+ * Flows that start together at the same rate follow the same trajectory exactly (the equations treat them alike), so
+ * the models integrate one representative a group and count it `count` times: 64 equal flows cost as much as one.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -25,7 +25,6 @@ export function flowCount(groups: readonly FlowGroup[]): number {
   return groups.reduce((total, { count }) => total + count, 0);
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE unless there is at least one flow and every group is sound. */
 export function checkFlowGroups(groups: readonly FlowGroup[]): void {
   if (groups.length === 0) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a fluid model needs at least one flow');
   for (const { count, startNs, initialRateBps } of groups) {

@@ -1,5 +1,6 @@
 /**
- * Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no I/O.
+ * Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no
+ * I/O.
  *
  * @module @rocev2/lab/fluid
  */

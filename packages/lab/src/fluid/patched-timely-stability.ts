@@ -1,6 +1,6 @@
 /**
- * Patched TIMELY at rest and near rest (CoNEXT'16, section 4.3). The original TIMELY has neither: as published it has no fixed point,
- * with the equality moved it has infinitely many.
+ * Patched TIMELY at rest and near rest (CoNEXT'16, section 4.3). The original TIMELY has neither: as published it has
+ * no fixed point, with the equality moved it has infinitely many.
  */
 
 import { add, type Complex, complex, divide, multiply, product, scale, subtract, unitPhasor } from './complex.js';
@@ -25,8 +25,8 @@ export function patchedTimelyFixedPoint(parameters: PatchedTimelyParameters, flo
 }
 
 /**
- * The published bound on the time until the flows' rates differ by at most a tenth of a fair share: differences shrink as
- * e^(-delta (N-1) t / (2 Seg)). At least two flows.
+ * The published bound on the time until the flows' rates differ by at most a tenth of a fair share: differences shrink
+ * as e^(-delta (N-1) t / (2 Seg)). At least two flows.
  */
 export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyParameters, flows: number): number {
   const { segment, additiveIncrease } = timelyInBits(parameters);
@@ -34,8 +34,8 @@ export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyParamet
 }
 
 /**
- * The loop linearised at the fixed point. It is exact for the model; the published curves are the same loop with a weight slope of
- * 1/2. `delaySeconds` is the propagation part of the feedback delay.
+ * The loop linearised at the fixed point. It is exact for the model; the published curves are the same loop with a
+ * weight slope of 1/2. `delaySeconds` is the propagation part of the feedback delay.
  */
 export function patchedTimelyLoop(parameters: PatchedTimelyParameters, flows: number, delaySeconds: number): OpenLoop {
   const { capacity, mtu, segment, gain, decrease, additiveIncrease, lowQueue, minRtt } = timelyInBits(parameters);

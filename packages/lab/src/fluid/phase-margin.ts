@@ -1,9 +1,9 @@
 /**
- * Stability of a linearised feedback loop with delay, by its open-loop frequency response: the phase margin is the least
- * 180 degrees + arg L(i w) over all frequencies w at which |L| = 1. The loop is stable while it is positive.
+ * Stability of a linearised feedback loop with delay, by its open-loop frequency response: the phase margin is the
+ * least 180 degrees + arg L(i w) over all frequencies w at which |L| = 1. The loop is stable while it is positive.
  *
- * The argument is followed continuously from low frequency, where a loop with one or two integrators lags between 0 and 360
- * degrees, because delay can turn it by more than a full circle before the gain has fallen to one.
+ * The argument is followed continuously from low frequency, where a loop with one or two integrators lags between 0 and
+ * 360 degrees, because delay can turn it by more than a full circle before the gain has fallen to one.
  */
 
 import { argument, type Complex, magnitude } from './complex.js';
@@ -33,7 +33,6 @@ function degrees(radians: number): number {
   return (radians * 180) / Math.PI;
 }
 
-/** `previous` plus the small turn that leads to `principal`. */
 function unwrap(principal: number, previous: number): number {
   return principal + 2 * Math.PI * Math.round((previous - principal) / (2 * Math.PI));
 }
@@ -63,8 +62,8 @@ export function phaseMargin(loop: OpenLoop): PhaseMargin | null {
 }
 
 /**
- * The delay at which the margin reaches zero, in nanoseconds: 0 when the loop is unstable without any delay, null when it is
- * still stable at `upToNs`. `loopAt` builds the loop for a delay in seconds.
+ * The delay at which the margin reaches zero, in nanoseconds: 0 when the loop is unstable without any delay, null when
+ * it is still stable at `upToNs`. `loopAt` builds the loop for a delay in seconds.
  */
 export function criticalDelayNs(loopAt: (delaySeconds: number) => OpenLoop, upToNs = 2_000_000): number | null {
   const marginAt = (delayNs: number): number =>

@@ -1,6 +1,7 @@
 /**
- * Proportional-integral marking (CoNEXT'16, section 5): dp/dt = K1 de/dt + K2 e with e = q - q_ref. Rest means e = 0, so the queue
- * length no longer depends on the number of flows. The form is continuous, so it does not depend on the step of a solver.
+ * Proportional-integral marking (CoNEXT'16, section 5): dp/dt = K1 de/dt + K2 e with e = q - q_ref. Rest means e = 0,
+ * so the queue length no longer depends on the number of flows. The form is continuous, so it does not depend on the
+ * step of a solver.
  */
 
 import { add, type Complex, complex, divide, scale } from './complex.js';
@@ -16,8 +17,8 @@ export interface PiGains {
 }
 
 /**
- * For DCQCN at 40 Gb/s. The paper does not print its continuous gains; these were found by search and hold 2, 10 and 64 flows at
- * 4 us and at 85 us. They are stable but not the only ones.
+ * For DCQCN at 40 Gb/s. The paper does not print its continuous gains; these were found by search and hold 2, 10 and 64
+ * flows at 4 us and at 85 us. They are stable but not the only ones.
  */
 export const DCQCN_PI: PiGains = {
   referenceBytes: 200_000,

@@ -2,12 +2,8 @@
 
 import { invariant } from 'rocev2/internal/core';
 
-/** Enough halvings to bring any bracket of doubles down to neighbouring values. */
 const MAX_HALVINGS = 200;
 
-/**
- * The place where `f` changes sign between `low` and `high`, to `tolerance` (absolute). The ends must have opposite signs.
- */
 export function bisect(f: (x: number) => number, low: number, high: number, tolerance: number): number {
   const startsNegative = f(low) < 0;
   invariant(startsNegative !== f(high) < 0, `bisect: no sign change between ${low} and ${high}`);

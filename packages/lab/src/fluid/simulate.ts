@@ -1,8 +1,3 @@
-/**
- * Runs a fluid model and reduces it to what a figure or a table needs: an evenly thinned trace, and the swing of queue and rates
- * over the last part of the run.
- */
-
 import { RoceError } from 'rocev2/internal/core';
 import type { FlowGroup } from './flow-group.js';
 
@@ -84,7 +79,10 @@ class SwingMeter {
   }
 }
 
-/** Advances `model` by `durationNs` from where it stands. Throws ERR_ROCE_OUT_OF_RANGE for a run of less than one step. */
+/**
+ * Advances `model` by `durationNs` from its current state. Throws ERR_ROCE_OUT_OF_RANGE for a run of less than one
+ * step.
+ */
 export function simulate(model: FluidModel, options: SimulateOptions): FluidRun {
   const steps = Math.round(options.durationNs / model.stepNs);
   const observedSteps = Math.round((options.observeNs ?? options.durationNs / 3) / model.stepNs);

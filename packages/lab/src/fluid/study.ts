@@ -1,8 +1,3 @@
-/**
- * A study of one model with one set of parameters: what theory says about it (fixed point, phase margins, critical delay), and the
- * model itself, ready to be integrated at any delay.
- */
-
 import { dcqcnConvergence } from './dcqcn-convergence.js';
 import { dcqcnFixedPoint } from './dcqcn-fixed-point.js';
 import { authorsDcqcnLoop, exactDcqcnLoop } from './dcqcn-linearisation.js';
@@ -59,7 +54,10 @@ export interface FluidStudy {
     /** From the linearisation of the model's own equations at its exact fixed point. */
     readonly exact: number | null;
   };
-  /** The delay at which the exact margin reaches zero: 0 if it is negative without delay, null if it stays positive up to 2 ms. */
+  /**
+   * The delay at which the exact margin reaches zero: 0 if it is negative without delay, null if it stays positive up
+   * to 2 ms.
+   */
   readonly criticalDelayNs: number | null;
   /** The published bound on the time until unequal flows differ by no more than a tenth of a fair share. */
   readonly convergenceBoundNs: number | null;
@@ -137,8 +135,8 @@ export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
 }
 
 /**
- * TIMELY as published has no fixed point: its rates never stand still, so there is nothing to linearise around. Throws as {@link
- * TimelyModel} does.
+ * TIMELY as published has no fixed point: its rates never settle, so there is nothing to linearise around. Throws as
+ * {@link TimelyModel} does.
  */
 export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyParameters>): FluidStudy {
   return {
@@ -163,7 +161,9 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyP
   };
 }
 
-/** Patched TIMELY under the given conditions, ready to be analysed and integrated. Throws as {@link TimelyModel} does. */
+/**
+ * Patched TIMELY under the given conditions, ready to be analysed and integrated. Throws as {@link TimelyModel} does.
+ */
 export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStudy {
   const { parameters, groups, delayNs, pi, jitter } = options;
   const flows = flowCount(groups);

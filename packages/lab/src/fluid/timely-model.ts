@@ -1,6 +1,6 @@
 /**
- * The TIMELY fluid model in the time domain (CoNEXT'16, section 4): one queue, and per flow a rate and a normalised RTT gradient that
- * follow the queue of the past, integrated by explicit Euler steps. The rate law is a strategy.
+ * The TIMELY fluid model in the time domain (CoNEXT'16, section 4): one queue, and per flow a rate and a normalised RTT
+ * gradient that follow the queue of the past, integrated by explicit Euler steps. The rate law is a strategy.
  *
  * Invariants: nothing is allocated per step; 0 <= q; minimum rate <= R <= C; the same inputs give the same trajectory.
  */
@@ -32,9 +32,9 @@ export interface TimelyModelOptions {
 const MAX_QUEUEING_SECONDS = 0.01;
 
 /**
- * TIMELY in time (CoNEXT'16, section 4). Flows start at a fair share unless their group says otherwise. Throws
- * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT for a delay whose past
- * does not fit the memory allowed.
+ * TIMELY in the time domain (CoNEXT'16, section 4). Flows start at a fair share unless their group says otherwise.
+ * Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT for a delay
+ * whose past does not fit the memory allowed.
  */
 export class TimelyModel implements FluidModel {
   readonly groups: readonly FlowGroup[];

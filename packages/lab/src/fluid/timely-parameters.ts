@@ -1,8 +1,6 @@
 /**
- * TIMELY and patched TIMELY as their fluid models see them.
- *
- * Sources: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15 (algorithm 1, defaults); Zhu et al.,
- * "ECN or Delay", CoNEXT'16 (fluid model, patched TIMELY).
+ * Sources: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15 (algorithm 1,
+ * defaults); Zhu et al., "ECN or Delay", CoNEXT'16 (fluid model, patched TIMELY).
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -48,8 +46,8 @@ export const TIMELY_SIGCOMM15: TimelyParameters = {
 /** TIMELY's parameters and the one that the patch adds (CoNEXT'16, algorithm 2). */
 export interface PatchedTimelyParameters extends TimelyParameters {
   /**
-   * dw/dg: how fast the weight of the absolute error turns from 0 to 1 around a flat gradient. Algorithm 2 says 2, the published
-   * phase margins were computed with 1/2.
+   * dw/dg: how fast the weight of the absolute error turns from 0 to 1 around a flat gradient. Algorithm 2 says 2, the
+   * published phase margins were computed with 1/2.
    */
   readonly weightSlope: number;
 }
@@ -65,16 +63,12 @@ export const PATCHED_TIMELY_CONEXT16: PatchedTimelyParameters = {
 /** Patched TIMELY under PI control at the host: CoNEXT'16, section 5, goes back to segments of 64 KB. */
 export const PATCHED_TIMELY_PI_CONEXT16: PatchedTimelyParameters = { ...PATCHED_TIMELY_CONEXT16, segmentBytes: 64_000 };
 
-/** The weight slope behind the published phase margins of patched TIMELY. */
 export const PUBLISHED_MARGIN_WEIGHT_SLOPE = 0.5;
 
-/** The parameters in bits, bits/s and seconds, in which the equations are written. */
 export interface TimelyInBits {
   /** C, bits/s. */
   readonly capacity: number;
-  /** Packet at the bottleneck, bits. */
   readonly mtu: number;
-  /** Seg, bits. */
   readonly segment: number;
   /** alpha, 0..1. */
   readonly gain: number;
@@ -82,17 +76,13 @@ export interface TimelyInBits {
   readonly decrease: number;
   /** delta, bits/s. */
   readonly additiveIncrease: number;
-  /** C Tlow: the queue below which rates always grow. */
   readonly lowQueue: number;
-  /** C Thigh: the queue above which rates always fall. */
   readonly highQueue: number;
   /** D_minRTT, seconds. */
   readonly minRtt: number;
-  /** Bits/s. */
   readonly minimumRate: number;
 }
 
-/** Converts to bits. Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for parameters that describe no algorithm. */
 export function timelyInBits(parameters: TimelyParameters): TimelyInBits {
   for (const [name, value] of Object.entries(parameters)) {
     if (!(value > 0) || !Number.isFinite(value)) {

@@ -13,7 +13,6 @@ export interface TimelyRateLaw {
   observe(group: number, queue: number, previousQueue: number, seconds: number): void;
 }
 
-/** For laws without memory. */
 function observeNothing(): void {}
 
 /** Algorithm 1: additive increase while the delay falls, decrease by the gradient while it grows. */
@@ -34,7 +33,9 @@ export class OriginalTimelyLaw implements TimelyRateLaw {
   readonly observe = observeNothing;
 }
 
-/** Algorithm 2: between the thresholds, increase and the error against a reference queue are weighed by the gradient. */
+/**
+ * Algorithm 2: between the thresholds, increase and the error against a reference queue are weighed by the gradient.
+ */
 export class PatchedTimelyLaw implements TimelyRateLaw {
   readonly #parameters;
   readonly #weightSlope: number;
@@ -61,7 +62,9 @@ export interface HostPiGains {
   readonly referenceBytes: number;
   /** Weight of the newest error, per byte and second. */
   readonly newestPerByteSecond: number;
-  /** Weight of the error one update earlier, per byte and second: slightly less, the difference is the integral part. */
+  /**
+   * Weight of the error one update earlier, per byte and second: slightly less, the difference is the integral part.
+   */
   readonly previousPerByteSecond: number;
 }
 
@@ -77,8 +80,9 @@ export function publishedHostPi(parameters: TimelyParameters): HostPiGains {
 }
 
 /**
- * dR/dt = (delta - p R/2) / tau*, with p driven by the error of the delay. `per-flow`: every host computes its own p, which pins the
- * queue but leaves the shares where they were. `shared`: all flows see one p, as if a switch had computed it; then they are equal too.
+ * dR/dt = (delta - p R/2) / tau*, with p driven by the error of the delay. `per-flow`: every host computes its own p,
+ * which pins the queue but leaves the shares where they were. `shared`: all flows see one p, as if a switch had
+ * computed it; then they are equal too.
  */
 export class HostPiLaw implements TimelyRateLaw {
   readonly #additiveIncrease: number;

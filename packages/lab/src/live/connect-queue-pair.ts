@@ -1,5 +1,3 @@
-/** Connects queue pairs whose two ends are told about each other by the process that started them. */
-
 import { RoceError } from 'rocev2/internal/core';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -7,37 +5,28 @@ import type { RecoveryName } from 'rocev2/internal/retransmit';
 import { Access, type QueuePair, type RdmaDevice } from 'rocev2/internal/verbs';
 
 /**
- * 33.6 ms. A NAK is lost as often as any packet, one in 256, and then only the timeout restarts the sender: the shorter it is, the less
- * of the run such a stall takes (one in some 65 000 packets). But it must be longer than the pauses that an operating system gives a busy
- * process, or it fires for nothing.
+ * 33.6 ms. A NAK is lost as often as any packet, and then only the timeout restarts the sender (one in some 65 000
+ * packets); but it must exceed the pauses that an operating system gives a busy process.
  */
 const ACK_TIMEOUT_CODE = 13;
 const RETRY_COUNT = 7;
-/** READ requests in flight: a window's worth is asked for in pieces of half a window. */
+/** READ requests in flight: a window is requested in pieces of half a window. */
 const READS_IN_FLIGHT = 16;
 const MIN_RNR_TIMER = 1; // 10 us
 
-/** The other end, and how to speak to it. */
 export interface PeerQueuePair {
-  /** IP address of its NIC. */
   readonly peerAddress: IpAddress;
-  /** Its queue pair number. */
   readonly peerQpn: number;
-  /** First PSN it will send. */
   readonly peerPsn: number;
   /** Path MTU in bytes. */
   readonly mtu: number;
-  /** Packets in flight, of all queue pairs to this peer together. */
   readonly windowPackets: number;
-  /** Recovery scheme; the same at both ends. */
   readonly recovery: RecoveryName;
-  /** Default: none. */
   readonly rateControl?: RateControlOptions;
   /** Local ACK timeout, 4.096 us x 2^code. Default 13: 33.6 ms. */
   readonly timeout?: number;
 }
 
-/** Takes a fresh queue pair, whose first PSN is `psn`, to RTS. Rejects when the window is larger than the socket buffers. */
 export async function connectQueuePair(
   device: RdmaDevice,
   qp: QueuePair,

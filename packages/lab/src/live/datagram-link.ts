@@ -1,6 +1,6 @@
 /**
- * A link of UDP datagrams, one Ethernet frame each, as QEMU's `-netdev dgram` and GNS3 speak it. It listens to one peer: the one that is named or,
- * without a name, the first on this host that speaks to it.
+ * A link of UDP datagrams, one Ethernet frame each, as QEMU's `-netdev dgram` and GNS3 speak it. It listens to one
+ * peer: the one that is named or, without a name, the first on this host that speaks to it.
  */
 
 import type { RemoteInfo, Socket } from 'node:dgram';
@@ -13,9 +13,7 @@ import {
 } from 'rocev2/internal/dgram-ext';
 import type { FrameHandler, FrameLink } from './frame-link.js';
 
-/** A bound socket and its peer. */
 export class DatagramLink implements FrameLink {
-  /** Where the socket is bound. */
   readonly local: UdpEndpoint;
   strangers = 0;
   errors = 0;
@@ -41,7 +39,6 @@ export class DatagramLink implements FrameLink {
     });
   }
 
-  /** Rejects with ERR_ROCE_IO when the socket is taken. Port 0 lets the system choose. */
   static async open(local: UdpEndpoint, remote?: UdpEndpoint): Promise<DatagramLink> {
     const bound = await bindSocket({
       address: local.host,

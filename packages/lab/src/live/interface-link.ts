@@ -1,6 +1,6 @@
 /**
- * A link that is a network interface: all its frames, through a packet socket (Linux, root). Trains of datagrams are cut apart and missing
- * checksums made ({@link completeFrame}); a super-frame of TCP is no frame, and goes its own way.
+ * Trains of datagrams are cut apart and missing checksums made ({@link completeFrame}); a super-frame of TCP is no
+ * frame, and goes its own way.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -18,19 +18,15 @@ import {
 } from 'rocev2/internal/dgram-ext';
 import type { FrameHandler, FrameLink } from './frame-link.js';
 
-/** Frames of one system call. */
 const SLOTS = 32;
 /** Calls after which the event loop continues. */
 const CALLS_A_TURN = 4;
 
-/** An interface and its packet socket. */
 export class InterfaceLink implements FrameLink {
-  /** Name of the interface. */
   readonly description: string;
   readonly strangers = 0;
   onFrame: FrameHandler = () => {};
   onFrames: () => void = () => {};
-  /** Called for each super-frame of TCP, `struct virtio_net_hdr` first. */
   onSuperFrame: FrameHandler = () => {};
   readonly #fd: number;
   readonly #lib: LibC;
@@ -40,7 +36,6 @@ export class InterfaceLink implements FrameLink {
   #closed = false;
   #isPending = false;
 
-  /** Opens the interface. Throws ERR_ROCE_UNSUPPORTED, ERR_ROCE_NOT_FOUND or ERR_ROCE_IO as {@link openPacketSocket}. */
   constructor(interfaceName: string) {
     this.description = interfaceName;
     this.#fd = openPacketSocket(interfaceName);
@@ -59,7 +54,6 @@ export class InterfaceLink implements FrameLink {
     this.#sending.add(frame, 0, frame.length);
   }
 
-  /** Sends a super-frame that another interface has handed over. */
   sendSuperFrame(bytes: Uint8Array, offset: number, length: number): void {
     if (this.#sending.isFull) this.#sending.flush(this.#fd);
     this.#sending.addWithHeader(bytes, offset, length);
@@ -110,7 +104,6 @@ export class InterfaceLink implements FrameLink {
   readonly #take = (frame: number, length: number): void => this.onFrame(this.#received.slab, frame, length);
 }
 
-/** Lets super-frames of TCP pass between two interfaces. Throws ERR_ROCE_CONFLICT for one interface twice. */
 export function joinSuperFrames(one: InterfaceLink, other: InterfaceLink): void {
   if (one.description === other.description) {
     throw new RoceError('ERR_ROCE_CONFLICT', `'${one.description}' cannot be both ends of a wire`);

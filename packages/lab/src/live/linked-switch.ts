@@ -1,9 +1,4 @@
-/**
- * A switch at work: frames of its links go into src/switch, and what comes out goes to them, each link at its rate. Sockets are the affair of
- * the links.
- *
- * Invariant: a frame's slot is released only when the link has taken it.
- */
+/** Invariant: a frame's slot is released only when the link has taken it. */
 
 import { nowNs, timeoutMs } from 'rocev2/internal/driver';
 import { Switch, type SwitchOptions } from '../switch/switch.js';
@@ -23,22 +18,15 @@ export interface LiveSwitchPortCounters extends SwitchPortCounters {
   tx_errors: number;
 }
 
-/** A link as a port of the switch. */
 export interface LinkedPort {
-  /** Letters, digits, dots, dashes and underscores, as fault rules and routes name it. */
   readonly name: string;
-  /** Where its frames come from and go to. */
   readonly link: FrameLink;
 }
 
-/** Sees a frame that comes in at a port, or leaves by it; the bytes are valid during the call. */
 export type FrameTap = (port: number, bytes: Uint8Array, offset: number, length: number) => void;
 
-/** Settings of the switch, with links for its ports. */
 export interface LinkedSwitchOptions extends Omit<SwitchOptions, 'ports'> {
-  /** Two or more, of different names. */
   readonly ports: readonly LinkedPort[];
-  /** Sees all frames, in the order in which they come and go. */
   readonly tap?: FrameTap;
 }
 
@@ -46,7 +34,6 @@ class Port {
   readonly name: string;
   readonly link: FrameLink;
   readonly pacer: LinkPacer;
-  /** Slots the link has not taken yet. */
   readonly unsent: number[] = [];
 
   constructor({ name, link }: LinkedPort, rateBps: number) {
@@ -56,7 +43,6 @@ class Port {
   }
 }
 
-/** Runs from its construction until it is closed. */
 export class LinkedSwitch {
   readonly #switch: Switch;
   readonly #ports: readonly Port[];
@@ -66,7 +52,6 @@ export class LinkedSwitch {
   #isSpinning = false;
   #closing: Promise<void> | undefined;
 
-  /** Throws what the switch throws; the links are the caller's until then. */
   constructor({ ports, tap, ...rest }: LinkedSwitchOptions) {
     this.#switch = new Switch({ ...rest, ports: ports.map(({ name }) => name) });
     this.#tap = tap;
@@ -83,12 +68,10 @@ export class LinkedSwitch {
     });
   }
 
-  /** Queues and pools, now and at most. */
   snapshot(): SwitchSnapshot {
     return this.#switch.snapshot(nowNs());
   }
 
-  /** By port name. */
   get counters(): Readonly<Record<string, LiveSwitchPortCounters>> {
     const counters = this.#switch.counters;
     return Object.fromEntries(
@@ -99,14 +82,12 @@ export class LinkedSwitch {
     );
   }
 
-  /** Closes every link; frames that wait are dropped. Safe to call twice. */
   close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#closing ??= Promise.all(this.#ports.map(({ link }) => link.close())).then(() => {});
     return this.#closing;
   }
 
-  /** Does what is due: deadlines of the switch, links that have become free, ports that have become ready. */
   #poll(now: number): void {
     if (this.#closing !== undefined) return;
     if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
@@ -121,7 +102,6 @@ export class LinkedSwitch {
     this.#wakeAt(nextNs, now);
   }
 
-  /** Looks again in the next round of the event loop. */
   #spin(): void {
     if (this.#isSpinning) return;
     this.#isSpinning = true;
@@ -144,7 +124,6 @@ export class LinkedSwitch {
     this.#poll(nowNs());
   };
 
-  /** Sends what a port has and its link has room for. */
   #drain(number: number, now: number): void {
     const port = this.#ports[number];
     const { pacer, link, unsent } = port;

@@ -1,5 +1,3 @@
-/** A software switch on loopback as a process of its own. */
-
 import { method, serveParent } from '@rocev2/command';
 import { RoceError, SeededRandom } from 'rocev2/internal/core';
 import { FaultPlan, type FaultRuleSpec, parseFaultRules } from 'rocev2/internal/faults';
@@ -18,13 +16,11 @@ function opened(): LiveSwitch {
   return live;
 }
 
-/** `none` is an empty list. */
 function rulesOf(loss: string): FaultRuleSpec[] {
   return loss === 'none' ? [] : parseFaultRules(loss);
 }
 
 const service = {
-  /** Opens ports on UDP ports of the system's choice; answers `HOST:PORT` of each, by name. */
   open: method(
     {
       ports: z.array(z.string()),
@@ -45,15 +41,12 @@ const service = {
       return Object.fromEntries(ports.map((name) => [name, `${LOOPBACK.text}:${opening.local(name).port}`]));
     },
   ),
-  /** Other fault rules from the next packet on, in a switch that was opened with some. */
   setLoss: method({ loss: z.string() }, ({ loss }) => {
     if (faults === undefined)
       throw new RoceError('ERR_ROCE_INVALID_STATE', 'the switch was opened without fault rules');
     faults.replaceRules(rulesOf(loss));
   }),
-  /** Counters by port. */
   counters: method({}, () => opened().counters),
-  /** Bytes waiting at each egress, by port, all priorities together. */
   queues: method({}, () =>
     Object.fromEntries(
       Object.entries(opened().snapshot().ports).map(([name, { egress }]) => [
@@ -68,7 +61,6 @@ const service = {
   }),
 };
 
-/** What the process can be asked. */
 export type SwitchService = typeof service;
 
 serveParent(service);

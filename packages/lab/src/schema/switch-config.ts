@@ -1,5 +1,3 @@
-/** `SwitchConfig` as it stands in a file: errors name the field, and quantities may be written with their unit (`1Gbps`, `200KB`, `200ms`). */
-
 import { rate, size, time } from '@rocev2/command';
 import { PFC_QUANTA_MAX, PRIORITIES } from 'rocev2/internal/packet';
 import { z } from 'zod';
@@ -82,7 +80,6 @@ const int = z.strictObject({ isOn: z.boolean().exactOptional(), baseRttNs: durat
 
 const trim = z.strictObject({ priority: priority.exactOptional() });
 
-/** The fields of `SwitchPortConfig`. */
 export const switchPortFields = {
   rateBps: rate.exactOptional(),
   cableMetres: z.number().nonnegative().exactOptional(),
@@ -91,7 +88,6 @@ export const switchPortFields = {
 };
 const port = z.strictObject(switchPortFields);
 
-/** The fields of `SwitchConfig` that are about the whole switch. */
 export const switchFields = {
   queuePackets: count.exactOptional(),
   bufferPackets: count.exactOptional(),
@@ -111,7 +107,6 @@ export const switchFields = {
   portDefaults: port.exactOptional(),
 };
 
-/** Parses {@link SwitchConfig}; unknown fields are refused. */
 export const switchConfigSchema = z.strictObject({
   ...switchFields,
   portConfig: z.record(z.string(), port).exactOptional(),

@@ -1,6 +1,8 @@
 /**
- * Events in an order that follows from the network: at one time first the frames that arrive, by the number of their cable, then the nodes' own events in the order in which they
- * were scheduled. What happens at a node at one time then does not depend on what other nodes do, so that a network can be divided among several queues: see logical-process.ts.
+ * Events in an order that follows from the network: at one time first the frames that arrive, by the number of their
+ * cable, then the nodes' own events in the order in which they were scheduled. What happens at a node at one time then
+ * does not depend on what other nodes do, so that a network can be divided among several queues: see
+ * logical-process.ts.
  */
 
 import type { ArrivalSchedule } from './cable.js';
@@ -9,7 +11,6 @@ import { TimeHeap } from './time-heap.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Arrivals of frames beside the events of nodes, which are in `events`. */
 export class ArrivalQueue {
   readonly #events: EventQueue;
   /** Ordered by time, then by the number of the cable: a cable has only its oldest frame there. */
@@ -19,17 +20,14 @@ export class ArrivalQueue {
     this.#events = events;
   }
 
-  /** Where the cable of this number schedules its arrivals, one at a time. */
   cable(number: number): ArrivalSchedule {
     return { at: (timeNs, action) => this.#arrivals.add(timeNs, number, action) };
   }
 
-  /** Time of the next arrival or event; Infinity when there is none. */
   get nextNs(): number {
     return Math.min(this.#arrivals.nextNs, this.#events.nextNs);
   }
 
-  /** Runs what happens before `beforeNs` and not after `untilNs`. */
   run(beforeNs: number, untilNs: number): void {
     const events = this.#events;
     const arrivals = this.#arrivals;

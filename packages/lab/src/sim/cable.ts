@@ -1,56 +1,36 @@
-/**
- * One direction of an Ethernet link in virtual time: frames leave one after another at its rate and arrive, in order, after its delay.
- * Faults belong to switches; a cable only takes time.
- */
+/** Faults belong to switches; a cable only takes time. */
 
 import { ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
 import { type FrameStorage, keepFrame, newSlots } from '../switch/frame-pool.js';
 import type { EventQueue } from './event-queue.js';
 
-/** Takes a frame, valid during the call. */
 export type FrameSink = (bytes: Uint8Array, offset: number, length: number) => void;
 
-/** Takes a frame that will arrive at `arrivalNs`, valid during the call. */
 export type DepartureSink = (arrivalNs: number, bytes: Uint8Array, offset: number, length: number) => void;
 
-/** Where arrivals are scheduled. */
 export interface ArrivalSchedule {
-  /** An arrival at `timeNs`. */
   at(timeNs: number, action: () => void): void;
 }
 
 interface CableOptions {
   readonly events: EventQueue;
-  /** Bits per second. */
   readonly rateBps: number;
   readonly delayNs: number;
-  /** The largest frame, without check sequence. */
   readonly frameBytesMax: number;
-  /** Default: frames are kept whole. */
   readonly storage?: FrameStorage | undefined;
-  /** What each frame has besides its own bytes and those of Ethernet: 32 for MACsec. Default 0. */
   readonly extraBytes?: number;
-  /** Default: arrivals are events like others. */
   readonly arrivals?: ArrivalSchedule | undefined;
-  /** Takes what is sent, if the other end is simulated elsewhere. */
   readonly depart?: DepartureSink | undefined;
 }
 
-/** A cable's one direction: a sender asks when it is free, sends, and the frame arrives at `receive` of the other end. */
 export class Cable {
-  /** Bits per second. */
   readonly rateBps: number;
-  /** Propagation, one way. */
   readonly delayNs: number;
-  /** What a frame takes on it besides its own bytes: preamble, check sequence, gap, and what was asked for. */
+  /** What a frame takes on it besides its own bytes: preamble, check sequence, gap, and the configured addition. */
   readonly frameOverheadBytes: number;
-  /** Frames and bytes (without overhead) that have been sent. */
   frames = 0;
-  /** Bytes of the frames sent so far, without preamble, check sequence and gap. */
   bytes = 0;
-  /** A cable that is down takes frames and loses them, and those under way. */
   isUp = true;
-  /** Frames lost because it was down. */
   lostFrames = 0;
   readonly #events: EventQueue;
   readonly #schedule: ArrivalSchedule;
@@ -59,9 +39,8 @@ export class Cable {
   readonly #storage: FrameStorage | undefined;
   readonly #nsPerByte: number;
   #sink: FrameSink = () => {};
-  /** When the frame that is being sent has left. */
   #freeNs = 0;
-  /** Frames under way, oldest at `#head`: a ring that grows to what the cable can hold. */
+  /** Frames in flight, oldest at `#head`: a ring that grows to what the cable can hold. */
   #slots: Uint8Array[] = [];
   #lengths: number[] = [];
   #arrivals: number[] = [];
@@ -81,12 +60,10 @@ export class Cable {
     this.#nsPerByte = 8e9 / options.rateBps;
   }
 
-  /** Where it ends. */
   connect(sink: FrameSink): void {
     this.#sink = sink;
   }
 
-  /** Sends a copy of the frame, behind what is being sent; returns when the sender may send the next. */
   send(bytes: Uint8Array, offset: number, length: number): number {
     this.frames++;
     this.bytes += length;
@@ -108,7 +85,6 @@ export class Cable {
     if (this.#count === 1) this.#schedule.at(arrivalNs, this.#arrive);
   }
 
-  /** One event at a time is scheduled, for the oldest frame. */
   readonly #arrive = (): void => {
     const place = this.#head;
     if (this.isUp) this.#sink(this.#slots[place], 0, this.#lengths[place]);

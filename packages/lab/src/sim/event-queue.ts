@@ -1,8 +1,10 @@
 /**
- * Discrete events in virtual nanoseconds. Events of one time run in the order they were scheduled, so that a run repeats exactly.
+ * Discrete events in virtual nanoseconds. Events of one time run in the order they were scheduled, so that a run
+ * repeats exactly.
  *
- * Later events are in a heap (`time-heap.ts`), those of the present in a ring: scheduling allocates nothing, as long as callers schedule functions that
- * they keep. An event cannot be cancelled: an action that may become needless checks, when it runs, whether it is still wanted.
+ * Later events are in a heap (`time-heap.ts`), those of the present in a ring: scheduling allocates nothing, as long as
+ * callers schedule functions that they keep. An event cannot be cancelled: an action that may become needless checks,
+ * when it runs, whether it is still wanted.
  */
 
 import { TimeHeap } from './time-heap.js';
@@ -10,29 +12,28 @@ import { TimeHeap } from './time-heap.js';
 const CAPACITY = 64;
 const NOTHING = (): void => {};
 
-/** Virtual time, and what is to happen in it. */
 export class EventQueue {
   /** Ordered by time, then by sequence number. */
   readonly #later = new TimeHeap();
   #sequence = 0;
   #nowNs = 0;
-  /** What was scheduled for `#nowNs` when that had come: a ring, oldest at `#soonHead`. It was scheduled after all in the heap that has this time. */
+  /**
+   * What was scheduled for `#nowNs` when that had come: a ring, oldest at `#soonHead`. It was scheduled after all in
+   * the heap that has this time.
+   */
   #soon: Array<() => void> = new Array<() => void>(CAPACITY).fill(NOTHING);
   #soonHead = 0;
   #soonCount = 0;
 
-  /** Virtual time: that of the event that runs, or of the last one. */
   get nowNs(): number {
     return this.#nowNs;
   }
 
-  /** Time of the next event; Infinity when there is none. */
   get nextNs(): number {
     if (this.#soonCount > 0) return this.#nowNs;
     return this.#later.nextNs;
   }
 
-  /** An event at `timeNs`, or now if that has passed. */
   at(timeNs: number, action: () => void): void {
     if (!(timeNs > this.#nowNs)) {
       if (this.#soonCount === this.#soon.length) this.#growSoon();
@@ -42,19 +43,17 @@ export class EventQueue {
     this.#later.add(timeNs, this.#sequence++, action);
   }
 
-  /** Schedules `action` in `delayNs` from now; see {@link at}. */
   after(delayNs: number, action: () => void): void {
     this.at(this.#nowNs + delayNs, action);
   }
 
-  /** Runs the next event; false when there is none. */
   step(): boolean {
     const later = this.#later;
     const laterNs = later.nextNs;
     if (this.#soonCount > 0 && laterNs > this.#nowNs) {
       const place = this.#soonHead;
       const action = this.#soon[place];
-      this.#soon[place] = NOTHING; // What ran must not be kept alive.
+      this.#soon[place] = NOTHING; // Releases the reference.
       this.#soonHead = (place + 1) & (this.#soon.length - 1);
       this.#soonCount--;
       action();
@@ -66,14 +65,14 @@ export class EventQueue {
     return true;
   }
 
-  /** Time passes to `timeNs` without an event of this queue. None may be due before. */
+  /** None may be due before. */
   pass(timeNs: number): void {
     this.#nowNs = timeNs;
   }
 
   /**
-   * Runs events until none is left, `untilNs` is reached, `done()` holds or `eventsMax` have run: a protocol that never comes to rest
-   * must not hang a test. Returns the number of events run.
+   * Runs events until none is left, `untilNs` is reached, `done()` holds or `eventsMax` have run: a protocol that never
+   * becomes idle must not hang a test.
    */
   run(limits: { untilNs?: number; eventsMax?: number; done?: () => boolean } = {}): number {
     const untilNs = limits.untilNs ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,7 @@
 /**
- * `@rocev2/lab/sim`: networks of the NIC and the switch of this package in virtual time. A scenario is data and gives a result; a {@link Simulation} is a network on
- * which programs run with verbs. Nothing here opens a socket or reads a clock: the same seed gives the same packets. See docs/lab.md.
+ * `@rocev2/lab/sim`: networks of the NIC and the switch of this package in virtual time. A scenario is data and gives a
+ * result; a {@link Simulation} is a network on which programs run with verbs. Nothing here opens a socket or reads a
+ * clock: the same seed gives the same packets. See docs/lab.md.
  *
  * @module @rocev2/lab/sim
  */

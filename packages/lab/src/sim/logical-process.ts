@@ -1,6 +1,7 @@
 /**
- * How a network is divided into logical processes that are simulated side by side. Racks (a switch with its hosts) stay whole; a logical process may run as far ahead of the others as a frame takes at least
- * on any cable between two logical processes: conservative synchronisation with windows (Nicol, JACM 40(2), 1993).
+ * How a network is divided into logical processes that are simulated side by side. Racks (a switch with its hosts) stay
+ * whole; a logical process may run as far ahead of the others as a frame takes at least on any cable between two
+ * logical processes: conservative synchronisation with windows (Nicol, JACM 40(2), 1993).
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -10,7 +11,6 @@ import type { LinkPlan, Topology } from './topology.js';
 
 /** A logical process: the nodes of a network that are simulated here. */
 export interface LogicalProcess {
-  /** The node of this name belongs to it. */
   owns(node: string): boolean;
   /** Frames on the cable of this number arrive in another logical process. */
   departureOf(cable: number): DepartureSink;
@@ -28,7 +28,8 @@ export const WHOLE_NETWORK: LogicalProcess = {
 const HOST_WORK = 3;
 
 /**
- * The number of the logical process, from 0, of each node. Throws ERR_ROCE_CONFLICT if there are fewer racks than logical processes.
+ * The number of the logical process, from 0, of each node. Throws ERR_ROCE_CONFLICT if there are fewer racks than
+ * logical processes.
  */
 export function divide(topology: Topology, processes: number): ReadonlyMap<string, number> {
   const links = linksByNode(topology);
@@ -63,7 +64,10 @@ export function divide(topology: Topology, processes: number): ReadonlyMap<strin
   return processOf;
 }
 
-/** Of the logical processes that have at least half as many neighbours as the one that has most, the one with the least work. */
+/**
+ * Of the logical processes that have at least half as many neighbours as the one that has most, the one with the least
+ * work.
+ */
 function bestProcess(
   neighbours: readonly string[],
   processOf: ReadonlyMap<string, number>,
@@ -91,7 +95,10 @@ function linksByNode({ hosts, switches, links }: Topology): Map<string, string[]
   return neighbours;
 }
 
-/** The lookahead bound: the shortest time from when a frame begins to leave one logical process to its arrival in another, nanoseconds; Infinity if no link leads from one to another. */
+/**
+ * The lookahead bound: the shortest time from when a frame begins to leave one logical process to its arrival in
+ * another, nanoseconds; Infinity if no link leads from one to another.
+ */
 export function lookaheadNs(links: readonly LinkPlan[], processOf: ReadonlyMap<string, number>): number {
   let least = Number.POSITIVE_INFINITY;
   for (const { a, b, rateBps, delayNs } of links) {

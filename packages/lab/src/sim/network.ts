@@ -1,7 +1,4 @@
-/**
- * A topology brought to life: stations, switches and cables on one event queue. A switch's port has the name of the neighbour it leads to,
- * so that `s0>h2` is the egress queue of s0 towards h2.
- */
+/** A switch's port has the name of the neighbour it leads to, so that `s0>h2` is the egress queue of s0 towards h2. */
 
 import { RoceError, type SeededRandom } from 'rocev2/internal/core';
 import type { FaultPlan } from 'rocev2/internal/faults';
@@ -23,40 +20,29 @@ interface NetworkOptions {
   readonly events: EventQueue;
   readonly random: SeededRandom;
   readonly pathMtu: number;
-  /** Of every switch; rates of ports and routes follow from the topology. */
   readonly switchConfig: SwitchConfig;
-  /** Hosts whose NIC takes packets in one after another. */
   readonly pipelineOf?: (host: string) => ReceivePipelineOptions | undefined;
-  /** A plan of its own for every switch. */
   readonly faultsOf?: (switchName: string) => FaultPlan | undefined;
-  /** Of each frame on every cable: see {@link Cable}. Default 0. */
   readonly extraBytes?: number | undefined;
-  /** Packets have no payload. Default: they have. */
   readonly virtualPayload?: VirtualPayloadOptions | undefined;
-  /** Takes the arrivals of frames. Default: they are events like others. */
   readonly arrivals?: ArrivalQueue | undefined;
-  /** What of it is simulated here. All nodes are there, but those of other logical processes do nothing. Default: all. */
+  /**
+   * What of it is simulated here. All nodes are there, but those of other logical processes do nothing. Default: all.
+   */
   readonly logicalProcess?: LogicalProcess | undefined;
 }
 
-/** How packets without payload travel. */
 interface VirtualPayloadOptions {
-  /** Packets have trailers behind the payload, so that frames have to be kept whole. */
   readonly hasTrailers: boolean;
 }
 
 /** Ethernet, IP, UDP, BTH, the largest extension headers and the ICRC around a payload. */
 const HEADER_BYTES_MAX = 160;
 
-/** All nodes and cables of a scenario, by name. */
 export class Network {
-  /** Hosts, by name. */
   readonly stations: ReadonlyMap<string, SimStation>;
-  /** Switches, by name. */
   readonly switches: ReadonlyMap<string, SimSwitch>;
-  /** By `from>to`. */
   readonly cables: ReadonlyMap<string, Cable>;
-  /** How cables and switches keep frames; undefined: whole. */
   readonly storage: FrameStorage | undefined;
   readonly #topology: Topology;
   readonly #logicalProcess: LogicalProcess;
@@ -94,14 +80,10 @@ export class Network {
     }
   }
 
-  /** The host of this name, which must exist. */
   station(name: string): SimStation {
     return this.stations.get(name)!;
   }
 
-  /**
-   * The link between two nodes, written `l0-p0`, or all links of one node, `p0`. Throws ERR_ROCE_UNKNOWN_NAME if there is none.
-   */
   linksNamed(name: string): readonly LinkPlan[] {
     const [one, other] = name.split('-');
     const links = this.#topology.links.filter(
@@ -111,7 +93,7 @@ export class Network {
     throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no link ${name}`, 'write a link as l0-p0, a node as p0');
   }
 
-  /** Takes links out of service, or puts them back: both directions lose all frames. Routes stay as they are until {@link reroute}. */
+  /** Routes stay as they are until {@link reroute}. */
   setLinks(links: readonly LinkPlan[], isUp: boolean): void {
     for (const link of links) {
       if (isUp) this.#down.delete(link);
@@ -120,7 +102,6 @@ export class Network {
     }
   }
 
-  /** All switches find shortest paths over the links that are in service, as a routing protocol does that has heard of them. */
   reroute(): void {
     const routes = shortestPaths(this.#topology, this.#down);
     for (const [name, { engine }] of this.switches)
@@ -178,7 +159,6 @@ export class Network {
   }
 }
 
-/** Two of each link, numbered in this order. */
 function buildCables(
   { topology, events, pathMtu, extraBytes = 0, arrivals }: NetworkOptions,
   logicalProcess: LogicalProcess,

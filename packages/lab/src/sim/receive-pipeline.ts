@@ -1,59 +1,43 @@
 /**
- * The receive side of a NIC that keeps the contexts of few queue pairs at hand, as Azure's first generation did: packets are taken in one after another,
- * fast while the context of their queue pair is in the cache, slowly when it must be fetched from the host. What waits fills a buffer; at half of
- * it the NIC asks its switch to pause, at a quarter to go on.
- *
- * Source: Bai et al., NSDI'23, §6.1. The paper gives no numbers of the cache.
- *
- * Invariant: bytes that wait <= bufferBytes; every packet is taken in, in order, or counted as lost.
+ * The receive side of a NIC with a small cache of queue pair contexts, as Azure's first generation had: a miss makes a
+ * packet slow. At half of the buffer the NIC pauses its switch, at a quarter it resumes. Source: Bai et al., NSDI'23,
+ * §6.1, which gives no cache parameters. Invariant: waiting bytes <= bufferBytes; every packet is taken in order, or
+ * counted as lost.
  */
 
 import { FramePool, type FrameStorage } from '../switch/frame-pool.js';
 import type { FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 
-/** The cache, the times and the buffer of a receive pipeline. */
 export interface ReceivePipelineOptions {
-  /** Queue pairs whose contexts the cache holds; the one used longest ago makes room. */
   readonly contexts: number;
-  /** Time a packet takes whose queue pair is in the cache. */
   readonly hitNs: number;
-  /** Time any other packet takes. */
   readonly missNs: number;
-  /** What may wait; a packet that finds no place is lost. */
   readonly bufferBytes: number;
-  /** Of the pauses. */
   readonly priority: number;
 }
 
 interface ReceivePipelineDriver {
   readonly events: EventQueue;
   readonly frameBytesMax: number;
-  /** Default: frames are kept whole. */
   readonly storage?: FrameStorage | undefined;
-  /** Takes a packet whose turn has come. */
   readonly take: FrameSink;
-  /** Asks the switch for a pause, or to end it. Returns how long the pause lasts. */
   readonly pause: (priority: number, isOn: boolean) => number;
 }
 
 const NOBODY = -1;
 
-/** The receive side of one station. */
 export class ReceivePipeline {
-  /** Packets that found no room in the buffer. */
   lostPackets = 0;
   readonly #options: ReceivePipelineOptions;
   readonly #driver: ReceivePipelineDriver;
   readonly #pool: FramePool;
-  /** Queue pairs, the one used longest ago first. */
   readonly #cached = new Set<number>();
-  /** By slot of the pool. */
   readonly #queuePairs: number[] = [];
   #head = NOBODY;
   #tail = NOBODY;
   #waitingBytes = 0;
-  /** When the pause that was asked for has half run out; Infinity while there is none. */
+  /** When half of the requested pause has passed; Infinity while there is none. */
   #repeatNs = Number.POSITIVE_INFINITY;
 
   constructor(options: ReceivePipelineOptions, driver: ReceivePipelineDriver) {
@@ -62,7 +46,6 @@ export class ReceivePipeline {
     this.#pool = new FramePool(driver.frameBytesMax, driver.storage);
   }
 
-  /** A packet for queue pair `qpn` has arrived. */
   add(qpn: number, bytes: Uint8Array, offset: number, length: number): void {
     if (this.#waitingBytes + length > this.#options.bufferBytes) {
       this.lostPackets++;
@@ -80,7 +63,6 @@ export class ReceivePipeline {
     this.#control();
   }
 
-  /** The packet at the head is being taken in. */
   #begin(): void {
     const { contexts, hitNs, missNs } = this.#options;
     const qpn = this.#queuePairs[this.#head];

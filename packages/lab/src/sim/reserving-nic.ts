@@ -1,7 +1,9 @@
 /**
- * The NIC of a simulated host: queue pairs can be created and destroyed during the run, and all others behave as if these had been connected from its beginning to
- * its end. Their numbers and their shares of the sockets of peers are reserved before the run, in the order in which they would have been created; a queue
- * pair that is being connected is not scheduled, because it has nothing to send; and one that is destroyed leaves its share reserved and its timer running.
+ * The NIC of a simulated host: queue pairs can be created and destroyed during the run, and all others behave as if
+ * these had been connected from its beginning to its end. Their numbers and their shares of the sockets of peers are
+ * reserved before the run, in the order in which they would have been created; a queue pair that is being connected is
+ * not scheduled, because it has nothing to send; and one that is destroyed leaves its share reserved and its timer
+ * running.
  */
 
 import type { QpAttributes } from 'rocev2/internal/memory';
@@ -17,7 +19,10 @@ import {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The peer of a queue pair that will be connected, and how many packets its socket holds, as the connection exchange will announce. */
+/**
+ * The peer of a queue pair that will be connected, and how many packets its socket holds, as the connection exchange
+ * will announce.
+ */
 type ReservedPeer = AddressFields & Pick<QpAttributes, 'inflightPackets'>;
 
 /** A NIC whose queue pairs come and go without an effect on others. */
@@ -29,7 +34,7 @@ export class ReservingNic extends Nic {
   #connectingQpn: number | undefined;
   #keepsShares = false;
 
-  /** The number of a queue pair that will be connected to `peer`. From now on it counts as one that sends there. */
+  /** From now on it counts as one that sends there. */
   reserve(peer: ReservedPeer): number {
     const connection = super.connect(0, { ...initialAttributes(), ...peer });
     this.#addShares(connection.inFlightLimit.arbiter, 1);
@@ -49,7 +54,9 @@ export class ReservingNic extends Nic {
     }
   }
 
-  /** Destroys the queue pair `qpn`, which {@link connecting} has created and which is idle. No virtual time may pass. */
+  /**
+   * Destroys the queue pair `qpn`, which {@link connecting} has created and which is idle. No virtual time may pass.
+   */
   async freeing(qpn: number, close: () => Promise<void>): Promise<void> {
     const qp = this.queuePairs.get(qpn);
     if (qp !== undefined) this.armDeadline(new SpentTimer(qp));
@@ -61,7 +68,10 @@ export class ReservingNic extends Nic {
     }
   }
 
-  /** The reliable connection `qpn` sends nothing unless it is given work or a packet arrives: all is acknowledged, nothing waits to be sent. */
+  /**
+   * The reliable connection `qpn` sends nothing unless it is given work or a packet arrives: all is acknowledged,
+   * nothing waits to be sent.
+   */
   isIdle(qpn: number): boolean {
     const qp = this.queuePairs.get(qpn);
     // A timer may still run; with everything acknowledged it does nothing.
@@ -99,7 +109,10 @@ export class ReservingNic extends Nic {
   }
 }
 
-/** The timer of a destroyed queue pair: it runs out when that of the queue pair would have, so that the NIC wakes up at the same times, and does nothing. */
+/**
+ * The timer of a destroyed queue pair: it runs out when that of the queue pair would have, so that the NIC wakes up at
+ * the same times, and does nothing.
+ */
 class SpentTimer implements Timed {
   deadlineNs: number;
 

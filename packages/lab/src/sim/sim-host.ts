@@ -1,8 +1,3 @@
-/**
- * A host of the simulation: the real NIC on virtual time. It is an engine link like any other, so that the verbs objects run on it
- * unchanged; commands and interrupts take no virtual time.
- */
-
 import type { Clock, RandomSource } from 'rocev2/internal/core';
 import { Engine, type NicOptions, type NicTuning } from 'rocev2/internal/nic';
 
@@ -17,21 +12,16 @@ interface SimHostOptions extends NicTuning {
   readonly address: IpAddress;
   readonly events: EventQueue;
   readonly random: RandomSource;
-  /** Default 4096. */
   readonly pathMtuMax?: number;
   readonly ipIdPolicy?: IpIdPolicy;
   readonly receiveBudgetPackets?: number;
 }
 
-/** Takes one datagram off a host's hands (slot 0 of the batch) and says when the wire is free for the next. */
 type Wire = (batch: TxBatch) => number;
 
-/** A simulated host; `RdmaDevice.over(host)` gives its verbs device. */
 export class SimHost extends Engine {
   declare readonly nic: ReservingNic;
-  /** Its one address. */
   readonly address: IpAddress;
-  /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
   onActivity: (() => void) | undefined;
   readonly #events: EventQueue;
   readonly #clock: Clock;
@@ -68,19 +58,16 @@ export class SimHost extends Engine {
     return `simulated port ${this.address}`;
   }
 
-  /** Sets where sent batches go; before that they are lost. */
   connect(wire: Wire): void {
     this.#wire = wire;
   }
 
-  /** Hands the NIC a datagram that has arrived now. */
   receive(datagram: RxDatagram): void {
     this.nic.receive(datagram, this.#events.nowNs);
     this.onActivity?.();
     this.pollSoon();
   }
 
-  /** The link partner pauses a priority for so long; 0 lets it go on. */
   pause(priority: number, durationNs: number): void {
     this.nic.pause(priority, durationNs, this.#events.nowNs);
     this.pollSoon();

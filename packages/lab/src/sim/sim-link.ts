@@ -1,6 +1,6 @@
 /**
- * A full-duplex link between two simulated hosts: rate, delay, fault rules. Each direction serializes packets one after another, then
- * they fly. Corrupted bits are flipped in the copy that travels; the ICRC is never helped.
+ * Each direction serializes packets one after another, then they fly. Corrupted bits are flipped in the copy that
+ * travels; the ICRC is never helped.
  */
 
 import {
@@ -20,17 +20,13 @@ import type { SimHost } from './sim-host.js';
 
 interface SimLinkOptions {
   readonly events: EventQueue;
-  /** Bits per second; Infinity takes no time. */
   readonly rateBps: number;
-  /** One way. */
   readonly delayNs: number;
   /** Direction names are those of the hosts' roles: `a>b` and `b>a`. */
   readonly faults?: FaultPlan;
-  /** Sees every packet as it is sent, before faults. The bytes are valid during the call. */
   readonly onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
 }
 
-/** What a direction has carried. */
 interface SimLinkCounters extends FaultCounters {
   packets: number;
   bytes: number;
@@ -53,7 +49,6 @@ class Direction {
     this.#subject.egress = name[2];
   }
 
-  /** Sends slot 0 of the batch; returns when the wire is free again. */
   send(batch: TxBatch): number {
     const { events, rateBps, onPacket } = this.#options;
     const bytes = batch.payloadView(0);
@@ -107,7 +102,6 @@ class Direction {
   }
 }
 
-/** Connects two hosts directly, without Ethernet frames or a switch. */
 export class SimLink {
   readonly #ab: Direction;
   readonly #ba: Direction;
@@ -119,7 +113,6 @@ export class SimLink {
     b.connect((batch) => this.#ba.send(batch));
   }
 
-  /** Packets and faults of each direction so far. */
   get counters(): { readonly 'a>b': SimLinkCounters; readonly 'b>a': SimLinkCounters } {
     return { 'a>b': this.#ab.counters, 'b>a': this.#ba.counters };
   }

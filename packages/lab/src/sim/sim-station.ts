@@ -1,8 +1,3 @@
-/**
- * A host on an Ethernet cable: the real NIC on virtual time, with the headers of every layer around its packets, so that switches see what
- * they would see on a wire. MAC addresses follow from the IPv4 address; nobody has to ask for them.
- */
-
 import { type RandomSource, readU24 } from 'rocev2/internal/core';
 import {
   FRAME_OK,
@@ -33,14 +28,10 @@ import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline
 import { SimHost } from './sim-host.js';
 import { VirtualPayload } from './virtual-payload.js';
 
-/** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. {@link SimStation.peer} is its other host. */
 type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
 
-/** Stands between a station's NIC and its cable, and may look at both. */
 export interface StationTap {
-  /** A datagram leaves, in slot 0. */
   sent(batch: TxBatch): void;
-  /** A datagram has arrived; `takeIn` gives it to the NIC, and is called once. */
   received(datagram: RxDatagram, takeIn: () => void): void;
 }
 
@@ -49,35 +40,22 @@ interface SimStationOptions {
   readonly index: number;
   readonly events: EventQueue;
   readonly random: RandomSource;
-  /** Takes what the station sends. */
   readonly cable: Cable;
   readonly pathMtuMax: number;
-  /** Default: packets are taken in as they arrive. */
   readonly pipeline?: ReceivePipelineOptions | undefined;
-  /** The largest frame, without check sequence. */
   readonly frameBytesMax: number;
-  /** Default: true; see {@link VirtualPayload}. */
   readonly carriesPayload?: boolean;
-  /** How its pipeline keeps frames. */
   readonly storage?: FrameStorage | undefined;
 }
 
-/** In the BTH. */
 const DEST_QP_OFFSET = 5;
 
-/** A host with Ethernet framing, pauses, and perhaps a receive pipeline. */
 export class SimStation {
-  /** Its NIC. */
   readonly host: SimHost;
-  /** Its MAC address, 6 bytes. */
   readonly mac: Uint8Array;
-  /** Called with every RoCE packet sent and taken in, as `bytes` from `offset` on, BTH first. */
   onPacket: PacketProbe | undefined;
-  /** Who the packet that was sent or taken in last goes to, or comes from; its own address before the first. */
   peer: IpAddress;
-  /** Called with every frame that leaves or arrives, from the Ethernet header on, without check sequence; valid during the call. */
   onFrame: FrameSink | undefined;
-  /** Sees every datagram that leaves, and that the NIC takes in. */
   tap: StationTap | undefined;
   readonly #events: EventQueue;
   readonly #cable: Cable;
@@ -117,17 +95,14 @@ export class SimStation {
       pipeline && new ReceivePipeline(pipeline, { events, frameBytesMax, storage, take: this.#take, pause });
   }
 
-  /** Packets that its pipeline had no room for. */
   get lostPackets(): number {
     return this.#pipeline?.lostPackets ?? 0;
   }
 
-  /** Its IPv4 address, 10.0.x.x. */
   get address(): IpAddress {
     return this.host.address;
   }
 
-  /** Takes a frame off the cable: a packet for the NIC or a pause frame; all else is dropped. */
   readonly receive = (bytes: Uint8Array, offset: number, length: number): void => {
     const frame = this.#frame;
     this.onFrame?.(bytes, offset, length);
@@ -137,7 +112,6 @@ export class SimStation {
     else this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), bytes, offset, length);
   };
 
-  /** A broken station: asks its switch for the longest pause of a priority, again and again until `untilNs`. */
   storm(priority: number, untilNs: number): void {
     const repeat = (): void => {
       if (this.#events.nowNs < untilNs) this.#events.after(this.#ask(priority, PFC_QUANTA_MAX) / 2, repeat);
@@ -145,7 +119,6 @@ export class SimStation {
     repeat();
   }
 
-  /** Asks the switch to pause a priority for so many quanta; how long that is. */
   #ask(priority: number, quanta: number): number {
     const pause = new PfcFrame();
     pause.enabled = 1 << priority;
@@ -157,13 +130,11 @@ export class SimStation {
     return pauseNs(quanta, this.#cable.rateBps);
   }
 
-  /** From the pipeline. */
   readonly #take: FrameSink = (bytes, offset, length) => {
     parseFrame(bytes, offset, length, this.#frame);
     this.#handOver(bytes, offset, length);
   };
 
-  /** `#frame` describes what stands in `bytes`. */
   #handOver(bytes: Uint8Array, offset: number, length: number): void {
     const rx = this.#rx;
     const frame = this.#frame;

@@ -1,5 +1,3 @@
-/** A switch on Ethernet cables: src/switch on virtual time. */
-
 import { PRIORITIES } from 'rocev2/internal/packet';
 import type { Switch } from '../switch/switch.js';
 import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.js';
@@ -7,25 +5,15 @@ import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import { WakeUp } from './wake-up.js';
 
-/** A switch in virtual time; its ports are numbered as in its engine. */
 export class SimSwitch {
-  /** The switch itself. */
   readonly engine: Switch;
-  /** Names of the neighbours, by port. */
   readonly ports: readonly string[];
   readonly #events: EventQueue;
   readonly #egresses: readonly Egress[];
   readonly #counters: readonly Readonly<SwitchPortCounters>[];
   readonly #timer: WakeUp;
 
-  /** `cables[i]` takes what leaves by port i. */
-  constructor(
-    /** The switch itself. */
-    engine: Switch,
-    ports: readonly string[],
-    events: EventQueue,
-    cables: readonly Cable[],
-  ) {
+  constructor(engine: Switch, ports: readonly string[], events: EventQueue, cables: readonly Cable[]) {
     this.engine = engine;
     this.ports = ports;
     this.#events = events;
@@ -35,7 +23,6 @@ export class SimSwitch {
     this.#counters = ports.map((name) => counters[name]);
   }
 
-  /** What arrives at a port goes here. */
   sinkOf(port: number): FrameSink {
     return (bytes, offset, length) => {
       this.engine.receive(port, bytes, offset, length, this.#events.nowNs);
@@ -43,30 +30,25 @@ export class SimSwitch {
     };
   }
 
-  /** Stops a port, or one priority of it; what is queued waits. */
   block(port: number, priority: number | undefined): void {
     this.engine.block(port, priority);
   }
 
-  /** Ends {@link block} and sends what may go. */
   unblock(port: number, priority: number | undefined): void {
     this.engine.unblock(port, priority);
     this.#turn();
   }
 
-  /** Of all priorities. */
   queuedBytes(port: number): number {
     let bytes = 0;
     for (let priority = 0; priority < PRIORITIES; priority++) bytes += this.engine.queuedBytes(port, priority);
     return bytes;
   }
 
-  /** Packets marked at this port so far. */
   markedPackets(port: number): number {
     return this.#counters[port].tx_ecn_marked;
   }
 
-  /** For whatever reason, fault rules included. */
   droppedPackets(port: number): number {
     let packets = 0;
     for (const [name, count] of Object.entries(this.#counters[port])) {
@@ -75,12 +57,10 @@ export class SimSwitch {
     return packets;
   }
 
-  /** Pauses that the port asked its neighbour for. */
   pauseFrames(port: number): number {
     return pauseFrames(this.#counters[port], 'tx');
   }
 
-  /** Pauses that the neighbour asked the port for. */
   receivedPauseFrames(port: number): number {
     return pauseFrames(this.#counters[port], 'rx');
   }
@@ -96,7 +76,6 @@ export class SimSwitch {
   }
 }
 
-/** One port's sending side: the cable is free, or busy until an event. */
 class Egress {
   readonly #engine: Switch;
   readonly #port: number;
@@ -127,7 +106,6 @@ class Egress {
     this.#events.at(freeNs, this.#free);
   }
 
-  /** A frame that leaves may let the sender of another port go on. */
   readonly #free = (): void => {
     this.#next();
     this.#onSent();

@@ -1,8 +1,3 @@
-/**
- * A network in virtual time on which programs run with verbs: every host has the real NIC, every switch the real switch. Creating objects takes no virtual time;
- * packets do. Time passes only in {@link Simulation.run}.
- */
-
 import { namesHint, RoceError, SeededRandom } from 'rocev2/internal/core';
 import { FaultPlan } from 'rocev2/internal/faults';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -35,7 +30,10 @@ export class Simulation {
   readonly #network: Network;
   readonly #devices = new Map<string, Promise<RdmaDevice>>();
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for a topology with hosts that cannot be reached, ERR_ROCE_MALFORMED for fault rules that cannot be read. */
+  /**
+   * Throws ERR_ROCE_INVALID_ARGUMENT for a topology with hosts that cannot be reached, ERR_ROCE_MALFORMED for fault
+   * rules that cannot be read.
+   */
   constructor({ topology, seed = 1, pathMtu = 1024, switchConfig = {}, faults }: SimulationOptions) {
     this.#network = new Network({
       topology,
@@ -71,8 +69,8 @@ export class Simulation {
   }
 
   /**
-   * `look` is called whenever packets or timers may have completed work at the host: a program polls its completion queues there, and posts what comes next.
-   * Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
+   * `look` is called whenever packets or timers may have completed work at the host: a program polls its completion
+   * queues there, and posts what comes next. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
    */
   onActivity(host: string, look: () => void): void {
     this.#station(host).host.onActivity = look;
@@ -84,28 +82,34 @@ export class Simulation {
   }
 
   /**
-   * Lets virtual time pass until `untilNs`, until `done()` holds, or until nothing is left to happen. At most `eventsMax` events, default 1e9: a program that never
-   * comes to rest must end. Returns the number of events.
+   * Lets virtual time pass until `untilNs`, until `done()` holds, or until nothing is left to happen. At most
+   * `eventsMax` events, default 1e9: a program that never becomes idle must end. Returns the number of events.
    */
   run(limits: { readonly untilNs?: number; readonly done?: () => boolean; readonly eventsMax?: number } = {}): number {
     return this.#events.run({ eventsMax: 1e9, ...limits });
   }
 
-  /** Bytes that wait in `switchName` for the link to `neighbour`. Throws ERR_ROCE_UNKNOWN_NAME if there is no such switch or link. */
+  /**
+   * Bytes that wait in `switchName` for the link to `neighbour`. Throws ERR_ROCE_UNKNOWN_NAME if there is no such
+   * switch or link.
+   */
   queuedBytes(switchName: string, neighbour: string): number {
     const node = this.#switch(switchName);
     const ports = new Map(node.ports.map((port, number) => [port, number]));
     return node.queuedBytes(known(neighbour, ports, `neighbour of ${switchName}`));
   }
 
-  /** Counters of a switch, by the neighbour at the port: live, do not change them. Throws ERR_ROCE_UNKNOWN_NAME if there is no such switch. */
+  /**
+   * Counters of a switch, by the neighbour at the port: live, do not change them. Throws ERR_ROCE_UNKNOWN_NAME if there
+   * is no such switch.
+   */
   counters(switchName: string): Readonly<Record<string, Readonly<SwitchPortCounters>>> {
     return this.#switch(switchName).engine.counters;
   }
 
   /**
-   * Takes a link `l0-p0`, or all links of a switch `p0`, out of service: they lose every frame until {@link repair}. The switches find other ways
-   * `rerouteNs` later. Throws ERR_ROCE_UNKNOWN_NAME if there is no such link.
+   * Takes a link `l0-p0`, or all links of a switch `p0`, out of service: they lose every frame until {@link repair}.
+   * The switches use other paths `rerouteNs` later. Throws ERR_ROCE_UNKNOWN_NAME if there is no such link.
    */
   fail(what: string, rerouteNs = 0): void {
     this.#setLinks(what, false, rerouteNs);

@@ -1,5 +1,3 @@
-/** Flow sizes of measured traffic, to draw from. */
-
 import { type RandomSource, randomUnit } from 'rocev2/internal/core';
 
 /** Points of a distribution function: size in bytes, share of the flows that are not larger. Linear in between. */
@@ -58,7 +56,6 @@ export const ALI_STORAGE: SizeTable = [
   [2_000_000, 1],
 ];
 
-/** The tables by the names that scenarios use. */
 export const SIZE_TABLES = { 'web-search': WEB_SEARCH, 'fb-hadoop': FB_HADOOP, 'ali-storage': ALI_STORAGE } as const;
 
 /** Mean size in bytes. */

@@ -20,7 +20,6 @@ export function jainIndex(values: readonly number[]): number {
   return squares === 0 ? 1 : (sum * sum) / (values.length * squares);
 }
 
-/** Samples of one quantity, as many as come: a growing array. */
 export class Samples {
   #values: Float64Array | Uint32Array;
   #count = 0;
@@ -30,7 +29,6 @@ export class Samples {
     this.#values = kind === 'real' ? new Float64Array(1024) : new Uint32Array(1024);
   }
 
-  /** Appends one value. */
   add(value: number): void {
     if (this.#count === this.#values.length) {
       const values = this.#values;
@@ -41,12 +39,10 @@ export class Samples {
     this.#values[this.#count++] = value;
   }
 
-  /** All values in the order they came: a view, valid until the next {@link add}. */
   get values(): Float64Array | Uint32Array {
     return this.#values.subarray(0, this.#count);
   }
 
-  /** A copy in ascending order. */
   sorted(): Float64Array | Uint32Array {
     return this.values.slice().sort();
   }

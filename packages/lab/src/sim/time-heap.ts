@@ -1,8 +1,9 @@
 /**
- * Actions by time: a 4-ary heap in flat arrays, ordered by (time, key). Nothing is allocated once it is large enough, as long as callers add functions that they keep.
+ * Actions by time: a 4-ary heap in flat arrays, ordered by (time, key). Nothing is allocated once it is large enough,
+ * as long as callers add functions that they keep.
  *
- * The action that was taken leaves a hole at the top. Most actions add another, which falls from the hole to its position: one way through the heap
- * for both.
+ * The action that was taken leaves a hole at the top. Most actions add another, which falls from the hole to its
+ * position: one way through the heap for both.
  */
 
 const CHILDREN_BITS = 2;
@@ -65,7 +66,9 @@ export class TimeHeap {
     slots[hole] = slot;
   }
 
-  /** Removes and returns the first action. Only where {@link nextNs} has just been asked for and the heap is not empty. */
+  /**
+   * Removes and returns the first action. Only where {@link nextNs} has just been asked for and the heap is not empty.
+   */
   take(): () => void {
     const slot = this.#slots[0];
     const action = this.#actions[slot];
@@ -84,7 +87,6 @@ export class TimeHeap {
     if (last > 0) this.#fall(this.#times[last], this.#keys[last], slot);
   }
 
-  /** An element falls from the hole at the top to where it belongs. */
   #fall(time: number, key: number, slot: number): void {
     const size = this.#size;
     const times = this.#times;

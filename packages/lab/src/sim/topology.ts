@@ -1,8 +1,4 @@
-/**
- * Shapes of networks: which hosts and switches there are, and the links between them. Pure data; `network.ts` builds it.
- *
- * Hosts are `h0`, `h1`, ... in the order they are counted; switches have names that say their place.
- */
+/** Hosts are `h0`, `h1`, ... in the order they are counted; switches have names that say their place. */
 
 import { RoceError } from 'rocev2/internal/core';
 
@@ -82,8 +78,9 @@ export function leafSpine(
 }
 
 /**
- * A fat tree of `k`-port switches (Al-Fares et al., SIGCOMM'08): k pods of k/2 edge switches `e0`.. and k/2 aggregation switches `a0`.., (k/2)^2 core
- * switches `c0`.., k^3/4 hosts. Throws ERR_ROCE_OUT_OF_RANGE unless k is even and at least 2.
+ * A fat tree of `k`-port switches (Al-Fares et al., SIGCOMM'08): k pods of k/2 edge switches `e0`.. and k/2 aggregation
+ * switches `a0`.., (k/2)^2 core switches `c0`.., k^3/4 hosts. Throws ERR_ROCE_OUT_OF_RANGE unless k is even and at
+ * least 2.
  */
 export function fatTree(k: number, link: LinkKind, uplink: LinkKind): Topology {
   if (!Number.isInteger(k) || k < 2 || k % 2 !== 0) {
@@ -146,8 +143,8 @@ function numbered(letter: string, count: number): string[] {
 }
 
 /**
- * For every switch, the neighbours on a shortest path to each host (by hops) without the links that are `down`: `routes.get(switch).get(host)`. Throws
- * ERR_ROCE_INVALID_ARGUMENT when a host cannot be reached although nothing is down; while something is, such hosts are left out.
+ * Throws ERR_ROCE_INVALID_ARGUMENT when a host cannot be reached although nothing is down; while something is, such
+ * hosts are left out.
  */
 export function shortestPaths(
   topology: Topology,
@@ -165,7 +162,7 @@ export function shortestPaths(
     const hops = new Map<string, number>([[host, 0]]);
     const reached = [host];
     for (const node of reached) {
-      if (node !== host && !routes.has(node)) continue; // Hosts forward nothing.
+      if (node !== host && !routes.has(node)) continue;
       for (const next of neighbours.get(node)!) {
         if (hops.has(next)) continue;
         hops.set(next, hops.get(node)! + 1);

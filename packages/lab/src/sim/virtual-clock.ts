@@ -1,9 +1,7 @@
-/** Virtual time as a clock with timers that can be taken back. */
-
 import type { Clock } from 'rocev2/internal/core';
 import type { EventQueue } from './event-queue.js';
 
-/** The clock of an event queue. A timer that was taken back still runs as an event, and does nothing. */
+/** A timer that was taken back still runs as an event, and does nothing. */
 export function virtualClock(events: EventQueue): Clock {
   return {
     nowNs: () => events.nowNs,

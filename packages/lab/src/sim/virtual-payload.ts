@@ -1,9 +1,7 @@
 /**
- * Packets whose payload has a length and no bytes, as "virtual payload" has in ns-3: cables and switches keep the headers of a frame, and whoever takes it in sees zeros
- * behind them. Times, queues, marks and everything that ends of a connection decide follow from headers and lengths, so a run has the same packets as with payload. There is no
- * ICRC: nothing is damaged, and nobody checks it.
- *
- * A trailer of in-band telemetry stands behind the payload. Where there are any, frames are kept whole, and their payload is whatever it is.
+ * Packets whose payload has a length and no bytes, as in ns-3. Times, queues and marks follow from headers and lengths,
+ * so the packets are the same as with payload, but without an ICRC. A telemetry trailer stands after the payload;
+ * frames that may carry one are kept whole.
  */
 
 import { readU16 } from 'rocev2/internal/core';
@@ -20,30 +18,24 @@ import {
 import { frameHeaderBytes } from 'rocev2/internal/port';
 import type { FrameStorage } from '../switch/frame-pool.js';
 
-/** Stations have IPv4 addresses. */
 const BTH_OFFSET = frameHeaderBytes(4);
 const UDP_LENGTH_OFFSET = BTH_OFFSET - 4;
 const UDP_BYTES = 8;
 const EXTENSION_BYTES_MAX = OPCODES.reduce((most, info) => Math.max(most, info?.extBytes ?? 0), 0);
-/** All that is not payload in a data packet, up to where the payload begins. */
 const HEAD_BYTES = BTH_OFFSET + BTH_BYTES + EXTENSION_BYTES_MAX;
 /** No packet without payload is longer, whatever bitmap and trailer it has. */
 const WHOLE_BYTES_MAX = BTH_OFFSET + BTH_BYTES + EXTENSION_BYTES_MAX + SACK_BITMAP_BYTES_MAX + 96;
 
-/** How cables and switches keep frames without payload. */
 export const HEADERS_ONLY: FrameStorage = { wholeBytesMax: WHOLE_BYTES_MAX, headBytes: HEAD_BYTES };
 
-/** The frames that one station takes in. */
 export class VirtualPayload {
   readonly #bytes: Uint8Array;
-  /** What lies behind is zero. */
   #written = 0;
 
   constructor(frameBytesMax: number) {
     this.#bytes = new Uint8Array(frameBytesMax);
   }
 
-  /** The RoCE frame `bytes[offset, offset + length)` with zeros for its payload and ICRC, at offset 0 of the array that is returned; valid until the next one. */
   read(bytes: Uint8Array, offset: number, length: number): Uint8Array {
     const out = this.#bytes;
     const bth = offset + BTH_OFFSET;

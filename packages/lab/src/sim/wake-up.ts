@@ -1,16 +1,14 @@
 /**
- * Wakes somebody at the earliest of the times he asked for. His timers move all the time, to a near one and back to the far one behind it; events cannot be taken back, so
- * the far one is remembered, and found again instead of scheduled a second time. Without that a host that paces its packets leaves an event for every packet until its ACK timeout.
+ * Wakes an owner at the earliest requested time. Events cannot be cancelled, so a far timer behind a near one is
+ * remembered and reused; otherwise pacing would leave one event per packet until the ACK timeout.
  */
 
 import type { EventQueue } from './event-queue.js';
 
-/** One pending wake-up, at the earliest time asked for. */
 export class WakeUp {
   readonly #events: EventQueue;
   readonly #action: () => void;
   #nextNs = Number.POSITIVE_INFINITY;
-  /** Times of the events that have not run, the earliest last. A few. */
   readonly #scheduledNs: number[] = [];
 
   constructor(events: EventQueue, action: () => void) {
@@ -18,7 +16,6 @@ export class WakeUp {
     this.#action = action;
   }
 
-  /** Calls the action at `timeNs`, unless it is called before; Infinity asks for nothing. After a call there is nothing pending. */
   notAfter(timeNs: number): void {
     if (timeNs >= this.#nextNs) return;
     this.#nextNs = timeNs;
@@ -34,7 +31,7 @@ export class WakeUp {
 
   readonly #run = (): void => {
     this.#scheduledNs.pop();
-    if (this.#nextNs > this.#events.nowNs) return; // It was asked for, and an earlier time has seen to it.
+    if (this.#nextNs > this.#events.nowNs) return; // An earlier wake-up has already served this request.
     this.#nextNs = Number.POSITIVE_INFINITY;
     this.#action();
   };

@@ -1,17 +1,11 @@
-/** How the packet memory is divided: the configuration with every default filled in, and checked. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { headroomBytes } from './headroom.js';
 import { priorityMask } from './priorities.js';
 import type { BufferConfig, SwitchPortConfig } from './switch-config.js';
 
-/** Sizes of the pools in bytes, and the thresholds of queues. */
 export interface BufferLayout {
-  /** B: all packet memory. */
   readonly totalBytes: number;
-  /** What all headroom together may take. */
   readonly headroomPoolBytes: number;
-  /** P_in less all reserves. */
   readonly sharedBytes: number;
   /** P_lossy: what lossy frames may take. */
   readonly egressLossyPoolBytes: number;
@@ -25,11 +19,9 @@ export interface BufferLayout {
   readonly xonOffsetBytes: number;
   /** Bit p: priority p is lossless. */
   readonly losslessMask: number;
-  /** By port: the cap of each lossless ingress queue. */
   readonly headroomBytes: readonly number[];
 }
 
-/** Of a shared buffer, unless `totalBytes` says otherwise. */
 export const BUFFER_BYTES = 12e6;
 const DEFAULTS = {
   totalBytes: BUFFER_BYTES,
@@ -41,7 +33,6 @@ const DEFAULTS = {
 };
 const CABLE_METRES = 5;
 
-/** Throws ERR_ROCE_CONFLICT when the parts are more than the whole. */
 export function layOutBuffer(
   config: BufferConfig,
   losslessPriorities: readonly number[],

@@ -1,20 +1,16 @@
-/** Who may have a place in the packet memory: chosen at construction, by packets (plain) or by bytes in pools (shared). */
-
 import type { EgressQueues } from './egress-queues.js';
 import type { SwitchPortCounters } from './switch-counters.js';
 
-/** What {@link BufferPolicy.admit} says. */
 export const ADMITTED = 0;
-/** The egress has as many packets waiting as it may. */
 const QUEUE_FULL = 1;
-/** A lossy egress queue is over its dynamic threshold. */
 export const LOSSY_THRESHOLD = 2;
-/** Nothing is left of the ingress pool. */
 export const POOL_FULL = 3;
-/** A lossless ingress queue has used up its headroom, or all together the headroom pool: the loss that PFC exists to prevent. */
+/**
+ * A lossless ingress queue has used up its headroom, or all together the headroom pool: the loss that PFC exists to
+ * prevent.
+ */
 export const HEADROOM_FULL = 4;
 
-/** The counter of each reason, by its number. */
 export const DROP_COUNTERS: ReadonlyArray<keyof SwitchPortCounters> = [
   'tx_packets', // ADMITTED is no reason
   'tx_dropped_queue_full',
@@ -66,26 +62,19 @@ export interface IngressGroupUse {
   readonly lostPackets: number;
 }
 
-/** The rule of admission of one switch. Ports and priorities are numbers from 0. */
 export interface BufferPolicy {
   /** {@link ADMITTED}, and the frame is charged; or why not. */
   admit(ingress: number, egress: number, priority: number, bytes: number): number;
-  /** An admitted frame leaves. */
   depart(ingress: number, egress: number, priority: number, bytes: number): void;
-  /** Undefined where there are none. */
   pools(): BufferPools | undefined;
-  /** Use of one ingress queue; undefined where there is no accounting by ingress. */
   group(ingress: number, priority: number): IngressGroupUse | undefined;
-  /** Every maximum becomes what is in use now. */
   resetWatermarks(): void;
 }
 
-/** So many packets at an egress, whatever their size. */
 export class PacketLimit implements BufferPolicy {
   readonly #queues: EgressQueues;
   readonly #packetsMax: number;
   readonly #cutPriority: number;
-  /** Packets of the priority of cut ones, by egress. */
   readonly #cut: Uint32Array;
 
   /** `cutPriority`: of packets that switches have cut, which have a limit of their own; -1: there is none. */

@@ -1,33 +1,20 @@
-/** The markers of all egress queues, at the place where each decides: when a packet leaves its queue or when it joins it. */
-
 import { type RandomSource, RoceError } from 'rocev2/internal/core';
 import { PRIORITIES } from 'rocev2/internal/packet';
 import { type Marker, NO_MARKING, newMarker } from './marking.js';
 import { priorityMask } from './priorities.js';
 import type { MarkingConfig } from './switch-config.js';
 
-/** Verdict: the frame goes on as it is. */
 export const KEEP = 0;
-/** Verdict: mark the frame if it can carry a mark. */
 export const MARK = 1;
 const MARK_OR_DROP = 2;
 
 const DEFAULT_PRIORITIES = [0, 1, 2, 3, 4, 5];
 
-/**
- * What becomes of frames that join and leave queues: {@link KEEP}, {@link MARK}, or mark them and drop those that cannot carry a
- * mark.
- */
 export class EgressMarking {
-  /** By queue, port * 8 + priority. */
   readonly #departing: Marker[] = [];
   readonly #arriving: Marker[] = [];
-  /** By port: what a marker's yes means. */
   readonly #verdicts: Uint8Array;
 
-  /**
-   * One configuration a port. Throws ERR_ROCE_INVALID_ARGUMENT when there is one and no `random`, ERR_ROCE_OUT_OF_RANGE for its numbers.
-   */
   constructor(ports: ReadonlyArray<MarkingConfig | undefined>, random: RandomSource | undefined) {
     this.#verdicts = Uint8Array.from(ports, (config) => (config?.dropNotEct === true ? MARK_OR_DROP : MARK));
     for (const config of ports) {
@@ -41,12 +28,10 @@ export class EgressMarking {
     }
   }
 
-  /** For a packet that leaves `queueBytes` behind it. */
   departing(port: number, priority: number, queueBytes: number, nowNs: number): number {
     return this.#departing[port * PRIORITIES + priority].decide(queueBytes, nowNs) ? this.#verdicts[port] : KEEP;
   }
 
-  /** For a packet that finds `queueBytes` in front of it. */
   arriving(port: number, priority: number, queueBytes: number, nowNs: number): number {
     return this.#arriving[port * PRIORITIES + priority].decide(queueBytes, nowNs) ? this.#verdicts[port] : KEEP;
   }

@@ -1,26 +1,20 @@
-/**
- * The pauses we keep to: what each neighbour has asked for, by port and priority. A frame's times overwrite those before it; a pause whose
- * time is over ends by itself.
- */
+/** A frame's times overwrite those before it; a pause ends when its time is over. */
 
 import { type PfcFrame, PRIORITIES } from 'rocev2/internal/packet';
 
-/** Received pauses of all ports and priorities. */
 export class EgressPause {
-  /** Not later than the first end of a pause; Infinity when nobody is paused. */
+  /** Not later than the first end of a pause; Infinity when nothing is paused. */
   nextExpiryNs: number = Number.POSITIVE_INFINITY;
-  /** By queue, port * 8 + priority: when the pause began that has gone on without a gap. */
+  /** By queue, port * 8 + priority: when the pause began that has lasted without a gap. */
   readonly sinceNs: Float64Array;
-  /** By queue: when a frame last asked for a pause. */
+  /** By queue: when a frame last requested a pause. */
   readonly askedNs: Float64Array;
   readonly #untilNs: Float64Array;
   /** By port: bit p from the first pause of priority p until {@link expire} finds it over, or a time of 0 ends it. */
   readonly #mask: Uint8Array;
-  /** By port: priorities whose pauses the watchdog ignores. */
   readonly #ignored: Uint8Array;
   readonly #obeyed: number;
 
-  /** `obeyed`: mask of the priorities that may be paused at all. */
   constructor(ports: number, obeyed: number) {
     this.sinceNs = new Float64Array(ports * PRIORITIES);
     this.askedNs = new Float64Array(ports * PRIORITIES).fill(Number.NEGATIVE_INFINITY);
@@ -30,7 +24,6 @@ export class EgressPause {
     this.#obeyed = obeyed;
   }
 
-  /** A pause frame came in; one quantum lasts `quantumNs` on this link. */
   receive(port: number, frame: PfcFrame, quantumNs: number, nowNs: number): void {
     const meant = frame.enabled & this.#obeyed;
     for (let priority = 0; priority < PRIORITIES; priority++) {
@@ -50,13 +43,11 @@ export class EgressPause {
     }
   }
 
-  /** The priorities that must not be sent now. */
   maskAt(port: number, nowNs: number): number {
     const mask = this.#mask[port];
     return mask === 0 ? 0 : this.#stillPaused(port, mask, nowNs) & ~this.#ignored[port];
   }
 
-  /** Asked for, whether ignored or not. */
   isPaused(port: number, priority: number, nowNs: number): boolean {
     return (this.#stillPaused(port, this.#mask[port], nowNs) & (1 << priority)) !== 0;
   }
@@ -67,7 +58,6 @@ export class EgressPause {
     else this.#ignored[port] &= ~(1 << priority);
   }
 
-  /** Ends the pauses whose time is over; `onEnd` hears of their ports. */
   expire(nowNs: number, onEnd: (port: number) => void): void {
     if (nowNs < this.nextExpiryNs) return;
     let next = Number.POSITIVE_INFINITY;

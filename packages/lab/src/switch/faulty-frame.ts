@@ -1,4 +1,6 @@
-/** What fault rules change in a frame: its IP header and its RoCE packet, with the lengths and checksums around them. */
+/**
+ * What fault rules change in a frame: its IP header and its RoCE packet, with the lengths and checksums around them.
+ */
 
 import { changePacket, type FaultVerdict } from 'rocev2/internal/faults';
 import { FrameInfo, parseFrame, refreshUdpChecksum, writeTrafficClass, writeUdpLength } from 'rocev2/internal/packet';
@@ -7,7 +9,6 @@ import type { SwitchPortCounters } from './switch-counters.js';
 const frame = new FrameInfo();
 const packet = { bytes: new Uint8Array(0) as Uint8Array, offset: 0, length: 0, ecn: 0, dscp: 0 };
 
-/** Changes the RoCE frame `bytes[0, length)`, counts what it did, and returns the new length. */
 export function changeFrame(
   { actions }: FaultVerdict,
   bytes: Uint8Array,

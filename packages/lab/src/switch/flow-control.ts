@@ -1,5 +1,3 @@
-/** Priority-based flow control of a switch: the pauses it asks for, those it keeps to, and the watchdog over the latter. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { PFC_QUANTA_MAX, type PfcFrame, pauseNs } from 'rocev2/internal/packet';
 import { EgressPause } from './egress-pause.js';
@@ -9,29 +7,18 @@ import { priorityMask } from './priorities.js';
 import type { PfcConfig, SwitchPortConfig } from './switch-config.js';
 
 interface FlowControlHandler extends StormHandler {
-  /** What waits in the queue is to be dropped. */
   discard(port: number, priority: number): void;
 }
 
-/** Pauses of one switch, sent and received. */
 export class FlowControl {
-  /** Whether the switch does PFC at all. */
   readonly isOn: boolean;
-  /** The pauses we ask for. */
   readonly sender: PauseSender;
-  /** The pauses we keep to. */
   readonly receiver: EgressPause;
   readonly #watchdog: PfcWatchdog | undefined;
-  /** By port: priorities in a storm whose frames are dropped. */
   readonly #dropping: Uint8Array;
-  /** By port: the length of one quantum. */
   readonly #quantumNs: readonly number[];
   readonly #onReady: (port: number) => void;
 
-  /**
-   * `onReady` hears of ports that may have something to send. Throws ERR_ROCE_OUT_OF_RANGE for a pause, ERR_ROCE_INVALID_ARGUMENT for a
-   * port without a rate.
-   */
   constructor(
     config: PfcConfig | undefined,
     ports: readonly SwitchPortConfig[],
@@ -62,37 +49,31 @@ export class FlowControl {
       );
   }
 
-  /** Whether frames from and to this port and priority are dropped because of a storm. */
   isDropping(port: number, priority: number): boolean {
     return (this.#dropping[port] & (1 << priority)) !== 0;
   }
 
-  /** Whether the watchdog has given up on this queue. */
   isInStorm(port: number, priority: number): boolean {
     return this.#watchdog !== undefined && (this.#watchdog.storms[port] & (1 << priority)) !== 0;
   }
 
-  /** A pause frame came in at `port`. */
   receive(port: number, frame: PfcFrame, nowNs: number): void {
     this.receiver.receive(port, frame, this.#quantumNs[port], nowNs);
     this.#watchdog?.wake(nowNs);
     this.#onReady(port);
   }
 
-  /** When {@link onDeadline} is due; Infinity: never. */
   get nextDeadlineNs(): number {
     const pauses = Math.min(this.receiver.nextExpiryNs, this.sender.nextRefreshNs);
     return this.#watchdog === undefined ? pauses : Math.min(pauses, this.#watchdog.nextPollNs);
   }
 
-  /** Polls the watchdog, ends pauses whose time is over, repeats ours. */
   onDeadline(nowNs: number): void {
     this.#watchdog?.poll(nowNs); // before pauses end, which it must have seen
     this.receiver.expire(nowNs, this.#onReady);
     this.sender.refresh(nowNs);
   }
 
-  /** What a storm means, by the action that was chosen. */
   #inStorm(handler: FlowControlHandler, action: 'drop' | 'forward' | 'alert'): StormHandler {
     if (action === 'alert') return handler;
     const drops = action === 'drop';

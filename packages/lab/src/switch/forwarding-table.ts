@@ -1,6 +1,6 @@
 /**
- * Fixed routes: by destination MAC address, or by the longest matching prefix of the destination IP address, to a group of ports. Frames of
- * one flow always take the same port of a group (ECMP, RFC 2992 by modulo).
+ * Fixed routes: by destination MAC address, or by the longest matching prefix of the destination IP address, to a group
+ * of ports. Frames of one flow always take the same port of a group (ECMP, RFC 2992 by modulo).
  */
 
 import { RoceError, readU32 } from 'rocev2/internal/core';
@@ -22,16 +22,12 @@ interface Prefix {
   readonly group: PortGroup;
 }
 
-/** Routes of one switch. */
 export class ForwardingTable {
   readonly #byMac = new Map<number, PortGroup>();
-  /** IPv4 addresses, the commonest kind of prefix: there may be many. */
   readonly #byHost = new Map<number, PortGroup>();
-  /** Longest first. */
   readonly #prefixes: readonly Prefix[];
   readonly #hashSeed: number;
 
-  /** Throws ERR_ROCE_MALFORMED for a destination that cannot be read, ERR_ROCE_UNKNOWN_NAME for ports that do not exist. */
   constructor(routes: readonly RouteConfig[], portNames: readonly string[], hashSeed: number) {
     const prefixes: Prefix[] = [];
     for (const { to, ports } of routes) {
@@ -47,7 +43,6 @@ export class ForwardingTable {
     this.#hashSeed = hashSeed;
   }
 
-  /** The port for the frame, -1 without a route. `destination` is its MAC address as a number, `ip` where its IP header is, or 0. */
   lookup(destination: number, bytes: Uint8Array, offset: number, length: number, ip: number): number {
     const byMac = this.#byMac.size === 0 ? undefined : this.#byMac.get(destination);
     const group = byMac ?? (ip === 0 ? undefined : this.#match(bytes, offset + ip));

@@ -1,7 +1,4 @@
-/**
- * The little a switch reads in a frame: its priority, where its IP header is, and the hash of its flow. It works on the first bytes alone and
- * on any bytes: what it does not understand has priority 0 and no IP header.
- */
+/** It works on the first bytes alone and on any bytes: what it does not understand has priority 0 and no IP header. */
 
 import { RoceError, readU16, readU32 } from 'rocev2/internal/core';
 import {
@@ -22,16 +19,12 @@ const DSCPS = 64;
 const IP_PROTOCOL_TCP = 6;
 const PORTS_BYTES = 4;
 
-/** Reads priority, place of the IP header and flow hash of a frame. */
 export class FrameClassifier {
-  /** 0..7 */
   priority = 0;
-  /** From the start of the frame; 0 without an IP header. */
   ipOffset = 0;
   readonly #trustDscp: boolean;
   readonly #priorityOfDscp: Uint8Array;
 
-  /** Throws ERR_ROCE_OUT_OF_RANGE for a DSCP outside 0..63 or a priority outside 0..7. */
   constructor(config: ClassificationConfig) {
     this.#trustDscp = config.trust !== 'pcp';
     this.#priorityOfDscp = Uint8Array.from({ length: DSCPS }, (_, dscp) => dscp >> 3);
@@ -52,7 +45,6 @@ export class FrameClassifier {
     }
   }
 
-  /** Reads the frame, at least an Ethernet header long, into `priority` and `ipOffset`. */
   read(bytes: Uint8Array, offset: number, length: number): void {
     let ethertype = readU16(bytes, offset + 12);
     let ip = ETHERNET_BYTES;
@@ -75,10 +67,7 @@ export class FrameClassifier {
   }
 }
 
-/**
- * A 32-bit hash of the flow a frame belongs to: addresses, protocol, and for UDP and TCP the ports; for a frame without IP the MAC addresses.
- * `ip` as in {@link FrameClassifier}. RoCEv2 tells flows apart by the UDP source port.
- */
+/** RoCEv2 distinguishes flows by the UDP source port. */
 export function flowHash(bytes: Uint8Array, offset: number, length: number, ip: number, seed: number): number {
   if (ip === 0) return finish(mixRange(seed, bytes, offset, 12));
   const at = offset + ip;
@@ -99,7 +88,6 @@ function mixRange(seed: number, bytes: Uint8Array, offset: number, length: numbe
   return hash;
 }
 
-/** A round of MurmurHash3. */
 function mix(hash: number, word: number): number {
   const scrambled = Math.imul(word, 0xcc9e2d51);
   const h = hash ^ Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593);

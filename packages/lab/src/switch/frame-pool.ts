@@ -1,30 +1,23 @@
 /**
- * The switch's packet memory: frames in numbered slots, each with the few facts the switch keeps about it. Slots are made when first needed
- * and used again for ever, so that a switch in its stride allocates nothing.
- *
+ * Slots are made when first needed and used again indefinitely, so that a switch in its stride allocates nothing.
  * Invariant: a slot is free, or in one queue, or in the driver's hands.
  */
 
 import { copyToSlot } from 'rocev2/internal/core';
 
 const INITIAL_SLOTS = 64;
-/** Divides {@link INITIAL_SLOTS}. */
 const GROWTH_SLOTS = 8;
 
-/** How frames are kept of which the first bytes alone mean something. */
 export interface FrameStorage {
-  /** Frames up to this length are kept whole. */
   readonly wholeBytesMax: number;
-  /** What is kept of longer ones, not more than `wholeBytesMax`. The bytes behind it mean nothing, and may be those of other frames. */
+  /** The bytes after it are undefined, and may be those of other frames. */
   readonly headBytes: number;
 }
 
-/** How many bytes are kept of a frame of this length. */
 export function keptBytes(length: number, storage: FrameStorage | undefined): number {
   return storage === undefined || length <= storage.wholeBytesMax ? length : storage.headBytes;
 }
 
-/** A frame copied to where frames are kept: whole, or its head. `slot` has room for what is kept. */
 export function keepFrame(
   bytes: Uint8Array,
   offset: number,
@@ -40,19 +33,18 @@ export function keepFrame(
   for (let i = 0; i < headBytes; i++) slot[i] = bytes[offset + i];
 }
 
-/** Slots for `count` further frames of `slotBytes` each, in one piece of memory: what is used together lies together. */
+/**
+ * Slots for `count` further frames of `slotBytes` each, in one piece of memory: frames that are used together are
+ * adjacent.
+ */
 export function newSlots(count: number, slotBytes: number): Uint8Array[] {
   const memory = new ArrayBuffer(count * slotBytes);
   return Array.from({ length: count }, (_, i) => new Uint8Array(memory, i * slotBytes, slotBytes));
 }
 
-/** Slots of one size, grown on demand and never given back. */
 export class FramePool {
-  /** By slot: bytes of the frame. */
   lengths: Int32Array = new Int32Array(INITIAL_SLOTS);
-  /** By slot: the next one in its queue. */
   next: Int32Array = new Int32Array(INITIAL_SLOTS);
-  /** By slot: the port it came in by. */
   ingress: Uint16Array = new Uint16Array(INITIAL_SLOTS);
   /** By slot: 0..7. */
   priority: Uint8Array = new Uint8Array(INITIAL_SLOTS);
@@ -63,21 +55,19 @@ export class FramePool {
   readonly #storage: FrameStorage | undefined;
   readonly #slots: Uint8Array[] = [];
   readonly #free: number[] = [];
-  /** Cached, made anew only when a slot's length differs from its last use. */
+  /** Cached, made again only when a slot's length differs from its last use. */
   readonly #views: Uint8Array[] = [];
 
-  /** For frames of at most `frameBytesMax`, kept whole unless `storage` says otherwise. */
+  /** For frames of at most `frameBytesMax`, kept whole unless `storage` limits that. */
   constructor(frameBytesMax: number, storage?: FrameStorage) {
     this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
     this.#storage = storage;
   }
 
-  /** Slots that are not free. */
   get used(): number {
     return this.#slots.length - this.#free.length;
   }
 
-  /** A slot of unknown content and `length` bytes. */
   allocate(length: number): number {
     if (this.#free.length === 0) this.#grow();
     const slot = this.#free.pop()!;
@@ -85,7 +75,6 @@ export class FramePool {
     return slot;
   }
 
-  /** Copies a frame into a slot, or its head. */
   store(bytes: Uint8Array, offset: number, length: number): number {
     const slot = this.allocate(length);
     keepFrame(bytes, offset, length, this.#slots[slot], this.#storage);
@@ -104,7 +93,6 @@ export class FramePool {
     return this.#views[slot];
   }
 
-  /** The slot is free; its number may be given out again at once. */
   release(slot: number): void {
     this.#free.push(slot);
   }

@@ -1,11 +1,8 @@
 /**
- * Packet trimming: where a data packet would be dropped because its queue is full, its header goes on alone, in a control queue. So the receiver learns
- * at once what is missing. Cut Payload (Cheng et al., NSDI 2014), NDP (Handley et al., SIGCOMM 2017) and Ultra Ethernet do so; the form is ours: the opcode says that
- * the packet was cut, the DSCP gives it the priority of control packets, and the ICRC is made anew over what is left.
- *
- * A cut READ response goes to the end that has asked, and its PSN is one of that end's requests: so it is made the message by which a receiver asks for a packet again, and says all that is to be said.
- *
- * Only packets of connections whose ends know what this is are cut: those with several ways (BTH_WAYS), which need not have more than one.
+ * Packet trimming: a data packet that would be dropped is sent as its header in a control queue (Cut Payload, Cheng et
+ * al., NSDI 2014; NDP, Handley et al., SIGCOMM 2017; Ultra Ethernet). The form is ours: opcode, DSCP and ICRC are
+ * rewritten. A trimmed READ response becomes the requester's retransmission request. Only packets of connections with
+ * BTH_WAYS are trimmed.
  */
 
 import { RoceError, readU16, writeU16 } from 'rocev2/internal/core';
@@ -40,13 +37,10 @@ const DEFAULT_PRIORITY = 6;
 const CUT_BYTES = BTH_BYTES + ICRC_BYTES;
 const NOT_CUT = -1;
 
-/** Cuts frames. Without a configuration it cuts none. */
 export class FrameTrimmer {
-  /** Priority of what is cut. */
   readonly priority: number;
   readonly #isOn: boolean;
 
-  /** Throws ERR_ROCE_OUT_OF_RANGE for a priority that is none. */
   constructor(config: TrimConfig | undefined) {
     this.#isOn = config !== undefined;
     this.priority = config?.priority ?? DEFAULT_PRIORITY;
@@ -56,8 +50,8 @@ export class FrameTrimmer {
   }
 
   /**
-   * Cuts the frame `bytes[0, length)`, whose IP header is at `ip`. Returns the new length, or 0 where the frame is not to be cut and is as it was. The ICRC of a cut
-   * packet is computed with buffers of its own.
+   * Returns the new length, or 0 where the frame is not to be cut and is as it was. The ICRC of a cut packet is
+   * computed with buffers of its own.
    */
   cut(bytes: Uint8Array, length: number, ip: number): number {
     if (!this.#isOn || ip === 0) return 0;
@@ -81,13 +75,12 @@ export class FrameTrimmer {
 
   #writeDscp(bytes: Uint8Array, ip: number, isV4: boolean): void {
     const dscp = this.priority * DSCP_OF_PRIORITY;
-    // The checksum of IPv4 is made anew with the length.
+    // The checksum of IPv4 is made again with the length.
     if (isV4) bytes[ip + 1] = (dscp << 2) | (bytes[ip + 1] & 3);
     else writeU16(bytes, ip, (readU16(bytes, ip) & 0xf03f) | (dscp << 6));
   }
 }
 
-/** A packet of a connection with several ways, in the clear. */
 function isSpread(bytes: Uint8Array, ip: number, udp: number): boolean {
   const isV4 = bytes[ip] >> 4 === 4;
   if (isV4 && bytes[ip] !== 0x45) return false;

@@ -1,7 +1,7 @@
 /**
- * What still arrives after an XOFF was sent: the frame in front of the pause frame, what is on the cable in both directions, the peer's
- * response time and the frame it has just begun. The model of SONiC's buffer calculation for Mellanox switches, but for one thing: its
- * cables hold 1000/1024 of what they hold here.
+ * Headroom: what still arrives after an XOFF: the frame before the pause frame, the cable in both directions, the
+ * peer's response time and the frame it has begun. The model is SONiC's for Mellanox switches, whose cables hold
+ * 1000/1024 of ours.
  */
 
 const PROPAGATION_METRES_PER_SECOND = 1.98e8;
@@ -20,13 +20,13 @@ const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]>
   [Number.POSITIVE_INFINITY, 905],
 ];
 
-/** A link, and what may be under way on it. */
+/** A link, and what may be in flight on it. */
 export interface HeadroomModel {
   /** Bits per second. */
   readonly rateBps: number;
   /** Length of the cable. */
   readonly cableMetres: number;
-  /** The longest frame that may stand in front of the pause frame. */
+  /** The longest frame that may precede the pause frame. */
   readonly portMtuBytes: number;
   /** The longest frame of a lossless priority. */
   readonly losslessMtuBytes: number;

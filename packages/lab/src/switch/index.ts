@@ -1,6 +1,7 @@
 /**
- * `@rocev2/lab/switch`: the Ethernet switch of this package without I/O: priorities, shared packet memory, PFC with its watchdog, ECN marking, ECMP, fault rules. A driver
- * puts frames in and takes frames out, and says what time it is; {@link Switch} describes how. See docs/switch.md.
+ * `@rocev2/lab/switch`: the Ethernet switch of this package without I/O: priorities, shared packet memory, PFC with its
+ * watchdog, ECN marking, ECMP, fault rules. A driver puts frames in and takes frames out, and says what time it is;
+ * {@link Switch} describes how. See docs/switch.md.
  *
  * @module @rocev2/lab/switch
  */

@@ -1,12 +1,15 @@
 /**
- * In-band network telemetry at an egress: what a switch writes to the trailer of a packet that leaves (packet/int-trailer.ts). A record of time, bytes
- * sent, queue and line rate a hop for HPCC and PowerTCP, or the utilization of the port as the digest of PINT, of which the largest of all hops stays.
+ * In-band network telemetry at an egress: what a switch writes to the trailer of a packet that leaves
+ * (packet/int-trailer.ts). A record of time, bytes sent, queue and line rate a hop for HPCC and PowerTCP, or the
+ * utilization of the port as the digest of PINT, of which the largest of all hops stays.
  *
- * The utilization of a port, for every packet of `bytes` that leaves tau after the one before it (PINT, Ben Basat et al., SIGCOMM 2020, §4.3):
+ * The utilization of a port, for every packet of `bytes` that leaves tau after the one before it (PINT, Ben Basat et
+ * al., SIGCOMM 2020, §4.3):
  *
  *     U = (T - tau)/T U + q tau/(B T^2) + bytes/(B T)
  *
- * with the base round trip T, the line rate B and the queue q; tau is at most T. Ports without a known rate write nothing.
+ * with the base round trip T, the line rate B and the queue q; tau is at most T. Ports without a known rate write
+ * nothing.
  */
 
 import { type RandomSource, randomUnit, readU16 } from 'rocev2/internal/core';
@@ -34,35 +37,25 @@ import type { IntConfig, SwitchPortConfig } from './switch-config.js';
 /** HPCC's simulator at 100 Gb/s: the longest round trip of an idle network. */
 const BASE_RTT_NS = 12_000;
 const BITS_PER_BYTE = 8;
-/** BTH and the shortest trailer. */
 const TRAILED_BYTES_MIN = 20;
 
-/** A frame that leaves, and the state of its port. */
 export interface Departure {
-  /** The frame; written to. */
   bytes: Uint8Array;
-  /** Of the frame. */
   length: number;
   /** Where its IP header begins; 0 without one. */
   ipOffset: number;
-  /** What stays in its queue. */
   queueBytes: number;
   /** Bytes on the link that the port has sent before it: with preambles, check sequences and gaps. */
   sentBytes: number;
 }
 
-/** The telemetry of all ports of a switch. */
 export class IntStamper {
   readonly #isOn: boolean;
   readonly #baseRttNs: number;
   readonly #random: RandomSource | undefined;
-  /** By port, bits/s; Infinity where it is not known. */
   readonly #rateBps: Float64Array;
-  /** By port. */
   readonly #utilization: Float64Array;
-  /** By port: when the last packet left. */
   readonly #departedNs: Float64Array;
-  /** Somebody has asked for a digest: from then on utilization is counted. */
   #countsUtilization = false;
   readonly #hop = newHopRecord();
 
@@ -77,8 +70,8 @@ export class IntStamper {
   }
 
   /**
-   * False for most frames that ask for nothing, at the price of one byte: then {@link departing} need not be called. `bytes` has room for 64 bytes behind
-   * the IP header, whatever the length of the frame.
+   * False for most frames without a request, by reading one byte: then {@link departing} need not be called. `bytes`
+   * has room for 64 bytes after the IP header, whatever the length of the frame.
    */
   concerns(bytes: Uint8Array, ipOffset: number): boolean {
     if (this.#countsUtilization) return true;
@@ -87,7 +80,6 @@ export class IntStamper {
     return (bytes[bth + 4] & BTH_TRAILER) !== 0;
   }
 
-  /** A frame leaves by `port`: writes what it asks for. */
   departing(port: number, frame: Readonly<Departure>, nowNs: number): void {
     if (!this.#isOn || this.#rateBps[port] === Number.POSITIVE_INFINITY) return;
     if (this.#countsUtilization) this.#count(port, frame, nowNs);
@@ -136,6 +128,6 @@ export class IntStamper {
 
 function isRoce(bytes: Uint8Array, ip: number, udp: number): boolean {
   const isV4 = bytes[ip] >> 4 === 4;
-  if (isV4 && bytes[ip] !== 0x45) return false; // Options: no sender of RoCEv2 writes them.
+  if (isV4 && bytes[ip] !== 0x45) return false;
   return bytes[ip + (isV4 ? 9 : 6)] === IP_PROTOCOL_UDP && readU16(bytes, udp + 2) === ROCE_UDP_PORT;
 }

@@ -1,23 +1,14 @@
-/**
- * When a packet is to carry Congestion Experienced: a function of the instantaneous queue of its egress port and priority, and of a random
- * draw. A marker is made for each queue, so that it may keep state.
- */
-
 import { type RandomSource, randomUnit } from 'rocev2/internal/core';
 import type { MarkingConfig, PiConfig, RedConfig } from './switch-config.js';
 
-/** Decides for the packets of one queue. */
 export interface Marker {
-  /** Whether to mark the packet now leaving `queueBytes` behind it, or finding them in front of it. */
   decide(queueBytes: number, nowNs: number): boolean;
 }
 
-/** A marker with state of its own. */
 export function newMarker(config: MarkingConfig, random: RandomSource): Marker {
   return config.kind === 'red' ? new RedMarker(config, random) : new PiMarker(config, random);
 }
 
-/** For queues that are never marked. */
 export const NO_MARKING: Marker = { decide: () => false };
 
 /** The congestion point of DCQCN (SIGCOMM'15 §3.1): RED without averaging. */
@@ -42,8 +33,8 @@ class RedMarker implements Marker {
 }
 
 /**
- * The PI controller in its continuous form, p = K1 q + I with dI/dt = K2 (q - reference), advanced at each packet; the queue counts as
- * constant since the last one. I is kept where p stays within 0..1, so that it does not wind up.
+ * The PI controller in its continuous form, p = K1 q + I with dI/dt = K2 (q - reference), advanced at each packet; the
+ * queue counts as constant since the last one. I is kept where p stays within 0..1, so that it does not wind up.
  */
 class PiMarker implements Marker {
   readonly #config: PiConfig;

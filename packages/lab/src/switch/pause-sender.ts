@@ -1,19 +1,13 @@
-/**
- * The pauses we ask for: which priorities each port wants silent, when the neighbours must hear it, and again before their timers run out.
- *
- * Invariant: a change of state is followed by a pause frame that tells it, before any other frame of that port.
- */
+/** Invariant: a change of state is followed by a pause frame that announces it, before any other frame of that port. */
 
 import { MAC_BYTES, type PfcFrame, PRIORITIES } from 'rocev2/internal/packet';
 
 /** Locally administered; the last two bytes are the port number. */
 const PORT_MAC_PREFIX = [0x02, 0x53, 0x57, 0x00];
 
-/** Pauses we owe the neighbours, by port and priority. */
 export class PauseSender {
-  /** By port: priorities whose state must be told. */
   readonly pending: Uint8Array;
-  /** Not later than the first refresh that is due; Infinity when nobody is paused. */
+  /** Not later than the first refresh that is due; Infinity when nothing is paused. */
   nextRefreshNs: number = Number.POSITIVE_INFINITY;
   readonly #wanted: Uint8Array;
   readonly #silenced: Uint8Array;
@@ -23,7 +17,6 @@ export class PauseSender {
   readonly #pauseNs: readonly number[];
   readonly #onPending: (port: number) => void;
 
-  /** `onPending` hears of every port that has a pause frame to send. */
   constructor(quanta: number, pauseNs: readonly number[], onPending: (port: number) => void) {
     const ports = pauseNs.length;
     this.pending = new Uint8Array(ports);
@@ -35,13 +28,11 @@ export class PauseSender {
     this.#onPending = onPending;
   }
 
-  /** Asks the neighbour of `port` to stop sending this priority. */
   xoff(port: number, priority: number): void {
     this.#wanted[port] |= 1 << priority;
     this.#tell(port, 1 << priority);
   }
 
-  /** Lets the neighbour of `port` send this priority again. */
   xon(port: number, priority: number): void {
     this.#wanted[port] &= ~(1 << priority);
     this.#tell(port, 1 << priority);
@@ -53,16 +44,15 @@ export class PauseSender {
     this.pending[port] &= ~(1 << priority);
   }
 
-  /** Ends {@link silence}: a pause that is still wanted is asked for again. */
+  /** Ends {@link silence}: a pause that is still needed is requested again. */
   listen(port: number, priority: number): void {
     this.#silenced[port] &= ~(1 << priority);
     this.#tell(port, this.#wanted[port] & (1 << priority));
   }
 
-  /** Fills in the frame that is due at this port, which is sent now. */
   fill(port: number, frame: PfcFrame, nowNs: number): void {
     const wanted = this.#wanted[port];
-    // With every frame all pauses are told anew, so that one refresh time a port is enough.
+    // Every frame repeats all pauses, so that one refresh time per port is enough.
     frame.enabled = this.pending[port] | (wanted & ~this.#silenced[port]);
     for (let priority = 0; priority < PRIORITIES; priority++) {
       frame.quanta[priority] = (wanted & (1 << priority)) === 0 ? 0 : this.#quanta;
@@ -73,7 +63,6 @@ export class PauseSender {
     if (refreshNs < this.nextRefreshNs) this.nextRefreshNs = refreshNs;
   }
 
-  /** Repeats the pauses that are due. */
   refresh(nowNs: number): void {
     if (nowNs < this.nextRefreshNs) return;
     let next = Number.POSITIVE_INFINITY;
@@ -94,7 +83,6 @@ export class PauseSender {
   }
 }
 
-/** The MAC address a port's pause frames come from. */
 export function portMac(port: number): Uint8Array {
   const mac = new Uint8Array(MAC_BYTES);
   mac.set([...PORT_MAC_PREFIX, port >> 8, port & 0xff]);

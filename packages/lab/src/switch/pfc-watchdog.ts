@@ -1,7 +1,7 @@
 /**
- * The PFC watchdog with SONiC's semantics: a queue whose neighbour keeps it paused without a gap, whether or not anything waits in it, is in a
- * storm; when no pause frame has come for a while, it is normal again. Both are seen at polls, on a fixed grid of time. Polls happen only
- * while a queue is paused or in a storm.
+ * The PFC watchdog with SONiC's semantics: a queue whose neighbour keeps it paused without a gap, whether or not
+ * anything waits in it, is in a storm; when no pause frame has come for a while, it is normal again. Both are seen at
+ * polls, on a fixed grid of time. Polls happen only while a queue is paused or in a storm.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -11,19 +11,13 @@ import type { WatchdogConfig } from './switch-config.js';
 
 const DEFAULT_NS = 200e6;
 
-/** What is done when a storm of (port, priority) begins and ends. */
 export interface StormHandler {
-  /** The queue is in a storm from now on. */
   begin(port: number, priority: number): void;
-  /** The queue is normal again. */
   end(port: number, priority: number): void;
 }
 
-/** Detects and ends pause storms (`docs/switch.md`). */
 export class PfcWatchdog {
-  /** Infinity while nothing needs watching. */
   nextPollNs: number = Number.POSITIVE_INFINITY;
-  /** By port: priorities in a storm. */
   readonly storms: Uint8Array;
   readonly #priorities: readonly number[];
   readonly #detectNs: number;
@@ -32,7 +26,6 @@ export class PfcWatchdog {
   readonly #pauses: EgressPause;
   readonly #handler: StormHandler;
 
-  /** Throws ERR_ROCE_OUT_OF_RANGE for times that cannot be. */
   constructor(
     ports: number,
     priorities: readonly number[],
@@ -56,12 +49,10 @@ export class PfcWatchdog {
     this.#handler = handler;
   }
 
-  /** A pause frame came in. */
   wake(nowNs: number): void {
     if (this.nextPollNs === Number.POSITIVE_INFINITY) this.#schedule(nowNs);
   }
 
-  /** Looks at every watched queue if a poll is due; else does nothing. */
   poll(nowNs: number): void {
     if (nowNs < this.nextPollNs) return;
     let watching = false;
@@ -72,7 +63,6 @@ export class PfcWatchdog {
     else this.nextPollNs = Number.POSITIVE_INFINITY;
   }
 
-  /** Whether the queue must be looked at again. */
   #look(port: number, priority: number, nowNs: number): boolean {
     const bit = 1 << priority;
     const queue = port * PRIORITIES + priority;

@@ -1,9 +1,6 @@
-/** Sets of priorities as people write them, lists, and as the switch holds them, masks. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { PRIORITIES } from 'rocev2/internal/packet';
 
-/** Bit p for each priority p of the list. Throws ERR_ROCE_OUT_OF_RANGE for what is no priority. */
 export function priorityMask(priorities: readonly number[]): number {
   let mask = 0;
   for (const priority of priorities) {

@@ -1,4 +1,3 @@
-/** Ports that have become able to send since their driver last asked, each once, in the order in which that happened. */
 export class ReadyPorts {
   readonly #ports: Uint16Array;
   readonly #listed: Uint8Array;
@@ -10,14 +9,12 @@ export class ReadyPorts {
     this.#listed = new Uint8Array(ports);
   }
 
-  /** Lists the port unless it is listed already. */
   add(port: number): void {
     if (this.#listed[port] === 1) return;
     this.#listed[port] = 1;
     this.#ports[(this.#head + this.#count++) % this.#ports.length] = port;
   }
 
-  /** The next one, or -1. */
   next(): number {
     if (this.#count === 0) return -1;
     const port = this.#ports[this.#head];

@@ -1,6 +1,6 @@
 /**
- * Which priority of a port sends next: strict ones first, the highest before all others; the rest by deficit weighted round robin
- * (Shreedhar and Varghese, SIGCOMM'95), in bytes.
+ * Which priority of a port sends next: strict ones first, the highest before all others; the rest by deficit weighted
+ * round robin (Shreedhar and Varghese, SIGCOMM'95), in bytes.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -12,16 +12,13 @@ import type { SchedulingConfig } from './switch-config.js';
 /** What weight 1 earns a round: a full Ethernet frame, so that most visits send something. */
 const QUANTUM_BYTES = 1518;
 
-/** Strict priorities and DWRR of all ports. */
 export class Scheduler {
   readonly #queues: EgressQueues;
   readonly #strict: number;
   readonly #earnedBytes: Float64Array;
   readonly #deficitBytes: Float64Array;
-  /** By port: the priority whose turn it is. */
   readonly #turn: Uint8Array;
 
-  /** Throws ERR_ROCE_OUT_OF_RANGE for priorities and weights that are none. */
   constructor(ports: number, queues: EgressQueues, config: SchedulingConfig) {
     this.#queues = queues;
     this.#strict = priorityMask(config.strict ?? [6, 7]);
@@ -30,11 +27,11 @@ export class Scheduler {
     this.#turn = new Uint8Array(ports);
   }
 
-  /** One of the priorities in the mask `eligible`, which are not empty. The frame at its head must then be taken. */
+  /** The frame at its head must then be taken. */
   select(port: number, eligible: number): number {
     const strict = eligible & this.#strict;
     if (strict !== 0) return 31 - Math.clz32(strict);
-    // Alone, a queue owes nobody anything.
+    // A single active queue needs no deficit.
     return (eligible & (eligible - 1)) === 0 ? 31 - Math.clz32(eligible) : this.#weighted(port, eligible);
   }
 
@@ -58,7 +55,7 @@ export class Scheduler {
 }
 
 function checkedWeights(weights: readonly number[] = Array<number>(PRIORITIES).fill(1)): readonly number[] {
-  // A weight of 0 would be served never, and waited for for ever.
+  // A weight of 0 would be served never, and waited for indefinitely.
   if (weights.length === PRIORITIES && weights.every((weight) => Number.isInteger(weight) && weight >= 1))
     return weights;
   throw new RoceError(

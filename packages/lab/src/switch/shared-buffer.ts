@@ -1,15 +1,13 @@
 /**
- * The shared packet memory of a switch chip, by the rules of SONiC and of Azure's paper (NSDI'23): three pools are counters on one memory of B
- * bytes. The ingress pool (P_in) and the headroom pool split the memory; the egress pool of lossy traffic limits a part of P_in a second
- * time; the egress pool of lossless traffic is the whole memory and never binds.
- *
- * A lossless frame is charged to its ingress queue (port, priority): within the reserve, else in the shared part while the queue stays below
- * alpha times what is free there. Over that the queue pauses its sender (XOFF), and what is still under way goes to the headroom. Leaving
- * frames give back headroom, then shared memory, then the reserve; when the headroom is empty and the queue is an offset below its threshold
- * (or has nothing left of the shared part), the sender may go on (XON). A lossy frame meets only the dynamic threshold of its egress queue.
- *
- * Invariants: shared + reserved + headroom = the bytes in all queues <= B; lossy bytes are never in the headroom; every counter is 0 when all
- * queues are empty, and no sender is paused then; XOFF and XON alternate for each queue.
+ * The shared packet memory of a switch chip, by the rules of SONiC and of Azure's paper (NSDI'23): three pools on one
+ * memory of B bytes. P_in and the headroom pool split the memory; the egress lossy pool limits a part of P_in; the
+ * egress lossless pool never binds. A lossless frame is charged to its ingress queue: the reserve, then the shared part
+ * while the queue is below alpha times the free shared memory; beyond that the queue sends XOFF and uses headroom.
+ * Leaving frames release headroom, shared, reserve, in this order; with the headroom empty and the queue an offset
+ * below its threshold (or nothing left of the shared part) it sends XON. A lossy frame meets only the dynamic threshold
+ * of its egress queue. Invariants: shared + reserved + headroom = the bytes in all queues <= B; lossy bytes are never
+ * in the headroom; every counter is 0 when all queues are empty, and no sender is paused then; XOFF and XON alternate
+ * for each queue.
  */
 
 import { PRIORITIES } from 'rocev2/internal/packet';
@@ -27,7 +25,6 @@ import {
 import type { EgressQueues } from './egress-queues.js';
 import type { PauseSender } from './pause-sender.js';
 
-/** A counter with its high-water mark. */
 class Pool {
   readonly sizeBytes: number;
   usedBytes = 0;
@@ -51,9 +48,7 @@ class Pool {
   }
 }
 
-/** Admission by bytes in shared pools, as in SONiC. */
 export class SharedBuffer implements BufferPolicy {
-  /** P_in less all reserves. */
   readonly #shared: Pool;
   readonly #headroom: Pool;
   readonly #egressLossy: Pool;
@@ -63,10 +58,8 @@ export class SharedBuffer implements BufferPolicy {
   readonly #usedBytesMax: Float64Array;
   readonly #headroomBytes: Float64Array;
   readonly #headroomBytesMax: Float64Array;
-  /** 1 while the sender is to be silent. */
   readonly #xoff: Uint8Array;
   readonly #xoffs: Float64Array;
-  /** Lossless frames that found no headroom. */
   readonly #lost: Float64Array;
 
   readonly #layout: BufferLayout;
@@ -115,12 +108,10 @@ export class SharedBuffer implements BufferPolicy {
     if (this.#xoff[group] === 1 && this.#mayGoOn(group)) this.#goOn(ingress, priority);
   }
 
-  /** What a lossless ingress queue holds beyond its reserve and outside its headroom. */
   #sharedOf(group: number): number {
     return Math.max(0, this.#usedBytes[group] - this.#layout.reservedBytes);
   }
 
-  /** T = alpha * free, of a lossless ingress queue. */
   get #losslessThresholdBytes(): number {
     return this.#layout.losslessAlpha * this.#shared.freeBytes;
   }
@@ -159,7 +150,7 @@ export class SharedBuffer implements BufferPolicy {
     const shared = this.#shared;
     const egressLossy = this.#egressLossy;
     if (this.#queues.bytes[queue] + bytes > this.#layout.lossyAlpha * egressLossy.freeBytes) return LOSSY_THRESHOLD;
-    // With alpha above 1 the threshold is no bound; and what lossy traffic took beyond P_in would be somebody's headroom.
+    // With alpha above 1 the threshold is no bound, and lossy traffic beyond P_in would use headroom.
     if (bytes > egressLossy.freeBytes || bytes > shared.freeBytes) return POOL_FULL;
     egressLossy.add(bytes);
     shared.add(bytes);

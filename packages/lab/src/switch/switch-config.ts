@@ -1,15 +1,16 @@
 /**
- * What a switch can be told, as one plain object that could stand in a JSON file. Everything is optional: without anything the switch
- * forwards, queues a bounded number of frames, and neither marks nor pauses. Sources of the defaults: docs/switch.md.
+ * Configuration of a switch, as one plain object that could be in a JSON file. Everything is optional: by default the
+ * switch forwards, queues a bounded number of frames, and neither marks nor pauses. Sources of the defaults:
+ * docs/switch.md.
  */
 
-/** When a packet is marked, by the egress queue it stands in. */
+/** When a packet is marked, by its egress queue. */
 export type MarkingConfig = RedConfig | PiConfig;
 
 interface MarkingSite {
   /**
-   * `dequeue` (default): decided when the packet leaves, on the queue it leaves behind, as DCQCN wants. `enqueue`: decided on arrival, on the
-   * queue found; the news is then older by the time in the queue.
+   * `dequeue` (default): decided when the packet leaves, on the queue that remains, as DCQCN expects. `enqueue`:
+   * decided on arrival, on the queue found; the mark is then older by the time in the queue.
    */
   readonly at?: 'dequeue' | 'enqueue';
   /** Priorities whose packets are marked. Default 0 to 5: not CNPs and network control. */
@@ -46,7 +47,7 @@ export interface PiConfig extends MarkingSite {
 export interface BufferConfig {
   /** All packet memory, B. Default 12,000,000. */
   readonly totalBytes?: number;
-  /** What all headroom together may take. Default: the sum of all headrooms divided by `headroomOversubscription`. */
+  /** Limit of all headroom together. Default: the sum of all headrooms divided by `headroomOversubscription`. */
   readonly headroomPoolBytes?: number;
   /** Default 1: every headroom is fully backed. */
   readonly headroomOversubscription?: number;
@@ -83,7 +84,8 @@ export interface WatchdogConfig {
   /** Queues are looked at this often. Default 200 ms; at most the two others. */
   readonly pollNs?: number;
   /**
-   * In a storm: `drop` (default) what waits and what comes for the queue, and what comes from it; `forward` as if there were no pause;
+   * In a storm: `drop` (default) what waits and what comes for the queue, and what comes from it; `forward` as if there
+   * were no pause;
    * `alert` only counts.
    */
   readonly action?: 'drop' | 'forward' | 'alert';
@@ -91,7 +93,10 @@ export interface WatchdogConfig {
 
 /** Which of the eight priorities a frame belongs to. */
 export interface ClassificationConfig {
-  /** `dscp` (default): by DSCP, frames without IP by their 802.1Q tag. `pcp`: by the tag alone. Without a tag: priority 0. */
+  /**
+   * `dscp` (default): by DSCP, frames without IP by their 802.1Q tag. `pcp`: by the tag alone. Without a tag: priority
+   * 0.
+   */
   readonly trust?: 'dscp' | 'pcp';
   /** Priority of each DSCP that does not go to DSCP >> 3. */
   readonly dscpToPriority?: Readonly<Record<number, number>>;
@@ -105,7 +110,10 @@ export interface SchedulingConfig {
   readonly weights?: readonly number[];
 }
 
-/** Frames for a destination leave by one of several ports, chosen by a hash over the flow. Routes go before learnt addresses. */
+/**
+ * Frames for a destination leave by one of several ports, chosen by a hash over the flow. Routes go before learnt
+ * addresses.
+ */
 export interface RouteConfig {
   /** A MAC address, an IP address, or a prefix such as `10.1.0.0/16` (the longest one wins). */
   readonly to: string;
@@ -117,23 +125,32 @@ export interface RouteConfig {
 export interface IntConfig {
   /** Records and digests are written. Default true. */
   readonly isOn?: boolean;
-  /** T of PINT: the longest round trip of an idle network, over which the utilization of a port is averaged. Default 12 us. */
+  /**
+   * T of PINT: the longest round trip of an idle network, over which the utilization of a port is averaged. Default 12
+   * us.
+   */
   readonly baseRttNs?: number;
 }
 
 /** What becomes of data that finds its queue full: see frame-trimmer.ts. */
 export interface TrimConfig {
-  /** Priority of cut packets, whose DSCP is eight times that. It should be strict. Default 6. */
+  /** Priority of trimmed packets, whose DSCP is eight times that. It should be strict. Default 6. */
   readonly priority?: number;
 }
 
 /** What holds for one port. */
 export interface SwitchPortConfig {
-  /** Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then no PFC. */
+  /**
+   * Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then
+   * no PFC.
+   */
   readonly rateBps?: number;
   /** For the default headroom. Default 5 m. */
   readonly cableMetres?: number;
-  /** What each lossless ingress queue of this port may take after it sent its XOFF. Default: by rate and cable, see `headroomBytes()`. */
+  /**
+   * What each lossless ingress queue of this port may take after it sent its XOFF. Default: by rate and cable, see
+   * `headroomBytes()`.
+   */
   readonly headroomBytes?: number;
   /** Instead of the switch's `ecn`; null: none at this port. */
   readonly ecn?: MarkingConfig | null;
@@ -167,7 +184,7 @@ export interface SwitchConfig {
   readonly trim?: TrimConfig;
   /** Left out: the switch learns where stations are. */
   readonly routes?: readonly RouteConfig[];
-  /** What has no route and is not learnt, and group addresses: to all ports (default), or to none. */
+  /** Frames without a route or learnt port, and group addresses: flooded to all ports (default), or to none. */
   readonly flood?: boolean;
   /** Makes the hash over flows differ from other switches'. Default 0. */
   readonly hashSeed?: number;

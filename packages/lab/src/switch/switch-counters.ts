@@ -47,7 +47,6 @@ interface PauseCounters {
   tx_prio7_pause: number;
 }
 
-/** Of all priorities together; counters that are not there count nothing. */
 export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, direction: 'rx' | 'tx'): number {
   let frames = 0;
   for (let priority = 0; priority < PRIORITIES; priority++) {
@@ -74,7 +73,9 @@ export interface SwitchPortCounters extends PauseCounters, FaultCounters {
   rx_dropped_too_long: number;
   /** A group address as sender: no such station exists. */
   rx_dropped_source_multicast: number;
-  /** 01-80-C2-00-00-0x never crosses a bridge (IEEE 802.1Q table 8-1); pause frames are of this kind where PFC is off. */
+  /**
+   * 01-80-C2-00-00-0x never crosses a bridge (IEEE 802.1Q table 8-1); pause frames are of this kind where PFC is off.
+   */
   rx_dropped_link_local: number;
   /** MAC control frames that are no PFC. */
   rx_dropped_bad_pfc: number;
@@ -116,7 +117,6 @@ export interface SwitchPortCounters extends PauseCounters, FaultCounters {
   pfcwd_restored: number;
 }
 
-/** All at 0. */
 export function newSwitchPortCounters(): SwitchPortCounters {
   return {
     rx_packets: 0,
@@ -167,7 +167,6 @@ export function newSwitchPortCounters(): SwitchPortCounters {
   };
 }
 
-/** Counts the priorities a frame pauses. */
 export function countPauses(
   counters: PauseCounters,
   direction: 'rx' | 'tx',

@@ -1,5 +1,3 @@
-/** A switch's queues and pools at one moment, with their high-water marks: what breakpoint tests and probes look at. */
-
 import { PRIORITIES } from 'rocev2/internal/packet';
 import type { BufferPolicy, BufferPools, IngressGroupUse } from './buffer-policy.js';
 import type { EgressQueues } from './egress-queues.js';
@@ -39,18 +37,14 @@ export interface SwitchSnapshot {
   readonly ports: Readonly<Record<string, SwitchPortSnapshot>>;
 }
 
-/** The parts of a switch that a snapshot is read from. */
 interface SwitchParts {
-  /** Of its ports. */
   readonly names: readonly string[];
   readonly queues: EgressQueues;
   readonly buffer: BufferPolicy;
   readonly flowControl: FlowControl;
-  /** By port a bit for each priority the operator has stopped. */
   readonly blocked: Uint8Array;
 }
 
-/** Reads the parts of a switch at `nowNs`. */
 export function takeSnapshot(
   { names, queues, buffer, flowControl, blocked }: SwitchParts,
   nowNs: number,

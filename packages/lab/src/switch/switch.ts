@@ -1,9 +1,9 @@
 /**
- * An Ethernet switch (IEEE 802.1Q clause 8, one VLAN), sans-IO: MAC learning or fixed routes, eight priorities, a shared packet memory, PFC, ECN
- * marking, fault rules. See {@link Switch} for how a driver polls it.
+ * An Ethernet switch (IEEE 802.1Q clause 8, one VLAN), sans-IO: MAC learning or fixed routes, eight priorities, a
+ * shared packet memory, PFC, ECN marking, fault rules. See {@link Switch} for how a driver polls it.
  *
- * Invariants: a frame never leaves by the port it came in on; frames of one priority from one port to another keep their order, except those
- * a rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).
+ * Invariants: a frame never leaves by the port it came in on; frames of one priority from one port to another keep
+ * their order, except those a rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).
  */
 
 import { type RandomSource, RoceError } from 'rocev2/internal/core';
@@ -28,7 +28,7 @@ import { newSwitchPortCounters, type SwitchPortCounters } from './switch-counter
 import type { SwitchSnapshot } from './switch-snapshot.js';
 import { TrafficManager } from './traffic-manager.js';
 
-/** What a {@link Switch} is made of: settings, ports, and streams of chance. */
+/** Parts of a {@link Switch}: settings, ports, and random streams. */
 export interface SwitchOptions extends SwitchConfig {
   /** Names of the ports, as fault rules and counters call them; a port's number is its place here. */
   readonly ports: readonly string[];
@@ -54,7 +54,6 @@ const LINK_LOCAL_GROUP = 0x0180c2000000;
 const MAC_CONTROL = 0x0180c2000001;
 const UNKNOWN = -1;
 
-/** One copy of a frame, on its way to one egress. */
 interface Copy {
   readonly ingress: number;
   readonly egress: number;
@@ -77,14 +76,17 @@ class SwitchPort {
 /**
  * The driver, sockets or virtual time, owns the links:
  *
- * - {@link receive} takes a frame in, {@link take} gives the next one for a port, or -1 when it has none that may be sent now. A driver calls
- *   `take` when the port's link is free, keeps the link busy for the length of the frame, and gives the slot back by {@link release}.
- * - After `receive`, `take`, `onDeadline` and `unblock`, {@link nextReady} names the ports that have something new to send, so that an idle link
- *   is started: a frame that leaves may let the sender of another port go on. A driver whose link is busy need not care: it will come back to `take`. Calling `take` too often is harmless.
- * - {@link nextDeadlineNs} is when {@link onDeadline} should be called: received pauses end, own pauses are repeated, the watchdog looks.
- *   Later than that is harmless, too; Infinity when nothing is due.
+ * - {@link receive} takes a frame in, {@link take} gives the next one for a port, or -1 when it has none that may be
+ *   sent now. A driver calls `take` when the port's link is free, keeps the link busy for the length of the frame, and
+ *   gives the slot back by {@link release}.
+ * - After `receive`, `take`, `onDeadline` and `unblock`, {@link nextReady} names the ports that have something new to
+ *   send, so that an idle link is started: a frame that leaves may let the sender of another port go on. A driver whose
+ *   link is busy need not care: it will come back to `take`. Calling `take` too often is harmless.
+ * - {@link nextDeadlineNs} is when {@link onDeadline} should be called: received pauses end, own pauses are repeated,
+ *   the watchdog looks. Later than that is harmless, too; Infinity when nothing is due.
  *
- * Time is in nanoseconds and never runs backwards. Nothing is allocated per frame, apart from what the memory grows by at first.
+ * Time is in nanoseconds and never runs backwards. Nothing is allocated per frame, apart from what the memory grows by
+ * at first.
  */
 export class Switch {
   readonly #ports: readonly SwitchPort[];
@@ -95,7 +97,6 @@ export class Switch {
   readonly #macs: MacTable;
   readonly #faults: FaultPlan | undefined;
   readonly #onFault: NonNullable<SwitchOptions['onFault']>;
-  /** Frames that a rule holds back for a time, each with its egress. */
   readonly #delayed = new Delayed<{ readonly egress: number; readonly slot: number }>(({ egress, slot }) => {
     this.#traffic.admit(egress, slot, this.#nowNs);
     this.#ports[egress].held.passed();
@@ -107,8 +108,8 @@ export class Switch {
   #nowNs = 0;
 
   /**
-   * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule, ERR_ROCE_CONFLICT for settings that
-   * contradict each other.
+   * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule,
+   * ERR_ROCE_CONFLICT for settings that contradict each other.
    */
   constructor(options: SwitchOptions) {
     const names = checkedNames(options.ports);
@@ -137,8 +138,8 @@ export class Switch {
   }
 
   /**
-   * Replaces all routes; frames that wait already leave where they were going. Throws ERR_ROCE_MALFORMED for a destination that cannot be read,
-   * ERR_ROCE_UNKNOWN_NAME for ports that do not exist.
+   * Replaces all routes; frames that wait already leave where they were going. Throws ERR_ROCE_MALFORMED for a
+   * destination that cannot be read, ERR_ROCE_UNKNOWN_NAME for ports that do not exist.
    */
   reroute(routes: readonly RouteConfig[]): void {
     const names = this.#ports.map(({ name }) => name);
@@ -156,8 +157,8 @@ export class Switch {
   }
 
   /**
-   * Takes in one frame without check sequence. The bytes are copied; they may be reused when the call returns. Whatever they are,
-   * nothing is thrown.
+   * Takes in one frame without check sequence. The bytes are copied and may be reused after the call. Never throws,
+   * whatever the bytes.
    */
   receive(port: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): void {
     const counters = this.#ports[port].counters;
@@ -228,8 +229,8 @@ export class Switch {
   }
 
   /**
-   * The next frame to send from `port`, as a slot number, or -1 when there is none or none may go. The caller owns the slot, with its bytes
-   * in {@link frame} or {@link slotBytes}, until it calls {@link release}.
+   * The next frame to send from `port`, as a slot number, or -1 when there is none or none may go. The caller owns the
+   * slot, with its bytes in {@link frame} or {@link slotBytes}, until it calls {@link release}.
    */
   take(port: number, nowNs: number): number {
     return this.#traffic.take(port, nowNs);
@@ -240,7 +241,7 @@ export class Switch {
     return this.#traffic.pool.view(slot);
   }
 
-  /** The memory of a taken frame, which begins at 0 and is `slotLength` long: for drivers to whom a view of its own is too dear. */
+  /** The memory of a taken frame, which begins at 0 and is `slotLength` long: for drivers that cannot afford a view. */
   slotBytes(slot: number): Uint8Array {
     return this.#traffic.pool.bytes(slot);
   }
@@ -260,7 +261,7 @@ export class Switch {
     return Math.min(this.#traffic.flowControl.nextDeadlineNs, this.#delayed.nextNs);
   }
 
-  /** When the next frame goes on that a rule holds back for a time; Infinity when none is held. Never before {@link nextDeadlineNs}. */
+  /** When the next frame delayed by a rule is due; Infinity when none is. Never before {@link nextDeadlineNs}. */
   get nextReleaseNs(): number {
     return this.#delayed.nextNs;
   }
@@ -282,7 +283,7 @@ export class Switch {
     this.#traffic.unblock(port, priority);
   }
 
-  /** What is in the queues and pools, and how much was at most since the last {@link resetWatermarks}. */
+  /** Contents of the queues and pools, and their maxima since the last {@link resetWatermarks}. */
   snapshot(nowNs: number): SwitchSnapshot {
     return this.#traffic.snapshot(
       this.#ports.map(({ name }) => name),
@@ -310,7 +311,6 @@ export class Switch {
     return readBth(this.#subject, bytes, frame.payloadOffset, frame.payloadBytes);
   }
 
-  /** One copy to one egress, through the fault rules if it is a RoCE packet (then `#subject` and `#frame` describe it). */
   #forward(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number, isRoce: boolean): void {
     const port = this.#ports[egress];
     if (this.#faults === undefined || !isRoce) {
@@ -329,7 +329,6 @@ export class Switch {
     port.held.passed();
   }
 
-  /** Does to one copy of a frame what a rule says. */
   #applyVerdict(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
     const { counters, held } = this.#ports[egress];
     if (verdict.drops) {
@@ -360,7 +359,6 @@ export class Switch {
     held.passed();
   }
 
-  /** Copies the frame to the end of the egress queue, or drops and counts it. */
   #enqueue(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): void {
     const slot = this.#store(ingress, egress, bytes, offset, length);
     if (slot >= 0) this.#traffic.admit(egress, slot, this.#nowNs);

@@ -1,9 +1,6 @@
 /**
- * The half of the switch behind forwarding, which chips call the traffic manager: it gives stored frames a place in the packet memory or drops
- * them, queues them by egress port and priority, and hands them out, marked where that is due, when neither a pause nor the scheduler is
- * against it. Pause frames are its own: received ones end here, ours begin here.
- *
- * Invariant: a frame that was admitted leaves by `take` or is counted as dropped, and its memory is given back at that moment.
+ * Pause frames are its own: received ones end here, ours begin here. Invariant: a frame that was admitted leaves by
+ * `take` or is counted as dropped, and its memory is given back at that moment.
  */
 
 import type { RandomSource } from 'rocev2/internal/core';
@@ -36,20 +33,14 @@ import { countPauses, type SwitchPortCounters } from './switch-counters.js';
 import { type SwitchSnapshot, takeSnapshot } from './switch-snapshot.js';
 
 const ALL_PRIORITIES = 0xff;
-/** Frames of one queue where there is no shared buffer, unless `queuePackets` says otherwise. */
 export const QUEUE_PACKETS = 1024;
 const SLOTS_MAX = 4096;
 const SLOTS_MAX_WITH_BUFFER = 2 ** 20;
 
-/** Queues, buffer, marking, pauses and scheduling of one switch. */
 export class TrafficManager {
-  /** The packet memory. */
   readonly pool: FramePool;
-  /** What waits, by port and priority. */
   readonly queues: EgressQueues;
-  /** Pauses, sent and received. */
   readonly flowControl: FlowControl;
-  /** Ports that have something new to send. */
   readonly ready: ReadyPorts;
   readonly #counters: readonly SwitchPortCounters[];
   readonly #slotsMax: number;
@@ -59,12 +50,10 @@ export class TrafficManager {
   readonly #stamper: IntStamper;
   readonly #trimmer: FrameTrimmer;
   readonly #departure: Departure = { bytes: new Uint8Array(0), length: 0, ipOffset: 0, queueBytes: 0, sentBytes: 0 };
-  /** By port: priorities the operator has stopped. */
   readonly #blocked: Uint8Array;
   readonly #macs: readonly Uint8Array[];
   readonly #pfc = new PfcFrame();
 
-  /** `ports` and `counters` by port number. Throws ERR_ROCE_CONFLICT for settings that contradict each other. */
   constructor(
     config: SwitchConfig & { readonly random?: RandomSource; readonly storage?: FrameStorage },
     ports: readonly SwitchPortConfig[],
@@ -105,7 +94,6 @@ export class TrafficManager {
     this.#macs = ports.map((_, port) => portMac(port));
   }
 
-  /** Copies a frame into the packet memory, for `egress`. Returns its slot, or -1 when it was dropped for want of one. */
   store(
     ingress: number,
     egress: number,
@@ -127,7 +115,6 @@ export class TrafficManager {
     return slot;
   }
 
-  /** Puts a stored frame into the egress queue if it may have a place there; else drops it and returns false. */
   admit(egress: number, slot: number, nowNs: number): boolean {
     const { pool, queues } = this;
     const counters = this.#counters[egress];
@@ -160,7 +147,6 @@ export class TrafficManager {
     return true;
   }
 
-  /** Cuts the frame, which then has another priority. False: it is not to be cut. */
   #trim(slot: number): boolean {
     const { pool } = this;
     if (pool.priority[slot] === this.#trimmer.priority) return false;
@@ -206,7 +192,6 @@ export class TrafficManager {
     this.#stamper.departing(port, departure, nowNs);
   }
 
-  /** A MAC control frame came in. */
   receivePause(port: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): void {
     const counters = this.#counters[port];
     if (!parsePfc(bytes, offset, length, this.#pfc)) {
@@ -218,24 +203,20 @@ export class TrafficManager {
     this.flowControl.receive(port, this.#pfc, nowNs);
   }
 
-  /** Stops a priority of a port, or all of it where `priority` is undefined. */
   block(port: number, priority: number | undefined): void {
     this.#blocked[port] |= priority === undefined ? ALL_PRIORITIES : 1 << priority;
   }
 
-  /** Ends {@link block}. */
   unblock(port: number, priority: number | undefined): void {
     this.#blocked[port] &= priority === undefined ? 0 : ~(1 << priority);
     this.ready.add(port);
   }
 
-  /** Queues and pools now; `names` are the ports' names. */
   snapshot(names: readonly string[], nowNs: number): SwitchSnapshot {
     const { queues, flowControl } = this;
     return takeSnapshot({ names, queues, buffer: this.#buffer, flowControl, blocked: this.#blocked }, nowNs);
   }
 
-  /** Every maximum becomes what is in use now. */
   resetWatermarks(): void {
     this.queues.resetWatermarks();
     this.#buffer.resetWatermarks();
@@ -259,7 +240,6 @@ export class TrafficManager {
     return slot;
   }
 
-  /** Carries out a verdict of the marking; false when the packet must be dropped instead. */
   #mark(verdict: number, slot: number, counters: SwitchPortCounters): boolean {
     if (verdict === KEEP) return true;
     const ip = this.pool.ipOffset[slot];
@@ -277,7 +257,6 @@ export class TrafficManager {
     return true;
   }
 
-  /** A storm has begun whose queue is to be emptied. */
   #discard(port: number, priority: number): void {
     while ((this.queues.occupied[port] & (1 << priority)) !== 0) {
       this.pool.release(this.#shift(port, priority));

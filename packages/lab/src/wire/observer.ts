@@ -1,25 +1,19 @@
-/** What is seen of the frames on a wire: a capture of both sides, and the audit of that capture while it grows. */
-
 import { Audit, type AuditReport, type Finding, type MeasureName } from '@rocev2/inspect';
 import { type CapturedPacket, LINKTYPE_ETHERNET, type PacketSink } from 'rocev2/internal/capture';
 
-/** Something that the audit has seen just now. */
 export type Observation =
   | { readonly kind: 'finding'; readonly finding: Finding }
   | {
       readonly kind: 'measure';
       readonly name: MeasureName;
-      /** Nanoseconds. */
       readonly value: number;
       readonly flow: string;
     }
-  /** A peer chose for the first time, where a rule leaves a choice. */
   | { readonly kind: 'choice'; readonly rule: number; readonly choice: string; readonly flow: string };
 
-/** Called with the number of the packet, from 1, and the index of the side at which it was seen. */
 export type OnObservation = (observation: Observation, packet: number, side: number) => void;
 
-/** What happens when packets are lost and sent again; other measures are only of interest in sum. */
+/** Events worth a line of their own; other measures are only interesting in total. */
 const TOLD: ReadonlySet<MeasureName> = new Set([
   'NAK generation',
   'NAK reaction',
@@ -27,17 +21,12 @@ const TOLD: ReadonlySet<MeasureName> = new Set([
   'transport timeout',
 ]);
 
-/** What an {@link Observer} is made of. */
 export interface ObserverOptions {
-  /** Writes all frames here, sides as interfaces. */
   readonly capture?: PacketSink | undefined;
-  /** Audits; it is told of everything at once. */
   readonly onObservation?: OnObservation | undefined;
-  /** The time of day in nanoseconds since 1970. */
   readonly wallClockNs: () => bigint;
 }
 
-/** Takes all frames in the order in which they come and go; packet numbers are those of the capture. */
 export class Observer {
   readonly #capture: PacketSink | undefined;
   readonly #audit: Audit | undefined;
@@ -64,11 +53,9 @@ export class Observer {
     });
   }
 
-  /** A frame comes or goes at a side. */
   take(side: number, bytes: Uint8Array, offset: number, length: number): void {
     const frame = bytes.subarray(offset, offset + length);
     const timestampNs = this.#wallClockNs();
-    // What the file has no room for has no number.
     if (this.#capture?.writePacket(side, timestampNs, frame) === false) return;
     this.#packets++;
     this.#side = side;
@@ -89,7 +76,6 @@ export class Observer {
     }
   }
 
-  /** What the audit has found; undefined without one. */
   report(): AuditReport | undefined {
     return this.#audit?.report();
   }

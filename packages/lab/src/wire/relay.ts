@@ -1,8 +1,7 @@
 /**
- * A relay of RoCEv2 datagrams: two links of a switch over one port. Each of two peers believes that the relay is the other one: packets get the relay's
- * address, an ICRC that is right for it, and in the requests of RDMA CM the addresses of the side that they go to. A wrong ICRC stays wrong.
- *
- * One side is known, the other is the first other address that speaks. A frame on a link looks as if it came from a network card; its MAC addresses are made up.
+ * A relay of RoCEv2 datagrams: packets get the relay's address, an ICRC that is right for it (a wrong one stays wrong),
+ * and in RDMA CM requests the addresses of the other side. One peer is known, the other is the first other address that
+ * sends.
  */
 
 import { readU16, writeU16 } from 'rocev2/internal/core';
@@ -51,7 +50,10 @@ const MAD_HEADER_BYTES = 24;
 const CLASS_CM = 0x07;
 const CM_REQ = 0x10;
 const CM_SIDR_REQ = 0x17;
-/** 16-byte fields of a REQ with the addresses of sender and receiver: GIDs, and the IP addressing header of the private data (IBTA A11, §12.6.5). */
+/**
+ * 16-byte fields of a REQ with the addresses of sender and receiver: GIDs, and the IP addressing header of the private
+ * data (IBTA A11, §12.6.5).
+ */
 const REQ_ADDRESSES: ReadonlyArray<readonly [number, number]> = [
   [56, 72],
   [144, 160],
@@ -61,13 +63,11 @@ const SIDR_REQ_ADDRESSES: ReadonlyArray<readonly [number, number]> = [[20, 36]];
 
 const MACS = { client: parseMac('02:00:00:00:00:01'), host: parseMac('02:00:00:00:00:02') } as const;
 
-/** The side of one peer. */
 class RelaySide implements FrameLink {
   readonly description: string;
   errors = 0;
   onFrame: FrameHandler = () => {};
   onFrames: () => void = () => {};
-  /** The peer of this side; undefined until it has spoken. */
   peer: IpAddress | undefined;
   peerPort = ROCE_UDP_PORT;
   readonly #relay: Relay;
@@ -97,13 +97,9 @@ class RelaySide implements FrameLink {
   }
 }
 
-/** Both sides. */
 export class Relay {
-  /** Where the one connects who does not know of the relay. */
   readonly client: RelaySide;
-  /** The peer that was named. */
   readonly host: RelaySide;
-  /** Datagrams of third addresses, which were dropped. */
   strangers = 0;
   readonly #port: Port;
   readonly #frame = new Uint8Array(FRAME_BYTES_MAX);
@@ -113,7 +109,6 @@ export class Relay {
   #closing: Promise<void> | undefined;
   #isPending = false;
 
-  /** `port` is open, or is opened by the caller; `close` closes it. */
   constructor(port: Port, host: IpAddress) {
     this.#port = port;
     this.client = new RelaySide(this, port.address.text);
@@ -122,7 +117,6 @@ export class Relay {
     port.onDatagram = (datagram) => this.#receive(datagram);
   }
 
-  /** Closes the port of both sides. Safe to call twice. */
   close(): Promise<void> {
     this.#closing ??= this.#port.close();
     return this.#closing;
@@ -134,7 +128,7 @@ export class Relay {
       this.strangers++;
       return;
     }
-    // The socket does not show the identification: the ICRC knows it.
+    // The socket does not show the identification: it is recovered from the ICRC.
     const { bytes, offset, length } = datagram;
     let { ipId } = datagram;
     if (ipId < 0) {
@@ -148,7 +142,6 @@ export class Relay {
     setImmediate(this.#onReceived);
   }
 
-  /** What came together is sent on together. */
   readonly #onReceived = (): void => {
     this.#isPending = false;
     this.client.onFrames();
@@ -176,7 +169,6 @@ export class Relay {
     return end + length;
   }
 
-  /** Makes a frame for `side` one from the relay to the peer of that side. */
   readdress(side: RelaySide, bytes: Uint8Array, offset: number, length: number): void {
     const info = this.#info;
     const { peer } = side;
@@ -208,7 +200,6 @@ export class Relay {
     if (isBad) bytes[payloadOffset + payloadBytes - 1] ^= 0xff;
   }
 
-  /** Takes a frame that {@link readdress} has made. */
   send(side: RelaySide, frame: Uint8Array): void {
     const info = this.#info;
     const { peer } = side;
@@ -242,7 +233,6 @@ export class Relay {
     batch.ipIds[slot] = id;
   }
 
-  /** Hands to the port what {@link send} has taken. */
   flush(): void {
     if (this.#batch !== undefined && this.#closing === undefined) this.#port.sendBatch(this.#batch);
     this.#batch = undefined;
@@ -262,7 +252,6 @@ function readdressRequest(bytes: Uint8Array, bth: number, length: number, from: 
   }
 }
 
-/** An IPv4 address stands in the last four of sixteen bytes. */
 function writeAddress(bytes: Uint8Array, at: number, address: IpAddress): void {
   bytes.set(address.bytes, at + 16 - address.bytes.length);
 }

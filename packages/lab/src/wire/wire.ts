@@ -1,6 +1,6 @@
 /**
- * A wire between two peers that do not know of it: a switch with two ports, on two network interfaces, two links of datagrams or a relay. Fault rules
- * match RoCEv2 packets only; everything else passes.
+ * A wire between two peers that do not know of it: a switch with two ports, on two network interfaces, two links of
+ * datagrams or a relay. Fault rules match RoCEv2 packets only; everything else passes.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -19,15 +19,12 @@ import { InterfaceLink, joinSuperFrames } from '../live/interface-link.js';
 import { LinkedSwitch, type LinkedSwitchOptions } from '../live/linked-switch.js';
 import { Relay } from './relay.js';
 
-/** Names of the sides, as fault rules and counters call them. */
 export const SIDES = ['a', 'b'] as const;
 
-/** One side: a network interface, or a link of datagrams. */
 export type WireEnd =
   | { readonly interfaceName: string }
   | { readonly local: UdpEndpoint; readonly remote?: UdpEndpoint | undefined };
 
-/** `eth0`, or `HOST:PORT[,REMOTEHOST:REMOTEPORT]`. Throws ERR_ROCE_MALFORMED. */
 export function parseWireEnd(text: string): WireEnd {
   if (/^[^:,/\s]{1,15}$/.test(text)) return { interfaceName: text };
   const [local, remote, ...rest] = text.split(',');
@@ -43,30 +40,19 @@ export function parseWireEnd(text: string): WireEnd {
   );
 }
 
-/** Where a wire is. */
 export type WirePlace =
   | { readonly ends: readonly [WireEnd, WireEnd] }
   | {
-      /** The address that the relay has. */
       readonly relay: IpAddress;
-      /** The peer that it stands for; the other one is who speaks first. */
       readonly to: IpAddress;
     };
 
-/** A wire at work. */
 export interface Wire {
-  /** What passes the frames on, and counts them. */
   readonly switch: LinkedSwitch;
-  /** Of sides a and b, for people. */
   readonly descriptions: readonly [string, string];
-  /** Ends it. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/**
- * Opens both ends and lets frames pass. Rejects with ERR_ROCE_IO, ERR_ROCE_NOT_FOUND or ERR_ROCE_UNSUPPORTED where an end cannot be had, and with
- * ERR_ROCE_CONFLICT for one interface twice; then nothing stays open.
- */
 export async function openWire(place: WirePlace, options: Omit<LinkedSwitchOptions, 'ports'>): Promise<Wire> {
   const links = 'ends' in place ? await openEnds(place.ends) : await openRelay(place.relay, place.to);
   try {

@@ -1,42 +1,36 @@
-/** Hashes and Diffie-Hellman groups of DH-HMAC-CHAP (NVMe base specification 2.0 §8.13.5.4; RFC 7919), and what is computed with them. */
+/** Hashes and Diffie-Hellman groups of DH-HMAC-CHAP (NVMe base specification 2.0 §8.13.5.4; RFC 7919). */
 
 import { createHash, createHmac } from 'node:crypto';
 import { RoceError } from 'rocev2/internal/core';
 import { FiniteFieldKeys } from './finite-field-keys.js';
 
-/** A hash function by its number in the protocol. */
 export interface DhchapHash {
-  /** HMAC hash function identifier. */
   readonly id: number;
-  /** Its name in OpenSSL. */
   readonly name: 'sha256' | 'sha384' | 'sha512';
-  /** Length of its results. */
   readonly bytes: number;
 }
 
-/** The best first. */
 export const DHCHAP_HASHES: readonly DhchapHash[] = [
   { id: 3, name: 'sha512', bytes: 64 },
   { id: 2, name: 'sha384', bytes: 48 },
   { id: 1, name: 'sha256', bytes: 32 },
 ];
 
-/** The hash with this number; undefined for another number. */
 export function hashById(id: number): DhchapHash | undefined {
   return DHCHAP_HASHES.find((hash) => hash.id === id);
 }
 
-/** A group by its number in the protocol. */
 export interface DhchapGroup {
-  /** DH group identifier; 0 is none at all. */
   readonly id: number;
-  /** Bits of its prime. */
   readonly bits: number;
   /** What the formula of RFC 7919 adds. */
   readonly offset: number;
 }
 
-/** In the order in which a target chooses: the first is strong enough and the cheapest; without a group who listens can try passwords. */
+/**
+ * In order of preference: the first is strong enough and the cheapest. Without a group an eavesdropper can try
+ * passwords offline.
+ */
 export const DHCHAP_GROUPS: readonly DhchapGroup[] = [
   { id: 1, bits: 2048, offset: 560_316 },
   { id: 2, bits: 3072, offset: 2_625_351 },
@@ -48,7 +42,9 @@ export const DHCHAP_GROUPS: readonly DhchapGroup[] = [
 
 const primes = new Map<number, Buffer>();
 
-/** The prime of a group that has one: 2^b - 2^(b-64) + (floor(2^(b-130) e) + offset) 2^64 - 1 (RFC 7919, appendix A). */
+/**
+ * The prime of a group that has one: 2^b - 2^(b-64) + (floor(2^(b-130) e) + offset) 2^64 - 1 (RFC 7919, appendix A).
+ */
 export function primeOf({ bits, offset }: DhchapGroup): Buffer {
   let prime = primes.get(bits);
   if (prime === undefined) {
@@ -62,9 +58,7 @@ export function primeOf({ bits, offset }: DhchapGroup): Buffer {
   return prime;
 }
 
-/** One side's key pair, made for one exchange. */
 export class DhchapKeyPair {
-  /** Its public value, as long as the prime; empty without a group. */
   readonly publicValue: Buffer;
   readonly #prime: Buffer | undefined;
   readonly #keys: FiniteFieldKeys | undefined;
@@ -79,7 +73,7 @@ export class DhchapKeyPair {
     this.publicValue = this.#keys.publicValue;
   }
 
-  /** The secret of both sides; undefined without a group. Throws ERR_ROCE_MISMATCH for a public value that none can have (RFC 7919 §5.1). */
+  /** Throws ERR_ROCE_MISMATCH for a public value that none can have (RFC 7919 §5.1). */
   secretWith(peer: Buffer): Buffer | undefined {
     if (this.#keys === undefined || this.#prime === undefined) return undefined;
     const most = Buffer.from(this.#prime);
@@ -92,29 +86,18 @@ export class DhchapKeyPair {
   }
 }
 
-/** What a response is computed from. */
 export interface ResponseInput {
-  /** The negotiated hash. */
   readonly hash: DhchapHash;
-  /** The key of who responds, for its NQN. */
   readonly key: Buffer;
-  /** What the other side has sent to be answered. */
   readonly challenge: Buffer;
-  /** The secret of the key exchange; undefined without a group. */
   readonly secret: Buffer | undefined;
-  /** Sequence number that came with the challenge. */
   readonly sequence: number;
-  /** Of the negotiation. */
   readonly transaction: number;
-  /** Who responds. */
   readonly role: 'HostHost' | 'Controller';
-  /** NQN of who responds. */
   readonly own: string;
-  /** NQN of the other side. */
   readonly other: string;
 }
 
-/** The response to a challenge (§8.13.5.5). */
 export function respond(input: ResponseInput): Buffer {
   const { hash, key, challenge, secret, sequence, transaction, role, own, other } = input;
   const augmented =

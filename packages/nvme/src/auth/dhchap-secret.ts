@@ -1,4 +1,6 @@
-/** Secrets of DH-HMAC-CHAP as administrators write them: `DHHC-1:HASH:BASE64:` (NVMe base specification 2.0 §8.13.5.8). */
+/**
+ * Secrets of DH-HMAC-CHAP as administrators write them: `DHHC-1:HASH:BASE64:` (NVMe base specification 2.0 §8.13.5.8).
+ */
 
 import { createHmac } from 'node:crypto';
 import { crc32, RoceError } from 'rocev2/internal/core';
@@ -9,7 +11,7 @@ const KEY_BYTES: readonly number[] = [32, 48, 64];
 const CRC_BYTES = 4;
 const LABEL = 'NVMe-over-Fabrics';
 
-/** A secret. It does not show itself in messages. */
+/** It does not show itself in messages. */
 export class DhchapSecret {
   readonly #key: Buffer;
   readonly #hash: DhchapHash | undefined;
@@ -19,7 +21,6 @@ export class DhchapSecret {
     this.#hash = hash;
   }
 
-  /** Reads a secret. Throws ERR_ROCE_MALFORMED, without the secret in the message. */
   static parse(text: string): DhchapSecret {
     const match = FORM.exec(text.trim());
     if (match === null) throw malformed('is not of the form DHHC-1:HASH:BASE64:');
@@ -31,7 +32,6 @@ export class DhchapSecret {
     return new DhchapSecret(Buffer.from(key), hash);
   }
 
-  /** The secret of these 32, 48 or 64 bytes as text. `hash` is what it is transformed by. */
   static format(key: Buffer, hash: 'none' | DhchapHash['name'] = 'none'): string {
     const id = hash === 'none' ? 0 : DHCHAP_HASHES.find(({ name }) => name === hash)!.id;
     const sum = Buffer.alloc(CRC_BYTES);
@@ -39,7 +39,6 @@ export class DhchapSecret {
     return `DHHC-1:0${id}:${Buffer.concat([key, sum]).toString('base64')}:`;
   }
 
-  /** The key that this secret is for one NQN: that of the host, or of the subsystem. */
   keyOf(nqn: string): Buffer {
     if (this.#hash === undefined) return this.#key;
     return createHmac(this.#hash.name, this.#key).update(nqn).update(LABEL).digest();

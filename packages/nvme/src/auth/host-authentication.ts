@@ -1,5 +1,3 @@
-/** The host's side of DH-HMAC-CHAP on one queue. */
-
 import { timingSafeEqual } from 'node:crypto';
 import { RoceError } from 'rocev2/internal/core';
 import { DHCHAP_GROUPS, DHCHAP_HASHES, DhchapKeyPair, hashById, respond } from './dhchap-algorithms.js';
@@ -18,19 +16,13 @@ import {
 import type { DhchapSecret } from './dhchap-secret.js';
 import type { AuthenticationParties } from './target-authentication.js';
 
-/** What a host proves itself by, and asks of the target. */
 export interface HostAuthenticationInit extends AuthenticationParties {
-  /** The host's secret. */
   readonly secret: DhchapSecret;
-  /** The target must prove that it has this one; undefined: it need not prove anything. */
   readonly controllerSecret: DhchapSecret | undefined;
-  /** Authentication Send. */
   readonly send: (message: Buffer) => Promise<void>;
-  /** Authentication Receive. */
   readonly receive: () => Promise<Buffer>;
 }
 
-/** Resolves when both sides are content. Rejects with ERR_ROCE_CONNECT when one of them is not, and as `send` and `receive` do. */
 export async function authenticate(init: HostAuthenticationInit): Promise<void> {
   const { hostNqn, subsystemNqn, randomBytes, secret, controllerSecret, send, receive } = init;
   const transaction = randomBytes(2).readUInt16LE(0);

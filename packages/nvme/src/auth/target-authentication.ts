@@ -1,5 +1,3 @@
-/** The target's side of DH-HMAC-CHAP on one queue: a state machine over the messages that the host sends and fetches. */
-
 import { timingSafeEqual } from 'node:crypto';
 import {
   DHCHAP_GROUPS,
@@ -21,21 +19,14 @@ import {
 } from './dhchap-messages.js';
 import type { DhchapSecret } from './dhchap-secret.js';
 
-/** Secrets of one host at one subsystem. */
 export interface HostSecrets {
-  /** By which the host proves who it is. */
   readonly host: DhchapSecret;
-  /** By which the target proves who it is, if the host asks; undefined: it cannot. */
   readonly controller: DhchapSecret | undefined;
 }
 
-/** Who authenticates to whom. */
 export interface AuthenticationParties {
-  /** Name under which the host connects; its secret is transformed by it. */
   readonly hostNqn: string;
-  /** Name that the host connects to; the target's secret is transformed by it. */
   readonly subsystemNqn: string;
-  /** Unpredictable bytes. */
   readonly randomBytes: (count: number) => Buffer;
 }
 
@@ -48,10 +39,8 @@ interface Exchange {
   readonly sequence: number;
 }
 
-/** What the host is expected to do next. */
 type Step = 'negotiate' | 'fetch' | 'reply' | 'confirm' | 'failed';
 
-/** The host has failed, for the reason that it is told. */
 class Failed extends Error {
   readonly code: FailureCode;
   readonly transaction: number | undefined;
@@ -63,13 +52,12 @@ class Failed extends Error {
   }
 }
 
-/** One queue's authentication. Its host may repeat it; a failure is final. */
+/** Its host may repeat it; a failure is final. */
 export class TargetAuthentication {
   readonly #parties: AuthenticationParties;
   readonly #secrets: HostSecrets;
   #step: Step = 'negotiate';
   #exchange: Exchange | undefined;
-  /** What the host fetches next. */
   #message: Buffer | undefined;
   #afterFetch: Step = 'negotiate';
   #isAuthenticated = false;
@@ -79,12 +67,10 @@ export class TargetAuthentication {
     this.#secrets = secrets;
   }
 
-  /** The host has proved who it is, and has not failed since. */
   get isAuthenticated(): boolean {
     return this.#isAuthenticated;
   }
 
-  /** The host has sent a message. */
   onMessage(message: Buffer): void {
     const { transaction = 0 } = this.#exchange ?? {};
     try {
@@ -102,7 +88,7 @@ export class TargetAuthentication {
     if (step === 'confirm') {
       const isContent = readConfirmation(message) === this.#exchange!.transaction;
       if (isContent) this.#succeed();
-      else this.#end(); // It is not content with this target, and has gone.
+      else this.#end();
       return;
     }
     if (step === 'negotiate') this.#negotiate(message);
@@ -110,13 +96,12 @@ export class TargetAuthentication {
     else throw new Failed(FAILURE.MESSAGE);
   }
 
-  /** The message for the host; undefined: there is none to fetch. */
   fetch(): Buffer | undefined {
     const message = this.#message;
     if (message === undefined) return undefined;
     this.#message = undefined;
     this.#step = this.#afterFetch;
-    // Nothing more comes from a host that does not ask for the target's proof.
+    // A host that does not authenticate the target sends nothing more.
     if (this.#step === 'negotiate') this.#succeed();
     return message;
   }
@@ -133,7 +118,7 @@ export class TargetAuthentication {
     const { randomBytes } = this.#parties;
     const keys = new DhchapKeyPair(group);
     const challenge = randomBytes(hash.bytes);
-    const sequence = (randomBytes(4).readUInt32LE(0) | 1) >>> 0; // Not 0.
+    const sequence = (randomBytes(4).readUInt32LE(0) | 1) >>> 0;
     this.#exchange = { transaction, hash, group, keys, challenge, sequence };
     const { publicValue } = keys;
     this.#offer(
@@ -156,7 +141,7 @@ export class TargetAuthentication {
     try {
       secret = keys.secretWith(reply.publicValue);
     } catch {
-      throw new Failed(FAILURE.PAYLOAD); // No public value of the group.
+      throw new Failed(FAILURE.PAYLOAD);
     }
     const { hostNqn, subsystemNqn } = this.#parties;
     const common = { hash, secret, transaction };

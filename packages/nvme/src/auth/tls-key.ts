@@ -1,6 +1,6 @@
 /**
- * Pre-shared keys of NVMe/TCP over TLS 1.3 as administrators write them, `NVMeTLSkey-1:HASH:BASE64:`, and what TLS gets of them: an identity and
- * a key for each pair of host and subsystem (NVMe TCP transport specification 1.1 §3.6.1; libnvme src/nvme/linux.c).
+ * Pre-shared keys of NVMe/TCP over TLS 1.3, `NVMeTLSkey-1:HASH:BASE64:`, and the identity and key derived for each host
+ * and subsystem (NVMe TCP transport specification 1.1 §3.6.1; libnvme src/nvme/linux.c).
  */
 
 import { createHmac, hkdfSync } from 'node:crypto';
@@ -11,40 +11,30 @@ const KEY_BYTES = 32;
 const SHA384_KEY_BYTES = 48;
 const CRC_BYTES = 4;
 const HASH = 'sha256';
-/** The hash of TLS_AES_128_GCM_SHA256, in identities. */
 const HASH_ID = '01';
 /** OpenSSL's PSK_MAX_IDENTITY_LEN, and the context of HKDF-Expand-Label has less than 256. */
 const IDENTITY_BYTES_MAX = 255;
 
-/** Who may speak to whom by a key. */
 export interface TlsNames {
-  /** NVMe qualified name of the host. */
   readonly hostNqn: string;
-  /** NVMe qualified name of the subsystem, which may be that of discovery. */
   readonly subsystemNqn: string;
 }
 
-/** What both sides of a TLS connection have. */
 export interface TlsPsk {
-  /** Names the key in the handshake; not secret. */
   readonly identity: string;
-  /** The key of TLS. */
   readonly psk: Buffer;
 }
 
 /**
- * How identity and key of TLS follow from a configured key. Version 1 has a digest of the key in its identity, version 0 has not. Those of libnvme 1.13, which
- * Debian 13 has, put no lengths before label and context of HKDF-Expand-Label, and write its own length with the low byte first.
+ * Version 1 has a digest of the key in its identity, version 0 has not. Those of libnvme 1.13, which Debian 13 has, put
+ * no lengths before label and context of HKDF-Expand-Label, and write its own length with the low byte first.
  */
 export const TLS_DERIVATIONS = ['1', '1-libnvme', '0-libnvme', '0'] as const;
 
-/** One of {@link TLS_DERIVATIONS}. */
 export type TlsDerivation = (typeof TLS_DERIVATIONS)[number];
 
-/** A configured key. It does not show itself in messages. */
 export class NvmeTlsKey {
   readonly #key: Buffer;
-  /** Each host gets a key of its own out of the configured one. */
   readonly #isTransformed: boolean;
 
   private constructor(key: Buffer, isTransformed: boolean) {
@@ -52,7 +42,6 @@ export class NvmeTlsKey {
     this.#isTransformed = isTransformed;
   }
 
-  /** Reads a key. Throws ERR_ROCE_MALFORMED, without the key in the message, and ERR_ROCE_UNSUPPORTED for one of SHA-384. */
   static parse(text: string): NvmeTlsKey {
     const match = FORM.exec(text.trim());
     if (match === null) throw malformed('is not of the form NVMeTLSkey-1:HASH:BASE64:');
@@ -67,14 +56,12 @@ export class NvmeTlsKey {
     return new NvmeTlsKey(Buffer.from(key), match[1] !== '0');
   }
 
-  /** The configured key of these 32 bytes as text; `isTransformed`: each host gets one of its own out of it, by SHA-256. */
   static format(key: Buffer, isTransformed = true): string {
     const sum = Buffer.alloc(CRC_BYTES);
     sum.writeUInt32LE(crc32(key));
     return `NVMeTLSkey-1:0${isTransformed ? 1 : 0}:${Buffer.concat([key, sum]).toString('base64')}:`;
   }
 
-  /** What TLS gets of the key between these two. Throws ERR_ROCE_LIMIT for names that are too long for the identity. */
   pskOf({ hostNqn, subsystemNqn }: TlsNames, derivation: TlsDerivation = '1'): TlsPsk {
     const expand = derivation.endsWith('libnvme') ? expandAsLibnvme : expandLabel;
     const retained = this.#isTransformed ? expand(this.#key, 'HostNQN', hostNqn) : this.#key;

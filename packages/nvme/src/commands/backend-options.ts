@@ -1,5 +1,3 @@
-/** Options of commands that hold a disk of their own, and the disk they ask for. */
-
 import { choiceOption, type Output, type SecureFlags, secureFlagsOf, sizeOption } from '@rocev2/command';
 import { isStreamBackend, openStandingBackend, openStreamBackend, type StandbyDisk } from '@rocev2/extents/internal';
 import type { Command } from 'commander';
@@ -9,25 +7,18 @@ import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { DiskDocument } from 'rocev2/internal/estats';
 import { openNvmeBackend } from './nvme-backend.js';
 
-/** The options in the program's units. */
 export interface BackendFlags {
   /** Size in bytes of a new disk. */
   readonly size?: number;
-  /** Make a blank disk although checksums of an older one are there. */
   readonly create?: boolean;
-  /** Make a disk larger that is there. */
   readonly grow?: boolean;
-  /** Name of a new disk. */
   readonly name?: string;
-  /** How its space is provided. */
   readonly provision?: Provision;
   /** Memory for the table of checksums, bytes. */
   readonly tableMemory?: number;
-  /** Bytes to scrub in a second. */
   readonly scrub?: number;
 }
 
-/** Adds the options to a command. */
 export function addBackendOptions(command: Command): Command {
   return command
     .option('--size <size>', 'size of a disk in memory or in a new file', sizeOption)
@@ -42,24 +33,18 @@ export function addBackendOptions(command: Command): Command {
     .option('--scrub <size>', 'read so much of a file in a second, in the background, to find damage', sizeOption);
 }
 
-/** The first of the options that was given, as it is written; undefined: none was. */
 export function givenBackendOption(flags: BackendFlags): string | undefined {
   const names = { size: '--size', create: '--create', name: '--name', provision: '--provision' } as const;
   const more = { tableMemory: '--table-memory', scrub: '--scrub' } as const;
   return Object.entries({ ...names, ...more }).find(([flag]) => flags[flag as keyof BackendFlags] !== undefined)?.[1];
 }
 
-/** A disk that a command holds itself. */
 export interface OwnDisk extends AsyncDisposable {
-  /** The disk. */
   readonly device: BlockDevice;
-  /** The same, if it is in a cluster, whose manager has to be told where it is served. */
   readonly standing?: StandbyDisk;
-  /** What telemetry says of a disk in a file; null for others. */
   facts(): DiskDocument['file'];
 }
 
-/** Opens the disk; rejects as `openBackend`, `openNvmeBackend` and `openStreamBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. `stands`: a disk in a cluster waits for its turn when another owner has taken it over. */
 export async function openOwnDisk(
   backend: string,
   flags: BackendFlags & SecureFlags,
@@ -141,7 +126,6 @@ async function openStream(
   return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
 
-/** The target decides everything about a namespace but who uses it. */
 async function openNamespace(
   backend: string,
   flags: BackendFlags,

@@ -1,5 +1,3 @@
-/** `rocev2 nvme bench`: random I/O on a namespace over each transport, and on an NBD export beside them if asked for. */
-
 import {
   type BenchPlan,
   type BenchRow,
@@ -30,21 +28,14 @@ interface NvmeBenchResult {
 
 const NVME_BENCH_DOCUMENT = defineDocument<NvmeBenchResult>('nvme-bench');
 
-/** Options of `rocev2 nvme bench`. */
 export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicOptions, BenchPlan {
-  /** NQN of the subsystem. */
   readonly nqn: string;
-  /** Namespace ID. */
   readonly nsid: number;
-  /** Transports to measure. */
   readonly transports: readonly NvmeTransport[];
-  /** I/O queues of each. */
   readonly queues: number;
-  /** URI of an NBD export. */
   readonly nbd?: string;
 }
 
-/** Measures, and prints a table. */
 export async function runNvmeBench(name: string, options: NvmeBenchOptions, output: Output): Promise<void> {
   const opened: AsyncDisposable[] = [];
   try {
@@ -86,7 +77,6 @@ async function connectAll(name: string, options: NvmeBenchOptions, opened: Async
   return contenders;
 }
 
-/** Of this process alone: the target is another. */
 async function cpuNs(): Promise<number> {
   const { user, system } = process.cpuUsage();
   return (user + system) * NS_PER_US;

@@ -1,11 +1,8 @@
-/** Changes of a running target, as `rocev2 nvme change` writes them: words of a command line, one change each. */
-
 import { parseCount, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { ANA_STATES, type AnaState } from '../ana.js';
 import type { NvmeTransport } from '../target-connection.js';
 import { type DiskOption, nqnOf, parseDisk } from './disk-option.js';
 
-/** What `rocev2 nvme change` can ask for. */
 export type TargetChange =
   | { readonly kind: 'add'; readonly disk: DiskOption; readonly sizeBytes: number | undefined }
   | { readonly kind: 'remove'; readonly nqn: string; readonly nsid: number }
@@ -17,7 +14,6 @@ export type TargetChange =
       readonly state: AnaState;
     };
 
-/** How changes are written. */
 export const CHANGE_FORMS = [
   'add [NAME=]BACKEND [SIZE]',
   'remove NAME NSID',
@@ -25,7 +21,6 @@ export const CHANGE_FORMS = [
   'ana TRANSPORT ADDRESS STATE',
 ] as const;
 
-/** Reads a change. Throws ERR_ROCE_MALFORMED for words that are none, and as the readers of sizes and numbers do. */
 export function parseChange(words: readonly string[]): TargetChange {
   const [kind, first, second, third, ...rest] = words;
   const count = rest.length > 0 ? -1 : words.length;

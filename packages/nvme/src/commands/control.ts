@@ -1,6 +1,6 @@
 /**
- * The control socket of a target: a Unix socket that its owner alone can open. A client writes one line, a JSON array of words; the answer is one
- * line, `{"done": TEXT}` or `{"error": TEXT}`.
+ * The control socket of a target. A client writes one line, a JSON array of words; the answer is one line,
+ * `{"done": TEXT}` or `{"error": TEXT}`.
  */
 
 import { once } from 'node:events';
@@ -13,14 +13,12 @@ import { z } from 'zod';
 
 const LINE_BYTES_MAX = 4096;
 const CONNECTIONS_MAX = 16;
-/** A client that says nothing goes. */
 const SILENCE_MS = 5_000;
 const OWNER_READS_AND_WRITES = 0o600;
 
 const REQUEST = z.array(z.string()).min(1);
 const ANSWER = z.union([z.object({ done: z.string() }), z.object({ error: z.string() })]);
 
-/** Listens at a path that nobody listens at. `change` resolves with what was done. Rejects with ERR_ROCE_IO where it cannot. */
 export async function openControl(
   path: string,
   change: (words: string[]) => Promise<string>,
@@ -29,7 +27,7 @@ export async function openControl(
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => {}); // `close` follows.
+    socket.on('error', () => {});
     void serve(socket, change);
   });
   server.maxConnections = CONNECTIONS_MAX;
@@ -72,7 +70,6 @@ async function answerTo(text: string, change: (words: string[]) => Promise<strin
   }
 }
 
-/** Asks a target for a change; resolves with what was done. Rejects with ERR_ROCE_CONNECT where none listens, ERR_ROCE_REMOTE with its refusal. */
 export async function askForChange(path: string, words: readonly string[]): Promise<string> {
   const socket = createConnection(path);
   try {

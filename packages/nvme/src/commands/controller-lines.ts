@@ -1,9 +1,6 @@
-/** What a controller says of itself, for a person: with units, and with names for numbers. */
-
 import { formatBytes } from 'rocev2/internal/core';
 import type { ControllerIdentity } from '../host/nvme-host.js';
 
-/** Commands by the bits of ONCS (NVMe base specification 2.0 §5.17.2.1). */
 const OPTIONAL_COMMANDS = [
   'compare',
   'write-uncorrectable',
@@ -15,10 +12,8 @@ const OPTIONAL_COMMANDS = [
   'verify',
   'copy',
 ];
-/** 0 °C in kelvins, as controllers count: whole ones. */
 const FREEZING_KELVIN = 273;
 
-/** A line for each of its facts. */
 export function controllerLines(identity: ControllerIdentity): string[] {
   const { optionalCommands: bits } = identity;
   const commands = OPTIONAL_COMMANDS.filter((_, bit) => ((bits >>> bit) & 1) !== 0);

@@ -1,16 +1,15 @@
-/** The RDMA device of an NVMe host: it needs an address of its own, also where the target runs on this machine. */
+/** An NVMe host needs an address of its own, even if the target runs on this machine. */
 
 import { localAddressTowards } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { type DeviceOptions, openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 
-/** Neither the target nor, as a rule, anything else has it. */
 const LOOPBACK_NEIGHBOURS = ['127.0.0.2', '127.0.0.3'] as const;
 
 /**
- * The address for a host of a target. A target on this host has UDP port 4791 of its address: where that is on the loopback network, the host takes another one of it. Rejects with
- * ERR_ROCE_CONFLICT for other addresses of this host, and ERR_ROCE_CONNECT where there is no route.
+ * A target on this host has UDP port 4791 of its address: where that is on the loopback network, the host takes another
+ * one of it.
  */
 export async function hostAddress(target: string): Promise<string> {
   const { text } = await localAddressTowards(IpAddress.parse(target));
@@ -23,7 +22,6 @@ export async function hostAddress(target: string): Promise<string> {
   );
 }
 
-/** Opens the device at `bind`, or at {@link hostAddress}. Rejects as that and `openDevice` do. */
 export async function openHostDevice(
   target: string,
   bind: IpAddress | undefined,

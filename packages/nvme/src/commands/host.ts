@@ -1,5 +1,3 @@
-/** What the commands of an NVMe over Fabrics host share: the way to a target. */
-
 import { addressOption, choiceOption, portOption, resolveHost } from '@rocev2/command';
 import type { Command } from 'commander';
 import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
@@ -13,27 +11,20 @@ import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
-/** Transports of NVMe over Fabrics. */
 export const NVME_TRANSPORTS = ['rdma', 'tcp'] as const;
 
-/** Options of commands that connect to a target. */
 export interface NvmeHostFlags extends NvmeHostKeyFlags {
-  /** Which transport. */
   readonly transport: NvmeTransport;
-  /** Port of the target. */
   readonly port: number;
-  /** RDMA: IP address of this side. */
   readonly bind?: IpAddress;
 }
 
-/** Adds the options to a command. */
 export function addHostOptions(command: Command): Command {
   return addPathOptions(
     command.option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp'),
   );
 }
 
-/** Adds those of them that do not depend on the transport. */
 export function addPathOptions(command: Command): Command {
   return command
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
@@ -47,7 +38,6 @@ export function addPathOptions(command: Command): Command {
     .option('--tls-keys <file>', 'tcp: TLS 1.3 by the key of this host: lines HOSTNQN KEY');
 }
 
-/** Connects to a subsystem without I/O queues, asks something, and disconnects. Rejects with ERR_ROCE_CONNECT. */
 export async function askController<T>(
   name: string,
   flags: NvmeHostFlags,

@@ -1,5 +1,3 @@
-/** `--backend nvme+...`: a namespace of an NVMe over Fabrics target. */
-
 import { backendParameters, resolveHost } from '@rocev2/command';
 import { checkOptions, parseCount, parseHost, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
@@ -11,37 +9,23 @@ import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
-/** A disk, and what was opened for it. */
 export interface OpenedDisk extends AsyncDisposable {
-  /** Takes requests. */
   readonly disk: BlockDevice;
 }
 
-/** A namespace of a target, and who asks for it. */
 export interface NvmeUri extends NvmeHostKeyFlags {
-  /** Which transport. */
   readonly transport: NvmeTransport;
-  /** Host name or address. */
   readonly host: string;
-  /** Port of the target. */
   readonly port: number;
-  /** NQN of the subsystem. */
   readonly nqn: string;
-  /** Namespace ID. */
   readonly nsid: number;
-  /** RDMA: IP address of this side. */
   readonly bind?: IpAddress;
 }
 
 const FORM = 'nvme+tcp://HOST[:PORT]/NQN or nvme+rdma://HOST[:PORT]/NQN';
-/** What may stand behind a `?`, separated by `&`. */
 type Parameter = 'nsid' | 'bind' | 'host-nqn' | 'dhchap-keys' | 'tls-keys';
 const PARAMETERS = { nsid: true, bind: true, 'host-nqn': true, 'dhchap-keys': true, 'tls-keys': true } as const;
 
-/**
- * Reads `nvme+TRANSPORT://HOST[:PORT]/NQN[?nsid=N][&bind=ADDRESS][&host-nqn=NQN][&dhchap-keys=FILE][&tls-keys=FILE]`. Throws ERR_ROCE_MALFORMED for a text that is none, and
- * ERR_ROCE_UNKNOWN_NAME for other parameters.
- */
 export function parseNvmeUri(text: string): NvmeUri {
   const match = /^nvme\+(rdma|tcp):\/\/([^/?]+)\/([^?]+)(?:\?(.*))?$/.exec(text);
   if (match === null) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a namespace`, FORM);
@@ -63,7 +47,6 @@ export function parseNvmeUri(text: string): NvmeUri {
   };
 }
 
-/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme`, but with ERR_ROCE_CONNECT where the target refuses, and as {@link parseNvmeUri} and {@link readHostKeys} do. */
 export async function openNvmeBackend(text: string, onNotice: (notice: string) => void): Promise<OpenedDisk> {
   const { transport, host, port, nqn, nsid, bind, ...flags } = parseNvmeUri(text);
   const keys = await readHostKeys(flags, [transport]);

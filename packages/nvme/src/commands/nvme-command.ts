@@ -142,7 +142,7 @@ Examples:
   rocev2 nvme change /tmp/target.sock ana rdma 192.0.2.7 inaccessible`,
     )
     .action(async (control: string, words: string[], options: { readonly json?: true }) => {
-      parseChange(words); // A change that is none is a mistake of the caller.
+      parseChange(words);
       const done = await askForChange(control, words);
       const output = new Output(io, options.json === true);
       output.line(done);
@@ -251,7 +251,6 @@ Examples:
     );
 }
 
-/** An option that may be repeated: all of its values. */
 function repeated<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
   return (text, before = []) => [...before, parse(text)];
 }

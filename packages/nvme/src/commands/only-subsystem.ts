@@ -1,24 +1,15 @@
-/** The subsystem that a command is about: the one it names, or the only one that the target shows. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { DISCOVERY_NQN } from '../opcodes.js';
 import { askController, type NvmeHostFlags } from './host.js';
 
-/** Options of commands about one subsystem. */
 export interface SubsystemFlags extends NvmeHostFlags {
-  /** NQN of the subsystem. Default: the only one that the target shows to this host. */
   readonly nqn?: string;
 }
 
-/**
- * The NQN. Rejects with ERR_ROCE_NOT_FOUND where none is named and the target shows none over this transport, with ERR_ROCE_INVALID_ARGUMENT, which lists them,
- * where it shows several, and with ERR_ROCE_CONNECT.
- */
 export async function subsystemOf(name: string, flags: SubsystemFlags): Promise<string> {
   if (flags.nqn !== undefined) return flags.nqn;
   const found = await askController(name, flags, DISCOVERY_NQN, (host) => host.discover());
   const shown = found.filter(({ subtype, transport }) => subtype === 'nvm' && transport === flags.transport);
-  // A subsystem has an entry for each address of the target.
   const nqns = [...new Set(shown.map(({ nqn }) => nqn))];
   if (nqns.length === 1) return nqns[0];
   if (nqns.length > 1) {

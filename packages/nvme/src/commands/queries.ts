@@ -1,5 +1,3 @@
-/** `rocev2 nvme discover`, `list` and `id-ctrl`: what a target has. */
-
 import { defineDocument, type Output } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import type { DiscoveredSubsystem } from '../discovery.js';
@@ -27,7 +25,6 @@ const NVME_DISCOVER_DOCUMENT = defineDocument<NvmeDiscoverResult>('nvme-discover
 const NVME_LIST_DOCUMENT = defineDocument<NvmeListResult>('nvme-list');
 const NVME_ID_CTRL_DOCUMENT = defineDocument<ControllerIdentity>('nvme-id-ctrl');
 
-/** Prints the subsystems that a target shows to this host. */
 export async function runDiscover(name: string, options: NvmeHostFlags, output: Output): Promise<void> {
   const found = await askController(name, options, DISCOVERY_NQN, (host) => host.discover());
   output.table(
@@ -37,7 +34,6 @@ export async function runDiscover(name: string, options: NvmeHostFlags, output: 
   output.document(NVME_DISCOVER_DOCUMENT, { subsystems: found });
 }
 
-/** Prints the namespaces of a subsystem. */
 export async function runList(name: string, options: SubsystemFlags, output: Output): Promise<void> {
   const nqn = await subsystemOf(name, options);
   const found = await askController(name, options, nqn, (host) => host.namespaces());
@@ -65,7 +61,6 @@ export async function runList(name: string, options: SubsystemFlags, output: Out
   output.document(NVME_LIST_DOCUMENT, { nqn, namespaces: found });
 }
 
-/** Prints what the controller of a subsystem says of itself. */
 export async function runIdController(name: string, options: SubsystemFlags, output: Output): Promise<void> {
   const nqn = await subsystemOf(name, options);
   const identity = await askController(name, options, nqn, async (host) => host.identity);

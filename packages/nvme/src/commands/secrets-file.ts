@@ -1,6 +1,6 @@
 /**
- * Files with a line for each host. `--dhchap-keys FILE`: who proves itself by which secret of DH-HMAC-CHAP, `HOSTNQN SECRET [CONTROLLERSECRET]`.
- * `--tls-keys FILE`: who has which key of TLS, `HOSTNQN KEY`.
+ * Files with a line for each host. `--dhchap-keys FILE`: `HOSTNQN SECRET [CONTROLLERSECRET]`. `--tls-keys FILE`:
+ * `HOSTNQN KEY`.
  */
 
 import { readInputFile } from '@rocev2/command';
@@ -12,7 +12,6 @@ import type { NvmeHostTlsKey } from '../live/nvme-tls.js';
 import { checkNqn } from '../subsystem.js';
 import type { NvmeTransport } from '../target-connection.js';
 
-/** Reads a file of secrets. Rejects with ERR_ROCE_IO where it cannot be read, ERR_ROCE_MALFORMED with the line that is wrong, ERR_ROCE_CONFLICT for a host that is there twice. */
 export async function readSecrets(path: string): Promise<NvmeHostSecrets[]> {
   return readHostLines(path, 'HOSTNQN SECRET [CONTROLLERSECRET]', (hostNqn, [secret, controllerSecret, ...rest]) => {
     if (secret === undefined || rest.length > 0) return undefined;
@@ -22,7 +21,6 @@ export async function readSecrets(path: string): Promise<NvmeHostSecrets[]> {
   });
 }
 
-/** Reads a file of TLS keys; rejects as {@link readSecrets}. */
 export async function readTlsKeys(path: string): Promise<NvmeHostTlsKey[]> {
   return readHostLines(path, 'HOSTNQN KEY', (hostNqn, [key, ...rest]) => {
     if (key === undefined || rest.length > 0) return undefined;
@@ -31,7 +29,6 @@ export async function readTlsKeys(path: string): Promise<NvmeHostTlsKey[]> {
   });
 }
 
-/** Reads a line a host; `read` gets its words behind the NQN, and says undefined where they are not of the form. */
 async function readHostLines<T>(
   path: string,
   form: string,
@@ -61,30 +58,18 @@ async function readHostLines<T>(
   return [...found.values()];
 }
 
-/** Who a host is, and the files of its keys. */
 export interface NvmeHostKeyFlags {
-  /** NVMe qualified name by which subsystems know this side; a random one where none is given. */
   readonly hostNqn?: string;
-  /** File of secrets of DH-HMAC-CHAP. */
   readonly dhchapKeys?: string;
-  /** File of keys of TLS. */
   readonly tlsKeys?: string;
 }
 
-/** The keys of one host, as `openNvme` takes them. */
 export interface NvmeHostKeys {
-  /** By which the host proves itself. */
   readonly secret?: string;
-  /** By which the controller has to. */
   readonly controllerSecret?: string;
-  /** In interchange format. */
   readonly tlsKey?: string;
 }
 
-/**
- * The keys of one host. Rejects as {@link readSecrets}, with ERR_ROCE_NOT_FOUND where a file has none of this host, ERR_ROCE_CONFLICT for TLS without TCP, and
- * ERR_ROCE_INVALID_ARGUMENT where files are named and the host is not.
- */
 export async function readHostKeys(
   { hostNqn, dhchapKeys, tlsKeys }: NvmeHostKeyFlags,
   transports: readonly NvmeTransport[],

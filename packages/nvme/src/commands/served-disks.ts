@@ -1,5 +1,3 @@
-/** The disks of a target that runs: opened for it, changed while it serves them, closed at its end. */
-
 import type { Output } from '@rocev2/command';
 import { isStreamBackend, openStreamBackend } from '@rocev2/extents/internal';
 import { formatBytes, RoceError } from 'rocev2/internal/core';
@@ -9,21 +7,17 @@ import type { TargetChange } from './changes.js';
 import type { DiskOption } from './disk-option.js';
 import type { OpenedDisk } from './nvme-backend.js';
 
-/** Disks by subsystem and namespace ID. */
 export class ServedDisks implements AsyncDisposable {
   readonly #disks = new Map<string, BlockDevice>();
-  /** Disks of clusters, each with its connections. */
   readonly #opened = new Map<BlockDevice, OpenedDisk>();
   readonly #readOnly: boolean;
   readonly #output: Output;
 
-  /** Hosts cannot write disks that are added to a read-only target. Notices of disks are printed. */
   constructor(readOnly: boolean, output: Output) {
     this.#readOnly = readOnly;
     this.#output = output;
   }
 
-  /** Opens the disks of the command line, in their order; gives those of each subsystem. Rejects as `openBackend` and `openStreamBackend` do. */
   async open(options: readonly DiskOption[], sizeBytes: number | undefined): Promise<Map<string, BlockDevice[]>> {
     const subsystems = new Map<string, BlockDevice[]>();
     for (const { nqn, backend } of options) {
@@ -35,7 +29,7 @@ export class ServedDisks implements AsyncDisposable {
     return subsystems;
   }
 
-  /** Makes a change; resolves with what was done, in words. Rejects with ERR_ROCE_NOT_FOUND, ERR_ROCE_UNSUPPORTED or as `openBackend` does; then nothing has changed. */
+  /** Rejects with ERR_ROCE_NOT_FOUND, ERR_ROCE_UNSUPPORTED or as `openBackend` does; then nothing has changed. */
   async change(server: NvmeTargetServer, change: TargetChange): Promise<string> {
     switch (change.kind) {
       case 'add':
@@ -54,7 +48,6 @@ export class ServedDisks implements AsyncDisposable {
     }
   }
 
-  /** Closes all disks. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const disk of this.#disks.values()) await this.#close(disk);
     this.#disks.clear();
@@ -62,7 +55,7 @@ export class ServedDisks implements AsyncDisposable {
 
   async #open(backend: string, sizeBytes: number | undefined): Promise<BlockDevice> {
     if (!isStreamBackend(backend)) return openBackend(backend, sizeBytes);
-    const opened = await openStreamBackend(backend, {}, this.#output); // Its size is its own; --size is that of the others.
+    const opened = await openStreamBackend(backend, {}, this.#output);
     this.#opened.set(opened.disk, opened);
     return opened.disk;
   }

@@ -1,5 +1,3 @@
-/** `rocev2 nvme target`: disks for NVMe over Fabrics hosts until Ctrl-C. */
-
 import {
   counted,
   DISK_CLOSING_MS,
@@ -59,39 +57,24 @@ interface NvmeTargetResult {
 
 const NVME_TARGET_DOCUMENT = defineDocument<NvmeTargetResult>('nvme-target');
 
-/** Options of `rocev2 nvme target`. */
 export interface NvmeTargetOptions extends NicOptions {
-  /** In the order of the command line. */
   readonly disk: readonly DiskOption[];
   /** Size in bytes of disks in memory and in new files. */
   readonly size?: number;
-  /** Addresses of this side. */
   readonly bind: readonly IpAddress[];
-  /** Port of both transports. */
   readonly port: number;
-  /** Which transports. */
   readonly transport: readonly NvmeTransport[];
-  /** NQNs of the only hosts that may connect. */
   readonly host?: readonly string[];
-  /** Hosts cannot write. */
   readonly readOnly?: true;
-  /** Fault rules of RDMA on this side. */
   readonly loss?: string;
-  /** File of secrets of DH-HMAC-CHAP. */
   readonly dhchapKeys?: string;
-  /** File of keys of TLS. */
   readonly tlsKeys?: string;
-  /** File of reservations that outlive the target. */
   readonly reservations?: string;
-  /** Fault rules of commands, as `parseCommandFaults` takes them. */
   readonly fault?: string;
-  /** Path of the Unix socket that takes changes. */
   readonly control?: string;
-  /** Seed of random fault rules. */
   readonly seed?: number;
 }
 
-/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNvmeTarget(options: NvmeTargetOptions, output: Output): Promise<void> {
   const opened: AsyncDisposable[] = [];
   try {
@@ -101,7 +84,6 @@ export async function runNvmeTarget(options: NvmeTargetOptions, output: Output):
   }
 }
 
-/** Everything that it opens goes to the end of `opened`. */
 async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDisposable[]): Promise<void> {
   const { disk, size, bind, port, transport, host, readOnly = false } = options;
   const hostSecrets = options.dhchapKeys === undefined ? undefined : await readSecrets(options.dhchapKeys);

@@ -1,13 +1,12 @@
-/** Whether a namespace is the one that was used before: requests of its users must not reach another one that stands in its place. */
-
 import { formatBytes, RoceError } from 'rocev2/internal/core';
 import type { NamespaceIdentity } from './nvme-host.js';
 
 const NAMES = ['uuid', 'nguid', 'eui64'] as const;
 
 /**
- * Throws ERR_ROCE_MISMATCH where `found` is not the namespace that was `expected`: by any name that this one had, and by its blocks. A namespace
- * with a name may have grown; one without must have the same size, which is all that tells it apart.
+ * Throws ERR_ROCE_MISMATCH where `found` is not the namespace that was `expected`: by any name that this one had, and
+ * by its blocks. A namespace with a name may have grown; one without must have the same size, which is its only
+ * identity.
  */
 export function expectSameNamespace(expected: NamespaceIdentity, found: NamespaceIdentity): void {
   const named = NAMES.filter((name) => isName(expected[name]));

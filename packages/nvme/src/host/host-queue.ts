@@ -1,19 +1,14 @@
-/** A queue of a host: gives commands their IDs, sends them, and brings answers back. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { type Completion, SQE_BYTES } from '../capsule.js';
 import { NvmeStatusError } from '../status.js';
 import type { HostCommand, HostConnection } from './host-connection.js';
 
-/** What a command says beside its ID and SGL, and its data. */
 export interface HostRequest extends Omit<HostCommand, 'sqe'> {
-  /** Opcode. */
   readonly opcode: number;
   /** Byte 4 to 7: namespace, or fabrics command type. */
   readonly nsid?: number;
   /** Command dwords 10 to 15. */
   readonly dwords?: readonly number[];
-  /** Writes further fields into the command. */
   readonly fill?: (sqe: Buffer) => void;
 }
 
@@ -22,19 +17,15 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** Commands of one queue. More than its entries wait. */
 export class HostQueue {
-  /** Called once, when the connection has failed. */
   onFailure: (error: Error) => void = () => {};
-  /** The connection that carries it. */
   readonly connection: HostConnection;
-  /** By command ID. */
   readonly #pending = new Map<number, Pending>();
   readonly #freeIds: number[];
   readonly #waiting: Array<() => void> = [];
   #failure: Error | undefined;
 
-  /** Takes over the connection; `entries` commands may be under way, and one fewer to leave the queue a free entry. */
+  /** Takes over the connection; `entries` commands may be in flight, and one fewer to leave the queue a free entry. */
   constructor(connection: HostConnection, entries: number) {
     this.connection = connection;
     this.#freeIds = Array.from({ length: entries - 1 }, (_, i) => entries - 2 - i);
@@ -42,7 +33,6 @@ export class HostQueue {
     connection.onFailure = (error) => this.fail(error);
   }
 
-  /** Executes a command. Rejects with NvmeStatusError for a status other than success, and with the failure of the connection. */
   async execute(request: HostRequest): Promise<Completion> {
     if (this.#freeIds.length === 0) await new Promise<void>((go) => this.#waiting.push(go));
     if (this.#failure !== undefined) throw this.#failure;
@@ -67,7 +57,6 @@ export class HostQueue {
     return completion;
   }
 
-  /** Rejects everything that is under way. */
   fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -78,7 +67,6 @@ export class HostQueue {
     this.onFailure(error);
   }
 
-  /** Ends queue and connection. */
   async close(): Promise<void> {
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the queue is closed'));
     await this.connection.close();

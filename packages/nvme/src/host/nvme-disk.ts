@@ -1,5 +1,3 @@
-/** A namespace of a controller as a disk. */
-
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -17,21 +15,17 @@ const DEALLOCATE = 0x0200_0000;
 const ATTRIBUTE_DEALLOCATE = 4;
 /** NLB has 16 bits. */
 const BLOCKS_MAX = 65_536;
-/** ONCS bits. */
 const HAS_DATASET_MANAGEMENT = 1 << 2;
 const HAS_WRITE_ZEROES = 1 << 3;
 
-/** A disk whose requests become commands; long ones become several. */
 export class NvmeDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
   readonly #host: NvmeHost;
   readonly #nsid: number;
-  /** ONCS, without what the namespace has refused. */
   #optionalCommands: number;
   readonly #onClose: () => Promise<void>;
 
-  /** `onClose` is called by `close`. */
   constructor(host: NvmeHost, { nsid, sizeBytes, blockBytes }: NamespaceIdentity, onClose: () => Promise<void>) {
     this.#host = host;
     this.#nsid = nsid;
@@ -67,7 +61,7 @@ export class NvmeDisk implements BlockDevice {
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
     const { fua = false, noHole = false, fast = false } = options;
-    // A target does not say what its Write Zeroes takes.
+    // A target does not announce what its Write Zeroes costs.
     if (fast) throw new BlockDeviceError('ENOTSUP', 'a namespace does not say what is fast');
     const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);
     const isDone = await this.#whereSupported(HAS_WRITE_ZEROES, () =>
@@ -86,14 +80,13 @@ export class NvmeDisk implements BlockDevice {
     return this.#onClose();
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   /**
-   * Executes optional commands, and says whether there are such. A controller may have a command that the medium of a namespace has not:
-   * so does nvmet on a file whose file system cannot do it.
+   * A controller may have a command that the medium of a namespace has not: so does nvmet on a file whose file system
+   * cannot do it.
    */
   async #whereSupported(bit: number, execute: () => Promise<void>): Promise<boolean> {
     if ((this.#optionalCommands & bit) === 0) return false;
@@ -122,7 +115,6 @@ export class NvmeDisk implements BlockDevice {
     });
   }
 
-  /** Parts of a range, all under way at once. */
   async #inParts(
     offset: number,
     length: number,

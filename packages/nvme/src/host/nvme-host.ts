@@ -1,5 +1,3 @@
-/** A host's association with one controller: its queues, what it says of itself, and its namespaces as disks. */
-
 import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { authenticate, type HostAuthenticationInit } from '../auth/host-authentication.js';
 import {
@@ -24,25 +22,15 @@ import { NvmeStatusError } from '../status.js';
 import type { HostConnection } from './host-connection.js';
 import { HostQueue, type HostRequest } from './host-queue.js';
 
-/** How a host connects to a subsystem. */
 export interface NvmeHostOptions {
-  /** Makes the connection of a queue. */
   readonly dial: (qid: number, entries: number) => Promise<HostConnection>;
-  /** For keep-alive, and waiting until the controller is ready. */
   readonly clock: Clock;
-  /** NQN of the subsystem. */
   readonly nqn: string;
-  /** NVMe qualified name by which subsystems know the host. */
   readonly hostNqn: string;
-  /** 16 bytes that name this host. */
   readonly hostId: Buffer;
-  /** I/O queues; 0 for discovery. */
   readonly ioQueues: number;
-  /** Entries of an I/O queue. */
   readonly entries: number;
-  /** Keep-alive timeout in ms; 0: none. */
   readonly keepAliveMs: number;
-  /** What the host proves itself by, and asks of the target. Absent: a target that asks for it cannot be used. */
   readonly authentication?: Pick<HostAuthenticationInit, 'secret' | 'controllerSecret' | 'randomBytes'>;
 }
 
@@ -95,24 +83,18 @@ export interface NamespaceIdentity {
 }
 
 const ADMIN_ENTRIES = 32;
-/** Type of a descriptor with a UUID. */
 const ID_TYPE_UUID = 3;
 /** EN, IOSQES 6, IOCQES 4. */
 const CC_ENABLED = 0x0046_0001;
 const CC_SHUTDOWN = 0x4000;
 const CSTS_READY = 1;
 const CSTS_FATAL = 2;
-/** All queues connect within this time. */
 const SET_UP_LIMIT_NS = 30_000 * NS_PER_MS;
 const READY_POLL_NS = 10 * NS_PER_MS;
-/** Transfers are not larger than this, whatever the controller takes. */
 const TRANSFER_BYTES_MAX = 1 << 20;
 
-/** A connected controller, from the host's side. */
 export class NvmeHost {
-  /** Called once, when the association has failed. */
   onFailure: (error: Error) => void = () => {};
-  /** What Identify says. */
   identity!: ControllerIdentity;
   readonly #options: NvmeHostOptions;
   readonly #admin: HostQueue;
@@ -129,7 +111,10 @@ export class NvmeHost {
     admin.onFailure = (error) => this.#fail(error);
   }
 
-  /** Connects all queues. Rejects with NvmeStatusError when the controller refuses, and with the failure of a connection; nothing stays behind. */
+  /**
+   * Rejects with NvmeStatusError when the controller refuses, and with the failure of a connection; everything is
+   * released.
+   */
   static async connect(options: NvmeHostOptions): Promise<NvmeHost> {
     const host = new NvmeHost(options, new HostQueue(await options.dial(0, ADMIN_ENTRIES), ADMIN_ENTRIES));
     const { clock } = options;
@@ -147,12 +132,10 @@ export class NvmeHost {
     }
   }
 
-  /** Nothing can be executed any more. */
   get hasFailed(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** NVM subsystems that a discovery controller knows. */
   async discover(): Promise<DiscoveredSubsystem[]> {
     for (;;) {
       const { generation, entries } = readDiscoveryHeader(await this.logPage(LOG.DISCOVERY, discoveryLogBytes(0)));
@@ -164,7 +147,6 @@ export class NvmeHost {
     }
   }
 
-  /** The beginning of a log page, a multiple of 4 bytes. */
   async logPage(id: number, bytes: number): Promise<Buffer> {
     const page = Buffer.alloc(bytes);
     const dwords = bytes / 4 - 1;
@@ -178,7 +160,6 @@ export class NvmeHost {
     return page;
   }
 
-  /** The namespaces there are, ascending. */
   async namespaces(): Promise<NamespaceIdentity[]> {
     const list = await this.#identify(CNS.ACTIVE_NAMESPACES, 0);
     const found: NamespaceIdentity[] = [];
@@ -190,7 +171,6 @@ export class NvmeHost {
     return found;
   }
 
-  /** What a namespace says of itself. Rejects with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_UNSUPPORTED for blocks with metadata. */
   async namespace(nsid: number): Promise<NamespaceIdentity> {
     const bytes = await this.#identify(CNS.NAMESPACE, nsid);
     const format = bytes.readUInt32LE(128 + 4 * (bytes[26] & 0xf));
@@ -220,14 +200,12 @@ export class NvmeHost {
     }
   }
 
-  /** Executes an I/O command on the next queue in turn. Rejects as {@link HostQueue.execute}. */
   async io(request: HostRequest): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     this.#next = (this.#next + 1) % this.#io.length;
     await this.#io[this.#next].execute(request);
   }
 
-  /** Shuts the controller down if it can be reached, and ends all connections. */
   async close(): Promise<void> {
     this.#cancelKeepAlive();
     if (this.#failure === undefined && this.#configuration !== 0) {
@@ -268,7 +246,7 @@ export class NvmeHost {
     };
     const fields = Buffer.alloc(64);
     const out = writeConnect(fields, request);
-    // Over TCP the data of Connect goes in the capsule, whatever the controller says later.
+    // Over TCP the data of Connect goes in the capsule, whatever the controller announces later.
     if (queue.connection.transport === 'tcp') queue.connection.inCapsuleBytes = 8192;
     const fill = (sqe: Buffer) => void fields.copy(sqe, 40, 40);
     const command = { opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out };
@@ -285,8 +263,8 @@ export class NvmeHost {
       if (!isRequired) return;
       throw new RoceError('ERR_ROCE_CONNECT', 'the target asks for authentication', 'give the secret of this host');
     }
-    // A target that asks for nothing could be anybody: it must not get around the proof that the host wants of it. A discovery controller only says where
-    // subsystems are, each of which has to prove itself.
+    // A target that requests no authentication must not bypass the one that the host requires. A discovery controller
+    // only lists subsystems, each of which has to authenticate itself.
     const isWanted = authentication.controllerSecret !== undefined && subsystemNqn !== DISCOVERY_NQN;
     if (!isRequired && !isWanted) return;
     const fill = (length: number) => (sqe: Buffer) => writeAuthentication(sqe, length);
@@ -339,7 +317,6 @@ export class NvmeHost {
     this.#cancelKeepAlive = clock.wakeAt(dueNs, () => {
       if (this.#failure !== undefined) return;
       this.#keepAlive();
-      // A controller that does not answer within the timeout is gone.
       const limit = clock.wakeAt(clock.nowNs() + keepAliveMs * NS_PER_MS, () =>
         this.#fail(new RoceError('ERR_ROCE_CONNECT', `the controller was silent for ${keepAliveMs} ms`)),
       );
@@ -373,7 +350,6 @@ export class NvmeHost {
   }
 }
 
-/** A refused Connect in words. */
 function connectError(error: unknown, nqn: string, hostNqn: string): unknown {
   if (!(error instanceof NvmeStatusError)) return error;
   const parameter = refusedParameter(error.result);
@@ -386,7 +362,6 @@ function connectError(error: unknown, nqn: string, hostNqn: string): unknown {
   return new NvmeStatusError(error.status, what, error.result);
 }
 
-/** The UUID among the descriptors of a namespace (CNS 03h); empty where there is none. */
 function uuidOf(descriptors: Buffer): string {
   for (let at = 0; at + 4 <= descriptors.length && descriptors[at + 1] !== 0; at += 4 + descriptors[at + 1]) {
     if (descriptors[at] === ID_TYPE_UUID) return descriptors.toString('hex', at + 4, at + 4 + descriptors[at + 1]);

@@ -1,11 +1,9 @@
 /**
- * The host's end of NVMe over RDMA. For each command with data outside its capsule, REG_MR maps a piece of memory and SEND carries the command with
- * its key, both posted at once; the target READs or WRITEs the memory and answers by SEND_WITH_INV, which closes it, or by SEND, after which
- * LOCAL_INV does.
- *
- * Memory is safe by these rules. An answer must invalidate exactly the key of its command, or none. A command ends when its SEND has completed, its
- * answer is there, and its key is closed. When the connection fails, its queue pair and protection domain are closed before anything is given back.
- * Keys change with every mapping (mappable-slab.ts).
+ * The host's end of NVMe over RDMA. For a command with data outside its capsule, REG_MR maps memory and SEND carries
+ * the command with its key; the target READs or WRITEs and answers by SEND_WITH_INV, or by SEND followed by our
+ * LOCAL_INV. Safety rules: an answer must invalidate exactly its command's key, or none; a command ends when its SEND
+ * has completed, its answer is there and its key is invalid; after a failure the queue pair and protection domain are
+ * closed before memory is released; keys change with every mapping (mappable-slab.ts).
  */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
@@ -24,13 +22,9 @@ import { IN_CAPSULE_BYTES } from '../identify.js';
 import { writeSgl } from '../sgl.js';
 import type { HostCommand, HostConnection } from './host-connection.js';
 
-/** What a connection is made of. */
 export interface RdmaHostInit {
-  /** Of this connection alone; closed with it. */
   readonly pd: ProtectionDomain;
-  /** For the memory pool. */
   readonly clock: Clock;
-  /** Entries of the queue: command IDs are below. */
   readonly entries: number;
   /** Bytes of memory for data in flight, at most. */
   readonly poolBytesMax: number;
@@ -40,7 +34,6 @@ interface Mapping {
   readonly lease: Lease<MappableSlab>;
   readonly region: FastRegisterMemoryRegion;
   readonly key: number;
-  /** The target may still reach it. */
   open: boolean;
 }
 
@@ -57,24 +50,19 @@ const INVALIDATION = 0x1_0000;
 const SENDS_OF_COMMAND = 3;
 const CAPSULE_BYTES = SQE_BYTES + IN_CAPSULE_BYTES;
 
-/** A host's connection over RDMA. */
 export class RdmaHostConnection implements HostConnection {
   readonly transport = 'rdma';
   inCapsuleBytes = 0;
   onCompletion: (completion: Completion) => void = () => {};
   onFailure: (error: Error) => void = () => {};
-  /** For RDMA CM to connect. */
   readonly qp: QueuePair;
-  /** Called at the end: tells the target, if the connection was set up. */
   disconnect: () => void = () => {};
   readonly #init: RdmaHostInit;
   readonly #cqs: readonly [send: CompletionQueue, receive: CompletionQueue];
   readonly #requests: MemoryRegion;
   readonly #receives: MemoryRegion;
   readonly #pool: BufferPool<MappableSlab>;
-  /** By command ID. */
   readonly #pending = new Map<number, Pending>();
-  /** Commands whose memory is being found. */
   readonly #maps = new Set<Promise<void>>();
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -107,7 +95,7 @@ export class RdmaHostConnection implements HostConnection {
     );
   }
 
-  /** Makes a queue pair in INIT with all its receives posted. Whatever was made goes with the protection domain. */
+  /** Whatever was made goes with the protection domain. */
   static async create(init: RdmaHostInit): Promise<RdmaHostConnection> {
     const { pd, entries } = init;
     const maxSendWr = SENDS_OF_COMMAND * entries;
@@ -174,7 +162,7 @@ export class RdmaHostConnection implements HostConnection {
     if (out !== undefined) lease.bytes.set(out);
     const key = region.nextKey();
     pending.mapping = { lease, region, key, open: true };
-    // The offset in the slab serves as the address: the key alone says which slab it is.
+    // The offset in the slab serves as the address: the key alone identifies the slab.
     writeSgl(sqe, { kind: 'keyed', addr: BigInt(lease.offset), length, rkey: key, invalidate: true }, 'keyed');
   }
 
@@ -250,7 +238,6 @@ export class RdmaHostConnection implements HostConnection {
     this.#finish(id, pending);
   }
 
-  /** Delivers the answer once SEND, answer and mapping have all come to their end. */
   #finish(id: number, { command, mapping, sent, completion }: Pending): void {
     if (this.#failure !== undefined || !sent || completion === undefined || mapping?.open === true) return;
     this.#pending.delete(id);

@@ -1,5 +1,3 @@
-/** The host's end of NVMe/TCP. */
-
 import { RoceError } from 'rocev2/internal/core';
 import type { ByteStream } from 'rocev2/internal/storage-rpc';
 import { type Completion, CQE_BYTES, decodeCompletion } from '../capsule.js';
@@ -24,7 +22,7 @@ import {
 import { type PduForm, PduReader } from '../tcp/pdu-reader.js';
 import type { HostCommand, HostConnection } from './host-connection.js';
 
-/** One PDU brings at most the largest transfer of any controller that we ask for. */
+/** One PDU brings at most the largest transfer of any controller that we accept. */
 const C2H_DATA_BYTES_MAX = 16 << 20;
 
 const FORMS: ReadonlyMap<number, PduForm> = new Map([
@@ -37,12 +35,11 @@ const FORMS: ReadonlyMap<number, PduForm> = new Map([
 
 interface Pending {
   readonly command: HostCommand;
-  /** Bytes of `into` that have come, or of `out` that have been asked for. */
+  /** Bytes of `into` that have come, or of `out` that have been requested. */
   moved: number;
   isDamaged: boolean;
 }
 
-/** A host's connection over TCP. */
 export class TcpHostConnection implements HostConnection {
   readonly transport = 'tcp';
   inCapsuleBytes = 0;
@@ -51,7 +48,6 @@ export class TcpHostConnection implements HostConnection {
   readonly #stream: ByteStream;
   readonly #reader: PduReader;
   readonly #wanted: Digests;
-  /** By command ID. */
   readonly #pending = new Map<number, Pending>();
   #digests: Digests = NO_DIGESTS;
   #alignment = 4;
@@ -72,7 +68,6 @@ export class TcpHostConnection implements HostConnection {
     stream.onClose = (error) => this.fail(error);
   }
 
-  /** Takes over a connected stream and sets the connection up, with the digests asked for if the controller has them. */
   static async over(stream: ByteStream, digests: Digests): Promise<TcpHostConnection> {
     const connection = new TcpHostConnection(stream, digests);
     const specific = encodeInitialize({ version: 0, alignment: 0, digests, limit: 0 });
@@ -184,7 +179,6 @@ export class TcpHostConnection implements HostConnection {
     if ((header[1] & PDU_FLAG.SUCCESS) !== 0) this.#complete({ id, status: 0, result: 0n, sqHead: 0xffff });
   }
 
-  /** The controller takes the data of a write, or a part of them. */
   #onReadyToTransfer(header: Buffer): void {
     const { id, tag, offset, length } = decodeDataFields(header);
     const out = this.#pending.get(id)?.command.out;
@@ -206,7 +200,6 @@ export class TcpHostConnection implements HostConnection {
     }
   }
 
-  /** A read that succeeded has brought all of its data, undamaged. */
   #complete(completion: Completion): void {
     const pending = this.#pending.get(completion.id);
     const into = pending?.command.into;

@@ -13,19 +13,12 @@ import { TcpHostConnection } from '../host/tcp-host-connection.js';
 import { encodeQueueRequest, rejectionText } from '../rdma/private-data.js';
 import { connectNvmeTls } from './nvme-tls.js';
 
-/** Where a target is, and how to get there. */
 export interface NvmeAddress {
-  /** IP address of the target. */
   readonly address: string;
-  /** Port of TCP, or of RDMA_PS_TCP. */
   readonly port: number;
-  /** For RDMA; it must not have a connection manager yet. Without it the transport is TCP. The caller closes it. */
   readonly device?: RdmaDevice;
-  /** CRC-32C over headers and data of NVMe/TCP, if the target has them. */
   readonly digests: boolean;
-  /** NVMe/TCP: keys of TLS, tried in their order until the target has one. Without them there is no TLS. */
   readonly tls?: readonly TlsPsk[];
-  /** NVMe/TCP: so long the target may take to answer on a connection. Default 10 000. */
   readonly answerTimeoutMs?: number;
 }
 
@@ -35,7 +28,6 @@ const READS_MAX = 16;
 const CONNECT_TIMEOUT_MS = 3_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Connects queues to one target. */
 export class NvmeDialer implements AsyncDisposable {
   readonly #target: NvmeAddress;
   readonly #cm: ConnectionManager | undefined;
@@ -47,23 +39,19 @@ export class NvmeDialer implements AsyncDisposable {
     this.#cm = cm;
   }
 
-  /** Rejects with ERR_ROCE_BUSY if the device has a connection manager already. */
   static async open(target: NvmeAddress): Promise<NvmeDialer> {
     const { device } = target;
     return new NvmeDialer(target, device === undefined ? undefined : await ConnectionManager.open(device));
   }
 
-  /** Connects a queue. Rejects with ERR_ROCE_CONNECT. */
   dial(qid: number, entries: number): Promise<HostConnection> {
     return this.#cm === undefined ? this.#dialTcp() : this.#dialRdma(this.#cm, qid, entries);
   }
 
-  /** Ends the connection manager, and with it all its connections. */
   async close(): Promise<void> {
     await this.#cm?.close();
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -76,7 +64,7 @@ export class NvmeDialer implements AsyncDisposable {
       socket.setTimeout(0);
       return connection;
     } catch (cause) {
-      socket.destroySoon(); // What was refused is still said.
+      socket.destroySoon();
       const text = `${address}:${port} does not answer as an NVMe/TCP target: ${(cause as Error).message}`;
       throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of a target that runs, and one without TLS?', {
         cause,
@@ -84,7 +72,6 @@ export class NvmeDialer implements AsyncDisposable {
     }
   }
 
-  /** A socket that is destroyed when the target lets it wait. */
   async #openSocket(): Promise<Socket> {
     const { address, port, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
     const socket = await connectSocket(address, port);
@@ -140,7 +127,6 @@ export class NvmeDialer implements AsyncDisposable {
   }
 }
 
-/** What the target says in its rejection, and a time limit, belong to ERR_ROCE_CONNECT. */
 function connectError(error: Error, { address, port }: NvmeAddress): Error {
   const why = error instanceof ConnectionRejected ? rejectionText(error.privateData) : undefined;
   const isLate = error instanceof RoceError && error.code === 'ERR_ROCE_TIMEOUT';

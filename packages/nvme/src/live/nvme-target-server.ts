@@ -1,5 +1,3 @@
-/** An NVMe over Fabrics target on sockets: RDMA CM on the devices it is given, and TCP. */
-
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -53,9 +51,9 @@ export interface NvmeSubsystemOptions {
 export interface NvmeHostSecrets {
   /** NVMe qualified name under which the host connects. */
   readonly hostNqn: string;
-  /** By which the host proves who it is. */
+  /** Secret by which the host authenticates itself. */
   readonly secret: string;
-  /** By which the target proves who it is to a host that asks. Absent: hosts that ask are refused. */
+  /** Secret by which the target authenticates itself to a host that requests it. Absent: such hosts are refused. */
   readonly controllerSecret?: string;
 }
 
@@ -69,13 +67,19 @@ export interface NvmeTargetServerOptions {
   readonly tcpAddresses?: readonly string[];
   /** Port of RDMA_PS_TCP and of TCP. Default 4420. */
   readonly port?: number;
-  /** Keys of hosts for TLS 1.3. With them only these hosts may connect, and only over TLS; not together with `devices`, because RDMA has no TLS. */
+  /**
+   * Keys of hosts for TLS 1.3. With them only these hosts may connect, and only over TLS; not together with `devices`,
+   * because RDMA has no TLS.
+   */
   readonly tlsKeys?: readonly NvmeHostTlsKey[];
   /** Bytes of memory for data in flight, of each transport. Default 64 MiB. */
   readonly poolBytesMax?: number;
   /** Firmware revision that hosts see, at most 8 characters. */
   readonly firmware?: string;
-  /** Path of the file that keeps reservations which hosts want to outlive the target. Absent: they end with it, and hosts cannot ask for more. */
+  /**
+   * Path of the file for persistent reservations (CPTPL). Absent: reservations end with the target, and hosts cannot
+   * request persistence.
+   */
   readonly reservations?: string;
   /** Rules for I/O commands that fail or are slow, as in docs/nvme.md. */
   readonly faults?: string;
@@ -97,12 +101,10 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
 };
 
 const POOL_BYTES_MAX = 64 << 20;
-/** Commands wait for memory; how many there can be, the queues limit. */
 const WAITERS_MAX = 65_536;
 /** Bytes of all outstanding READs: about as much as the port's link holds. */
 const PULL_BYTES_MAX = 4 << 20;
 const CONNECTION_LIMITS = { total: 4096, perAddress: 1024 };
-/** Entries of an admin queue, at most; a host posts so many receives, at least. */
 const ADMIN_ENTRIES_MAX = QUEUE_ENTRIES_MAX;
 const READS_MAX = 16;
 
@@ -127,7 +129,6 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
-  /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
   private constructor(options: NvmeTargetServerOptions, reservations: ReservationFile | undefined) {
@@ -158,9 +159,9 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN, a fault rule or a secret
-   * that is none, ERR_ROCE_CONFLICT for two subsystems of one name and for TLS with RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384,
-   * ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no
+   * NQN, a fault rule or a secret that is none, ERR_ROCE_CONFLICT for two subsystems of one name and for TLS with RDMA,
+   * ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
@@ -221,8 +222,9 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /**
-   * Adds a namespace with the lowest free ID, and gives the ID; hosts are told. The caller closes the disk, after `removeNamespace` or `close`.
-   * Throws ERR_ROCE_NOT_FOUND where there is no such subsystem, ERR_ROCE_OUT_OF_RANGE for a disk that cannot be one.
+   * Adds a namespace with the lowest free ID, and returns the ID; hosts are notified. The caller closes the disk, after
+   * `removeNamespace` or `close`. Throws ERR_ROCE_NOT_FOUND where there is no such subsystem, ERR_ROCE_OUT_OF_RANGE for
+   * a disk that cannot be one.
    */
   addNamespace(nqn: string, disk: BlockDevice, readOnly = false): number {
     const subsystem = this.#subsystem(nqn);
@@ -233,21 +235,24 @@ export class NvmeTargetServer implements AsyncDisposable {
     return nsid;
   }
 
-  /** Removes a namespace; hosts are told. Resolves when its disk is not used any more. Rejects with ERR_ROCE_NOT_FOUND where there is none. */
+  /**
+   * Removes a namespace; hosts are notified. Resolves when its disk is no longer used. Rejects with ERR_ROCE_NOT_FOUND
+   * where there is none.
+   */
   async removeNamespace(nqn: string, nsid: number): Promise<void> {
     await this.#subsystem(nqn).removeNamespace(nsid);
   }
 
   /**
-   * Gives a namespace another size: `disk`, which has its data. Hosts are told. Resolves when the disk before it is not used any more. Rejects
-   * with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_OUT_OF_RANGE for a disk that cannot take its place.
+   * Resizes a namespace: `disk` has its data. Hosts are notified. Resolves when the previous disk is no longer used.
+   * Rejects with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_OUT_OF_RANGE for an unsuitable disk.
    */
   async resizeNamespace(nqn: string, nsid: number, disk: BlockDevice): Promise<void> {
     await this.#subsystem(nqn).resizeNamespace(nsid, disk);
   }
 
   /**
-   * Says how well one of {@link ports} reaches the namespaces (ANA); hosts are told, and those with several paths choose by it. Throws
+   * Sets the ANA state of one of {@link ports}; hosts are notified, and multipath hosts choose by it. Throws
    * ERR_ROCE_NOT_FOUND for a port that is not one of them.
    */
   setAnaState(port: NvmePort, state: AnaState): void {
@@ -273,7 +278,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     for (const { listener } of this.#rdma) listener.close();
     await this.#target.close();
     await Promise.all(this.#accepting);
-    await this.#target.close(); // Connections accepted meanwhile.
+    await this.#target.close();
     for (const { cm, pd, share } of this.#rdma.splice(0)) {
       await share.pool.close();
       await cm.close();
@@ -302,7 +307,7 @@ export class NvmeTargetServer implements AsyncDisposable {
 
   #acceptTcp(socket: Socket, portId: number): void {
     let queue: TargetQueue | undefined;
-    socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
+    socket.on('error', () => {});
     if (!this.#limiter.admit(socket, peerAddress(socket), () => queue?.isConnected === true)) return;
     socket.once('close', () => this.#limiter.leave(socket));
     const accept = (stream: Socket, names?: TlsNames) => {
@@ -334,7 +339,7 @@ export class NvmeTargetServer implements AsyncDisposable {
 
   async #takeRequests(service: RdmaService): Promise<void> {
     for await (const request of service.listener) {
-      const accepted = this.#acceptRdma(service, request).catch(() => {}); // The host has been told, or is gone.
+      const accepted = this.#acceptRdma(service, request).catch(() => {});
       this.#accepting.add(accepted);
       void accepted.then(() => this.#accepting.delete(accepted));
     }
@@ -389,7 +394,6 @@ export interface NamespaceCounters {
   readonly mediaErrors: number;
 }
 
-/** The status to reject a queue with; undefined: none. */
 function refusalOf(sends: number, receives: number, { responderResources }: CmRequest): number | undefined {
   if (sends < 2 || sends > ADMIN_ENTRIES_MAX) return REJECT_STATUS.INVALID_SEND_QUEUE;
   if (receives < 1) return REJECT_STATUS.INVALID_RECEIVE_QUEUE;
@@ -415,7 +419,10 @@ function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [str
   return [hostNqn, { host: DhchapSecret.parse(secret), controller }];
 }
 
-/** UUID and NGUID follow from the names and the UUID of the disk: hosts find the same after a restart, and do not take another disk for it. */
+/**
+ * UUID and NGUID follow from the names and the UUID of the disk: hosts find the same after a restart, and do not take
+ * another disk for it.
+ */
 function namespaceInit(
   nqn: string,
   nsid: number,

@@ -1,6 +1,6 @@
 /**
- * TLS 1.3 under NVMe/TCP, by keys that both sides have. The handshake is that of node:tls, which takes such keys with SHA-256 alone. Each connection
- * has fresh Diffie-Hellman keys: a key that is stolen later opens nothing that was recorded before.
+ * TLS 1.3 under NVMe/TCP by pre-shared keys, through node:tls, which supports them with SHA-256 only. Diffie-Hellman
+ * keys are fresh per connection (forward secrecy).
  */
 
 import type { Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { withoutTickets } from 'rocev2/internal/storage-rpc';
 import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../auth/tls-key.js';
 import { DISCOVERY_NQN } from '../opcodes.js';
 
-/** What a host and a target both have, so that each proves itself to the other by TLS 1.3. */
+/** A key that host and target share, by which they authenticate each other with TLS 1.3. */
 export interface NvmeHostTlsKey {
   /** NVMe qualified name under which the host connects. */
   readonly hostNqn: string;
@@ -27,10 +27,6 @@ export class NvmeTlsServer {
   readonly kernelRefusal = withoutTickets(createSecureContext(SUITE));
   readonly #known = new Map<string, { readonly names: TlsNames; readonly psk: Buffer }>();
 
-  /**
-   * Hosts may connect to the subsystems, and to discovery. Throws ERR_ROCE_MALFORMED for a text that is no key, ERR_ROCE_UNSUPPORTED for a key of
-   * SHA-384, ERR_ROCE_LIMIT for names that are too long.
-   */
   constructor(keys: readonly NvmeHostTlsKey[], subsystemNqns: readonly string[]) {
     for (const { hostNqn, key: text } of keys) {
       const key = NvmeTlsKey.parse(text);
@@ -45,7 +41,6 @@ export class NvmeTlsServer {
     }
   }
 
-  /** Makes a handshake over the connection; calls back, once, if the host has the key. Else the connection is closed. */
   admit(socket: Socket, onHost: (secure: TLSSocket, names: TlsNames) => void): void {
     let names: TlsNames | undefined;
     const pskCallback = (_: TLSSocket, identity: string) => {
@@ -64,7 +59,6 @@ export class NvmeTlsServer {
   }
 }
 
-/** The connection of a host as it goes on over TLS. Rejects when the target does not prove that it has the key. */
 export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     // Of an error of OpenSSL that is the part in words.

@@ -1,5 +1,3 @@
-/** A namespace of an NVMe over Fabrics target as a disk, without a kernel module. */
-
 import { randomBytes, randomUUID } from 'node:crypto';
 import { checkOptions, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
 import { type BlockDevice, BlockDeviceError, type WriteOptions, type WriteZeroesOptions } from 'rocev2/internal/disk';
@@ -26,27 +24,35 @@ export interface OpenNvmeOptions {
   readonly nqn: string;
   /** Namespace ID. Default 1. */
   readonly nsid?: number;
-  /** Device for RDMA, which must not have a connection manager yet; without it the transport is TCP. The caller closes it. */
+  /**
+   * Device for RDMA, which must not have a connection manager yet; without it the transport is TCP. The caller closes
+   * it.
+   */
   readonly device?: RdmaDevice;
   /** NQN of this host. Default: a random one. */
   readonly hostNqn?: string;
-  /** Secret of DH-HMAC-CHAP by which this host proves who it is; it belongs to `hostNqn`. */
+  /** DH-HMAC-CHAP secret by which this host authenticates itself; it belongs to `hostNqn`. */
   readonly secret?: string;
   /** The target must prove that it has this secret. */
   readonly controllerSecret?: string;
-  /** Key of TLS 1.3, `NVMeTLSkey-1:HASH:BASE64:`; it belongs to `hostNqn`. NVMe/TCP only. Without it there is no TLS. */
+  /**
+   * Key of TLS 1.3, `NVMeTLSkey-1:HASH:BASE64:`; it belongs to `hostNqn`. NVMe/TCP only. Without it there is no TLS.
+   */
   readonly tlsKey?: string;
   /** I/O queues, 1..64; the target may give fewer. Default 1. */
   readonly ioQueues?: number;
-  /** Entries of an I/O queue, 2..128: one more than the commands under way. Default 64. */
+  /** Entries of an I/O queue, 2..128: one more than the commands in flight. Default 64. */
   readonly entries?: number;
   /** CRC-32C over headers and data of NVMe/TCP. Default true. */
   readonly digests?: boolean;
   /** Both sides give up a peer that is silent for so long. Default 5000. */
   readonly keepAliveMs?: number;
-  /** Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at once. */
+  /**
+   * Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at
+   * once.
+   */
   readonly lossTimeoutMs?: number;
-  /** Takes a line of text when the target is lost, has another namespace in the place of this one, or is back. */
+  /** Called with a line of text when the target is lost, has a different namespace, or is back. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -71,7 +77,6 @@ const KEEP_ALIVE_MS = 5_000;
 const LOSS_TIMEOUT_MS = 600_000;
 const RECONNECT_DELAY_NS = 1_000 * NS_PER_MS;
 
-/** What `NvmeHost` needs of secrets as text. Throws ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_CONFLICT for a target's without the host's own. */
 export function hostAuthentication(
   secret: string | undefined,
   controllerSecret: string | undefined,
@@ -87,7 +92,6 @@ export function hostAuthentication(
   };
 }
 
-/** What TLS needs of a key as text, by every derivation that targets may know it. Throws ERR_ROCE_MALFORMED and ERR_ROCE_UNSUPPORTED for the key, ERR_ROCE_INVALID_ARGUMENT where nobody says whose it is. */
 export function hostTlsPsks(key: string | undefined, hostNqn: string | undefined, nqn: string): TlsPsk[] | undefined {
   if (key === undefined) return undefined;
   if (hostNqn === undefined) {
@@ -97,26 +101,23 @@ export function hostTlsPsks(key: string | undefined, hostNqn: string | undefined
   return TLS_DERIVATIONS.map((derivation) => parsed.pskOf({ hostNqn, subsystemNqn: nqn }, derivation));
 }
 
-/** Who a host is. */
 export interface HostName {
-  /** NVMe qualified name by which subsystems know the host. */
   readonly hostNqn: string;
-  /** Its host ID, 16 bytes. */
   readonly hostId: Buffer;
 }
 
-/** A new NQN for a host that has none, and the 16 bytes of its host ID. */
 export function newHostName(): HostName {
   const uuid = randomUUID();
   return { hostNqn: `nqn.2014-08.org.nvmexpress:uuid:${uuid}`, hostId: Buffer.from(uuid.replaceAll('-', ''), 'hex') };
 }
 
 /**
- * Connects to a target and opens a namespace. When the connection fails, requests wait while it is made anew; what was under way is sent again.
- * A namespace with another UUID, NGUID or EUI64, other blocks or less room gets none of them: they wait for the right one.
- * Rejects with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a namespace that there is
- * not, ERR_ROCE_MALFORMED for a name that is no NQN or a secret or key that is none, ERR_ROCE_INVALID_ARGUMENT for a TLS key without `hostNqn`,
- * ERR_ROCE_CONFLICT for TLS over RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+ * Connects to a target and opens a namespace. When the connection fails, requests wait for a new one; those in flight
+ * are repeated. They never go to a namespace with another UUID, NGUID or EUI64, other blocks or a smaller size. Rejects
+ * with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a
+ * missing namespace, ERR_ROCE_MALFORMED for a malformed NQN, secret or key, ERR_ROCE_INVALID_ARGUMENT for a TLS key
+ * without `hostNqn`, ERR_ROCE_CONFLICT for TLS over RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384,
+ * ERR_ROCE_UNKNOWN_NAME for an unknown option.
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
@@ -142,23 +143,19 @@ export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   }
 }
 
-/** The association, while there is one. */
 interface Association {
   readonly host: NvmeHost;
   readonly disk: NvmeDisk;
 }
 
-/** A disk that outlives its associations. */
 class ReconnectingDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
   readonly #options: OpenNvmeOptions;
   readonly #dialer: NvmeDialer;
   readonly #name: HostName;
-  /** What the namespace was at first: another one is no replacement. */
   readonly #identity: NamespaceIdentity;
   readonly #outage: HostOutage;
-  /** Resolves when there is one; rejects when none was made within the time limit. */
   #association: Promise<Association>;
   #closing: Promise<void> | undefined;
   #wakeRetry: () => void = () => {};
@@ -233,7 +230,7 @@ class ReconnectingDisk implements BlockDevice {
     await this.#dialer.close();
   }
 
-  /** Runs a request until an answer comes. What the target refuses is not tried again. */
+  /** What the target refuses is not tried again. */
   async #run(request: (disk: NvmeDisk) => Promise<void>): Promise<void> {
     for (;;) {
       if (this.#closing !== undefined) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
@@ -243,7 +240,7 @@ class ReconnectingDisk implements BlockDevice {
         return;
       } catch (error) {
         if (error instanceof BlockDeviceError) throw error;
-        // The association has failed: its `onFailure` has begun the next one.
+        // The association has failed: its `onFailure` has started the next one.
       }
     }
   }
@@ -252,7 +249,7 @@ class ReconnectingDisk implements BlockDevice {
     host.onFailure = () => {
       if (this.#closing !== undefined) return;
       this.#association = this.#reconnect(host);
-      this.#association.catch(() => {}); // Whoever waits for it hears of it.
+      this.#association.catch(() => {});
     };
     if (host.hasFailed) host.onFailure(new BlockDeviceError('EIO', 'the association failed at once'));
     return { host, disk: new NvmeDisk(host, this.#identity, () => host.close()) };
@@ -261,7 +258,7 @@ class ReconnectingDisk implements BlockDevice {
   async #reconnect(failed: NvmeHost): Promise<Association> {
     const { lossTimeoutMs = LOSS_TIMEOUT_MS } = this.#options;
     const untilNs = SYSTEM_CLOCK.nowNs() + lossTimeoutMs * NS_PER_MS;
-    await failed.close(); // Nothing of it reaches memory any more.
+    await failed.close();
     for (;;) {
       try {
         const host = await this.#findAgain();
@@ -280,7 +277,6 @@ class ReconnectingDisk implements BlockDevice {
     }
   }
 
-  /** A host that has the namespace of before. Rejects with ERR_ROCE_MISMATCH where there is another one. */
   async #findAgain(): Promise<NvmeHost> {
     const host = await connectHost(this.#options, this.#dialer, this.#name);
     try {

@@ -1,5 +1,3 @@
-/** Reservations that outlive a target: one JSON file for all namespaces, replaced whole at each change. */
-
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { PromiseMutex, RoceError, whyUnreadable } from 'rocev2/internal/core';
@@ -7,18 +5,17 @@ import type { ReservationState, ReservationStore } from '../reservations.js';
 
 const VERSION = 1;
 
-/** A state as it stands in the file: keys are texts, because numbers of JSON have 53 bits. */
+/** A state as in the file: keys are texts, because numbers of JSON have 53 bits. */
 interface StoredState {
   readonly registrants: ReadonlyArray<readonly [hostId: string, key: string]>;
   readonly type: number;
   readonly holder?: string;
 }
 
-/** The file of one target. Two targets must not share it. */
+/** Two targets must not share it. */
 export class ReservationFile {
   readonly #path: string;
   readonly #states: Map<string, StoredState>;
-  /** Writes follow one another. */
   readonly #writing = new PromiseMutex();
 
   private constructor(path: string, states: Map<string, StoredState>) {
@@ -26,7 +23,6 @@ export class ReservationFile {
     this.#states = states;
   }
 
-  /** Reads a file; one that is not there yet is empty. Rejects with ERR_ROCE_IO where it cannot be read, ERR_ROCE_MALFORMED where it is something else. */
   static async open(path: string): Promise<ReservationFile> {
     let text: string;
     try {
@@ -39,7 +35,6 @@ export class ReservationFile {
     return new ReservationFile(path, parse(text, path));
   }
 
-  /** The part of one namespace. */
   storeOf(nqn: string, nsid: number): ReservationStore {
     const name = `${nqn} ${nsid}`;
     const stored = this.#states.get(name);

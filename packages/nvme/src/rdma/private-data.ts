@@ -1,9 +1,10 @@
-/** Private data of RDMA CM messages between host and target (NVMe over RDMA transport specification 1.0 §3.2), little-endian. */
+/**
+ * Private data of RDMA CM messages between host and target (NVMe over RDMA transport specification 1.0 §3.2),
+ * little-endian.
+ */
 
-/** Bytes of the private data of REQ and REP. */
 export const PRIVATE_DATA_BYTES = 32;
 
-/** Status of a rejection, in its private data. */
 export const REJECT_STATUS = {
   INVALID_LENGTH: 1,
   INVALID_FORMAT: 2,
@@ -14,17 +15,13 @@ export const REJECT_STATUS = {
   INVALID_ORD: 8,
 } as const;
 
-/** What a host says of the queue that it connects. */
 export interface QueueRequest {
-  /** 0 is the admin queue. */
   readonly qid: number;
-  /** Receives that the host posts: completions that may be under way. */
   readonly receives: number;
-  /** Sends that the host has under way: the target posts so many receives. */
   readonly sends: number;
 }
 
-/** Reads the private data of a REQ; what follows its 32 bytes is ignored. A number is the status to reject with. */
+/** A number is the status to reject with. */
 export function readQueueRequest(data: Uint8Array): QueueRequest | number {
   if (data.length < PRIVATE_DATA_BYTES) return REJECT_STATUS.INVALID_LENGTH;
   const view = Buffer.from(data.buffer, data.byteOffset, data.length);
@@ -32,7 +29,6 @@ export function readQueueRequest(data: Uint8Array): QueueRequest | number {
   return { qid: view.readUInt16LE(2), receives: view.readUInt16LE(4), sends: view.readUInt16LE(6) + 1 };
 }
 
-/** The private data of a REQ. */
 export function encodeQueueRequest({ qid, receives, sends }: QueueRequest): Buffer {
   const bytes = Buffer.alloc(PRIVATE_DATA_BYTES);
   bytes.writeUInt16LE(qid, 2);
@@ -41,21 +37,18 @@ export function encodeQueueRequest({ qid, receives, sends }: QueueRequest): Buff
   return bytes;
 }
 
-/** The private data of a REP: how many receives the target has posted. */
 export function encodeQueueAcceptance(receives: number): Buffer {
   const bytes = Buffer.alloc(PRIVATE_DATA_BYTES);
   bytes.writeUInt16LE(receives, 2);
   return bytes;
 }
 
-/** The private data of a rejection. */
 export function encodeQueueRejection(status: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt16LE(status, 2);
   return bytes;
 }
 
-/** Why a target has rejected a queue, in words; undefined where its private data does not say. */
 export function rejectionText(data: Uint8Array): string | undefined {
   const status = data.length >= 4 ? data[2] | (data[3] << 8) : 0;
   const name = Object.entries(REJECT_STATUS).find(([, value]) => value === status)?.[0];

@@ -1,8 +1,7 @@
 /**
- * The target's end of NVMe over RDMA: READs the data of writes out of the host's memory, WRITEs the data of reads into it, and answers by SEND
- * or SEND_WITH_INV behind the WRITE on the same queue pair, so that the data is there before the answer. The key of a command is not used after that.
- *
- * Its own memory is registered for local use only: nothing here may be reached by a host.
+ * The target's end of NVMe over RDMA: READs the data of writes from the host, WRITEs the data of reads, then answers by
+ * SEND or SEND_WITH_INV on the same queue pair, so data precedes the answer. Its own memory is registered for local use
+ * only.
  */
 
 import { Permits, RoceError } from 'rocev2/internal/core';
@@ -21,27 +20,17 @@ import { IN_CAPSULE_BYTES } from '../identify.js';
 import type { DataPlace } from '../sgl.js';
 import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
 
-/** What the connections of a target share. */
 export interface RdmaTargetShare {
-  /** Slabs registered with LOCAL_WRITE in the domain of the connections' queue pairs. */
   readonly pool: BufferPool<MemoryRegion>;
-  /** Bytes that all READs together may have asked for. */
   readonly pulls: Permits;
 }
 
-/** The queue of a connection that is to be set up. */
 export interface RdmaTargetInit {
-  /** Where queue pair and receives are made; it stays open. */
   readonly pd: ProtectionDomain;
-  /** IP address of the host. */
   readonly remote: string;
-  /** Queue that the host has named. */
   readonly qid: number;
-  /** Commands that the host may have under way. */
   readonly depth: number;
-  /** READs that the host answers at a time, at least 1. */
   readonly reads: number;
-  /** Shared with the other connections of the target. */
   readonly share: RdmaTargetShare;
 }
 
@@ -55,7 +44,7 @@ interface Post {
   readonly reject: (error: Error) => void;
 }
 
-/** A queue's connection over RDMA. It receives from the start, and answers once `start` has been called. */
+/** It receives from the start, and answers once `start` has been called. */
 export class RdmaTargetConnection implements TargetConnection {
   readonly transport = 'rdma';
   readonly remote: string;
@@ -64,20 +53,17 @@ export class RdmaTargetConnection implements TargetConnection {
   readonly external = 'keyed';
   onCapsule: (capsule: IncomingCapsule) => void = () => {};
   onFailure: (error: Error) => void = () => {};
-  /** For RDMA CM to connect. */
   readonly qp: QueuePair;
   readonly #cqs: readonly [send: CompletionQueue, receive: CompletionQueue];
   readonly #receives: MemoryRegion;
   readonly #share: RdmaTargetShare;
-  /** Bytes of a receive: a command, and on I/O queues its data. */
   readonly #capsuleBytes: number;
   readonly #reads: Permits;
-  /** By wr_id. */
   readonly #posted = new Map<number, Post>();
   /** In order: a response must not overtake its data. */
   readonly #waitingForRoom: Post[] = [];
   #nextWrId = 0;
-  /** A command may arrive before the queue pair may send: it is in RTR until the peer is known to be ready. */
+  /** A command may arrive while the queue pair is in RTR, before it may send. */
   #isUp = false;
   #disconnect: () => void = () => {};
   #failure: Error | undefined;
@@ -100,7 +86,6 @@ export class RdmaTargetConnection implements TargetConnection {
     this.#reads = new Permits(Math.min(reads, READS_MAX));
   }
 
-  /** Makes a queue pair in INIT with all its receives posted, or nothing. */
   static async create(init: RdmaTargetInit): Promise<RdmaTargetConnection> {
     const { pd, qid, depth } = init;
     const made: Array<{ close(): Promise<void> }> = [];
@@ -120,12 +105,11 @@ export class RdmaTargetConnection implements TargetConnection {
       for (let place = 0; place < depth; place++) connection.#postReceive(place);
       return connection;
     } catch (error) {
-      for (const one of made.reverse()) await one.close().catch(() => {}); // The first error counts.
+      for (const one of made.reverse()) await one.close().catch(() => {});
       throw error;
     }
   }
 
-  /** The queue pair is connected, and somebody takes capsules: those that came before this call come first. `disconnect` tells the host of the end. */
   start(disconnect: () => void): void {
     this.#isUp = true;
     this.#disconnect = disconnect;
@@ -169,14 +153,14 @@ export class RdmaTargetConnection implements TargetConnection {
       const { slab, offset } = data as Lease<MemoryRegion>;
       const { addr: remoteAddr, rkey, length } = place;
       const sges = [slab.sge(offset, length)];
-      // Nothing tells that it is done but the answer behind it.
+      // Unsignaled: the completion of the answer behind it covers it.
       void this.#post({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false }).catch(() => {});
     }
     const send =
       place.kind === 'keyed' && place.invalidate
         ? ({ opcode: 'SEND_WITH_INV', invalidateRkey: place.rkey } as const)
         : ({ opcode: 'SEND' } as const);
-    await this.#post({ ...send, inline, solicited: true }).catch(() => {}); // A failing connection reports itself.
+    await this.#post({ ...send, inline, solicited: true }).catch(() => {});
   }
 
   fail(error: Error): void {
@@ -190,7 +174,7 @@ export class RdmaTargetConnection implements TargetConnection {
     return this.#closing;
   }
 
-  /** Work under way is given up only when the queue pair is gone: until then a READ may still put data into its memory. */
+  /** Work in flight is only given up once the queue pair is gone: until then a READ may still write to its memory. */
   async #close(): Promise<void> {
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
     this.#disconnect();
@@ -201,7 +185,7 @@ export class RdmaTargetConnection implements TargetConnection {
     for (const cq of this.#cqs) await cq.close();
   }
 
-  /** Posts a work request when there is room; resolves when it has completed. Rejects when the queue pair is gone, not before. */
+  /** Rejects when the queue pair is gone, not before. */
   async #post(request: SendWorkRequest): Promise<void> {
     if (this.#failure !== undefined) {
       await this.close();

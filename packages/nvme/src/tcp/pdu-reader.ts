@@ -1,25 +1,19 @@
-/** Cuts a byte stream into PDUs. Every length is checked before anything is stored for it. */
+/** Every length is checked before anything is stored for it. */
 
 import { crc32c } from 'rocev2/internal/core';
 import { COMMON_BYTES, DIGEST_BYTES, type Digests, FES, NO_DIGESTS, PDU_FLAG } from './pdu.js';
 
-/** What a side expects to receive, by PDU type. */
 export interface PduForm {
-  /** HLEN: its length without digest. */
   readonly headerBytes: number;
-  /** Most bytes of data; 0: none may follow. */
   readonly dataBytesMax: number;
 }
 
-/** Takes PDUs, or the reason why there are no more. */
 export interface PduReceiver {
-  /** PDU types that may come. */
   readonly forms: ReadonlyMap<number, PduForm>;
-  /** Memory for the data of a PDU: exactly `bytes`. Undefined: the PDU is wrong, and the reader has been stopped. */
+  /** Undefined: the PDU is wrong, and the reader has been stopped. */
   place(header: Buffer, bytes: number): Buffer | undefined;
-  /** A whole PDU. `isIntact`: the data has the digest that came with it, if one has to. The header is valid during the call only. */
+  /** `isIntact`: the data has the digest that came with it, if one has to. The header is valid during the call only. */
   onPdu(header: Buffer, data: Buffer, isIntact: boolean): void;
-  /** The stream cannot be read any further: a fatal error status, and the header that is wrong. */
   onMalformed(status: number, header: Buffer): void;
 }
 
@@ -29,15 +23,12 @@ const HEAD_BYTES_MAX = 256;
 
 type Part = 'common' | 'header' | 'data' | 'digest';
 
-/** Reads one direction of a connection. */
 export class PduReader {
-  /** Digests of the PDUs that come from now on. */
   digests: Digests = NO_DIGESTS;
   readonly #receiver: PduReceiver;
   readonly #head = Buffer.alloc(HEAD_BYTES_MAX);
   readonly #digest = Buffer.alloc(DIGEST_BYTES);
   #part: Part = 'common';
-  /** What is being filled, and how far. */
   #target: Buffer;
   #filled = 0;
   #data: Buffer = NO_DATA;
@@ -48,12 +39,10 @@ export class PduReader {
     this.#target = this.#head.subarray(0, COMMON_BYTES);
   }
 
-  /** Ignores everything from now on. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Takes the next bytes of the stream. */
   feed(bytes: Buffer): void {
     for (let at = 0; at < bytes.length && !this.#stopped; ) {
       const taken = Math.min(this.#target.length - this.#filled, bytes.length - at);
@@ -72,7 +61,6 @@ export class PduReader {
     return this.#head.readUInt32LE(4);
   }
 
-  /** Bytes of header, its digest, and what fills up to the data. */
   get #headBytes(): number {
     const bare = this.#headerBytes + (this.digests.header ? DIGEST_BYTES : 0);
     return this.#length > bare ? this.#head[3] : bare;

@@ -2,7 +2,6 @@
 
 import { crc32c } from 'rocev2/internal/core';
 
-/** PDU types. */
 export const PDU = {
   IC_REQ: 0x00,
   IC_RESP: 0x01,
@@ -15,19 +14,13 @@ export const PDU = {
   R2T: 0x09,
 } as const;
 
-/** Flags of the common header. */
 export const PDU_FLAG = {
-  /** A digest of the header follows it. */
   HEADER_DIGEST: 1,
-  /** A digest of the data follows it. */
   DATA_DIGEST: 2,
-  /** The last data of its command, or of its request to transfer. */
   LAST: 4,
-  /** The command has succeeded: no response follows the data. */
   SUCCESS: 8,
 } as const;
 
-/** Fatal error status of a termination request. */
 export const FES = {
   INVALID_HEADER: 1,
   SEQUENCE: 2,
@@ -36,41 +29,26 @@ export const FES = {
   UNSUPPORTED: 6,
 } as const;
 
-/** Bytes of the common header. */
 export const COMMON_BYTES = 8;
-/** Bytes of a digest: CRC-32C. */
 export const DIGEST_BYTES = 4;
-/** Bytes of the header of connection set-up, which has no data. */
 export const IC_BYTES = 128;
-/** Bytes of the header of a command capsule. */
 export const CAPSULE_CMD_BYTES = 72;
-/** Bytes of the header of a response capsule, and of data, R2T and termination. */
 export const SHORT_BYTES = 24;
 
-/** Which digests a connection has. */
 export interface Digests {
-  /** After the header of a PDU (HDGST). */
   readonly header: boolean;
-  /** After the payload of a PDU (DDGST). */
   readonly data: boolean;
 }
 
-/** No digests, as before the set-up. */
 export const NO_DIGESTS: Digests = { header: false, data: false };
 
-/** A PDU that is made: its header, and what follows it. */
 export interface PduParts {
-  /** One of {@link PDU}. */
   readonly type: number;
-  /** LAST and SUCCESS. */
   readonly flags?: number;
-  /** The header without the common one. */
   readonly specific: Uint8Array;
-  /** Data behind the header. */
   readonly data?: Uint8Array;
 }
 
-/** The pieces of a PDU. `alignment` is what its receiver wants the data to begin at, a multiple of 4 bytes. */
 export function encodePdu(
   { type, flags = 0, specific, data }: PduParts,
   digests: Digests,
@@ -99,19 +77,18 @@ function digestOf(data: Uint8Array): Buffer {
   return digest;
 }
 
-/** What both sides say when a connection begins. */
 export interface InitializeConnection {
-  /** Version of PDUs: 0. */
   readonly version: number;
   /** Alignment of data that this side receives: 4 bytes x (1 + this), 0..31. */
   readonly alignment: number;
-  /** Digests that this side can do, or has chosen. */
   readonly digests: Digests;
-  /** Of a host: requests to transfer that one command may have at a time, one less. Of a controller: most bytes of data in a PDU of the host. */
+  /**
+   * Of a host: requests to transfer that one command may have at a time, one less. Of a controller: most bytes of data
+   * in a PDU of the host.
+   */
   readonly limit: number;
 }
 
-/** The header of ICReq or ICResp behind the common one. */
 export function encodeInitialize({ version, alignment, digests, limit }: InitializeConnection): Buffer {
   const bytes = Buffer.alloc(IC_BYTES - COMMON_BYTES);
   bytes.writeUInt16LE(version, 0);
@@ -121,7 +98,6 @@ export function encodeInitialize({ version, alignment, digests, limit }: Initial
   return bytes;
 }
 
-/** Reads a whole ICReq or ICResp. */
 export function decodeInitialize(header: Buffer): InitializeConnection {
   return {
     version: header.readUInt16LE(8),
@@ -131,19 +107,13 @@ export function decodeInitialize(header: Buffer): InitializeConnection {
   };
 }
 
-/** The fields that data PDUs and R2T have in common. */
 export interface DataFields {
-  /** Command ID. */
   readonly id: number;
-  /** Transfer tag; 0 in data for the host. */
   readonly tag: number;
-  /** First byte, counted from the beginning of the command's data. */
   readonly offset: number;
-  /** Bytes. */
   readonly length: number;
 }
 
-/** The header of C2HData, H2CData or R2T behind the common one. */
 export function encodeDataFields({ id, tag, offset, length }: DataFields): Buffer {
   const bytes = Buffer.alloc(SHORT_BYTES - COMMON_BYTES);
   bytes.writeUInt16LE(id, 0);
@@ -153,7 +123,6 @@ export function encodeDataFields({ id, tag, offset, length }: DataFields): Buffe
   return bytes;
 }
 
-/** Reads the header of C2HData, H2CData or R2T. */
 export function decodeDataFields(header: Buffer): DataFields {
   return {
     id: header.readUInt16LE(8),
@@ -163,7 +132,6 @@ export function decodeDataFields(header: Buffer): DataFields {
   };
 }
 
-/** A termination request: why, and the header that was wrong. */
 export function encodeTermination(type: number, status: number, offending: Uint8Array): Uint8Array[] {
   const specific = Buffer.alloc(SHORT_BYTES - COMMON_BYTES);
   specific.writeUInt16LE(status, 0);

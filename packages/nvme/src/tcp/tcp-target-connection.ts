@@ -1,4 +1,4 @@
-/** The target's end of NVMe/TCP: data of writes comes in the capsule or after an R2T, data of reads goes in C2HData. */
+/** The target's end of NVMe/TCP: write data comes in the capsule or after an R2T, read data goes in C2HData. */
 
 import { RoceError } from 'rocev2/internal/core';
 import type { BufferPool, ByteStream, DataBuffer, Slab } from 'rocev2/internal/storage-rpc';
@@ -30,10 +30,9 @@ import {
 } from './pdu.js';
 import { type PduForm, PduReader } from './pdu-reader.js';
 
-/** Data of a host in one PDU, at most. */
 const H2C_DATA_BYTES_MAX = TRANSFER_BYTES_MAX;
 
-/** A host that does not take its answers is not heard any more. */
+/** A host that does not read its answers is no longer read from. */
 const UNSENT_MAX = 2 * QUEUE_ENTRIES_MAX;
 
 const FORMS: ReadonlyMap<number, PduForm> = new Map([
@@ -43,7 +42,6 @@ const FORMS: ReadonlyMap<number, PduForm> = new Map([
   [PDU.H2C_TERM_REQ, { headerBytes: SHORT_BYTES, dataBytesMax: 128 }],
 ]);
 
-/** Data that an R2T has asked for. */
 interface Transfer {
   readonly id: number;
   readonly into: Buffer;
@@ -53,7 +51,6 @@ interface Transfer {
   readonly reject: (error: Error) => void;
 }
 
-/** A queue's connection over TCP. */
 export class TcpTargetConnection implements TargetConnection {
   readonly transport = 'tcp';
   readonly remote: string;
@@ -66,9 +63,7 @@ export class TcpTargetConnection implements TargetConnection {
   readonly #stream: ByteStream;
   readonly #pool: BufferPool<Slab>;
   readonly #reader: PduReader;
-  /** By transfer tag. */
   readonly #transfers = new Map<number, Transfer>();
-  /** Replies that have not been sent: told when the stream ends. */
   readonly #unsent = new Set<() => void>();
   #digests: Digests = NO_DIGESTS;
   #alignment = 4;
@@ -76,7 +71,6 @@ export class TcpTargetConnection implements TargetConnection {
   #nextTag = 0;
   #ended = false;
 
-  /** Takes over a connected stream; buffers come from `pool`. `proven` is what TLS says of the host. */
   constructor(stream: ByteStream, remote: string, pool: BufferPool<Slab>, proven?: TlsNames) {
     this.#stream = stream;
     this.remote = remote;
@@ -133,7 +127,7 @@ export class TcpTargetConnection implements TargetConnection {
         this.#send(response, done);
         return;
       }
-      // Without flow control of the submission queue the response would say nothing that the data cannot say.
+      // Without flow control of the submission queue the response would carry no information.
       const isAll = sqHead === 0xffff && status === STATUS.SUCCESS && completion.result === 0n;
       const flags = isAll ? PDU_FLAG.LAST | PDU_FLAG.SUCCESS : PDU_FLAG.LAST;
       const specific = encodeDataFields({ id, tag: 0, offset: 0, length: place.length });
@@ -232,7 +226,6 @@ export class TcpTargetConnection implements TargetConnection {
     transfer.resolve();
   }
 
-  /** Says what is wrong, and ends the connection. */
   #refuse(status: number, header: Buffer): void {
     if (this.#ended) return;
     this.#stream.write(encodeTermination(PDU.C2H_TERM_REQ, status, header));

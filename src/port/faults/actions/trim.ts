@@ -2,7 +2,7 @@ import type { FaultActionKind } from '../fault-action.js';
 import { integer } from '../numbers.js';
 
 export interface TrimCounters {
-  /** Frames a fault rule cut. */
+  /** Frames trimmed by a fault rule. */
   faults_trimmed: number;
 }
 

@@ -1,32 +1,27 @@
 /**
- * Bytes that arrived in pieces, taken in the lengths the protocol has. What lies in one piece is taken as a view of it; only what
- * straddles pieces is copied.
+ * Bytes that arrived in pieces, taken in protocol lengths. Only data that straddles pieces is copied; the rest are
+ * views.
  */
 export class ByteQueue {
   readonly #allocate: (bytes: number) => Uint8Array;
   #pieces: Uint8Array[] = [];
-  /** Taken bytes of the first piece. */
   #taken = 0;
   #length = 0;
 
-  /** `allocate` gives room for what straddles pieces, with anything in it. */
   constructor(allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe) {
     this.#allocate = allocate;
   }
 
-  /** Bytes waiting. */
   get length(): number {
     return this.#length;
   }
 
-  /** Appends a piece, which now belongs to the queue and to who takes views of it. */
   push(piece: Uint8Array): void {
     if (piece.length === 0) return;
     this.#pieces.push(piece);
     this.#length += piece.length;
   }
 
-  /** The next `count` bytes; undefined while they are not all there. */
   take(count: number): Uint8Array | undefined {
     if (count > this.#length) return undefined;
     if (count === 0) return new Uint8Array(0);
@@ -42,12 +37,10 @@ export class ByteQueue {
     return whole;
   }
 
-  /** The next `count` bytes, which stay; undefined while they are not all there. For a few bytes. */
   peek(count: number): Uint8Array | undefined {
     return count > this.#length ? undefined : this.#copy(count);
   }
 
-  /** Moves what is there to `into[at...]`, up to its end; how many bytes it moved. */
   moveTo(into: Uint8Array, at: number): number {
     const count = Math.min(into.length - at, this.#length);
     for (let moved = 0; moved < count; ) {
@@ -60,7 +53,6 @@ export class ByteQueue {
     return count;
   }
 
-  /** Drops up to `count` bytes; how many it dropped. */
   skip(count: number): number {
     const dropped = Math.min(count, this.#length);
     this.#length -= dropped;
@@ -87,7 +79,6 @@ export class ByteQueue {
     }
   }
 
-  /** Moves on within the first piece. */
   #advance(count: number): void {
     this.#taken += count;
     if (this.#taken < this.#pieces[0].length) return;

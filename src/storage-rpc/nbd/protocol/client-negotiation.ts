@@ -1,31 +1,18 @@
-/**
- * The client's half of the fixed newstyle handshake: TLS first where it is asked for, structured replies and the allocation context where the server has them, then GO.
- */
-
 import { readU16, readU32, writeU16, writeU32 } from '../../../core/bytes.js';
 import { RoceError } from '../../../core/errors.js';
 import type { ByteQueue } from './byte-queue.js';
 import * as wire from './wire.js';
 
 const GREETING_BYTES = 18;
-/** Longest reply to an option that is read. */
 const REPLY_BYTES_MAX = 64 * 1024;
 
-/** What a server says of the export. */
 export interface RemoteExport {
-  /** What the disk holds. */
   readonly sizeBytes: number;
-  /** Transmission flags. */
   readonly flags: number;
-  /** Replies come in chunks. */
   readonly structuredReplies: boolean;
-  /** Headers have lengths of 64 bits; then replies come in chunks, too. */
   readonly extendedHeaders: boolean;
-  /** Of `base:allocation`; undefined where the server does not know it. */
   readonly allocationContextId: number | undefined;
-  /** Smallest unit of a request. */
   readonly blockBytes: number;
-  /** Largest payload of a request. */
   readonly payloadBytesMax: number;
 }
 
@@ -35,12 +22,10 @@ interface OptionReply {
   readonly data: Uint8Array;
 }
 
-/** Handshake with one server; fed with what it sends. */
 export class ClientNegotiation {
   readonly #exportName: string;
   readonly #send: (bytes: Uint8Array) => void;
   readonly #wantsTls: boolean;
-  /** The option whose replies are awaited; 0 before the greeting. */
   #option = 0;
   #header: { readonly option: number; readonly type: number; readonly length: number } | undefined;
   readonly #found: { -readonly [K in keyof RemoteExport]: RemoteExport[K] } = {
@@ -53,17 +38,12 @@ export class ClientNegotiation {
     payloadBytesMax: wire.PAYLOAD_BYTES_MAX,
   };
 
-  /** With `wantsTls` nothing is said before TLS but that it is wanted. */
   constructor(exportName: string, send: (bytes: Uint8Array) => void, wantsTls = false) {
     this.#exportName = exportName;
     this.#send = send;
     this.#wantsTls = wantsTls;
   }
 
-  /**
-   * Reads as far as the input goes; the export once all is agreed, or `starttls` when the rest has to be said over TLS, see {@link secured}.
-   * Throws ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND.
-   */
   advance(input: ByteQueue): RemoteExport | 'starttls' | undefined {
     if (this.#option === 0 && !this.#greeted(input)) return undefined;
     for (let reply = this.#reply(input); reply !== undefined; reply = this.#reply(input)) {
@@ -73,7 +53,6 @@ export class ClientNegotiation {
     return undefined;
   }
 
-  /** TLS has begun. */
   secured(): void {
     this.#ask(wire.OPT_EXTENDED_HEADERS, NO_DATA);
   }
@@ -86,7 +65,7 @@ export class ClientNegotiation {
         'nbd:// instead of nbds:// sends everything in the clear',
       );
     }
-    // What comes in the clear behind the answer must not pass for something that came over TLS.
+    // Data in the clear after the answer must not be treated as received over TLS.
     if (input.length > 0)
       throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server sent more in the clear after STARTTLS');
     return 'starttls';
@@ -126,7 +105,6 @@ export class ClientNegotiation {
     return { option, type, data };
   }
 
-  /** True when everything is agreed on. */
   #take({ option, type, data }: OptionReply): boolean {
     const isError = type >= wire.REP_ERR_BIT;
     if (type === wire.REP_ERR_TLS_REQD) {

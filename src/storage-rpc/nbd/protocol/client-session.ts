@@ -1,6 +1,6 @@
 /**
- * The transmission phase from the client's side: requests out, replies in any order, simple or structured. A server that breaks the
- * protocol breaks the session: nothing it says later could be believed.
+ * The client's transmission phase: replies in any order, simple or structured. A protocol violation by the server ends
+ * the session.
  */
 
 import { readU16, readU32, writeU16, writeU32 } from '../../../core/bytes.js';
@@ -10,31 +10,22 @@ import type { ByteQueue } from './byte-queue.js';
 import type { RemoteExport } from './client-negotiation.js';
 import * as wire from './wire.js';
 
-/** One request, before it has a cookie. */
 export interface ClientRequest {
-  /** `CMD_*`. */
   readonly type: number;
-  /** `CMD_FLAG_*`; default none. */
   readonly flags?: number;
-  /** Bytes from the start of the export. */
   readonly offset: number;
   /** Bytes of data, or of the range; 0 for FLUSH and DISC. */
   readonly lengthBytes: number;
-  /** Where the data of a READ goes. */
   readonly into?: Uint8Array;
 }
 
-/** What a request came to: its extents, for BLOCK_STATUS, or why it failed. */
 export interface ClientOutcome {
-  /** Undefined: it succeeded. */
   readonly error: BlockDeviceError | undefined;
-  /** Empty but for BLOCK_STATUS. */
   readonly extents: readonly BlockExtent[];
 }
 
 interface Pending extends ClientRequest {
   readonly done: (outcome: ClientOutcome) => void;
-  /** Bytes of a READ that have arrived. */
   arrivedBytes: number;
   error: BlockDeviceError | undefined;
   readonly extents: BlockExtent[];
@@ -46,27 +37,22 @@ interface Chunk {
   readonly isDone: boolean;
   readonly type: number;
   readonly lengthBytes: number;
-  /** Where data goes, once that is known, and how much of it is there. */
   place: Uint8Array | undefined;
   filledBytes: number;
 }
 
-/** Room for a READ of the largest payload with its header, and for more extents than anybody sends. */
 const CHUNK_BYTES_MAX = wire.PAYLOAD_BYTES_MAX + 4096;
 
-/** Requests under way on one connection. */
 export class ClientSession {
   readonly #export: RemoteExport;
   readonly #pending = new Map<number, Pending>();
   #nextCookie = 0;
-  /** The chunk, or simple reply with data, whose payload is awaited. */
   #chunk: Chunk | undefined;
 
   constructor(remote: RemoteExport) {
     this.#export = remote;
   }
 
-  /** The header to send, before the data of a WRITE; `done` is called once with what came of it. */
   submit(request: ClientRequest, done: (outcome: ClientOutcome) => void): Uint8Array {
     const cookie = this.#nextCookie;
     this.#nextCookie = (cookie + 1) >>> 0;
@@ -88,19 +74,16 @@ export class ClientSession {
     return header;
   }
 
-  /** Takes what the server sent. Throws ERR_ROCE_MISMATCH when it breaks the protocol; then call {@link fail}. */
   receive(input: ByteQueue): void {
     while (this.#chunk === undefined ? this.#readHeader(input) : this.#readPayload(input, this.#chunk));
   }
 
-  /** Ends every request with this error. */
   fail(error: BlockDeviceError): void {
     const all = [...this.#pending.values()];
     this.#pending.clear();
     for (const { done } of all) done({ error, extents: [] });
   }
 
-  /** The magic number says which of the two kinds of header follows. */
   #readHeader(input: ByteQueue): boolean {
     const start = input.peek(4);
     if (start === undefined) return false;
@@ -176,7 +159,6 @@ export class ClientSession {
     return true;
   }
 
-  /** Data goes to its place as it comes. */
   #readData(input: ByteQueue, chunk: Chunk): boolean {
     if (chunk.place === undefined) {
       if (chunk.lengthBytes < OFFSET_BYTES) throw broken('data without an offset');
@@ -209,7 +191,6 @@ export class ClientSession {
     }
   }
 
-  /** Where bytes of a READ go, which then count as arrived. */
   #place(pending: Pending, offset: number, lengthBytes: number): Uint8Array {
     if (lengthBytes === 0) return NOWHERE;
     const at = offset - pending.offset;
@@ -240,7 +221,6 @@ export class ClientSession {
     }
   }
 
-  /** All kinds of header have the cookie at the same place. */
   #pendingOf(header: Uint8Array): { cookie: number; pending: Pending } {
     const cookie = readU32(header, 12);
     const pending = readU32(header, 8) === 0 ? this.#pending.get(cookie) : undefined;

@@ -1,21 +1,17 @@
-/** LIST_META_CONTEXT and SET_META_CONTEXT. There is one context, `base:allocation`: where the disk has holes and zeros. */
+/** LIST_META_CONTEXT and SET_META_CONTEXT, with one context: `base:allocation`. */
 
 import { writeU32 } from '../../../core/bytes.js';
 import { findExport, type NbdExport } from './nbd-export.js';
 import { OptionData } from './option-data.js';
 import { BASE_ALLOCATION, REP_ERR_INVALID, REP_ERR_UNKNOWN } from './wire.js';
 
-/** As BLOCK_STATUS replies name it. */
 export const ALLOCATION_CONTEXT_ID = 1;
-/** Nobody asks for so many in one go. */
 const QUERIES_MAX = 1024;
 
-/** `error`: the type of an error reply. `contexts`: the data of the META_CONTEXT replies, one a context found. */
 export type MetaAnswer<E> =
   | { readonly error: number }
   | { readonly export: E; readonly contexts: readonly Uint8Array[] };
 
-/** `isSet` chooses; otherwise it only lists, and may be asked for a whole namespace. */
 export function answerMetaContext<E extends NbdExport>(
   exports: readonly E[],
   data: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The server's half of the fixed newstyle handshake, up to the first request. One option at a time; one that is not known or makes no
- * sense is answered with an error and the next one is read, so that old and new clients find common ground.
+ * The server's half of the fixed newstyle handshake. An unknown or invalid option is answered with an error and the
+ * next one is read.
  */
 
 import { readU32, writeU16, writeU32 } from '../../../core/bytes.js';
@@ -12,31 +12,25 @@ import * as wire from './wire.js';
 
 const GREETING_BYTES = 18;
 const CLIENT_FLAGS_BYTES = 4;
-/** Longer options are read past and refused, */
 const OPTION_BYTES_MAX = 64 * 1024;
-/** and beyond this nothing sensible is coming. */
 const OPTION_BYTES_HOPELESS = 1 << 20;
-/** Whoever asks more has had answers enough. */
 const OPTIONS_MAX = 1024;
 /** After the export's size and flags, unless both sides leave them out. */
 const EXPORT_NAME_ZEROES = 124;
 
-/** What both sides have agreed on. */
 export interface Agreement<E extends NbdExport> extends AgreedForm {
-  /** Which export. */
   readonly export: E;
 }
 
 /**
- * Whether clients can upgrade to TLS (proto.md, "Server-side requirements"): NOTLS; SELECTIVETLS, at the client's option for every export;
- * FORCEDTLS.
+ * Whether clients can upgrade to TLS (proto.md, "Server-side requirements"): NOTLS; SELECTIVETLS, at the client's
+ * option for every export; FORCEDTLS.
  */
 export type TlsPolicy = 'off' | 'optional' | 'required';
 
-/** `starttls`: all that follows is sent and received over TLS; then {@link Negotiation.secured}. `close`: send what is there, then hang up. */
+/** `starttls`: everything that follows goes over TLS. `close`: send what is there, then disconnect. */
 type NegotiationState = 'negotiating' | 'starttls' | 'transmission' | 'close';
 
-/** Handshake with one client; fed with what it sends. */
 export class Negotiation<E extends NbdExport> {
   readonly #exports: readonly E[];
   readonly #send: (bytes: Uint8Array) => void;
@@ -50,11 +44,9 @@ export class Negotiation<E extends NbdExport> {
   #options = 0;
   #structuredReplies = false;
   #extendedHeaders = false;
-  /** The export whose allocation was asked for. */
   #allocationOf: E | undefined;
   #chosen: E | undefined;
 
-  /** At least one export. Greets at once. */
   constructor(exports: readonly E[], send: (bytes: Uint8Array) => void, tls: TlsPolicy) {
     this.#exports = exports;
     this.#send = send;
@@ -66,13 +58,12 @@ export class Negotiation<E extends NbdExport> {
     send(greeting);
   }
 
-  /** Reads as far as the input goes, but not past the handshake. */
   advance(input: ByteQueue): NegotiationState {
     while (this.#state === 'negotiating' && this.#step(input));
     return this.#state;
   }
 
-  /** TLS has begun: what was agreed on in the clear, by whomever, is forgotten. */
+  /** State agreed in the clear is discarded: it may have been injected. */
   secured(): void {
     this.#isSecure = true;
     this.#structuredReplies = false;
@@ -81,7 +72,6 @@ export class Negotiation<E extends NbdExport> {
     this.#state = 'negotiating';
   }
 
-  /** Once the state is `transmission`. */
   get agreement(): Agreement<E> {
     const chosen = this.#chosen!;
     return { export: chosen, ...this.#formOf(chosen) };
@@ -95,7 +85,6 @@ export class Negotiation<E extends NbdExport> {
     };
   }
 
-  /** False where more input is needed. */
   #step(input: ByteQueue): boolean {
     if (this.#clientFlags === undefined) return this.#readClientFlags(input);
     if (this.#skipping > 0) return this.#skip(input);
@@ -144,7 +133,6 @@ export class Negotiation<E extends NbdExport> {
     return true;
   }
 
-  /** Whether the option is none that is heard without TLS. */
   #mustSecureFirst(code: number): boolean {
     return this.#tls === 'required' && !this.#isSecure && code !== wire.OPT_STARTTLS && code !== wire.OPT_ABORT;
   }
@@ -191,7 +179,7 @@ export class Negotiation<E extends NbdExport> {
   #exportName(data: Uint8Array): void {
     const option = new OptionData(data);
     const name = option.text(data.length);
-    // Its answer has no room for a refusal, and a client with extended headers must not ask by it.
+    // Its answer has no room for a refusal, and a client with extended headers must not use it.
     const chosen = name === undefined || this.#extendedHeaders ? undefined : findExport(this.#exports, name);
     if (chosen === undefined) {
       this.#close();
@@ -266,7 +254,7 @@ export class Negotiation<E extends NbdExport> {
 
   #metaContext(code: number, data: Uint8Array): void {
     const isSet = code === wire.OPT_SET_META_CONTEXT;
-    if (isSet) this.#allocationOf = undefined; // Asking again forgets what was asked before, also if the new question is refused.
+    if (isSet) this.#allocationOf = undefined; // A new request replaces the previous one, even if it is refused.
     const answer: MetaAnswer<E> = this.#structuredReplies
       ? answerMetaContext(this.#exports, data, isSet)
       : { error: wire.REP_ERR_INVALID };

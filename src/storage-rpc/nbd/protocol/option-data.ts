@@ -1,11 +1,12 @@
-/** Fields of an option or its reply, read in order. A field that does not fit is undefined, and so is every later one. */
+/**
+ * Fields of an option or its reply, read in order. A field that does not fit is undefined, and so is every later one.
+ */
 
 import { readU16, readU32 } from '../../../core/bytes.js';
 import { STRING_BYTES_MAX } from './wire.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** A cursor over the data of one option. */
 export class OptionData {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -15,24 +16,20 @@ export class OptionData {
     this.#bytes = bytes;
   }
 
-  /** Everything was read, and made sense. */
   get atEnd(): boolean {
     return !this.#broken && this.#at === this.#bytes.length;
   }
 
-  /** The next 4 bytes. */
   u32(): number | undefined {
     const at = this.#skip(4);
     return at === undefined ? undefined : readU32(this.#bytes, at);
   }
 
-  /** A string of UTF-8 after its length. */
   string(): string | undefined {
     const length = this.u32();
     return length === undefined ? undefined : this.text(length);
   }
 
-  /** `length` bytes of UTF-8, without NUL. */
   text(length: number): string | undefined {
     const at = length <= STRING_BYTES_MAX ? this.#skip(length) : this.#break();
     if (at === undefined) return undefined;
@@ -44,7 +41,6 @@ export class OptionData {
     }
   }
 
-  /** 16-bit numbers after their count. */
   list16(): number[] | undefined {
     const countAt = this.#skip(2);
     if (countAt === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Replies of the transmission phase. A reply is a few pieces to send in order, so that the data of a READ is not copied behind its header. */
+/** Replies of the transmission phase: a list of pieces, so that READ data is not copied behind its header. */
 
 import { writeU16, writeU32 } from '../../../core/bytes.js';
 import { BLOCK_ERRNOS, type BlockErrno, type BlockExtent, EXTENTS_MAX } from '../../disk/block-device.js';
@@ -6,19 +6,18 @@ import { ALLOCATION_CONTEXT_ID } from './meta-context.js';
 import * as wire from './wire.js';
 
 /**
- * Success without data, or failure, in the form every client understands. Not for READ once replies are structured. `echo` of a request with an
- * extended header is longer, and has every reply take that form.
+ * Not for READ once replies are structured. `echo` of a request with an extended header is longer, and has every reply
+ * take that form.
  */
 export function shortReply(echo: Uint8Array, errno?: BlockErrno): Uint8Array {
   if (isExtended(echo)) return errno === undefined ? chunk(wire.REPLY_TYPE_NONE, echo, 0) : errorReply(echo, errno, '');
-  const bytes = Buffer.allocUnsafe(wire.SIMPLE_REPLY_BYTES); // All of it is written.
+  const bytes = Buffer.allocUnsafe(wire.SIMPLE_REPLY_BYTES);
   writeU32(bytes, 0, wire.SIMPLE_REPLY_MAGIC);
   writeU32(bytes, 4, errno === undefined ? 0 : BLOCK_ERRNOS[errno]);
   bytes.set(echo, 8);
   return bytes;
 }
 
-/** Failure, with words for people. */
 export function errorReply(echo: Uint8Array, errno: BlockErrno, message: string): Uint8Array {
   const text = new TextEncoder().encode(message).subarray(0, wire.STRING_BYTES_MAX);
   const bytes = chunk(wire.REPLY_TYPE_ERROR, echo, 6 + text.length);
@@ -29,7 +28,6 @@ export function errorReply(echo: Uint8Array, errno: BlockErrno, message: string)
   return bytes;
 }
 
-/** The data of a READ as structured reply; a hole where it is all zeros. */
 export function readReply(echo: Uint8Array, offset: number, data: Uint8Array): readonly Uint8Array[] {
   if (data.length === 0) return [chunk(wire.REPLY_TYPE_NONE, echo, 0)];
   const at = headerBytes(echo);
@@ -44,7 +42,6 @@ export function readReply(echo: Uint8Array, offset: number, data: Uint8Array): r
   return [header, data];
 }
 
-/** The answer to BLOCK_STATUS, at least one extent, cut off at {@link EXTENTS_MAX}. */
 export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent[]): Uint8Array {
   const shown = extents.slice(0, EXTENTS_MAX);
   const flagsOf = ({ hole, zero }: BlockExtent) => (hole ? wire.STATE_HOLE : 0) | (zero ? wire.STATE_ZERO : 0);
@@ -68,15 +65,15 @@ export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent
   return bytes;
 }
 
-/** A chunk that is the whole reply, with `room` bytes behind its header; `more` are sent apart. */
 function chunk(type: number, echo: Uint8Array, room: number, more = 0): Uint8Array {
   const start = headerBytes(echo);
-  const bytes = Buffer.allocUnsafe(start + room).fill(0); // A piece of Node's pool: a small Uint8Array would get memory of its own when it is sent.
+  // A piece of Node's pool: a small Uint8Array would be allocated separately on send.
+  const bytes = Buffer.allocUnsafe(start + room).fill(0);
   writeU32(bytes, 0, isExtended(echo) ? wire.EXTENDED_REPLY_MAGIC : wire.STRUCTURED_REPLY_MAGIC);
   writeU16(bytes, 4, wire.REPLY_FLAG_DONE);
   writeU16(bytes, 6, type);
   bytes.set(echo, 8);
-  writeU32(bytes, start - 4, room + more); // The low half, where it has 8 bytes.
+  writeU32(bytes, start - 4, room + more);
   return bytes;
 }
 
@@ -90,7 +87,7 @@ function headerBytes(echo: Uint8Array): number {
 
 const ZEROS = new Uint8Array(64 * 1024);
 
-/** Data ends the comparison at its first byte that is not zero, almost always soon. */
+/** The comparison ends at the first nonzero byte, almost always soon. */
 function isZero(data: Uint8Array): boolean {
   for (let at = 0; at < data.length; at += ZEROS.length) {
     const length = Math.min(ZEROS.length, data.length - at);

@@ -1,4 +1,4 @@
-/** Folders of certificates, with the names of files that nbdkit, qemu and libnbd use. */
+/** Certificate folders with the file names of nbdkit, qemu and libnbd. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,22 +6,13 @@ import { createSecureContext } from 'node:tls';
 import { RoceError } from '../../../core/errors.js';
 import { whyUnreadable } from '../../../core/file-errors.js';
 
-/** PEM texts, as node:tls takes them. */
 export interface Certificates {
-  /** Who may sign the certificates of the other side. Absent: whom Node trusts. */
   readonly ca?: string;
-  /** Certificates that were withdrawn. */
   readonly crl?: string;
-  /** Its own certificate. */
   readonly cert?: string;
-  /** The private half of that certificate. */
   readonly key?: string;
 }
 
-/**
- * Reads `ca-cert.pem`, `ca-crl.pem`, `SIDE-cert.pem` and `SIDE-key.pem`; a server has to have the last two. Rejects with ERR_ROCE_IO for what cannot
- * be read, ERR_ROCE_MALFORMED for what OpenSSL does not take.
- */
 export async function readCertificates(folder: string, side: 'server' | 'client'): Promise<Certificates> {
   const isServer = side === 'server';
   const cert = await read(folder, `${side}-cert.pem`, isServer);

@@ -1,17 +1,14 @@
-/** Files of pre-shared keys, as psktool of GnuTLS writes them and nbdkit, qemu and libnbd read them: lines of `USER:KEY`, the key in hexadecimal. */
+/** Pre-shared key files as psktool of GnuTLS writes them: lines of `USER:KEY`, the key in hexadecimal. */
 
 import { readFile } from 'node:fs/promises';
 import { RoceError } from '../../../core/errors.js';
 import { whyUnreadable } from '../../../core/file-errors.js';
 
-/** RFC 4279 has every implementation support identities of so many bytes, */
+/** RFC 4279 requires support of identities of 128 bytes and keys of 64. */
 const USER_BYTES_MAX = 128;
-/** and keys of so many. */
 const KEY_BYTES_MAX = 64;
-/** Shorter ones can be guessed from one recorded handshake. */
 const KEY_BYTES_MIN = 16;
 
-/** Keys by user. Rejects with ERR_ROCE_IO for a file that cannot be read, ERR_ROCE_MALFORMED for one that is no such file. */
 export async function readPskFile(path: string): Promise<ReadonlyMap<string, Buffer>> {
   let text: string;
   try {

@@ -1,5 +1,3 @@
-/** TLS of an NBD server: what it proves itself with, what it asks of clients, and the upgrade of a connection. The handshake is that of node:tls. */
-
 import type { Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { checkOneOf, checkOptions, type OptionNames } from '../../../core/arguments.js';
@@ -11,30 +9,32 @@ import { PSK_TLS, TLS_VERSION_MIN } from './psk-suites.js';
 
 /** TLS of an NBD server, by certificates or by keys that both sides have. The files are those of nbdkit. */
 export interface NbdTlsOptions {
-  /** A folder with `server-cert.pem` and `server-key.pem`; `ca-cert.pem` and `ca-crl.pem` for {@link verifyPeer}. Either this or `pskFile`. */
+  /**
+   * A folder with `server-cert.pem` and `server-key.pem`; `ca-cert.pem` and `ca-crl.pem` for {@link verifyPeer}. Either
+   * this or `pskFile`.
+   */
   readonly certificates?: string;
-  /** A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients that have none of them are refused. */
+  /**
+   * A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients that have none of
+   * them are refused.
+   */
   readonly pskFile?: string;
-  /** Clients have to show a certificate that `ca-cert.pem` has signed. Default false: any client that asks for TLS gets it. */
+  /** Clients need a certificate signed by `ca-cert.pem`. Default false: any client may use TLS. */
   readonly verifyPeer?: boolean;
-  /** `required`: who does not ask for TLS is refused. `optional`: clients may choose, so an attacker in between may choose for them. Default `required`. */
+  /**
+   * `required`: clients without TLS are refused. `optional`: clients may choose, so an attacker on the path may choose
+   * for them. Default `required`.
+   */
   readonly policy?: 'required' | 'optional';
 }
 
 const TLS_OPTIONS: OptionNames<NbdTlsOptions> = { certificates: true, pskFile: true, verifyPeer: true, policy: true };
 
-/** What all connections of a server need for TLS. */
 export interface TlsConfig {
-  /** Whether clients have to. */
   readonly policy: TlsPolicy;
-  /** For node:tls. */
   readonly credentials: TlsOptions;
 }
 
-/**
- * Reads the files. Rejects with ERR_ROCE_INVALID_ARGUMENT and ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_UNKNOWN_NAME for a policy that is none, ERR_ROCE_IO for what cannot be
- * read, ERR_ROCE_MALFORMED for what is no certificate or key.
- */
 export async function readTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> {
   checkOptions('NbdServer.open tls', options, TLS_OPTIONS);
   const { certificates, pskFile, verifyPeer = false, policy = 'required' } = options;
@@ -64,7 +64,6 @@ export async function readTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> 
   return { policy, credentials: { ...read, ...peers, minVersion: TLS_VERSION_MIN } };
 }
 
-/** The connection as it goes on over TLS. Rejects when the client does not prove itself, speaks no TLS, or goes. */
 export function acceptTls(socket: Socket, credentials: TlsOptions): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const gone = () => reject(new Error('the client went'));
@@ -73,7 +72,7 @@ export function acceptTls(socket: Socket, credentials: TlsOptions): Promise<TLSS
       return;
     }
     socket.once('close', gone);
-    // A server that listens nowhere: it alone checks certificates of clients by the rules of node:tls.
+    // A server that never listens, used for node:tls's verification of client certificates.
     const server = createServer(credentials, resolve);
     server.once('tlsClientError', reject);
     server.emit('connection', socket);

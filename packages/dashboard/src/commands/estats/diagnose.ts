@@ -1,5 +1,3 @@
-/** `rocev2 estats diagnose`: which side owns the latency of each connection, and why. */
-
 import {
   askSnapshot,
   attach,
@@ -22,16 +20,12 @@ interface EndpointDiagnosis extends EndpointName {
 
 const ESTATS_DIAGNOSE_DOCUMENT = defineDocument<Endpoints<EndpointDiagnosis>>('estats-diagnose');
 
-/** Options of the command. */
 export interface DiagnoseOptions extends EndpointOptions {
-  /** URLs of endpoints on other hosts. */
   readonly peer?: readonly string[];
 }
 
-/** Prints the owner of each connection's latency. */
 export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output): Promise<void> {
   const endpoints = await attach(options.endpoint, options.minutes);
-  // The other ends of the connections: those on this host are found, the others have to be named.
   const here = (await findEndpoints(options.minutes)).map(({ snapshot }) => snapshot);
   const named = await Promise.all((options.peer ?? []).map((url) => askSnapshot({ url }, options.minutes)));
   const documents: EndpointDiagnosis[] = [];

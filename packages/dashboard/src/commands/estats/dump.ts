@@ -1,5 +1,3 @@
-/** `rocev2 estats dump`: how queue pairs and their NIC looked when something was slow or failed, or look now. */
-
 import {
   askProgram,
   attach,
@@ -21,13 +19,10 @@ interface EndpointDumps extends EndpointName {
 
 const ESTATS_DUMP_DOCUMENT = defineDocument<Endpoints<EndpointDumps>>('estats-dump');
 
-/** Options of the command. */
 export interface DumpOptions extends EndpointOptions {
-  /** Dump every connection first. */
   readonly now?: true;
 }
 
-/** Prints the dumps of each endpoint. */
 export async function dump(options: DumpOptions, output: Output): Promise<void> {
   const documents: EndpointDumps[] = [];
   for (const { target, snapshot } of await attach(options.endpoint, options.minutes)) {

@@ -1,5 +1,3 @@
-/** `rocev2 estats hist`: the latency of one stage as quantiles and a picture, or as .hgrm text. */
-
 import {
   askProgram,
   attach,
@@ -18,23 +16,16 @@ interface EndpointHistogram extends EndpointName, HistogramDocument {}
 
 const ESTATS_HIST_DOCUMENT = defineDocument<Endpoints<EndpointHistogram>>('estats-hist');
 
-/** Options of the command; op, conn and status select samples. */
 export interface HistOptions extends EndpointOptions {
-  /** Which stage. */
   readonly stage: StageName;
-  /** `ibv_wc_opcode` by name; default all. */
   readonly op?: string;
-  /** Name of a connection; default all. */
   readonly conn?: string;
-  /** `ibv_wc_status` by name; default all. */
   readonly status?: string;
-  /** As .hgrm text. */
   readonly hgrm?: true;
 }
 
 const BAR_WIDTH = 50;
 
-/** Prints the histogram of each endpoint. */
 export async function hist(options: HistOptions, output: Output): Promise<void> {
   const endpoints = await attach(options.endpoint, options.minutes);
   const query = new URLSearchParams({ minutes: String(options.minutes), stage: options.stage });

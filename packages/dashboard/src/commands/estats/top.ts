@@ -1,5 +1,3 @@
-/** `rocev2 estats top`: what every connection does and where its time goes, refreshed every second on a terminal. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type AttachedEndpoint,
@@ -18,11 +16,8 @@ import { CONSECUTIVE_STAGES, type EstatsSnapshot, type GroupRow, type QpRow, sta
 
 const ESTATS_TOP_DOCUMENT = defineDocument<Endpoints<EndpointDocument>>('estats-top');
 
-/** Options of the command. */
 export interface TopOptions extends EndpointOptions {
-  /** Nanoseconds between two looks. */
   readonly interval: number;
-  /** Look once, even on a terminal. */
   readonly once?: true;
 }
 
@@ -41,7 +36,6 @@ const COLUMNS = [
   left('where the time goes'),
 ];
 
-/** Prints a table of connections, on a terminal until Ctrl-C. */
 export async function top(options: TopOptions, output: Output): Promise<void> {
   const { interrupted, stdout } = output.io;
   const refreshes = stdout.isTTY === true && options.once !== true && !output.json;
@@ -59,7 +53,7 @@ export async function top(options: TopOptions, output: Output): Promise<void> {
     if (!refreshes) return;
     before = endpoints;
     await delay(options.interval / NS_PER_MS, undefined, { signal: interrupted }).catch(() => {});
-    if (interrupted.aborted) return; // Ctrl-C is how it ends.
+    if (interrupted.aborted) return;
   }
 }
 
@@ -101,7 +95,6 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
   output.line();
 }
 
-/** `protected: alice, aes-128-gcm, SPI 0x1 out, 0x2 in; sealed 9, opened 8, keys changed 3 times, dropped 1 replayed, 2 forged`. */
 function protectionWords(protection: NonNullable<QpRow['protection']>): string {
   const { peer, cipher, sendSpi, receiveSpi, sealed, opened, replayed, forged, rekeys } = protection;
   const spis = `SPI 0x${sendSpi.toString(16)} out, 0x${receiveSpi.toString(16)} in`;
@@ -109,7 +102,6 @@ function protectionWords(protection: NonNullable<QpRow['protection']>): string {
   return `protected: ${peer}, ${cipher}, ${spis}; sealed ${sealed}, opened ${opened}, ${changes}, dropped ${replayed} replayed, ${forged} forged`;
 }
 
-/** `T4-T3 91 %, T6-T5 6 %`: the stages that matter, longest first. */
 function shares(snapshot: EstatsSnapshot, whole: GroupRow): string {
   return snapshot.groups
     .filter(

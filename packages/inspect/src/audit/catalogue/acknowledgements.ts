@@ -2,7 +2,6 @@
 
 import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
-/** PSN, ACK, MSN. */
 export const ACKNOWLEDGEMENT_RULES: RuleSection = {
   title: 'PSN, ACK, MSN',
   rules: [
@@ -115,7 +114,6 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
   ],
 };
 
-/** Timers and retries. */
 export const TIMER_RULES: RuleSection = {
   title: 'Timers and retries',
   rules: [

@@ -2,7 +2,6 @@
 
 import { active, judged, judgedAndActive, must, type RuleSection, should } from '../rule.js';
 
-/** IP, UDP, BTH, ICRC. */
 export const FORMAT_RULES: RuleSection = {
   title: 'Format',
   rules: [

@@ -2,7 +2,6 @@
 
 import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
-/** CNPs, and what senders make of them. */
 export const CONGESTION_RULES: RuleSection = {
   title: 'Congestion',
   rules: [
@@ -47,7 +46,6 @@ export const CONGESTION_RULES: RuleSection = {
   ],
 };
 
-/** Connection management. */
 export const CONNECTION_RULES: RuleSection = {
   title: 'Connection management',
   rules: [
@@ -71,7 +69,6 @@ export const CONNECTION_RULES: RuleSection = {
   ],
 };
 
-/** UD. */
 export const DATAGRAM_RULES: RuleSection = {
   title: 'UD',
   rules: [
@@ -81,7 +78,6 @@ export const DATAGRAM_RULES: RuleSection = {
   ],
 };
 
-/** What a stranger can do. */
 export const SECURITY_RULES: RuleSection = {
   title: 'Security',
   rules: [
@@ -103,7 +99,6 @@ export const SECURITY_RULES: RuleSection = {
   ],
 };
 
-/** What a bad network, a bad peer or a neighbour can do. */
 export const ROBUSTNESS_RULES: RuleSection = {
   title: 'Robustness',
   rules: [

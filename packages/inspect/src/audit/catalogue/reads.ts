@@ -2,7 +2,6 @@
 
 import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
-/** Requests for data, and their responses. */
 export const READ_RULES: RuleSection = {
   title: 'READ',
   rules: [
@@ -57,7 +56,6 @@ export const READ_RULES: RuleSection = {
   ],
 };
 
-/** Atomics. */
 export const ATOMIC_RULES: RuleSection = {
   title: 'Atomics',
   rules: [
@@ -78,7 +76,6 @@ export const ATOMIC_RULES: RuleSection = {
   ],
 };
 
-/** Errors. */
 export const ERROR_RULES: RuleSection = {
   title: 'Errors',
   rules: [

@@ -2,7 +2,6 @@
 
 import { judged, judgedAndActive, must, type RuleSection, should } from '../rule.js';
 
-/** Sequences and lengths of request packets. */
 export const REQUEST_RULES: RuleSection = {
   title: 'Request sequences and lengths',
   rules: [

@@ -1,5 +1,3 @@
-/** The text output of `rocev2 audit`. */
-
 import { counted, type Output } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import type { AuditReport } from '../../audit/audit.js';
@@ -11,7 +9,6 @@ import type { Rule } from '../../audit/rule.js';
 /** Findings of one rule and verdict that are printed; --json has up to 100. */
 const FINDINGS_SHOWN = 5;
 
-/** Prints the findings, the table of rules and the summary. */
 export function printReport(output: Output, report: AuditReport): void {
   const violations = report.rules.filter(({ verdict }) => verdict === 'violation');
   const untold = report.rules.filter(({ cannotTell }) => cannotTell > 0);
@@ -46,7 +43,6 @@ export function printReport(output: Output, report: AuditReport): void {
   printPackets(output, report);
 }
 
-/** Prints a rule of the catalogue. */
 export function printRule(output: Output, { id, title, source, severity, audit, how }: Rule): void {
   output.line(`Rule ${id} (${severity}): ${title}`);
   output.line(`Source: ${source}`);

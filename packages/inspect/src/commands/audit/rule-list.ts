@@ -1,10 +1,7 @@
-/** `--rules 1-11,36`: numbers of rules that an audit judges. */
-
 import { textOption } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { JUDGED_RULES, ruleOf } from '../../audit/catalogue.js';
 
-/** The numbers, without duplicates. Refuses what is no rule, and a list without a rule that an audit judges. */
 export const ruleListOption = textOption((text) => {
   const ids = new Set<number>();
   for (const item of text.split(',')) {

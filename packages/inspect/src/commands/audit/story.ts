@@ -1,4 +1,4 @@
-/** What happened around a finding: the packets of its two addresses before and behind, as `rocev2 decode` prints them. */
+/** Prints the packets of a finding's two addresses before and after it, as `rocev2 decode` does. */
 
 import type { Output } from '@rocev2/command';
 import { CaptureStream, decodeRoce, udpOf } from 'rocev2/internal/capture';
@@ -6,7 +6,6 @@ import type { Finding } from '../../audit/ledger.js';
 import { PacketLines } from '../decode-lines.js';
 import type { ProtectedCapture } from '../protected-capture.js';
 
-/** Findings that are told. */
 const STORIES_MAX = 5;
 const PACKETS_BEFORE = 4;
 const PACKETS_BEHIND = 2;
@@ -18,7 +17,6 @@ interface Story {
   behind: number;
 }
 
-/** Reads the capture once more, protected packets with `keys`, and prints each finding with the packets around it. */
 export async function printStories(
   output: Output,
   path: string,

@@ -1,5 +1,3 @@
-/** `--bundle`: everything of a run in one archive, which somebody with a NIC can send. */
-
 import { readInputFile } from '@rocev2/command';
 import { createTarGzip, parseTarGzip } from 'nanotar';
 import { RoceError } from 'rocev2/internal/core';
@@ -7,19 +5,13 @@ import { type ConformRunResult, parseResult } from './result.js';
 
 const RESULTS = 'results.json';
 
-/** What a bundle holds, by file name. */
 export interface BundleParts {
-  /** The document of `--results`. */
   readonly results: string;
-  /** The page of `--report`. */
   readonly report: string;
-  /** The capture of `--pcap`. */
   readonly packets: Uint8Array;
-  /** What `rocev2 info --json` says of the tester's machine. */
   readonly environment: string;
 }
 
-/** The archive: tar, compressed by gzip. */
 export function makeBundle({ results, report, packets, environment }: BundleParts): Promise<Uint8Array> {
   return createTarGzip([
     { name: RESULTS, data: results },
@@ -29,7 +21,6 @@ export function makeBundle({ results, report, packets, environment }: BundlePart
   ]);
 }
 
-/** The result in a bundle. Throws ERR_ROCE_IO, and ERR_ROCE_MALFORMED for what is no bundle. */
 export async function readBundle(path: string): Promise<ConformRunResult> {
   const bytes = await readInputFile(path);
   try {

@@ -1,5 +1,3 @@
-/** `--only 12,24-29,gap`: which cases are run. */
-
 import { textOption } from '@rocev2/command';
 import { namesHint, RoceError } from 'rocev2/internal/core';
 import { CASES, TESTED_RULES } from '../../conform/cases.js';
@@ -7,7 +5,6 @@ import type { TestCase } from '../../conform/step.js';
 
 const SUBJECTS: readonly string[] = [...new Set(CASES.map(({ name }) => name.split('/')[0]))];
 
-/** Cases by numbers and ranges of rules, by names, and by subjects (what stands before the slash). Refuses what finds no case. */
 export const caseListOption = textOption((text): readonly TestCase[] => {
   const wanted = text.split(',').map((item) => matcher(item.trim()));
   return CASES.filter((testCase) => wanted.some((matches) => matches(testCase)));

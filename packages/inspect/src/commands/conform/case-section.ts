@@ -1,5 +1,3 @@
-/** A case in a page of results: what was done, what came of it, and the packets. */
-
 import { escapeXml } from '@rocev2/command';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';
 import { packetLines } from './packet-table.js';
@@ -12,12 +10,10 @@ const CLASSES: Readonly<Record<CaseVerdict, string>> = {
   'not supported': 'origin',
 };
 
-/** A verdict with its colour. */
 export function verdictHtml(verdict: CaseVerdict): string {
   return `<span class="${CLASSES[verdict]}">${verdict}</span>`;
 }
 
-/** The section; links find it by `anchor`. Broken cases show their packets at once, others when asked. */
 export function caseSection(result: CaseResult, anchor: string): string[] {
   const { name, about, verdict, text, attempts, steps, packets, rules } = result;
   const isOpen = verdict !== 'passed' && verdict !== 'not supported';

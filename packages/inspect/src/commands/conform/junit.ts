@@ -1,9 +1,8 @@
-/** Results of `rocev2 conform run` as JUnit XML: one test case each. What has no verdict is skipped. */
+/** Results of `rocev2 conform run` as JUnit XML, one test case each. Rules without a verdict are skipped. */
 
 import { junitDocument, xmlText } from '../../audit/junit.js';
 import type { CaseResult } from '../../conform/tester.js';
 
-/** The document as text. `target`: who was tested. */
 export function junitReport(results: readonly CaseResult[], target: string): string {
   return junitDocument(target, {
     cases: results.map(testCase),

@@ -1,4 +1,4 @@
-/** `rocev2 conform matrix`: results of several peers side by side, one page. */
+/** `rocev2 conform matrix`: results of several peers on one page. */
 
 import { dirname, join } from 'node:path';
 import {
@@ -19,7 +19,6 @@ import { type ConformRunResult, parseResult, VERDICTS, verdictOn } from './resul
 
 const CONFORM_MATRIX_DOCUMENT = defineDocument<ConformMatrixResult>('conform-matrix');
 
-/** A peer of the page: one or more results under one name. */
 interface MatrixPeer {
   readonly name: string;
   readonly cases: readonly CaseResult[];
@@ -45,7 +44,6 @@ const peersSchema = z.object({
   peers: z.array(z.object({ name: z.string(), results: z.array(z.string()).min(1) })).min(1),
 });
 
-/** Reads the files, prints the matrix, and writes the page. */
 export async function runMatrix(files: readonly string[], html: string | undefined, output: Output): Promise<void> {
   await checkWritable(html);
   const peers = (await Promise.all(files.map(readPeers))).flat();
@@ -66,7 +64,6 @@ export async function runMatrix(files: readonly string[], html: string | undefin
   if (html !== undefined) await writeOutputFile(html, matrixPage(peers, rules));
 }
 
-/** A list of peers, one result, or one bundle. */
 async function readPeers(path: string): Promise<MatrixPeer[]> {
   if (/\.(tgz|tar\.gz)$/.test(path)) return [peerOf(await readBundle(path))];
   const document = await readJsonFile(path);

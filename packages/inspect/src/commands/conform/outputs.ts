@@ -1,5 +1,3 @@
-/** The files that a run leaves behind, each where its option names one. */
-
 import { readFile } from 'node:fs/promises';
 import { checkWritable, hostReport, packageVersion, writeOutputFile } from '@rocev2/command';
 import { wallMs } from 'rocev2/internal/driver';
@@ -9,28 +7,19 @@ import { reportPage } from './report-page.js';
 import type { ConformRunResult } from './result.js';
 import { sarifReport } from './sarif.js';
 
-/** Names of files; undefined: not wanted. */
 export interface ConformOutputs {
-  /** Packets, for Wireshark. */
   readonly pcap?: string;
-  /** Test cases, for CI systems. */
   readonly junit?: string;
-  /** Failures, for code hosts. */
   readonly sarif?: string;
-  /** A page, for people. */
   readonly report?: string;
-  /** The document of `--json`. */
   readonly results?: string;
-  /** All of these in an archive. */
   readonly bundle?: string;
 }
 
-/** Throws ERR_ROCE_IO for the first file that cannot be written. */
 export async function checkOutputs({ pcap, junit, sarif, report, results, bundle }: ConformOutputs): Promise<void> {
   for (const file of [pcap, junit, sarif, report, results, bundle]) await checkWritable(file);
 }
 
-/** Writes them. `document`: of `--json`; `capture`: the file that has the packets, where a bundle wants them. */
 export async function writeOutputs(
   files: ConformOutputs,
   result: ConformRunResult,

@@ -1,5 +1,3 @@
-/** The packets of a case as lines, as `rocev2 decode` prints them. */
-
 import picocolors from 'picocolors';
 import { decodeRoce } from 'rocev2/internal/capture';
 import { datagramOf, type EvidencePacket } from '../../conform/evidence.js';
@@ -7,7 +5,6 @@ import { PacketLines } from '../decode-lines.js';
 
 const NO_COLORS = picocolors.createColors(false);
 
-/** One line of titles and one a packet. */
 export function packetLines(packets: readonly EvidencePacket[]): string {
   const format = new PacketLines(NO_COLORS);
   return packets

@@ -1,11 +1,8 @@
-/** `--report`: one page with everything a run found, rule by rule. */
-
 import { escapeXml, htmlPage } from '@rocev2/command';
 import { ruleOf } from '../../audit/catalogue.js';
 import { caseSection, verdictHtml } from './case-section.js';
 import { type ConformRunResult, verdictOn } from './result.js';
 
-/** The page as text. `version`: of rocev2; `date`: of the run, for people. */
 export function reportPage(result: ConformRunResult, version: string, date: string): string {
   const { name, remote, local, port, via, mtu, counts, cases } = result;
   const rules = [...new Set(cases.flatMap((one) => one.rules))].sort((a, b) => a - b);

@@ -1,12 +1,9 @@
-/** What `rocev2 conform run` says at its end, as a document; and the same read from a file. */
-
 import { readJsonFile } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { Via } from '../../conform/peer.js';
 import type { CaseResult, CaseVerdict, TargetFacts } from '../../conform/tester.js';
 
-/** The verdicts, from the one that counts most for a rule to the one that counts least. */
 export const VERDICTS: readonly CaseVerdict[] = ['failed', 'cannot tell', 'differs', 'passed', 'not supported'];
 
 /** The fields of `conform run --json`. */
@@ -35,14 +32,12 @@ export interface ConformRunResult extends TargetFacts {
   readonly cases: readonly CaseResult[];
 }
 
-/** How many cases have which verdict. */
 export function countVerdicts(cases: readonly CaseResult[]): Record<CaseVerdict, number> {
   const counts = { passed: 0, failed: 0, differs: 0, 'cannot tell': 0, 'not supported': 0 };
   for (const { verdict } of cases) counts[verdict]++;
   return counts;
 }
 
-/** The verdict on a rule: that of the case that counts most; undefined where no case judges it. */
 export function verdictOn(rule: number, cases: readonly CaseResult[]): CaseVerdict | undefined {
   const found = new Set(cases.filter(({ rules }) => rules.includes(rule)).map(({ verdict }) => verdict));
   return VERDICTS.find((verdict) => found.has(verdict));
@@ -81,7 +76,6 @@ const resultSchema = z.looseObject({
   ),
 });
 
-/** The result in a parsed document. Throws ERR_ROCE_MALFORMED, which names `path`, for what is none. */
 export function parseResult(document: unknown, path: string): ConformRunResult {
   const parsed = resultSchema.safeParse(document);
   if (parsed.success) return parsed.data;
@@ -92,7 +86,6 @@ export function parseResult(document: unknown, path: string): ConformRunResult {
   );
 }
 
-/** The result in a file. Throws ERR_ROCE_IO and ERR_ROCE_MALFORMED. */
 export async function readResult(path: string): Promise<ConformRunResult> {
   return parseResult(await readJsonFile(path), path);
 }

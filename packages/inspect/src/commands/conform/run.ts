@@ -1,5 +1,3 @@
-/** `rocev2 conform run HOST`: plays a peer against one target, case by case. */
-
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,17 +34,11 @@ const CONFORM_RUN_DOCUMENT = defineDocument<ConformRunResult>('conform-run');
 
 const VERDICT_WIDTH = 16;
 
-/** Options of `rocev2 conform run`. */
 export interface ConformRunOptions extends FrameFlags, ConformOutputs {
-  /** How queue pairs of the target are had. */
   readonly via: Via;
-  /** rdma_cm port of the service, or TCP port of the agent. */
   readonly port?: number;
-  /** Host of the agent, where it is not the target's address. */
   readonly agent?: string;
-  /** The service is not asked whether it wants to be tested. */
   readonly anyService?: true;
-  /** Cases to run; undefined: all. */
   readonly only?: readonly TestCase[];
   /** Path MTU in bytes. */
   readonly mtu: number;
@@ -54,15 +46,11 @@ export interface ConformRunOptions extends FrameFlags, ConformOutputs {
   readonly timeout: number;
   /** How long nothing may come where nothing has to, in nanoseconds. */
   readonly quiet: number;
-  /** What reports call the target. */
   readonly name?: string;
-  /** Broken rules of level should count, too. */
   readonly strict?: true;
-  /** Address of this side. */
   readonly bind?: IpAddress;
 }
 
-/** Runs the cases and prints what came of them. */
 export async function runConform(host: string, options: ConformRunOptions, output: Output): Promise<void> {
   const { via, mtu, only = CASES, name = host, port = defaultPort(via) } = options;
   await checkOutputs(options);
@@ -103,7 +91,6 @@ interface Capture extends AsyncDisposable {
   readonly path: string | undefined;
 }
 
-/** The file of `--pcap`; for a bundle one that is removed afterwards; or none. */
 async function openCapture({ pcap, bundle }: ConformOutputs): Promise<Capture> {
   const isKept = pcap !== undefined || bundle === undefined;
   const folder = isKept ? undefined : await mkdtemp(join(tmpdir(), 'rocev2-conform-'));
@@ -120,7 +107,6 @@ async function openCapture({ pcap, bundle }: ConformOutputs): Promise<Capture> {
   };
 }
 
-/** Whether the target is one, and wants to be tested. */
 async function meet(tester: Tester, { anyService, via }: ConformRunOptions, who: string): Promise<TargetFacts> {
   const facts = await tester.meet();
   if (typeof facts === 'string') {

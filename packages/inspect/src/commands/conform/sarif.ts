@@ -1,9 +1,6 @@
-/** Results of `rocev2 conform run` as SARIF: cases that failed. */
-
 import { sarifDocument } from '../../audit/sarif.js';
 import type { CaseResult } from '../../conform/tester.js';
 
-/** The document as text. `target`: who was tested; `version`: of rocev2. */
 export function sarifReport(cases: readonly CaseResult[], target: string, version: string): string {
   const results = cases
     .filter(({ verdict }) => verdict === 'failed')

@@ -1,5 +1,3 @@
-/** `rocev2 conform serve`: a target until Ctrl-C. */
-
 import {
   counted,
   defineDocument,
@@ -18,11 +16,8 @@ import { type ConformServeCounts, ConformService } from '../../conform/service.j
 
 const CONFORM_SERVE_DOCUMENT = defineDocument<ConformServeResult>('conform-serve');
 
-/** Options of `rocev2 conform serve`. */
 export interface ConformServeOptions extends FrameFlags, NicOptions, RecoveryFlags {
-  /** IP address of this side. */
   readonly bind: IpAddress;
-  /** rdma_cm port. */
   readonly port: number;
 }
 
@@ -34,7 +29,6 @@ export interface ConformServeResult extends ConformServeCounts {
   readonly port: number;
 }
 
-/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runConformServe(options: ConformServeOptions, output: Output): Promise<void> {
   const { bind, port, io, engine, spin } = options;
   const recovery = recoveryOf(options);

@@ -1,5 +1,3 @@
-/** `--via`: how the tester gets queue pairs of the target. */
-
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectSocket, dialFixed } from 'rocev2/internal/cm';
@@ -13,31 +11,24 @@ import type { Connector, Via } from '../../conform/peer.js';
 import { type OpenExchange, PerftestConnector } from '../../conform/perftest-connector.js';
 import type { TestWire } from '../../conform/wire.js';
 
-/** rdma_cm port of `rocev2 conform serve`. */
 export const CONFORM_PORT = 18526;
-/** TCP port of the agent. */
 const AGENT_PORT = 18527;
 /** A port of RDMA_PS_TCP on which nobody listens: tcpmux, which no service of RDMA uses. */
 const IDLE_PORT = 1;
 
-/** All of them, for `--via`. */
 export const VIAS: readonly Via[] = ['cm', 'perftest', 'agent'];
 /** A server of perftest begins again a moment after it has ended. */
 const PERFTEST_ATTEMPTS = 50;
 const PERFTEST_INTERVAL_MS = 100;
 
-/** The port where no other is named. */
 export function defaultPort(via: Via): number {
   return { cm: CONFORM_PORT, perftest: PERFTEST_TCP_PORT, agent: AGENT_PORT }[via];
 }
 
-/** A way to the target that has to be closed. */
 export interface OpenConnector extends AsyncDisposable {
-  /** Gets queue pairs. */
   readonly connector: Connector;
 }
 
-/** Opens the way. `host`: where an agent is asked for a TCP connection. Rejects with ERR_ROCE_CONNECT. */
 export async function openConnector(
   via: Via,
   wire: TestWire,
@@ -67,7 +58,6 @@ async function openExchange(host: string, port: number, pathMtu: number): Promis
   }
 }
 
-/** Lines over TCP: one question at a time. */
 class AgentSocket implements AgentLink {
   readonly #socket: Awaited<ReturnType<typeof connectSocket>>;
   readonly #lines: AsyncIterator<string>;
@@ -75,7 +65,6 @@ class AgentSocket implements AgentLink {
   private constructor(socket: Awaited<ReturnType<typeof connectSocket>>) {
     this.#socket = socket;
     socket.setNoDelay(true);
-    // An error ends the lines; whoever asks is told.
     socket.on('error', () => {});
     this.#lines = createInterface({ input: socket })[Symbol.asyncIterator]();
   }

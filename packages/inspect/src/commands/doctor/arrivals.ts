@@ -1,4 +1,4 @@
-/** What a capture of a test says of the way back: traffic classes as they arrived, and whether the packets keep the rules. */
+/** What a capture of a doctor test shows of the return path: traffic classes as they arrived, and rule violations. */
 
 import { CaptureStream } from 'rocev2/internal/capture';
 import { readU24 } from 'rocev2/internal/core';
@@ -8,29 +8,19 @@ import { SEEN_UDP, Sighting } from '../../audit/sighting.js';
 
 const GSI_QPN = 1;
 
-/** Packets of one kind from the peer. */
 export interface ArrivedClasses {
-  /** How many came with which DSCP. */
   readonly dscps: Readonly<Record<number, number>>;
-  /** How many came with ECN codepoint 0 to 3. */
   readonly ecns: readonly [number, number, number, number];
 }
 
-/** What came from the peer. */
 export interface Arrivals {
-  /** Datagrams of connection management. */
   readonly management: ArrivedClasses;
-  /** Packets of connections, without CNPs. */
   readonly connections: ArrivedClasses;
-  /** How many packets to the peer's queue pairs were sent marked (ECN CE). */
   readonly marksSent: number;
-  /** How many congestion notifications came. */
   readonly cnps: number;
-  /** What an audit of the capture found. */
   readonly audit: AuditReport;
 }
 
-/** Reads the capture, which was made at `local`. */
 export async function readArrivals(path: string, local: IpAddress, remote: IpAddress): Promise<Arrivals> {
   const audit = new Audit({ capturedAt: local.text });
   const seen = new Sighting();

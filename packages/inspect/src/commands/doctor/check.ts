@@ -1,7 +1,8 @@
 /** What `rocev2 doctor` says of one thing that it has looked at. */
 
 /**
- * `ok`: as it should be. `warning`: works, but not as well as it could. `failed`: does not work. `cannot tell`: looked at, without an answer.
+ * `ok`: as it should be. `warning`: works, but not as well as it could. `failed`: does not work. `cannot tell`: looked
+ * at, without an answer.
  * `not tested`: nobody asked, or something before it failed.
  */
 export type CheckVerdict = 'ok' | 'warning' | 'failed' | 'cannot tell' | 'not tested';
@@ -35,7 +36,6 @@ export interface Check {
   readonly advice?: string;
 }
 
-/** Makes a check; `advice` is left out where there is none. */
 export function check(name: CheckName, verdict: CheckVerdict, text: string, advice?: string): Check {
   return { name, verdict, text, ...(advice !== undefined && { advice }) };
 }

@@ -1,5 +1,3 @@
-/** From what was measured to what it means: one function a check, without I/O. */
-
 import { formatNs } from 'rocev2/internal/core';
 import { ruleOf } from '../../audit/catalogue.js';
 import type { Arrivals, ArrivedClasses } from './arrivals.js';
@@ -11,7 +9,6 @@ import type { PortAnswer } from './udp-probe.js';
 const LOSS_FAILED = 0.01;
 const START_RPING = 'start rping -s -P -S 8192 there, or rocev2 rping -s';
 
-/** Whether somebody has UDP port 4791 there. */
 export function checkPort(answer: PortAnswer): Check {
   if (answer === 'refused') {
     return check(
@@ -27,7 +24,6 @@ export function checkPort(answer: PortAnswer): Check {
   return check('port', 'ok', 'no ICMP error: UDP port 4791 is open, or a firewall drops without a word');
 }
 
-/** Whether RDMA CM answers there. */
 export function checkManagement({ sent, answered, rttNs }: PathReport): Check {
   if (rttNs !== null) {
     return check(
@@ -44,7 +40,6 @@ export function checkManagement({ sent, answered, rttNs }: PathReport): Check {
   );
 }
 
-/** How many requests or answers were lost. */
 export function checkLoss({ sent, answered, duplicates }: PathReport): Check {
   if (answered === 0) return check('loss', 'not tested', 'nothing was answered');
   const lost = sent - answered;
@@ -59,7 +54,6 @@ export function checkLoss({ sent, answered, duplicates }: PathReport): Check {
   );
 }
 
-/** Whether answers overtook each other. */
 export function checkOrder({ answered, reordered }: PathReport): Check {
   if (answered < 2) return check('order', 'not tested', 'fewer than two answers');
   if (reordered === 0) return check('order', 'ok', `${answered} answers came in the order of their requests`);
@@ -71,7 +65,6 @@ export function checkOrder({ answered, reordered }: PathReport): Check {
   );
 }
 
-/** Whether the rping server could be reached. */
 export function checkService({ refusal, pings, failure, counters }: ServiceReport): Check {
   if (refusal !== null) return check('service', 'failed', refusal, START_RPING);
   const right = pings.filter(({ outcome }) => outcome === 'right').length;
@@ -84,7 +77,6 @@ export function checkService({ refusal, pings, failure, counters }: ServiceRepor
   return check('service', 'warning', `${text}; ${again} packets were sent again`);
 }
 
-/** The largest packet that passes both ways. */
 export function checkMtu({ refusal, pathMtu, pings, failure, counters }: ServiceReport): Check {
   if (refusal !== null || pings.length === 0) return check('mtu', 'not tested', 'there was no connection');
   const lost = pings.find(({ outcome }) => outcome === 'lost');
@@ -109,7 +101,6 @@ export function checkMtu({ refusal, pathMtu, pings, failure, counters }: Service
   );
 }
 
-/** Where the text of the last of so many pings was lost: the peer READs each, then WRITEs it back. */
 function lostTowards(counters: ServiceReport['counters'], pings: number): string {
   if ((counters.duplicate_request ?? 0) > 0) return 'towards the peer, which asked for the data again';
   if ((counters.rx_read_requests ?? 0) >= pings) {
@@ -118,7 +109,6 @@ function lostTowards(counters: ServiceReport['counters'], pings: number): string
   return 'in one of the directions';
 }
 
-/** Whether the traffic class survives. `isVisible`: the port shows that of what arrives. */
 export function checkDscp(asked: number, { management, connections }: Arrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
@@ -141,7 +131,6 @@ export function checkDscp(asked: number, { management, connections }: Arrivals, 
   );
 }
 
-/** Whether marks reach the peer, and whether its answers are ECN-capable, and marked. */
 export function checkEcn({ management, connections, marksSent, cnps }: Arrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
@@ -181,7 +170,6 @@ export function checkEcn({ management, connections, marksSent, cnps }: Arrivals,
   );
 }
 
-/** Whether ICRCs are right on both ways. */
 export function checkIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
   const icrc = audit.rules.find(({ rule }) => rule === 11);
   if (icrc !== undefined && icrc.violations > 0) {
@@ -196,7 +184,6 @@ export function checkIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
   return check('icrc', 'ok', 'right in all packets that came back; the peer answers, so it takes ours');
 }
 
-/** Whether an audit of the capture found more. */
 export function checkRules({ audit }: Arrivals): Check {
   const broken = audit.rules.filter(({ rule, verdict }) => rule !== 11 && verdict === 'violation');
   const judged = audit.rules.filter(({ verdict }) => verdict === 'pass').length;

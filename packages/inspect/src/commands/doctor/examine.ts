@@ -1,5 +1,3 @@
-/** One examination of a host: all probes in their order, and what they mean. */
-
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,27 +31,16 @@ const MARKED = ['FIRST', 'MIDDLE', 'LAST', 'ONLY']
   .map((place) => `host>wire:opcode=RDMA_READ_RESPONSE_${place},mark`)
   .join(';');
 
-/** What to examine, and how. */
 export interface ExaminationOptions extends RetrySettings {
-  /** The host. */
   readonly remote: IpAddress;
-  /** Address of this side. */
   readonly local: IpAddress;
-  /** Requests to RDMA CM. */
   readonly probes: number;
-  /** Time between two of them. */
   readonly intervalMs: number;
-  /** rdma_cm port of an rping server; undefined: no connection is made. */
   readonly servicePort?: number;
-  /** Largest text that the server has room for. */
   readonly sizeBytes: number;
-  /** DSCP of what is sent. */
   readonly dscp: number;
-  /** Where to keep the capture. */
   readonly pcap?: string;
-  /** A link in place of a UDP port. */
   readonly wire: Pick<DeviceOptions, 'frame'>;
-  /** A running endpoint of this host to ask for its failures. */
   readonly endpoint?: string;
 }
 
@@ -73,7 +60,6 @@ export interface Examination {
   readonly retries: RetryArithmetic;
 }
 
-/** Examines the host; takes some seconds. */
 export async function examine(options: ExaminationOptions, output: Output): Promise<Examination> {
   const { remote, local, wire, endpoint } = options;
   const checks: Check[] = [];
@@ -105,7 +91,6 @@ export async function examine(options: ExaminationOptions, output: Output): Prom
   return { local: local.text, remote: remote.text, checks, path, service, retries: retryArithmetic(options) };
 }
 
-/** The checks that send packets, in their order; puts what they mean into `checks`. Closes the device, whose capture is then whole. */
 async function sendProbes(
   device: RdmaDevice,
   options: ExaminationOptions,
@@ -141,7 +126,6 @@ async function sendProbes(
   return { path, service };
 }
 
-/** Undefined where the endpoint to examine has the UDP port of the address: then its telemetry is all that can be asked. */
 async function openUnlessTaken(options: DeviceOptions, endpoint: string | undefined): Promise<RdmaDevice | undefined> {
   try {
     return await openDevice(options);
@@ -151,7 +135,6 @@ async function openUnlessTaken(options: DeviceOptions, endpoint: string | undefi
   }
 }
 
-/** What the telemetry of a running endpoint says of connections to the host that have failed. */
 async function failuresOf(endpoint: string, remote: IpAddress): Promise<Check[]> {
   const checks: Check[] = [];
   for (const { target, snapshot } of await attach(endpoint, 1)) {

@@ -1,12 +1,9 @@
-/** What ended a connection of a running endpoint, from the dump that its telemetry made then: which PSN, what was heard last, the likely cause. */
-
 import { formatNs } from 'rocev2/internal/core';
 import type { Dump, DumpedPacket } from 'rocev2/internal/estats';
 import { type Check, check } from './check.js';
 
 const REQUEST_AGAIN_MIN = 2;
 
-/** Judges the dump of a work request that failed. */
 export function checkFailure(dump: Dump): Check {
   const { conn, op, status, time } = dump;
   const [cause, advice] = causeOf(dump);
@@ -18,7 +15,6 @@ export function checkFailure(dump: Dump): Check {
   );
 }
 
-/** The last request that was sent, and what was heard last. */
 function facts({ packets }: Dump): string {
   const stuck = stuckRequest(packets);
   const heard = packets.findLast(({ direction }) => direction === 'received');
@@ -87,7 +83,6 @@ interface StuckRequest {
   readonly firstAgoNs: number;
 }
 
-/** The request that was sent most often among the last packets; undefined where none was sent twice. */
 function stuckRequest(packets: readonly DumpedPacket[]): StuckRequest | undefined {
   const sent = packets.filter(({ direction, answer }) => direction === 'sent' && answer === undefined);
   const byPsn = groupedByPsn(sent);
@@ -107,7 +102,6 @@ function groupedByPsn(packets: readonly DumpedPacket[]): Map<number, DumpedPacke
   return groups;
 }
 
-/** The largest request before this one in PSN order: it was acknowledged. */
 function largestBefore(packets: readonly DumpedPacket[], { psn }: DumpedPacket): number {
   const before = packets.filter(
     (one) =>

@@ -1,6 +1,6 @@
 /**
- * Loss, order and time of the path to a host, measured without a program there: requests for a datagram service that nobody serves
- * (SIDR_REQ, IBTA vol. 1 §12.11). Every RDMA CM answers such a request at once, and keeps nothing of it.
+ * Loss, reordering and round-trip time to a host without a program there: SIDR_REQ for an unserved service (IBTA vol. 1
+ * §12.11), which every RDMA CM answers at once and statelessly.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,18 +13,13 @@ import type { RdmaDevice } from 'rocev2/internal/verbs';
 const UNSERVED_PORT = 1;
 const SOURCE_PORT = 0xc000;
 const PKEY = 0xffff;
-/** How long the last answers may take. */
 const LINGER_MS = 500;
 
-/** What was asked of the path. */
 export interface PathProbeOptions {
   /** Requests to send, 1..65536. */
   readonly count: number;
-  /** Time between two of them. */
   readonly intervalMs: number;
-  /** DSCP of the requests. */
   readonly dscp: number;
-  /** Ends the probe early. */
   readonly signal: AbortSignal;
 }
 
@@ -42,7 +37,6 @@ export interface PathReport {
   readonly rttNs: { readonly min: number; readonly median: number; readonly p99: number; readonly max: number } | null;
 }
 
-/** Sends the requests and waits for the answers. QP1 of the device must be free. */
 export async function probePath(
   device: RdmaDevice,
   remote: IpAddress,
@@ -75,7 +69,6 @@ export async function probePath(
   return tally.report();
 }
 
-/** Counts answers. Request IDs count from 1. */
 export class AnswerTally {
   readonly #sentNs: number[] = [];
   readonly #rttNs: number[] = [];
@@ -84,12 +77,10 @@ export class AnswerTally {
   #reordered = 0;
   #newest = 0;
 
-  /** A request leaves; returns its ID. */
   sent(timeNs: number): number {
     return this.#sentNs.push(timeNs);
   }
 
-  /** An answer came. */
   answered(requestId: number, timeNs: number): void {
     const sentNs = this.#sentNs[requestId - 1];
     if (sentNs === undefined) return;
@@ -103,12 +94,10 @@ export class AnswerTally {
     else this.#newest = requestId;
   }
 
-  /** Every request is answered. */
   get isComplete(): boolean {
     return this.#seen.size === this.#sentNs.length;
   }
 
-  /** What came back so far. */
   report(): PathReport {
     const times = [...this.#rttNs].sort((one, other) => one - other);
     const at = (share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))];

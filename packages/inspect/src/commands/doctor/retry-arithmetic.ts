@@ -1,4 +1,6 @@
-/** How long a queue pair waits for an answer before it gives up, and whether that fits the path (IBTA vol. 1 §9.7.6.1.3, §9.9.2.4). */
+/**
+ * How long a queue pair waits before it gives up, and whether that fits the path (IBTA vol. 1 §9.7.6.1.3, §9.9.2.4).
+ */
 
 import { formatNs } from 'rocev2/internal/core';
 import { ackTimeoutNs } from 'rocev2/internal/retransmit';
@@ -24,19 +26,16 @@ export interface RetryArithmetic extends RetrySettings {
 
 /** A timeout below this multiple of the longest round trip retransmits packets that are only late. */
 const ROUND_TRIPS_MIN = 4;
-/** Programs that notice a dead peer later than this are usually not meant to. */
 const PATIENCE_NS = 60e9;
 /** A timer may wait up to four timeouts (C9-140). */
 const SPREAD = 4;
 
-/** The sums. */
 export function retryArithmetic({ timeout, retryCount }: RetrySettings): RetryArithmetic {
   const timeoutNs = timeout === 0 ? null : ackTimeoutNs(timeout);
   const shortestNs = timeoutNs === null ? null : (1 + retryCount) * timeoutNs;
   return { timeout, retryCount, timeoutNs, shortestNs, longestNs: shortestNs === null ? null : SPREAD * shortestNs };
 }
 
-/** Whether the settings fit a path with this longest round trip (undefined: not measured). */
 export function checkTimeout(settings: RetrySettings, longestRttNs: number | undefined): Check {
   const { timeout, retryCount, timeoutNs, shortestNs, longestNs } = retryArithmetic(settings);
   if (timeoutNs === null || shortestNs === null || longestNs === null) {

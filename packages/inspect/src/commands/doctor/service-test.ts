@@ -1,6 +1,6 @@
 /**
- * Full packets both ways, over a connection to a service that is there anyway: rping. The server READs the client's text and WRITEs it back, so that
- * packets of any size go in both directions. The sizes rise; the last one that comes back tells the largest packet that passes.
+ * Full-size packets both ways through an rping service: the server READs the client's text and WRITEs it back. Sizes
+ * rise; the last one that returns is the largest packet that passes.
  */
 
 import { type CliIo, Output, RpingEnd, SIZE_MIN_BYTES, type Tally } from '@rocev2/command';
@@ -14,18 +14,12 @@ const TIMING = { responseTimeout: 17, packetLifetime: 13, maxRetries: 3 };
 const CONNECT_MS = 5000;
 /** Longest time for one ping: eight transmissions of a packet, at 67 ms each, and as much for the way back. */
 const PING_MS = 3000;
-/** Pings of the largest size. */
 const ROUNDS = 20;
 
-/** What to test. */
 export interface ServiceTestOptions {
-  /** rdma_cm port of the rping server. */
   readonly port: number;
-  /** Largest text that the server has room for (its -S). */
   readonly sizeBytes: number;
-  /** Of the connection. */
   readonly dscp: number;
-  /** Ends the test early. */
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +29,10 @@ export interface ServiceReport {
   readonly refusal: string | null;
   /** Path MTU of the connection in bytes; 0 without one. */
   readonly pathMtu: number;
-  /** The sizes of pings, with whether their text came back unchanged; the test ends with the first that did not come back. */
+  /**
+   * The sizes of pings, with whether their text came back unchanged; the test ends with the first that did not come
+   * back.
+   */
   readonly pings: ReadonlyArray<{ readonly sizeBytes: number; readonly outcome: 'right' | 'wrong' | 'lost' }>;
   /** Why the last ping did not come back; null: it did. */
   readonly failure: string | null;
@@ -43,13 +40,11 @@ export interface ServiceReport {
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
-/** Sizes of pings: one for each path MTU that fits, so that one packet has that payload, then many packets. */
 export function pingSizes(pathMtu: number, sizeBytes: number): number[] {
   const single = [SIZE_MIN_BYTES, ...PATH_MTUS.filter((mtu) => mtu <= pathMtu)].filter((size) => size <= sizeBytes);
   return sizeBytes > single.at(-1)! ? [...single, ...Array<number>(ROUNDS).fill(sizeBytes)] : single;
 }
 
-/** Connects, pings, disconnects. QP1 of the device must be free. */
 export async function testService(
   device: RdmaDevice,
   remote: IpAddress,
@@ -72,7 +67,7 @@ export async function testService(
     return { refusal: connection.message, pathMtu: 0, pings, failure: null, counters: counted() };
   }
   const { pathMtu } = connection;
-  const quiet = new Output({ ...io }, true); // prints nothing but documents
+  const quiet = new Output({ ...io }, true);
   let failure: string | null = null;
   const hangUp = () => void connection.disconnect();
   signal.addEventListener('abort', hangUp, { once: true });

@@ -1,5 +1,3 @@
-/** Cases about PSNs: gaps, duplicates, what acknowledgements count, and receives that are missing. */
-
 import { RC_ACK, RC_WRITE_ONLY_IMM } from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, gap, type Step, send, silence, type TestCase } from '../step.js';
 import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
@@ -8,17 +6,14 @@ function rnr(at: number, { offer }: CaseTerms): Step {
   return { do: 'expect', answer: { kind: 'rnr', at, timer: offer!.minRnrTimer } };
 }
 
-/** `count` requests one after another from PSN `from` on, each acknowledged. */
 function each(count: number, from: number, request: (at: number) => Step): Step[] {
   return Array.from({ length: count }, (_, i) => [request(from + i), ack(from + i)]).flat();
 }
 
-/** A WRITE of no bytes with immediate data. */
 function notify(at: number): Step {
   return send(RC_WRITE_ONLY_IMM, at, { fields: { immediate: at } });
 }
 
-/** In the order of their rules. */
 export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
   {
     name: 'ack/ghost',

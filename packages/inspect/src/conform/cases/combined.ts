@@ -1,4 +1,4 @@
-/** WRITEs that are read back: lengths, places, start PSNs and disturbances, each pair of them at least once. */
+/** WRITEs that are read back: every pair of lengths, offsets, start PSNs and disturbances at least once. */
 
 import { RC_WRITE_FIRST, RC_WRITE_LAST, RC_WRITE_MIDDLE, RC_WRITE_ONLY } from 'rocev2/internal/packet';
 import { type Combination, pairwise } from '../pairwise.js';
@@ -9,7 +9,6 @@ import { read } from './requests.js';
 const BEFORE_WRAP = 0xff_ffff;
 
 const PARAMETERS = {
-  /** Bytes of the WRITE: whole path MTUs, and some more or fewer. */
   length: [
     { name: '1', packets: 0, more: 1 },
     { name: 'mtu-1', packets: 1, more: -1 },
@@ -20,7 +19,6 @@ const PARAMETERS = {
   /** Offset in the memory: aligned, odd, and across a page. */
   place: [0, 1, 4090],
   start: ['anywhere', 'before-wrap'],
-  /** What happens to the packets on their way. */
   disturbance: ['none', 'twice', 'last-lost'],
 } as const;
 
@@ -32,7 +30,6 @@ const ABOUT: Readonly<Record<Shape['disturbance'], string>> = {
   'last-lost': '; its last packet is lost once.',
 };
 
-/** In the order in which the combinations are found. */
 export const COMBINED_CASES: readonly TestCase[] = pairwise(PARAMETERS).map(combined);
 
 function combined(shape: Shape): TestCase {
@@ -62,7 +59,7 @@ function transfer({ length, place, disturbance }: Shape, mtu: number): Step[] {
   const arriving = {
     none: all,
     twice: all.flatMap((step) => [step, step]),
-    // The READ that comes in place of the last packet shows the gap.
+    // The READ that arrives instead of the last packet shows the gap.
     'last-lost': [...all.slice(0, -1), read(packets, 1, { place }), gap(last), write(last, last)],
   }[disturbance];
   return [...arriving, ack(last, 1), read(packets, bytes, { place }), data(packets, bytes)];

@@ -1,20 +1,17 @@
-/** Cases about congestion notification packets. */
-
 import { CNP } from 'rocev2/internal/packet';
 import { ack, type Step, send, silence, type TestCase } from '../step.js';
 import { ping } from './requests.js';
 
-/** The highest number that is not the one of multicast: nobody is likely to have it. */
+/** The highest number that is not the one of multicast: unlikely to be in use. */
 const UNKNOWN_QPN = 0xfffffe;
 const CNPS = 16;
 
-/** A CNP as annex A17.9.3 wants it: PSN 0, BECN and no other flag. */
+/** A CNP as of annex A17.9.3: PSN 0, BECN and no other flag. */
 function notification(destQpn: number): Step {
   const psnOfZero = [9, 10, 11].map((offset) => [offset, 0] as const);
   return send(CNP, 0, { ackReq: false, fields: { destQpn, migReq: false, becn: true }, forge: psnOfZero });
 }
 
-/** In the order of their rules. */
 export const CONGESTION_CASES: readonly TestCase[] = [
   {
     name: 'cnp/unknown',

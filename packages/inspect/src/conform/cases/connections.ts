@@ -1,10 +1,7 @@
-/** Cases about connection management. */
-
 import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
 import { ack, silence, type TestCase } from '../step.js';
 import { ping } from './requests.js';
 
-/** In the order of their rules. */
 export const CONNECTION_CASES: readonly TestCase[] = [
   {
     name: 'cm/lids',

@@ -1,5 +1,3 @@
-/** Cases about memory that a request has no right to, and about what follows a fatal NAK. */
-
 import {
   ack,
   type CaseTerms,
@@ -18,19 +16,16 @@ function offered({ offer }: CaseTerms) {
   return offer!.open.bytes;
 }
 
-/** A request at PSN 0 that is denied. */
 function forbidden(name: string, about: string, request: (terms: CaseTerms) => Step): TestCase {
   const needs = name.startsWith('atomic') ? (['memory', 'atomics'] as const) : (['memory'] as const);
   return { name: `access/${name}`, rules: [74], about, needs, steps: (terms) => [request(terms), denied(0)] };
 }
 
-/** A request at PSN 0 that the queue pair does not allow, whatever the memory does. */
 function unallowed(name: string, about: string, needs: readonly Need[], request: Step): TestCase {
   const connect = () => ({ isClosed: true });
   return { name: `operation/${name}`, rules: [75], about, needs, connect, steps: () => [request, refused(0)] };
 }
 
-/** In the order of their rules. */
 export const ERROR_CASES: readonly TestCase[] = [
   forbidden('write-key', 'A WRITE has a made-up key.', () => write(0, 8, { memory: 'wrong key' })),
   forbidden('read-key', 'A READ has a made-up key.', () => read(0, 8, { memory: 'wrong key' })),

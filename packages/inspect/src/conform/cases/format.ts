@@ -1,10 +1,7 @@
-/** Cases about the form of a packet: what a receiver drops in silence, and what it must take. */
-
 import { NAK_INVALID_REQUEST, RC_WRITE_ONLY, UC_BASE, UD_SEND_ONLY } from 'rocev2/internal/packet';
 import { ack, data, type RequestPacket, type Step, send, silence, type TestCase } from '../step.js';
 import { ping, read, write } from './requests.js';
 
-/** Offsets from the BTH. */
 const FLAGS = 1;
 const ACK_BYTE = 8;
 const PSN_LOW = 11;
@@ -19,7 +16,6 @@ function dropped(packet: Omit<RequestPacket, 'opcode' | 'at'>, opcode = RC_WRITE
   return () => [send(opcode, 0, packet), silence, ping(0), ack(0, 1)];
 }
 
-/** The packet is taken as if nothing were the matter with it. */
 function taken(packet: Omit<RequestPacket, 'opcode' | 'at'>): () => Step[] {
   return () => [ping(0, packet), ack(0, 1), ping(1), ack(1, 2)];
 }
@@ -28,7 +24,6 @@ function flipped(name: string, field: string, flip: number): TestCase {
   return { name: `icrc/${name}`, rules: [12], about: `A bit of ${field} is wrong.`, steps: dropped({ flip }) };
 }
 
-/** In the order of their rules. */
 export const FORMAT_CASES: readonly TestCase[] = [
   flipped('trailer', 'the ICRC', ICRC_LAST),
   flipped('flags', 'byte 1 of the BTH, the pad count and version', FLAGS),

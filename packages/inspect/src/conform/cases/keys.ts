@@ -1,13 +1,11 @@
-/** Cases about the life of keys, and about what a stranger can do who knows the numbers of a connection. */
+/** Cases about the lifetime of keys, and about an attacker who knows the numbers of a connection. */
 
 import { RC_SEND_ONLY_INV } from 'rocev2/internal/packet';
 import { ack, data, denied, reconnect, refused, send, silence, type TestCase } from '../step.js';
 import { ping, read, write, writeMiddle } from './requests.js';
 
-/** A target binds the window when the RTU has come. */
 const UNTIL_BOUND_MS = 20;
 
-/** In the order of their rules. */
 export const KEY_CASES: readonly TestCase[] = [
   {
     name: 'invalidate/window',

@@ -1,18 +1,14 @@
-/** Cases about READs and atomics: their answers, and what a duplicate gets. */
-
 import { ack, data, type Need, refused, result, type Step, silence, type TestCase } from '../step.js';
 import { add, clear, ping, read, swap, write, writeFirst, writeLast } from './requests.js';
 
 const ATOMICS: readonly Need[] = ['memory', 'atomics'];
-/** A target that remembers more is not asked. */
+/** Targets with larger queues are not tested to their depth. */
 const DEPTH_MAX = 64;
 
-/** The memory has two packets of pattern 1. The next PSN is 2. */
 function filled(mtu: number): Step[] {
   return [writeFirst(0, mtu, 2 * mtu), writeLast(1, mtu, { from: mtu }), ack(1, 1)];
 }
 
-/** A READ, and its second half once more. */
 function rest(mtu: number, isRest: boolean): Step[] {
   return [
     ...filled(mtu),
@@ -25,7 +21,6 @@ function rest(mtu: number, isRest: boolean): Step[] {
   ];
 }
 
-/** In the order of their rules. */
 export const READ_CASES: readonly TestCase[] = [
   {
     name: 'read/rest',

@@ -1,5 +1,3 @@
-/** Cases in which the target is the requester: the tester answers late, wrongly or not at all, and watches what is sent again, and when. */
-
 import {
   NAK_PSN_SEQUENCE,
   RC_READ_REQUEST,
@@ -28,7 +26,10 @@ import {
 /** Local ACK timeout: 4.096 us * 2^14, which is 67 ms. */
 const TIMEOUT_CODE = 14;
 const TIMEOUT_MS = 67.1;
-/** The timer fires between T and 4 T (C9-140); both ends have clocks of their own, and the first copy may have been late. */
+/**
+ * The timer fires between T and 4 T (C9-140); both ends have clocks of their own, and the first copy may have been
+ * late.
+ */
 const AFTER_TIMEOUT = { notBeforeMs: 0.9 * TIMEOUT_MS - 1, notAfterMs: 4.2 * TIMEOUT_MS + 20 };
 /** Nothing comes, even if a timer runs. */
 const OVER: Step = silenceFor(4.2 * TIMEOUT_MS);
@@ -38,11 +39,9 @@ const LONG_TIMEOUT_MS = 16 * TIMEOUT_MS;
 /** RNR timer 24: 41 ms. */
 const RNR_CODE = 24;
 const RNR_MS = RNR_TIMER_NS[RNR_CODE] / 1e6;
-/** Where the SEND is lost, the timer brings it. */
 const AFTER_RNR = { notBeforeMs: 0.95 * RNR_MS - 1, notAfterMs: RNR_MS + 4.2 * LONG_TIMEOUT_MS };
 const BYTES = 8;
 
-/** The target posts `count` requests at once. */
 function ordered(operation: Order['operation'], count: number, details: Partial<Order> = {}): () => CaseConnection {
   const timers = { timeout: TIMEOUT_CODE, retryCount: 7, rnrRetryCount: 7 };
   return () => ({ order: { operation, bytes: BYTES, count, ...timers, ...details } });
@@ -71,7 +70,6 @@ function twoReads(mtu: number): CaseConnection {
   return { ...ordered('RDMA_READ', 2, { bytes: 4 * mtu })(), responderResources: 1 };
 }
 
-/** The second response is lost, and the answer to the rest begins with `opcode`. */
 function readRest(mtu: number, opcode: number): Step[] {
   return [
     request(RC_READ_REQUEST, 0, { length: 4 * mtu }),
@@ -95,7 +93,6 @@ function times<T>(count: number, make: () => readonly T[]): T[] {
   return Array.from({ length: count }, make).flat();
 }
 
-/** In the order of their rules. */
 export const REQUESTER_CASES: readonly TestCase[] = [
   {
     name: 'requester/ghost-ack',

@@ -1,5 +1,3 @@
-/** Cases about the packets of a message: their order, and their lengths. */
-
 import {
   NAK_INVALID_REQUEST,
   NAK_REMOTE_ACCESS,
@@ -18,12 +16,10 @@ import { read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 /** Longer than a message may be, by one word. */
 const TOO_LONG = 0x8000_0004;
 
-/** A packet of a WRITE or SEND with a whole path MTU. */
 function full(opcode: number, at: number, { mtu }: CaseTerms, length = 3 * mtu): Step {
   return send(opcode, at, { bytes: mtu, length });
 }
 
-/** A second packet that does not go on with the first one. */
 function mixed(name: string, about: string, first: number, second: number): TestCase {
   return {
     name: `order/${name}`,
@@ -38,12 +34,10 @@ function mixed(name: string, about: string, first: number, second: number): Test
   };
 }
 
-/** A packet that goes on with a message that never began. */
 function orphan(name: string, about: string, opcode: number): TestCase {
   return { name: `order/${name}`, rules: [24], about, steps: (terms) => [full(opcode, 0, terms), refused(0)] };
 }
 
-/** In the order of their rules. */
 export const SEQUENCE_CASES: readonly TestCase[] = [
   orphan('write-middle-alone', 'A WRITE MIDDLE comes without a FIRST.', RC_WRITE_MIDDLE),
   orphan('write-last-alone', 'A WRITE LAST comes without a FIRST.', RC_WRITE_LAST),

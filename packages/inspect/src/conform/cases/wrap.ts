@@ -1,5 +1,3 @@
-/** Cases whose PSNs pass 2^24. */
-
 import { ack, data, gap, type Step, type TestCase } from '../step.js';
 import { ping, read, write, writeFirst, writeLast } from './requests.js';
 
@@ -11,7 +9,6 @@ function acknowledged(psns: readonly number[]): Step[] {
   return psns.flatMap((at) => [ping(at), ack(at, at + 1)]);
 }
 
-/** All of rule 34. */
 export const WRAP_CASES: readonly TestCase[] = [
   {
     name: 'wrap/writes',

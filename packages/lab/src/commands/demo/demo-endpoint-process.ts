@@ -1,19 +1,15 @@
-/** One end of the demo as a process of its own: a NIC on a frame port, and a connection made with the promise API. */
-
 import { fillPattern, method, patternMismatch, serveParent } from '@rocev2/command';
 import { type Connection, connect, type Listener, listen } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
 
-/** The TCP connection for connection set-up; the data goes over the switch. */
 const TCP_HOST = '127.0.0.1';
 const RECEIVE_DEPTH = 4;
 
 let device: RdmaDevice | undefined;
 let listener: Listener | undefined;
 let connection: Connection | undefined;
-/** Memory that the peer may access. */
 let region = Buffer.alloc(0);
 
 function required<T>(value: T | undefined, what: string): T {
@@ -35,13 +31,12 @@ const service = {
     device = await openDevice({ address, frame: { local: `${TCP_HOST}:0`, remote: switchPort } });
     return device.portDescription;
   }),
-  /** Listens, and opens new memory to the peer; returns the TCP port. */
   listen: method({ regionBytes: z.number().int() }, async ({ regionBytes }) => {
     region = Buffer.alloc(regionBytes);
     listener = await listen(required(device, 'device'), {
       port: 0,
       host: TCP_HOST,
-      allowForeignGid: true, // TCP does not go through the switch.
+      allowForeignGid: true,
       region,
       messageBytesMax: regionBytes,
       receiveDepth: RECEIVE_DEPTH,
@@ -56,14 +51,12 @@ const service = {
     const { mtu, recovery } = connection.agreement;
     return { mtu, recovery };
   }),
-  /** Each of these calls moves a pattern; the receiving end compares it byte by byte. */
   send: method(patternArgs, ({ bytes, seed }) => connected().send(patterned(bytes, seed))),
   receive: method(patternArgs, async ({ bytes, seed }) => {
     const { data } = await connected().receive();
     return data.length === bytes && patternMismatch(data, seed) < 0;
   }),
   write: method(patternArgs, ({ bytes, seed }) => connected().write(patterned(bytes, seed))),
-  /** Whether this end's memory, which only the peer has written to, holds the pattern. */
   hasPattern: method(patternArgs, ({ bytes, seed }) => patternMismatch(region.subarray(0, bytes), seed) < 0),
   fillRegion: method(patternArgs, ({ bytes, seed }) => fillPattern(region.subarray(0, bytes), seed)),
   read: method(patternArgs, async ({ bytes, seed }) => {
@@ -74,7 +67,6 @@ const service = {
     region.writeBigUInt64LE(value);
   }),
   number: method({}, () => region.readBigUInt64LE()),
-  /** Adds `count` times; returns whether each answer was the sum of all earlier additions. */
   fetchAdd: method({ count: z.number().int(), add: z.bigint() }, async ({ count, add }) => {
     const before = await Promise.all(Array.from({ length: count }, () => connected().fetchAdd(0, add)));
     return before.every((value, i) => value === BigInt(i) * add);
@@ -90,7 +82,6 @@ const service = {
   }),
 };
 
-/** The calls that the process answers. */
 export type DemoEndpointService = typeof service;
 
 serveParent(service);

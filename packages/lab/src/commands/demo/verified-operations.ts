@@ -1,6 +1,6 @@
 /**
- * SEND, WRITE, READ, FETCH_ADD and CMP_SWAP between two processes over a switch that loses packets, each verified where its result is:
- * B checks what it received and what is in its memory; A checks what it read and what an atomic returned.
+ * SEND, WRITE, READ, FETCH_ADD and CMP_SWAP between two processes over a lossy switch. B verifies received messages and
+ * its memory; A verifies what it read and what each atomic returned.
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
@@ -14,7 +14,6 @@ const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const ENDPOINT_PROGRAM = new URL('./demo-endpoint-process.js', import.meta.url);
 
-/** The fault rule of the switch while the operations run. */
 export const DEMO_LOSS_RULE = 'random=0.01';
 const SEED = 1;
 
@@ -57,7 +56,6 @@ interface Operation {
   readonly step: string;
   readonly text: string;
   readonly bytes: number;
-  /** Performs the operation; returns whether every byte was correct. */
   run(a: Endpoint, b: Endpoint): Promise<boolean>;
 }
 
@@ -115,7 +113,6 @@ const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-/** Runs the operations one after the other. Rejects if a process dies or a connection fails. */
 export async function runVerifiedOperations(onStep: (step: VerifiedStep) => void): Promise<VerifiedOperations> {
   await using fabric = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   await using a = new ChildService<DemoEndpointService>('endpoint a', ENDPOINT_PROGRAM);

@@ -1,8 +1,6 @@
 /**
- * Several runs of the experiment, and the link utilisation of each, which needs all of them.
- *
- * A software link has no nominal speed. Its capacity is measured: the highest packet rate that any run of the same operation reached,
- * with or without loss, a lossless go-back-N reference included. Link utilisation is a run's packet rate divided by that.
+ * Compares runs by link utilisation. A software link has no nominal speed, so its capacity is the highest packet rate
+ * that any run of the same operation reached, including a lossless go-back-N reference.
  */
 
 import { join, parse } from 'node:path';
@@ -36,10 +34,9 @@ export interface Comparison {
 
 const REFERENCE_SECONDS_MAX = 1;
 
-/** Runs every scheme under every operation. Ctrl-C ends it with the runs made so far. Rejects as `LivelockRig.run` does. */
 export async function compareSchemes(settings: ComparisonSettings, output: Output): Promise<Comparison> {
   const plan = planOf(settings);
-  await checkWritable(plan.find(({ trace }) => trace !== undefined)?.trace); // Before processes start.
+  await checkWritable(plan.find(({ trace }) => trace !== undefined)?.trace);
   const references: LivelockMeasurement[] = [];
   const measurements: LivelockMeasurement[] = [];
   const progress = output.progress(plan.reduce((sum, { seconds }) => sum + seconds, 0));
@@ -92,7 +89,6 @@ function planOf(settings: ComparisonSettings): Array<LivelockSettings & { readon
   ]);
 }
 
-/** `trace.jsonl` -> `trace-write-go-back-0.jsonl`: a file for each run. */
 function traceOf(path: string | undefined, op: LivelockOp, scheme: RecoveryName): string | undefined {
   if (path === undefined) return undefined;
   const { dir, name, ext } = parse(path);

@@ -1,9 +1,7 @@
 /**
- * The livelock experiment of "RDMA over Commodity Ethernet at Scale" (Guo et al., SIGCOMM 2016, §4.1), live: endpoint A, endpoint B and
- * the switch between them are processes on loopback, joined by Ethernet frames in UDP datagrams, so that the switch sees real IP
- * identifications. Each run opens them afresh; all counters begin at 0.
- *
- * In every operation the data goes from A to B: what A sends with payload is what the link carries.
+ * The livelock experiment of "RDMA over Commodity Ethernet at Scale" (Guo et al., SIGCOMM 2016, §4.1), live: endpoint
+ * A, endpoint B and the switch are processes joined by Ethernet frames in UDP datagrams, so that the switch sees real
+ * IP identifications. In every operation the data goes from A to B.
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
@@ -14,31 +12,22 @@ import type { LivelockEndpointService } from './livelock-endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
 
-/** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
+/** Addresses from the range for benchmarks (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const STATUS_INTERVAL_MS = 250;
 const ENDPOINT_PROGRAM = new URL('./livelock-endpoint-process.js', import.meta.url);
 
-/** Parameters of one run. */
 export interface LivelockSettings {
-  /** The operation that moves the data from A to B. */
   readonly op: LivelockOp;
-  /** Recovery scheme of both ends. */
   readonly scheme: RecoveryName;
-  /** Fault rules of the switch, whose ports are `a` and `b`; undefined loses nothing. */
   readonly lossRule: string | undefined;
-  /** Seed of random fault rules. */
   readonly seed: number;
-  /** Size of a message. */
   readonly messageBytes: number;
   /** Path MTU in bytes. */
   readonly mtu: number;
-  /** How long new messages are posted. */
   readonly seconds: number;
-  /** Packets that may be in flight. */
   readonly windowPackets: number;
-  /** Where endpoint A writes its trace; undefined: nowhere. */
   readonly trace: string | undefined;
 }
 
@@ -74,7 +63,10 @@ export interface LivelockMeasurement {
   readonly ackTimeouts: number;
   /** Packets that may be in flight. */
   readonly windowPackets: number;
-  /** W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a loss. */
+  /**
+   * W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a
+   * loss.
+   */
   readonly pipelineDepth: number | null;
   /** Packets of completed messages / packets sent. */
   readonly efficiency: number;
@@ -86,29 +78,24 @@ export interface LivelockMeasurement {
   readonly failure: string | null;
 }
 
-/** Progress of a run. */
 interface LivelockStatus {
   readonly messagesCompleted: number;
   readonly packetsSent: number;
 }
 
-/** The three processes of one run. */
 export class LivelockRig implements AsyncDisposable {
   readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   readonly #a = new ChildService<LivelockEndpointService>('endpoint a', ENDPOINT_PROGRAM);
   readonly #b = new ChildService<LivelockEndpointService>('endpoint b', ENDPOINT_PROGRAM);
 
-  /** Makes one run. Rejects if a process dies. */
   run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
     return whileAlive([this.#switch, this.#a, this.#b], this.#run(settings, onStatus));
   }
 
-  /** Ends the three processes; a run in progress rejects. */
   async close(): Promise<void> {
     await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
   }
 
-  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -155,9 +142,7 @@ export class LivelockRig implements AsyncDisposable {
         this.#a.call('status', {}),
       ]);
       onStatus({ messagesCompleted, packetsSent: counters.tx_data_packets });
-    } catch {
-      // The run itself reports the error.
-    }
+    } catch {}
   }
 
   async #measure(

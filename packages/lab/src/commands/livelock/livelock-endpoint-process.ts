@@ -1,6 +1,6 @@
 /**
- * One end of the livelock experiment as a process of its own: a NIC on a frame port, one queue pair, one buffer. The end that posts work
- * keeps two messages in the send queue, so that the link never waits for the application.
+ * One end of the livelock experiment as a process: a NIC on a frame port, one queue pair, one buffer. The sender keeps
+ * two messages posted so that the link never waits for the application.
  */
 
 import { randomInt } from 'node:crypto';
@@ -24,7 +24,7 @@ import { LIVELOCK_OPS } from './ops.js';
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
 const PATTERN_SEED = 0x5a;
-/** Messages that are in progress when the time is over may finish, so that their packets are not counted in vain. */
+/** Messages that are in progress when the time is over may finish, so that their packets are not counted as waste. */
 const DRAIN_LIMIT_MS = 5_000;
 
 interface Endpoint {
@@ -49,7 +49,7 @@ async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
   const post = () => qp.postRecv({ sges: [memory.sge()] });
   for (let i = 0; i < RECEIVES_POSTED; i++) post();
   for await (const wc of recvCq) {
-    if (wc.status !== 0 || qp.isClosed) return; // Flushed or closed: the run is over.
+    if (wc.status !== 0 || qp.isClosed) return;
     post();
   }
 }
@@ -57,7 +57,6 @@ async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
 const remoteSchema = { remoteAddr: z.bigint(), rkey: z.number().int() };
 
 const service = {
-  /** Opens a new NIC and queue pair. The buffer is filled with data at the source, and with zeros at the other end. */
   open: method(
     {
       address: z.string(),
@@ -103,7 +102,6 @@ const service = {
       if (receives) void serveReceives(self);
     },
   ),
-  /** Posts messages for `seconds`, then waits for those in progress, except under go-back-0 if none has arrived. Ends when the QP fails. */
   transfer: method({ op: z.enum(LIVELOCK_OPS), seconds: z.number(), ...remoteSchema }, async (args) => {
     const { qp, sendCq, memory, recovery } = endpoint();
     const { remoteAddr, rkey } = args;
@@ -140,7 +138,6 @@ const service = {
     return { messagesCompleted, seconds, failure };
   }),
   status: method({}, () => ({ messagesCompleted, counters: endpoint().device.counters() })),
-  /** Whether every byte in the buffer is that of the source. */
   hasData: method({}, () => patternMismatch(endpoint().memory.bytes, PATTERN_SEED) < 0),
   close: method({}, async () => {
     await current?.device.close();
@@ -158,7 +155,6 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The calls that the process answers. */
 export type LivelockEndpointService = typeof service;
 
 serveParent(service);

@@ -1,9 +1,6 @@
-/** The loss model of a fault rule. */
-
 import { drop, parseFaultRules } from 'rocev2/internal/faults';
 import type { LossModel } from '../../fluid/recovery-efficiency.js';
 
-/** The model of a rule as written, or undefined for rules that none of the closed forms describes. */
 export function lossModelOf(lossRule: string | undefined): LossModel | undefined {
   if (lossRule === undefined) return { kind: 'none' };
   const rules = parseFaultRules(lossRule);
@@ -18,7 +15,6 @@ export function lossModelOf(lossRule: string | undefined): LossModel | undefined
   return undefined;
 }
 
-/** Parses a share, written as `0.004` or `1/256`. */
 function probabilityOf(text: string): number {
   const [numerator, denominator = '1'] = text.split('/');
   return Number(numerator) / Number(denominator);

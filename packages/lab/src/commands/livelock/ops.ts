@@ -1,4 +1,7 @@
-/** The three parts of the experiment: A SENDs to B, A WRITEs to B, B READs from A. In all of them the data goes from A to B. */
+/**
+ * The three parts of the experiment: A SENDs to B, A WRITEs to B, B READs from A. In all of them the data goes from A
+ * to B.
+ */
 
 /** The values of `--ops`. */
 export const LIVELOCK_OPS = ['send', 'write', 'read'] as const;

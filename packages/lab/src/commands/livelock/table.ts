@@ -1,5 +1,3 @@
-/** The runs of a comparison as a table. */
-
 import type { Column, Output } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import type { LivelockRun } from './comparison.js';
@@ -20,7 +18,6 @@ const COLUMNS: readonly RunColumn[] = [
   { title: 'In theory', align: 'right', value: (run) => (run.closedForm === null ? '' : percent(run.closedForm, 2)) },
 ];
 
-/** Prints one line per run. */
 export function printRuns(output: Output, runs: readonly LivelockRun[]): void {
   output.table(
     COLUMNS,

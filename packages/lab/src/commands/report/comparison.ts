@@ -1,10 +1,7 @@
-/** Two runs side by side: the numbers of documents that have the same file name in two folders. */
-
 import { escapeXml, htmlTable } from '@rocev2/command';
 import type { Origin } from './origin.js';
 import type { ReportEntry } from './section.js';
 
-/** HTML: a table of numbers for each file that both folders have, then the files that only one has. */
 export function comparisonBody(entries: readonly ReportEntry[], base: readonly ReportEntry[]): string[] {
   const baseOf = new Map(base.map((entry) => [entry.file, entry]));
   const body: string[] = [];
@@ -40,7 +37,6 @@ export function comparisonBody(entries: readonly ReportEntry[], base: readonly R
   return [...body, ...lonely.map((text) => `<p>${escapeXml(text)}</p>`)];
 }
 
-/** The facts in which two runs differ, which make them hard to compare. */
 function differences(base: Origin, run: Origin): string[] {
   const named = (['command', 'versions', 'machine'] as const).filter((name) => base.get(name) !== run.get(name));
   if (named.length === 0) return [];

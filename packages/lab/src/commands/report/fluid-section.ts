@@ -1,5 +1,3 @@
-/** `rocev2 fluid --json` in a report. */
-
 import { counted, htmlTable, renderLineChart } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
@@ -18,10 +16,8 @@ const documentSchema = z.looseObject({
   trace: z.object({ timeNs: numbers.min(2), queueBytes: numbers, rateBps: z.array(numbers) }),
 });
 
-/** Most lines in a figure; more would be unreadable. */
 const LINES_MAX = 10;
 
-/** Undefined for documents of another kind. */
 export const fluidSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;
@@ -80,7 +76,7 @@ export const fluidSection: SectionReader = (document) => {
   };
 };
 
-/** Groups of equal flows. Flows that start alike stay alike, so one line stands for a group. */
+/** Flows that start alike stay alike, so one line stands for a group. */
 function distinctRates(rates: readonly (readonly number[])[]): { name: string; values: readonly number[] }[] {
   const starts = rates.flatMap((values, i) =>
     i > 0 && values.every((value, at) => value === rates[i - 1][at]) ? [] : [i],

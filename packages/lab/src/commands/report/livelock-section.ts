@@ -1,5 +1,3 @@
-/** `rocev2 livelock --json` in a report. */
-
 import { htmlTable, renderBarChart } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
@@ -27,7 +25,6 @@ const documentSchema = z.looseObject({
 
 const percent = (share: number) => `${(share * 100).toFixed(2)} %`;
 
-/** Undefined for documents of another kind. */
 export const livelockSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;

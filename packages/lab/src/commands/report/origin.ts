@@ -1,9 +1,6 @@
-/** Origin of a document: the head that commands write into their JSON, or the facts that benches write. */
-
 import { escapeXml } from '@rocev2/command';
 import { z } from 'zod';
 
-/** Documents of benches and of older versions lack some or all of these fields. */
 const headSchema = z.looseObject({
   command: z.string().optional().catch(undefined),
   start: z.string().optional().catch(undefined),
@@ -18,10 +15,8 @@ const headSchema = z.looseObject({
 
 const HEAD_FIELDS = new Set(['schema', 'schemaVersion', 'toolVersion', 'command', 'host', 'start', 'end']);
 
-/** Facts about a run, in the order in which they are shown. */
 export type Origin = ReadonlyMap<'command' | 'date' | 'versions' | 'machine', string>;
 
-/** The facts in the document; empty if there are none. */
 export function originOf(document: unknown): Origin {
   const { data } = headSchema.safeParse(document);
   if (data === undefined) return new Map();
@@ -37,13 +32,11 @@ export function originOf(document: unknown): Origin {
   return new Map(facts.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
 }
 
-/** The document without the head of a command, if it has one. */
 export function withoutHead(document: unknown): unknown {
   if (document === null || typeof document !== 'object' || !('schemaVersion' in document)) return document;
   return Object.fromEntries(Object.entries(document).filter(([name]) => !HEAD_FIELDS.has(name)));
 }
 
-/** The origin as HTML; empty if it is unknown. */
 export function originLine(origin: Origin): string {
   if (origin.size === 0) return '';
   const parts = [...origin].map(([name, text]) =>
@@ -52,7 +45,6 @@ export function originLine(origin: Origin): string {
   return `<p class="origin">${parts.join('<br>')}</p>`;
 }
 
-/** A date as `2026-11-22 14:00:07 UTC`; other text is unchanged. */
 export function readableDate(text: string): string {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return text;

@@ -1,5 +1,3 @@
-/** Any other JSON with lists of similar records, such as the output of benches. Each list becomes a table of its plain fields. */
-
 import { escapeXml, htmlTable } from '@rocev2/command';
 import type { Measure, SectionReader } from './section.js';
 
@@ -8,7 +6,6 @@ type PlainRecord = Readonly<Record<string, unknown>>;
 
 const ROWS_MAX = 500;
 
-/** Undefined for documents without such a list. */
 export const recordsSection: SectionReader = (document) => {
   const lists = Array.isArray(document) ? [['', document] as const] : entriesOf(document);
   const tables = lists.filter((entry): entry is readonly [string, PlainRecord[]] => isRecordList(entry[1]));
@@ -26,7 +23,6 @@ export const recordsSection: SectionReader = (document) => {
   };
 };
 
-/** All numbers of a list. The name of a record is made of its text fields, and of its position if those are not unique. */
 function measuresOf(list: string, records: readonly PlainRecord[]): Measure[] {
   const names = new Set<string>();
   return records.slice(0, ROWS_MAX).flatMap((record, row) => {
@@ -49,7 +45,6 @@ function tableOf(records: readonly PlainRecord[]): string {
   );
 }
 
-/** Flattens an object: `{a: {b: 1}}` becomes `a.b: 1`. Lists inside are left out. */
 function flatten(record: PlainRecord): Map<string, Plain> {
   const fields = new Map<string, Plain>();
   for (const [name, value] of Object.entries(record)) {

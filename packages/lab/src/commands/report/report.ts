@@ -1,5 +1,3 @@
-/** A folder of JSON documents as one self-contained HTML page. */
-
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { escapeXml, htmlPage } from '@rocev2/command';
@@ -12,7 +10,6 @@ import { scenarioSection } from './scenario-section.js';
 import type { ReportEntry, Section, SectionReader } from './section.js';
 import { transferSection } from './transfer-section.js';
 
-/** The kinds of sections. The first one that recognises a document is used. */
 const READERS: readonly SectionReader[] = [
   livelockSection,
   scenarioSection,
@@ -21,19 +18,13 @@ const READERS: readonly SectionReader[] = [
   recordsSection,
 ];
 
-/** Content of a page. */
 export interface Report {
-  /** The heading of the page. */
   readonly title: string;
-  /** The files in the order of the page; only those with sections are shown. */
   readonly entries: readonly ReportEntry[];
-  /** The run to compare with, and the name of its folder. */
   readonly base?: { readonly folder: string; readonly entries: readonly ReportEntry[] } | undefined;
-  /** Date (ISO 8601) and version of the page. */
   readonly made: { readonly date: string; readonly version: string };
 }
 
-/** The JSON files of a folder in alphabetical order. Rejects when the folder cannot be read. */
 export async function readReport(folder: string): Promise<ReportEntry[]> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   return Promise.all(
@@ -44,7 +35,6 @@ export async function readReport(folder: string): Promise<ReportEntry[]> {
   );
 }
 
-/** The parsed document; undefined if the text is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -53,7 +43,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** The section for one document; undefined if there is nothing to show. */
 export function sectionOf(document: unknown): Section | undefined {
   const result = withoutHead(document);
   for (const read of READERS) {
@@ -63,7 +52,6 @@ export function sectionOf(document: unknown): Section | undefined {
   return undefined;
 }
 
-/** The page as HTML. */
 export function reportPage({ title, entries, base, made }: Report): string {
   const shown = entries.filter((entry): entry is ReportEntry & { section: Section } => entry.section !== undefined);
   return htmlPage(title, [

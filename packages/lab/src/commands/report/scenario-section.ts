@@ -1,5 +1,3 @@
-/** `rocev2 sim run --json` in a report. */
-
 import { formatBytes, formatRate } from 'rocev2/internal/core';
 import type { Summary } from '../../sim/scenario/result.js';
 import { scenarioBody } from '../sim/page.js';
@@ -9,7 +7,6 @@ import type { Measure, SectionReader } from './section.js';
 const count = (value: number) => String(value);
 const bytes = (value: number) => formatBytes(Math.round(value));
 
-/** The numbers of a summary that are compared. */
 const MEASURES = [
   ['goodput', 'goodputBps', formatRate],
   ['share of what payload can have', 'efficiency', (value: number) => `${(value * 100).toFixed(2)} %`],
@@ -25,14 +22,12 @@ const MEASURES = [
   ['packets sent again', 'retransmittedPackets', count],
 ] as const;
 
-/** Undefined for documents of another kind. */
 export const scenarioSection: SectionReader = (document) => {
   if (!isScenarioResult(document)) return undefined;
   const { title, scenario, summary } = document;
   return { title: title === '' ? scenario : title, body: scenarioBody(document, 3), measures: measuresOf(summary) };
 };
 
-/** A result of another version may lack some fields of the summary, because the schema names only few of them. */
 function measuresOf(summary: Partial<Summary>): Measure[] {
   return MEASURES.flatMap(([name, field, format]) => {
     const value = summary[field];

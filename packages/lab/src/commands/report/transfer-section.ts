@@ -1,5 +1,3 @@
-/** `rocev2 bw --json` and `rocev2 lat --json` in a report. */
-
 import { htmlTable, renderBarChart } from '@rocev2/command';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
@@ -21,7 +19,6 @@ const documentSchema = z.looseObject({
   counters: z.record(z.string(), z.number()),
 });
 
-/** Undefined for documents of another kind. */
 export const transferSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;

@@ -1,5 +1,3 @@
-/** The result of a simulation: from a file, or from a scenario that is run now. */
-
 import { readFile } from 'node:fs/promises';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
@@ -7,7 +5,6 @@ import { loadScenario } from './load.js';
 import { isScenarioResult, resultProblem } from './result-schema.js';
 import { runWatched } from './run-watched.js';
 
-/** Reads a file of `sim run --json`, or runs a scenario, given by name or file. */
 export async function loadResult(name: string, output: Output): Promise<ScenarioResult> {
   const kept = await keptResult(name);
   if (kept !== undefined) return kept;

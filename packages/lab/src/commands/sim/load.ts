@@ -1,5 +1,3 @@
-/** Where `rocev2 sim` finds scenarios: built in by name, or in a JSON file. */
-
 import { readInputFile, readJsonFile } from '@rocev2/command';
 import { nearestName, RoceError } from 'rocev2/internal/core';
 import { type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from '../../sim/formats/ns3.js';
@@ -7,26 +5,18 @@ import { override } from '../../sim/scenario/overrides.js';
 import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 
-/** A scenario and its overrides. */
 export interface ScenarioChoice {
-  /** The name of a built-in scenario, or the path of a file. */
   readonly name: string;
-  /** `path=value`. */
   readonly set: readonly string[];
-  /** A topology file of HPCC's simulator or ns3-rdma, which takes the place of `topology`. */
   readonly topology?: string;
-  /** A file of flows, which takes the place of `flows`. */
   readonly flows?: string;
-  /** Who wrote the latter. Default HPCC's simulator. */
   readonly flowFormat?: Ns3FlowFormat;
 }
 
-/** The scenario with the overrides. Throws if `name` is neither a built-in scenario nor a readable file, and if the file is invalid. */
 export async function loadScenario(choice: ScenarioChoice): Promise<Scenario> {
   return parseScenario(await loadDocument(choice));
 }
 
-/** The same as a scenario file, which has not been checked. */
 export async function loadDocument({ name, set, topology, flows, flowFormat }: ScenarioChoice): Promise<unknown> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
   if (topology === undefined && flows === undefined) return override(file, set);
@@ -55,7 +45,6 @@ async function readText(path: string): Promise<string> {
   return (await readInputFile(path)).toString('utf8');
 }
 
-/** A word without a dot or a slash is a name; anything else is a file. */
 async function readScenario(path: string): Promise<unknown> {
   if (path.includes('.') || path.includes('/')) return await readJsonFile(path);
   return await readJsonFile(path).catch((cause: Error) => {

@@ -1,5 +1,3 @@
-/** A scenario's result as one self-contained HTML page: the figures as SVG, and the tables. */
-
 import { type ChartPanel, escapeXml, htmlPage, htmlTable, renderLineChart } from '@rocev2/command';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import { SMALL_FLOW_BYTES } from '../../sim/scenario/report.js';
@@ -17,17 +15,12 @@ import {
   summaryLines,
 } from './tables.js';
 
-/** Most lines in a figure; more would be unreadable. */
 const LINES_MAX = 10;
 const QUEUES_MAX = 4;
-/** Most flows in the table. */
 const FLOWS_MAX = 200;
-/** A queue with a peak of this many times its p99 gets a logarithmic axis. */
 const TOWERING = 4;
-/** Fewest completed flows for a figure of their distribution. */
 const COMPLETIONS_MIN = 50;
 
-/** The page; `command` is the command line that made the result of `scenario`. */
 export function scenarioPage(result: ScenarioResult, command: string, scenario: Scenario): string {
   const { name, title, source } = scenario;
   return htmlPage(name, [
@@ -39,7 +32,6 @@ export function scenarioPage(result: ScenarioResult, command: string, scenario: 
   ]);
 }
 
-/** Figures and tables without the page around them; `level` is that of the headings. */
 export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   const { assertions, flows, queues, buffers } = result;
   const used = queues.filter(isTelling);
@@ -78,7 +70,6 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   ];
 }
 
-/** Queues, rates and signals over time, as SVG; on a page that already names the run, `title` says what the figure shows. */
 export function scenarioChart(result: ScenarioResult, title = result.title || result.scenario): string {
   const { scenario, seed, series, summary } = result;
   const jain = `Jain ${summary.jain.toFixed(3)}`;
@@ -92,7 +83,6 @@ export function scenarioChart(result: ScenarioResult, title = result.title || re
   });
 }
 
-/** The fullest queues. The axis is logarithmic, as in the publications, if the start is far above the rest. */
 function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
   const fullest = [...queues]
     .sort((a, b) => b.meanBytes - a.meanBytes)
@@ -106,7 +96,6 @@ function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
   };
 }
 
-/** The largest flows. */
 function ratePanel({ flows, series }: ScenarioResult): ChartPanel {
   const largest = [...flows].sort((a, b) => b.bytes - a.bytes).slice(0, LINES_MAX);
   return {
@@ -129,7 +118,6 @@ function signalPanel({ timeNs, cnps, pauseFrames }: Series): ChartPanel {
   };
 }
 
-/** The distribution of completion times, if enough flows have completed. */
 function completionChart({ flows }: ScenarioResult): string | undefined {
   const timesOf = (some: readonly FlowResult[]) =>
     some.flatMap(({ completionNs }) => (completionNs === null ? [] : completionNs / 1e3)).sort((a, b) => a - b);

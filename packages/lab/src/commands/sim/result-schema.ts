@@ -1,5 +1,3 @@
-/** Checks that a JSON document is a result of `rocev2 sim run --json`, as far as its readers need. */
-
 import { plainWords } from '@rocev2/command';
 import { z } from 'zod';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
@@ -25,12 +23,10 @@ const resultSchema = z.looseObject({
   }),
 });
 
-/** Unknown fields are allowed. */
 export function isScenarioResult(document: unknown): document is ScenarioResult {
   return resultSchema.safeParse(document).success;
 }
 
-/** The first error in a document that looks like a result: `series.timeNs: ...`. */
 export function resultProblem(document: unknown): string | undefined {
   const issue = resultSchema.safeParse(document).error?.issues[0];
   return issue && `${issue.path.join('.')}: ${plainWords(issue)}`;

@@ -1,5 +1,3 @@
-/** `rocev2 sim run`: one scenario, the files that were asked for, and what people see of the result. */
-
 import {
   CommandFailure,
   checkWritable,
@@ -23,37 +21,22 @@ import { printResult } from './tables.js';
 
 const SIM_RUN_DOCUMENT = defineDocument<ScenarioResult>('sim-run');
 
-/** As on the command line. */
 export interface RunOptions {
-  /** One JSON document is printed. */
   readonly json?: true;
-  /** Overrides, `path=value`. */
   readonly set?: readonly string[];
-  /** Of all random numbers. */
   readonly seed?: number;
-  /** File for an HTML page. */
   readonly report?: string;
-  /** File for an SVG chart. */
   readonly plot?: string;
-  /** File for the frames on the cable of one host. */
   readonly pcap?: string;
-  /** File for what the NIC of one host does. */
   readonly trace?: string;
-  /** File for what rate controls do. */
   readonly series?: string;
-  /** The host of `pcap` and `trace`. Default: where the last flow goes. */
   readonly at?: string;
-  /** A topology file of another simulator. */
   readonly topology?: string;
-  /** A file of flows of another simulator. */
   readonly flows?: string;
-  /** Who wrote it. */
   readonly flowFormat?: Ns3FlowFormat;
-  /** Threads that compute the run. */
   readonly cores?: number;
 }
 
-/** Runs the scenario of this name or file. Throws CommandFailure, also if an assertion fails. */
 export async function runCommand(name: string, options: RunOptions, output: Output): Promise<void> {
   const set = overridesOf(options);
   const { topology, flows, flowFormat } = options;
@@ -80,7 +63,6 @@ export async function runCommand(name: string, options: RunOptions, output: Outp
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }
 
-/** All overrides of a scenario, those that have an option of their own last. */
 function overridesOf({ set = [], seed, cores }: RunOptions): string[] {
   const given = Object.entries({ seed, cores }).flatMap(([field, value]) =>
     value === undefined ? [] : [`${field}=${value}`],
@@ -124,7 +106,6 @@ async function runCaptured(scenario: Scenario, options: RunOptions, output: Outp
   }
 }
 
-/** Where the flows of the last entry go. */
 function receiverOf({ flows }: Scenario): string {
   const last = flows[flows.length - 1];
   if (last.kind === 'list') return last.flows[last.flows.length - 1].to;

@@ -1,5 +1,3 @@
-/** Runs a scenario with progress on stderr, until it is done or Ctrl-C is pressed. */
-
 import { setImmediate } from 'node:timers/promises';
 import type { Output } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
@@ -12,17 +10,12 @@ import type { FrameCapture } from './frame-capture.js';
 import type { SeriesFile } from './series-file.js';
 import type { StationTrace } from './station-trace.js';
 
-/** Who watches a run, and writes files. */
 export interface Watchers {
-  /** Takes frames. */
   readonly capture?: FrameCapture | undefined;
-  /** Takes events of a NIC. */
   readonly trace?: StationTrace | undefined;
-  /** Takes samples of rate controls. */
   readonly series?: SeriesFile | undefined;
 }
 
-/** The result; after Ctrl-C, that of the time until then. */
 export async function runWatched(
   scenario: Scenario,
   output: Output,
@@ -41,13 +34,12 @@ export async function runWatched(
       progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`);
       await capture?.flush();
       await trace?.flush();
-      await setImmediate(); // Lets Ctrl-C through.
+      await setImmediate();
       return !output.io.interrupted.aborted;
     },
   }).finally(() => progress.stop());
 }
 
-/** The same for a scenario that gives several cores. */
 export async function runOnCoresWatched(scenario: Scenario, output: Output): Promise<ScenarioResult> {
   const progress = output.progress(100);
   const run = runOnCores(scenario, {

@@ -1,11 +1,10 @@
-/** `sim run --trace`: what the NIC of one simulated host sent, received and did about it, in the form of `--trace` on sockets. Time 0 of the trace is time 0 of the run. */
+/** Time 0 of the trace is time 0 of the run. */
 
 import { TraceFile, TracePort } from 'rocev2/internal/capture';
 import type { Port, RxDatagram, TxBatch } from 'rocev2/internal/port';
 import type { StationObserver } from '../../sim/scenario/run.js';
 import type { SimStation } from '../../sim/sim-station.js';
 
-/** The trace file of one run. */
 export class StationTrace implements StationObserver {
   readonly host: string;
   readonly #file: TraceFile;
@@ -17,7 +16,6 @@ export class StationTrace implements StationObserver {
     this.#time = time;
   }
 
-  /** Creates or overwrites `path`. Throws ERR_ROCE_IO. */
   static async create(path: string, host: string): Promise<StationTrace> {
     const time = { nowNs: () => 0 };
     const file = await TraceFile.create(path, `simulated host ${host}`, {
@@ -46,18 +44,15 @@ export class StationTrace implements StationObserver {
     };
   }
 
-  /** Waits for the disk. */
   flush(): Promise<void> {
     return this.#file.flush();
   }
 
-  /** Throws ERR_ROCE_IO if something could not be written. */
   close(): Promise<void> {
     return this.#file.close();
   }
 }
 
-/** The cable of a station as a port: what is sent is on its way already. */
 class StationPort implements Port {
   readonly description: string;
   readonly address: Port['address'];

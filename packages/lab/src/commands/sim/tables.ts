@@ -1,5 +1,3 @@
-/** A scenario's result as text and table rows. */
-
 import { type Column, counted, type Output } from '@rocev2/command';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import type {
@@ -11,7 +9,6 @@ import type {
   SlowdownResult,
 } from '../../sim/scenario/result.js';
 
-/** Columns of {@link flowRow}. */
 export const FLOW_COLUMNS: readonly Column[] = [
   { title: 'Flow', align: 'left' },
   { title: 'From', align: 'left' },
@@ -22,14 +19,12 @@ export const FLOW_COLUMNS: readonly Column[] = [
   { title: 'CNPs', align: 'right' },
 ];
 
-/** The row of one flow. */
 export function flowRow(flow: FlowResult): (string | number)[] {
   const { id, from, to, goodputBps, completionNs, retransmittedPackets, cnps, failure } = flow;
   const completed = completionNs === null ? '' : formatNs(completionNs);
   return [id, from, to, formatRate(goodputBps), failure ?? completed, retransmittedPackets, cnps];
 }
 
-/** Columns of {@link queueRow}. */
 export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'Queue', align: 'left' },
   { title: 'Mean', align: 'right' },
@@ -43,12 +38,10 @@ export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'received', align: 'right' },
 ];
 
-/** Whether a queue held packets, or its port sent or received pauses. Acknowledgements alone do not count. */
 export function isTelling({ meanBytes, pauseFrames, receivedPauseFrames, droppedPackets }: QueueResult): boolean {
   return meanBytes >= 1 || pauseFrames > 0 || receivedPauseFrames > 0 || droppedPackets > 0;
 }
 
-/** The row of one egress queue; lengths in KB. */
 export function queueRow(queue: QueueResult): (string | number)[] {
   return [
     queue.port,
@@ -64,7 +57,6 @@ export function queueRow(queue: QueueResult): (string | number)[] {
   ];
 }
 
-/** Columns of {@link bufferRow}. */
 export const BUFFER_COLUMNS: readonly Column[] = [
   { title: 'Memory of', align: 'left' },
   { title: 'Shared', align: 'right' },
@@ -73,13 +65,11 @@ export const BUFFER_COLUMNS: readonly Column[] = [
   { title: 'peak', align: 'right' },
 ];
 
-/** The row of one switch's memory, in KB. */
 export function bufferRow(buffer: BufferResult): (string | number)[] {
   const { sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes } = buffer;
   return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];
 }
 
-/** Columns of {@link slowdownRow}. */
 export const SLOWDOWN_COLUMNS: readonly Column[] = [
   { title: 'Flows up to', align: 'right' },
   { title: 'Flows', align: 'right' },
@@ -89,15 +79,12 @@ export const SLOWDOWN_COLUMNS: readonly Column[] = [
   { title: 'p99', align: 'right' },
 ];
 
-/** Fewest flows for a table of slowdowns: one in each of its parts. */
 export const SLOWDOWN_FLOWS_MIN = 20;
 
-/** The row of flows of similar size. */
 export function slowdownRow({ bytesMax, count, unfinished, p50, p95, p99 }: SlowdownResult): (string | number)[] {
   return [kilobytes(bytesMax), count, unfinished, ...[p50, p95, p99].map((times) => times.toFixed(2))];
 }
 
-/** The run as a few lines of text. */
 export function summaryLines(result: ScenarioResult): Array<{ readonly label: string; readonly text: string }> {
   const { summary, virtualSeconds, wallSeconds, packetEvents, eventsPerSecond, seed, traceHash } = result;
   const lines = [
@@ -140,10 +127,8 @@ function kilobytes(bytes: number): string {
   return `${(bytes / 1000).toFixed(1)} KB`;
 }
 
-/** Flows the table for people shows. */
 const FLOWS_SHOWN = 24;
 
-/** The result for people: summary, tables, assertions. */
 export function printResult(result: ScenarioResult, output: Output): void {
   for (const { label, text } of summaryLines(result)) output.line(`  ${label.padEnd(14)}${text}`);
   output.line();

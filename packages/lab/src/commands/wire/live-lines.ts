@@ -8,10 +8,8 @@ import { opcodeName } from 'rocev2/internal/packet';
 import type { OnObservation } from '../../wire/observer.js';
 import { SIDES } from '../../wire/wire.js';
 
-/** More cannot be read. */
 const LINES_A_SECOND = 50;
 
-/** Prints lines with the time since it was made. */
 export class LiveLines {
   readonly #output: Output;
   readonly #startNs = nowNs();
@@ -30,7 +28,6 @@ export class LiveLines {
     this.#print(`${ingress}>${egress}  ${packet}: rule '${rule}'`);
   };
 
-  /** The audit saw something. */
   readonly observe: OnObservation = (observation, packet, side) => {
     const place = `at ${SIDES[side]}  packet ${packet}`;
     if (observation.kind === 'measure') {
@@ -49,7 +46,6 @@ export class LiveLines {
     this.#print(verdict === 'violation' ? colors.red(line) : colors.yellow(line));
   };
 
-  /** Says what was left out, at the end. */
   end(): void {
     this.#sayLeft();
   }

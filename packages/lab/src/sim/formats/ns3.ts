@@ -1,12 +1,14 @@
 /**
- * Topology and flow files of two ns-3 simulators: HPCC's (github.com/alibaba-edu/High-Precision-Congestion-Control) and the one that it grew from, ns3-rdma
- * (github.com/bobzhuyb/ns3-rdma). Numbers stand between white space; what follows the last one that is announced is a comment.
+ * Topology and flow files of two ns-3 simulators: HPCC's (github.com/alibaba-edu/High-Precision-Congestion-Control) and
+ * the one that it grew from, ns3-rdma (github.com/bobzhuyb/ns3-rdma). Numbers are between white space; what follows the
+ * last one that is announced is a comment.
  *
- * A topology: `nodes switches links`, the numbers of the switches, then for each link `node node rate delay [error rate]`. Node n becomes the host `hn` or the
- * switch `sn`. Error rates must be 0 here: use fault rules.
+ * A topology: `nodes switches links`, the numbers of the switches, then for each link
+ * `node node rate delay [error rate]`. Node n becomes the host `hn` or the switch `sn`. Error rates must be 0 here: use
+ * fault rules.
  *
- * Flows: their number, then one line each. HPCC: `from to priority port bytes start`; ns3-rdma: `from to priority packets start stop`. Both have six columns; seconds
- * count from where the file says.
+ * Flows: their number, then one line each. HPCC: `from to priority port bytes start`; ns3-rdma:
+ * `from to priority packets start stop`. Both have six columns; seconds count from where the file says.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -55,8 +57,8 @@ export function parseNs3Topology(text: string): Topology {
 }
 
 /**
- * The flows, with times from the first start on. `packetBytes`: payload of a packet, where the file counts packets (ns3-rdma: 1000). Throws ERR_ROCE_MALFORMED for
- * what is no file of flows.
+ * The flows, with times from the first start on. `packetBytes`: payload of a packet, where the file counts packets
+ * (ns3-rdma: 1000). Throws ERR_ROCE_MALFORMED for what is no file of flows.
  */
 export function parseNs3Flows(text: string, format: Ns3FlowFormat, packetBytes = 1000): ListedFlow[] {
   const lines = linesOf(text);
@@ -79,7 +81,6 @@ export function parseNs3Flows(text: string, format: Ns3FlowFormat, packetBytes =
   return flows.map((flow) => ({ ...flow, start: Math.round(flow.start - begin) }));
 }
 
-/** Words of each line that is not empty. */
 function linesOf(text: string): string[][] {
   return text
     .split('\n')

@@ -1,11 +1,9 @@
-/** Assertions of a scenario: a number of the result, found by a path, against limits. */
-
 import type { AssertionResult, ScenarioResult } from './result.js';
 import type { Assertion } from './schema.js';
 
 type Result = Omit<ScenarioResult, 'assertions'>;
 
-/** A path that leads to no number is an assertion that does not hold: the run it took to find out is not thrown away. */
+/** A path without a number fails the assertion instead of throwing the run away. */
 export function check({ name, value, min, max }: Assertion, result: Result): AssertionResult {
   const found = valueAt(result, value);
   if (typeof found !== 'number') return { name, ok: false, detail: missing(result, value) };
@@ -14,7 +12,10 @@ export function check({ name, value, min, max }: Assertion, result: Result): Ass
   return { name, ok, detail: `${value} is ${Number(found.toPrecision(6))}, should be ${limits.join(' and ')}` };
 }
 
-/** What is at a path like `summary.jain`, `flows[0].goodputBps` or `queues[s0>h2].meanBytes`: in brackets a flow's id, a queue's port, a buffer's switch. */
+/**
+ * What is at a path like `summary.jain`, `flows[0].goodputBps` or `queues[s0>h2].meanBytes`: in brackets a flow's id, a
+ * queue's port, a buffer's switch.
+ */
 function valueAt(result: Result, path: string): unknown {
   return stepsOf(path).reduce<unknown>(follow, result);
 }
@@ -32,7 +33,6 @@ function keyOf(entry: { port?: string; switch?: string; id?: number }): string {
   return String(entry.port ?? entry.switch ?? entry.id);
 }
 
-/** Where the path ended, and what is there instead. */
 function missing(result: Result, path: string): string {
   let place: object = result;
   for (const step of stepsOf(path)) {

@@ -1,11 +1,8 @@
-/** Counters at the end of the warm-up, and what they have grown by since. */
-
 import type { Cable } from '../cable.js';
 import type { Network } from '../network.js';
 import type { Flow } from './flow.js';
 import type { Probes, QueueProbe } from './probes.js';
 
-/** What had been counted when the warm-up ended. */
 export class Baseline {
   readonly #network: Network;
   readonly #flows: readonly Flow[];
@@ -21,7 +18,6 @@ export class Baseline {
     this.#probes = probes;
   }
 
-  /** Notes where flows, queues, hosts and cables stand now. */
   take(): void {
     for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
     for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
@@ -29,7 +25,6 @@ export class Baseline {
     for (const [name, cable] of this.#network.cables) this.#cableBytes.set(name, bytesOn(cable));
   }
 
-  /** What the flow has completed since, and in which time: from completion to completion. */
   progress(flow: Flow): Progress {
     const now = progressOf(flow);
     const before = this.#progress.get(flow) ?? { ...NO_PROGRESS, ns: flow.plan.startNs };
@@ -42,7 +37,6 @@ export class Baseline {
     };
   }
 
-  /** What the queue's counters have grown by since {@link take}; all of it if there was none. */
   counts(probe: QueueProbe): QueueCounts {
     const now = countsOf(probe);
     const before = this.#queues.get(probe);
@@ -55,12 +49,10 @@ export class Baseline {
     };
   }
 
-  /** Packets that hosts had no room for. */
   get lostAtHosts(): number {
     return lostAtHosts(this.#network) - this.#lostAtHosts;
   }
 
-  /** On the cable, overhead included. */
   cableBytes(name: string): number {
     return bytesOn(this.#network.cables.get(name)!) - (this.#cableBytes.get(name) ?? 0);
   }
@@ -74,17 +66,11 @@ function lostAtHosts({ stations }: Network): number {
   return [...stations.values()].reduce((sum, { lostPackets }) => sum + lostPackets, 0);
 }
 
-/** What a flow has completed, and what that took. */
 export interface Progress {
-  /** Completed. */
   readonly messages: number;
-  /** Payload of these. */
   readonly bytes: number;
-  /** From completion to completion. */
   readonly ns: number;
-  /** Congestion notifications that the source has received. */
   readonly cnps: number;
-  /** Data packets sent again. */
   readonly retransmitted: number;
 }
 
@@ -94,7 +80,6 @@ function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }:
   return { messages, bytes: doneBytes, ns: doneNs, cnps, retransmitted: retransmittedPackets };
 }
 
-/** Counters of an egress queue. */
 interface QueueCounts {
   readonly marked: number;
   readonly dropped: number;

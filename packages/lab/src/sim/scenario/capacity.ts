@@ -1,12 +1,12 @@
-/** What links can carry from some hosts to others: the maximum flow, by augmenting along shortest paths (Edmonds and Karp, JACM 19(2), 1972). */
+/**
+ * What links can carry from some hosts to others: the maximum flow, by augmenting along shortest paths (Edmonds and
+ * Karp, JACM 19(2), 1972).
+ */
 
-/** Rates by `from>to`, in bits a second. */
 export type LinkRates = ReadonlyMap<string, { readonly rateBps: number }>;
 
-/** What is left of each link, by the nodes at its ends. */
 type Residual = Map<string, Map<string, number>>;
 
-/** The most bits a second that can leave `senders` and reach `receivers`, all of them together; a host may be both. */
 export function capacityBps(links: LinkRates, senders: ReadonlySet<string>, receivers: ReadonlySet<string>): number {
   // What a host receives, it does not send on: its two directions are nodes of their own.
   const sinkOf = (host: string) => `${host} receives`;
@@ -40,7 +40,6 @@ function edgesOf(left: Residual, node: string): Map<string, number> {
   return edges;
 }
 
-/** Links with something left, from a sender to a sink; undefined if no way is left. */
 function shortestPath(
   left: Residual,
   senders: ReadonlySet<string>,

@@ -1,5 +1,3 @@
-/** The two queue pairs of a flow: their numbers, and how they are made and connected. No virtual time passes. */
-
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import { Access, type QueuePair } from 'rocev2/internal/verbs';
 import { type LogicalProcess, WHOLE_NETWORK } from '../logical-process.js';
@@ -13,7 +11,6 @@ const MIN_RNR_TIMER = 12;
 
 type NicOptions = Scenario['nic'];
 
-/** A flow whose queue pairs have numbers and shares of each other's sockets, and are not there yet. */
 export function reserveFlow(plan: FlowPlan, source: ScenarioHost, sink: ScenarioHost, nic: NicOptions): Flow {
   return new Flow(plan, source, sink, reserveQp(source, sink, nic), reserveQp(sink, source, nic));
 }
@@ -23,7 +20,6 @@ function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight }: NicOpti
   return host.station.host.nic.reserve({ remoteGid, remoteUdpPort: 0, dscp: 0, ecn: 0, inflightPackets: inflight });
 }
 
-/** Makes the queue pairs that a reserved flow has in this part of the network, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to their hosts. */
 export async function connectFlow(
   flow: Flow,
   nic: NicOptions,
@@ -41,7 +37,7 @@ export async function connectFlow(
   if (sinkQp !== undefined) sink.add(flow);
 }
 
-/** Frees the queue pairs that a flow has in this part of the network. A packet that arrives for one of them afterwards ends the run. */
+/** A packet that arrives for one of them afterwards ends the run. */
 export async function disconnectFlow(flow: Flow): Promise<void> {
   const { source, sink, pair } = flow;
   if (pair!.sourceQp !== undefined) await freeQp(source, flow.sourceQpn, pair!.sourceQp, flow);

@@ -1,5 +1,3 @@
-/** What the rate controls of flows allow over time: R_C, R_T, alpha and the window of each, as their own code sees them at that moment. */
-
 import { finiteOrNull } from 'rocev2/internal/core';
 import type { EventQueue } from '../event-queue.js';
 import type { Flow } from './flow.js';
@@ -26,7 +24,6 @@ export interface ControlSample {
   readonly windowBytes: number | null;
 }
 
-/** Calls `onSample` every `intervalNs` for each flow that has begun and not ended, in the order of their numbers. */
 export function sampleControls(
   events: EventQueue,
   flows: readonly Flow[],

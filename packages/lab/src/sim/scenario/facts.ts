@@ -1,4 +1,7 @@
-/** What a run leaves behind as plain data: of all of its network, or of one logical process. They are put together, and then reported. */
+/**
+ * What a run leaves behind as plain data: of all of its network, or of one logical process. They are put together, and
+ * then reported.
+ */
 
 import type { Cable } from '../cable.js';
 import { mean, quantile } from '../statistics.js';
@@ -10,61 +13,45 @@ import type { BufferResult, QueueResult } from './result.js';
 import type { ScenarioRun } from './scenario-run.js';
 import type { HashWords } from './trace-hash.js';
 
-/** How far a flow came. */
 export interface FlowFacts {
-  /** What was planned. */
   readonly plan: Pick<FlowPlan, 'id' | 'from' | 'to' | 'startNs' | 'bytes'>;
-  /** Payload of completed messages. */
   readonly doneBytes: number;
-  /** Virtual time of the last completion; before the first, when the flow starts. */
   readonly doneNs: number;
-  /** Virtual time at which all bytes were done. */
   readonly completedNs: number | undefined;
-  /** Why it failed, as {@link Flow.failure}. */
   readonly failure: string | undefined;
-  /** The same at the end that posts nothing, where ends are told apart. */
   readonly passiveFailure: string | undefined;
-  /** Since the warm-up. */
   readonly progress: Progress;
-  /** Payload sent for the first time in each interval, bits/s; undefined where another logical process has its source. */
+  /**
+   * Payload sent for the first time in each interval, bits/s; undefined where another logical process has its source.
+   */
   readonly rateBps: readonly number[] | undefined;
 }
 
-/** One egress queue. */
 export interface QueueFacts {
   /** Among all queues of the network, from 0. */
   readonly place: number;
-  /** Its samples and counters. */
   readonly result: QueueResult;
-  /** Bytes at each sample of the series. */
   readonly series: readonly number[];
 }
 
 /** What one logical process of a run counted. Of nodes of other logical processes it knows nothing. */
 export interface LogicalProcessFacts {
-  /** When it ended. */
   readonly nowNs: number;
-  /** Of each host that has flows, by its place in the topology; one of the whole run where events have no order by the network. */
+  /**
+   * Of each host that has flows, by its place in the topology; one of the whole run where events have no order by the
+   * network.
+   */
   readonly hashes: ReadonlyArray<{ readonly place: number; readonly words: HashWords }>;
-  /** That its nodes have sent. */
   readonly frames: number;
-  /** Packets that its hosts had no room for. */
   readonly lostAtHosts: number;
-  /** All flows, by id. */
   readonly flows: readonly FlowFacts[];
-  /** Of its switches. */
   readonly queues: readonly QueueFacts[];
-  /** Of those of its switches that have one. */
   readonly buffers: readonly BufferResult[];
-  /** Times of the samples. */
   readonly timeNs: readonly number[];
-  /** In each interval. */
   readonly cnps: readonly number[];
-  /** In each interval. */
   readonly pauseFrames: readonly number[];
 }
 
-/** The facts of a run as it stands now. */
 export function factsOf(run: ScenarioRun): LogicalProcessFacts {
   const { network, probes, baseline, events, logicalProcess } = run;
   return {

@@ -1,10 +1,13 @@
 /**
- * When the queue pairs of flows are there: all of them from before the run to its end, or each from shortly before its flow starts until nothing of it is on the way any more.
- * Both give the same packets at the same times. Pairs are made and freed between two steps of the run, where promises can be waited for.
+ * When the queue pairs of flows are there: all of them from before the run to its end, or each from shortly before its
+ * flow starts until nothing of it is on the way any more. Both give the same packets at the same times. Pairs are made
+ * and freed between two steps of the run, where promises can be waited for.
  *
- * A pair may go when its flow has completed, both ends are idle, and no packet of it is under way: as many have arrived as have left. If some were lost, or fault rules make
- * copies, that cannot be told by counting; then it goes when none has left or arrived for the lifetime of a packet (`packet-lifetime.ts`). A packet that comes even later ends the run with an error,
- * because the answer to it would be missing. Where a flow has one end in another part of the network, both logical processes decide by what each tells of its end (`flow-ends.ts`).
+ * A pair may go when its flow has completed, both ends are idle, and no packet of it is under way: as many have arrived
+ * as have left. If some were lost, or fault rules make copies, that cannot be told by counting; then it goes when none
+ * has left or arrived for the lifetime of a packet (`packet-lifetime.ts`). A packet that comes even later ends the run
+ * with an error, because the answer to it would be missing. Where a flow has one end in another part of the network,
+ * both logical processes decide by what each tells of its end (`flow-ends.ts`).
  */
 
 import type { LogicalProcess } from '../logical-process.js';
@@ -16,23 +19,22 @@ import type { Scenario } from './schema.js';
 interface FlowConnectionsOptions {
   readonly flows: readonly Flow[];
   readonly nic: Scenario['nic'];
-  /** Packets that arrive may be copies of others. */
   readonly hasCopies: boolean;
   readonly lifetimeNs: number;
-  /** Of the network; only flows that have an end in it are connected. */
   readonly logicalProcess: LogicalProcess;
-  /** What other logical processes tell of the ends that they have. Only where pairs are freed and there are other logical processes. */
+  /**
+   * What other logical processes tell of the ends that they have. Only where pairs are freed and there are other
+   * logical processes.
+   */
   readonly ends: FlowEnds | undefined;
 }
 
-/** Makes and frees the queue pairs of flows. */
 export class FlowConnections {
   readonly #nic: Scenario['nic'];
   readonly #hasCopies: boolean;
   readonly #lifetimeNs: number;
   readonly #logicalProcess: LogicalProcess;
   readonly #ends: FlowEnds | undefined;
-  /** Not connected yet; the first to start is the last. */
   readonly #waiting: Flow[];
   #connected: Flow[] = [];
 
@@ -46,17 +48,14 @@ export class FlowConnections {
     this.#waiting = here.sort((a, b) => b.plan.startNs - a.plan.startNs || b.plan.id - a.plan.id);
   }
 
-  /** Flows that have queue pairs. */
   get count(): number {
     return this.#connected.length;
   }
 
-  /** Connects all flows. */
   connectAll(): Promise<void> {
     return this.connectUntil(Number.POSITIVE_INFINITY);
   }
 
-  /** Connects the flows that start not later than `untilNs`. */
   async connectUntil(untilNs: number): Promise<void> {
     for (
       let flow = this.#waiting.at(-1);
@@ -69,7 +68,10 @@ export class FlowConnections {
     }
   }
 
-  /** Tells other logical processes of the ends that are here and have their peer there. All logical processes tell at one time, and only then {@link freeUnused}. */
+  /**
+   * Tells other logical processes of the ends that are here and have their peer there. All logical processes tell at
+   * one time, and only then {@link freeUnused}.
+   */
   tellEnds(): void {
     if (this.#ends === undefined) return;
     for (const flow of this.#connected) {
@@ -77,7 +79,6 @@ export class FlowConnections {
     }
   }
 
-  /** Frees the queue pairs that nobody will miss. */
   async freeUnused(nowNs: number): Promise<void> {
     const done = this.#connected.filter((flow) => this.#isOver(flow, nowNs));
     if (done.length === 0) return;

@@ -31,7 +31,6 @@ export interface FlowPlan {
   readonly sinkCc: RateControlOptions;
 }
 
-/** Where and when one flow runs, and how long. */
 interface Ends {
   readonly from: string;
   readonly to: string;
@@ -41,18 +40,14 @@ interface Ends {
 type OfKind<K extends Workload['kind']> = Extract<Workload, { kind: K }>;
 type Random = ReturnType<SeededRandom['stream']>;
 
-/** What arrivals at random draw from. */
 interface Arrivals<W> {
   readonly workload: W;
-  /** Hosts by name. */
   readonly from: readonly string[];
   readonly to: readonly string[];
-  /** Of the scenario. */
   readonly durationNs: number;
   readonly random: Random;
 }
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for hosts that do not exist, ERR_ROCE_CONFLICT for one that would send to itself alone. */
 export function planFlows(scenario: Scenario, topology: Topology, random: SeededRandom): FlowPlan[] {
   return scenario.flows
     .flatMap((workload, i) =>
@@ -72,7 +67,9 @@ export function planFlows(scenario: Scenario, topology: Topology, random: Seeded
     });
 }
 
-/** Work requests that hold all of the flow, or more than the NIC may have in flight: then they never keep it waiting. */
+/**
+ * Work requests that hold all of the flow, or more than the NIC may have in flight: then they never keep it waiting.
+ */
 function postedAhead(nic: Scenario['nic'], messageBytes: number, bytes: number): number {
   const window = Math.ceil((nic.inflight * nic.mtu) / messageBytes) + 1;
   return Math.min(window, Math.ceil(bytes / messageBytes), POSTED_AHEAD_MAX);
@@ -121,13 +118,11 @@ function everyPair(workload: OfKind<'flows'>, from: readonly string[], to: reado
   return ends;
 }
 
-/** What the links of these hosts carry together. */
 function sendingBps(hosts: readonly string[], { links }: Topology): number {
   const senders = new Set(hosts);
   return links.reduce((sum, { a, b, rateBps }) => sum + (senders.has(a) || senders.has(b) ? rateBps : 0), 0);
 }
 
-/** Each flow between two hosts drawn anew; gaps are exponential. */
 function poisson({ workload, from, to, durationNs, random }: Arrivals<OfKind<'poisson'>>, offeredBps: number): Ends[] {
   const sizes = sizeTable(workload.sizes);
   const meanGapNs = (meanBytes(sizes) * 8e9) / offeredBps;

@@ -1,8 +1,5 @@
-/** Host names in scenario files. */
-
 import { RoceError } from 'rocev2/internal/core';
 
-/** `h0`, `h2..h5`, or a list of both, as names in the order given. Throws ERR_ROCE_UNKNOWN_NAME for a host that does not exist. */
 export function hostsOf(selection: string | readonly string[], known: readonly string[], field: string): string[] {
   const parts = typeof selection === 'string' ? [selection] : selection;
   return parts.flatMap((part) => {

@@ -1,10 +1,12 @@
-/** The facts of the parts of a run, put together to those of the whole. What a logical process does not own has counted nothing there, so that sums are exact. */
+/**
+ * The facts of the parts of a run, put together to those of the whole. What a logical process does not own has counted
+ * nothing there, so that sums are exact.
+ */
 
 import type { Topology } from '../topology.js';
 import type { FlowFacts, LogicalProcessFacts, QueueFacts } from './facts.js';
 import type { BufferResult } from './result.js';
 
-/** Facts of all of the network. */
 export function mergeFacts(processes: readonly LogicalProcessFacts[], { switches }: Topology): LogicalProcessFacts {
   const [first, ...others] = processes;
   if (others.length === 0) return first;

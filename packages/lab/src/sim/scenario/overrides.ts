@@ -1,10 +1,14 @@
-/** `path=value` overrides of a scenario file, before it is checked: `nic.mtu=4096`, `flows[0].message=1MiB`, `switch.ecn.pmax=0.1`. */
+/**
+ * `path=value` overrides of a scenario file, before it is checked: `nic.mtu=4096`, `flows[0].message=1MiB`,
+ * `switch.ecn.pmax=0.1`.
+ */
 
 import { RoceError } from 'rocev2/internal/core';
 
 /**
  * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a text that is none,
- * ERR_ROCE_UNKNOWN_NAME for a field of what has none, ERR_ROCE_CONFLICT for `nic.cc` where flows have a rate control of their own.
+ * ERR_ROCE_UNKNOWN_NAME for a field of what has none, ERR_ROCE_CONFLICT for `nic.cc` where flows have a rate control of
+ * their own.
  */
 export function override(file: unknown, texts: readonly string[]): unknown {
   const copy = structuredClone(file) as Record<string, unknown>;
@@ -24,7 +28,6 @@ export function override(file: unknown, texts: readonly string[]): unknown {
   return copy;
 }
 
-/** `nic.cc` would change nothing for flows that carry their own. */
 function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): void {
   const own = Array.isArray(flows)
     ? flows.flatMap((flow, i) => (flow?.cc === undefined ? [] : [`flows[${i}].cc`]))
@@ -37,7 +40,6 @@ function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): v
   );
 }
 
-/** A number, true, false or null as JSON says it; any other JSON; else the text. */
 function parsedValue(text: string): unknown {
   try {
     return JSON.parse(text);

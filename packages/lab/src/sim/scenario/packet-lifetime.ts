@@ -7,12 +7,13 @@ import type { Scenario } from './schema.js';
 
 /** Headers of every layer, preamble and gap: more than there are. */
 const FRAME_OVERHEAD_BYTES = 200;
-/** Ways around links that have failed are longer, and who pauses makes others wait. */
+/** Paths around failed links are longer, and pauses delay others. */
 const DETOUR = 2;
 
 /**
- * A time after which a packet has arrived or is lost: in each switch of the longest way it waits behind all that the memory of the switch (or the queue) can hold, at the rate of the slowest
- * link; and all that twice. It is no bound for what is stopped: by pauses without end, by a `block`, by a fault rule that holds packets back.
+ * A time after which a packet has arrived or is lost: in each switch of the longest way it waits behind all that the
+ * memory of the switch (or the queue) can hold, at the rate of the slowest link; and all that twice. It is no bound for
+ * what is stopped: by pauses without end, by a `block`, by a fault rule that holds packets back.
  */
 export function packetLifetimeNs({ switch: config, nic, pipelines }: Scenario, topology: Topology): number {
   const { buffer, queuePackets = QUEUE_PACKETS } = config;
@@ -28,7 +29,6 @@ export function packetLifetimeNs({ switch: config, nic, pipelines }: Scenario, t
   return DETOUR * (hops * ((waitingBytes * 8e9) / slowestBps + longestNs) + inPipelineNs);
 }
 
-/** Links on the way between the two hosts that are farthest from each other, or more. */
 function longestPath({ hosts, links }: Topology): number {
   const neighbours = new Map<string, string[]>();
   const add = (from: string, to: string): void => {
@@ -43,7 +43,7 @@ function longestPath({ hosts, links }: Topology): number {
   let longest = 0;
   for (const first of new Set(hosts.flatMap((host) => neighbours.get(host) ?? []))) {
     const hops = new Map([[first, 0]]);
-    // A map is gone through in the order of its keys, and new ones come last: it is its own queue, and the last one is the farthest.
+    // A map iterates in insertion order, so it is its own queue, and the last node is the farthest.
     for (const [node, distance] of hops) {
       for (const next of neighbours.get(node) ?? []) if (!hops.has(next)) hops.set(next, distance + 1);
       longest = Math.max(longest, distance);

@@ -1,4 +1,4 @@
-/** Looks at queues and flows at fixed intervals of virtual time. It changes nothing: a run with other intervals does the same. */
+/** Samples queues and flows at fixed intervals of virtual time, without changing the run. */
 
 import type { EventQueue } from '../event-queue.js';
 import type { LogicalProcess } from '../logical-process.js';
@@ -11,35 +11,23 @@ import type { Flow } from './flow.js';
 const QUEUE_SAMPLES = 20_000;
 const QUEUE_INTERVAL_MIN_NS = 1_000;
 
-/** One egress queue under observation. */
 export interface QueueProbe {
-  /** `s0>h2` */
   readonly name: string;
-  /** The switch it belongs to. */
   readonly node: SimSwitch;
-  /** Port number at that switch. */
   readonly port: number;
-  /** Since the warm-up. */
   readonly samples: Samples;
-  /** Bytes at each sample, of the whole run. */
   readonly series: number[];
   /** It is sampled: its switch belongs to the logical process that is simulated here. */
   readonly isWatched: boolean;
 }
 
-/** The samples of a run, taken at fixed intervals of virtual time. */
 export class Probes {
-  /** Every egress queue of every switch. */
   readonly queues: readonly QueueProbe[];
   readonly #events: EventQueue;
   readonly #flows: readonly Flow[];
-  /** Virtual time of each sample of the series. */
   readonly times: number[] = [];
-  /** By flow id: payload sent for the first time in each interval, bits/s; undefined where the source is not simulated here. */
   readonly rateBps: ReadonlyArray<number[] | undefined>;
-  /** Congestion notifications received in each interval. */
   readonly cnps: number[] = [];
-  /** Pauses sent by switches in each interval. */
   readonly pauseFrames: number[] = [];
   readonly #watched: readonly QueueProbe[];
   readonly #sentBefore: Float64Array;
@@ -64,7 +52,6 @@ export class Probes {
     this.#watched = this.queues.filter(({ isWatched }) => isWatched);
   }
 
-  /** From now to the end of the run. */
   start(durationNs: number, warmupNs: number, seriesNs: number): void {
     const intervalNs = Math.max(QUEUE_INTERVAL_MIN_NS, (durationNs - warmupNs) / QUEUE_SAMPLES);
     const sampleQueues = (): void => {

@@ -1,5 +1,3 @@
-/** Turns what a run left behind into its result. */
-
 import { jainIndex, quantile } from '../statistics.js';
 import type { LinkPlan, Topology } from '../topology.js';
 import { check } from './assertions.js';
@@ -10,18 +8,15 @@ import type { Scenario } from './schema.js';
 import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
 import { TraceHash } from './trace-hash.js';
 
-/** As in the flow completion experiments of "ECN or Delay". */
 export const SMALL_FLOW_BYTES = 100_000;
 
 interface FinishedRun {
   readonly scenario: Scenario;
   readonly topology: Topology;
-  /** Of all of the network. */
   readonly facts: LogicalProcessFacts;
   readonly wallSeconds: number;
 }
 
-/** The result of a finished run, its assertions checked. */
 export function report(run: FinishedRun): ScenarioResult {
   const { scenario, topology, facts, wallSeconds } = run;
   const flows = facts.flows.map((flow) => flowResult(flow, facts.nowNs));
@@ -47,7 +42,6 @@ export function report(run: FinishedRun): ScenarioResult {
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
 }
 
-/** Queues that stayed empty are left out. */
 function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: LogicalProcessFacts): Series {
   const used = queues.filter(({ series }) => series.some((bytes) => bytes > 0));
   return {
@@ -83,7 +77,6 @@ function flowResult(flow: FlowFacts, nowNs: number): FlowResult {
   };
 }
 
-/** A flow that has stood still for longer than two of its messages take is charged for that time, too. */
 function goodputOf({ completedNs, doneNs, progress: { messages, bytes, ns } }: FlowFacts, nowNs: number): number {
   if (messages === 0) return 0;
   const restNs = completedNs === undefined ? nowNs - doneNs : 0;
@@ -124,14 +117,12 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
   };
 }
 
-/** Both directions of each link. */
 function ratesOf(links: readonly LinkPlan[]): Map<string, { readonly rateBps: number }> {
   return new Map(
     links.flatMap(({ a, b, rateBps }) => [`${a}>${b}`, `${b}>${a}`].map((name) => [name, { rateBps }] as const)),
   );
 }
 
-/** Of flows that end: all their bytes, from the first start to the last completion. */
 function goodputOfAll(flows: readonly FlowFacts[]): number {
   const bytes = flows.reduce((sum, { doneBytes }) => sum + doneBytes, 0);
   const startNs = Math.min(...flows.map(({ plan }) => plan.startNs));
@@ -139,7 +130,7 @@ function goodputOfAll(flows: readonly FlowFacts[]): number {
   return endNs > startNs ? (bytes * 8e9) / (endNs - startNs) : 0;
 }
 
-/** A flow that has begun and not ended counts with the time that it has taken so far: left out, the slowest would make percentiles better. */
+/** An unfinished flow counts with its time so far; without it percentiles would look better. */
 function completionsOf(
   { flows, nowNs }: LogicalProcessFacts,
   isCounted: (flow: FlowFacts) => boolean,

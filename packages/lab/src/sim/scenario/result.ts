@@ -10,11 +10,13 @@ export interface FlowResult {
   readonly to: string;
   /** Virtual time of the first message. */
   readonly startNs: number;
-  /** Payload of the messages completed since the warm-up, over the time from the last completion before to the last one. */
+  /**
+   * Payload of the messages completed since the warm-up, over the time from the last completion before to the last one.
+   */
   readonly goodputBps: number;
   /** Payload of completed messages, warm-up included. */
   readonly bytes: number;
-  /** Data packets sent again since the warm-up. */
+  /** Data packets retransmitted since the warm-up. */
   readonly retransmittedPackets: number;
   /** Congestion notifications that reached the sender since the warm-up. */
   readonly cnps: number;
@@ -38,7 +40,7 @@ export interface QueueResult {
   readonly maxBytes: number;
   /** Packets that left with a mark. */
   readonly markedPackets: number;
-  /** Packets that found no place, and those a fault rule took. */
+  /** Packets dropped for lack of buffer, or by a fault rule. */
   readonly droppedPackets: number;
   /** Frames by which the port paused its neighbour. */
   readonly pauseFrames: number;
@@ -62,7 +64,10 @@ export interface BufferResult {
   readonly headroomMaxBytes: number;
 }
 
-/** Completion times of flows that end. Percentiles count the time so far of flows that have not ended, so that they are bounds from below where there are such. */
+/**
+ * Completion times of flows that end. Percentiles count the time so far of flows that have not ended, so that they are
+ * bounds from below where there are such.
+ */
 export interface CompletionResult {
   /** Flows that ended. */
   readonly count: number;
@@ -76,7 +81,10 @@ export interface CompletionResult {
   readonly p99Ns: number | null;
 }
 
-/** Flows of similar size: how much longer they took than they would have taken alone, see slowdown.ts. Parts have equal numbers of flows. */
+/**
+ * Flows of similar size: how much longer they took than they would have taken alone, see slowdown.ts. Parts have equal
+ * numbers of flows.
+ */
 export interface SlowdownResult {
   /** Size of the largest flow of this part. */
   readonly bytesMax: number;
@@ -112,7 +120,7 @@ export interface Summary {
   readonly droppedPackets: number;
   /** Of all switches. */
   readonly pauseFrames: number;
-  /** Data packets sent again, by all flows. */
+  /** Data packets retransmitted, by all flows. */
   readonly retransmittedPackets: number;
   /** Flows with a work request that failed. */
   readonly failedFlows: number;

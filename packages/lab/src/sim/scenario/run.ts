@@ -1,7 +1,4 @@
-/**
- * Runs a scenario: builds the network, connects the flows, lets virtual time pass, and reports. The same scenario and seed give the same
- * trace.
- */
+/** The same scenario and seed give the same trace. */
 
 import { NS_PER_S } from 'rocev2/internal/core';
 import type { SimStation } from '../sim-station.js';
@@ -20,43 +17,40 @@ export interface FrameObserver {
   onFrame(timeNs: number, bytes: Uint8Array): void;
 }
 
-/** Who stands between the NIC of a host and its cable. */
 export interface StationObserver {
-  /** Name of the host. */
   readonly host: string;
-  /** Called once, before anything is sent. `nowNs` is virtual time. */
   attach(station: SimStation, nowNs: () => number): void;
 }
 
-/** How a run talks to whoever waits for it. */
+/** Interaction of a run with its caller. */
 export interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: (done: number) => boolean | Promise<boolean>;
-  /** Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid during the call. */
+  /**
+   * Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid
+   * during the call.
+   */
   readonly observer?: FrameObserver;
-  /** Called every `sample` of the scenario for each flow that has begun and not ended, with what its rate control allows. Changes nothing in the run. */
+  /**
+   * Called every `sample` of the scenario for each flow in progress, with the rate that its rate control allows. Does
+   * not affect the run.
+   */
   readonly onControl?: (sample: ControlSample) => void;
   /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
   readonly realNowNs?: () => number;
 }
 
-/** A run that a program of this package watches more closely. */
 export interface WatchedRunOptions extends RunOptions {
-  /** Attached to the station of one host. */
   readonly station?: StationObserver;
-  /** Called before each step with the number of flows that have queue pairs, and virtual time. */
   readonly onConnections?: (count: number, nowNs: number) => void;
 }
 
-/** The steps of a run. Where it ends is part of the result: at the end of a step, however often the caller is asked. */
+/** Where it ends is part of the result: at the end of a step, however often the caller is polled. */
 export const STEPS = 200;
-/** How often the caller is asked in a step: with many flows the first step takes seconds. */
+/** How often the caller is polled in a step: with many flows the first step takes seconds. */
 const LOOKS_PER_STEP = 16;
 const LOOKS = STEPS * LOOKS_PER_STEP;
 
-/**
- * The result of a scenario. The same scenario and seed give the same packets. Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist.
- */
 export async function runScenario(scenario: Scenario, options: WatchedRunOptions = {}): Promise<ScenarioResult> {
   const { realNowNs = () => 0 } = options;
   const run = await ScenarioRun.prepare(scenario, options);

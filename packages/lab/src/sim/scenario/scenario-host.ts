@@ -1,5 +1,3 @@
-/** The application of a simulated host: its device, one completion queue and one buffer for all flows, and what its packets tell. */
-
 import { RoceError, readU16, readU24 } from 'rocev2/internal/core';
 import {
   BTH_BYTES,
@@ -27,56 +25,38 @@ import type { TraceHash } from './trace-hash.js';
 /** What is no payload in a packet, padding apart, by opcode. */
 const OVERHEAD_BYTES = Uint8Array.from(OPCODES, (info) => BTH_BYTES + (info?.extBytes ?? 0) + ICRC_BYTES);
 
-/** The other end of a flow, as packets name it: its host and its QPN. */
 interface Track {
   readonly flow: Flow;
-  /** The host, see {@link hostNumber}. */
   readonly peer: number;
-  /** Another peer's, whose queue pair has the same number. */
   next: Track | undefined;
-  /** Its data leave here. */
   readonly isSource: boolean;
-  /** The PSN behind the newest data packet; -1 before the first. */
+  /** The PSN of the newest data packet; -1 before the first. */
   nextPsn: number;
 }
 
 interface HostOptions {
   readonly station: SimStation;
-  /** Of its one region. */
   readonly memoryBytes: number;
   readonly cqDepth: number;
   readonly trace: TraceHash;
-  /** Counts the packets of each flow, see {@link Flow.packetsUnderWay}. */
   readonly followsPackets: boolean;
-  /** Completions at the end of a flow that only receives are told from those at the other, see {@link Flow.passiveFailure}. Default: they are not. */
   readonly tellsEnds?: boolean;
 }
 
-/** One host of a scenario and the flows that end there. */
 export class ScenarioHost {
-  /** Its NIC on the cable. */
   readonly station: SimStation;
-  /** Of all its queue pairs. */
   readonly pd: ProtectionDomain;
-  /** Of all its queue pairs. */
   readonly cq: CompletionQueue;
-  /** One buffer for all flows. */
   readonly memory: MemoryRegion;
   readonly #flows = new Map<number, Flow>();
-  /** Flows whose data leaves here, by the QPN it is sent to: the first of a list of peers. Where packets are followed, also the others that send here. */
   readonly #sending = new Map<number, Track>();
-  /** Packets that leave and arrive are counted for each flow, so that its queue pairs can be freed. */
   readonly #followsPackets: boolean;
   readonly #tellsEnds: boolean;
-  /** Numbers of queue pairs that have been freed. */
   readonly #freed = new Set<number>();
 
   private constructor(
-    /** Of all its queue pairs. */
     pd: ProtectionDomain,
-    /** Of all its queue pairs. */
     cq: CompletionQueue,
-    /** One buffer for all flows. */
     memory: MemoryRegion,
     { station, followsPackets, tellsEnds = false }: HostOptions,
   ) {
@@ -88,7 +68,6 @@ export class ScenarioHost {
     this.#tellsEnds = tellsEnds;
   }
 
-  /** Opens the verbs device of `station`; `trace` hears of every packet. */
   static async create(options: HostOptions): Promise<ScenarioHost> {
     const { station, memoryBytes, cqDepth, trace, followsPackets } = options;
     const device = await RdmaDevice.over(station.host);
@@ -107,7 +86,6 @@ export class ScenarioHost {
     return host;
   }
 
-  /** The flow has a queue pair here. */
   add(flow: Flow): void {
     const isSource = flow.source === this;
     this.#flows.set(isSource ? flow.sourceQpn : flow.sinkQpn, flow);
@@ -117,7 +95,6 @@ export class ScenarioHost {
     this.#sending.set(peerQpn, { flow, peer, next: this.#sending.get(peerQpn), isSource, nextPsn: -1 });
   }
 
-  /** The flow has it no more. */
   remove(flow: Flow): void {
     const isSource = flow.source === this;
     const qpn = isSource ? flow.sourceQpn : flow.sinkQpn;
@@ -133,7 +110,6 @@ export class ScenarioHost {
     else this.#sending.set(peerQpn, first.next);
   }
 
-  /** Hands completions to their flows. */
   poll(nowNs: number): void {
     for (let wc = this.cq.pollOne(); wc !== undefined; wc = this.cq.pollOne()) {
       const flow = this.#flows.get(wc.qpn)!;
@@ -141,7 +117,6 @@ export class ScenarioHost {
     }
   }
 
-  /** Tells first transmissions of data from repetitions, by PSN. */
   #onSent(bytes: Uint8Array, offset: number, length: number): void {
     const opcode = bytes[offset];
     const isData = opcode <= RC_READ_RESPONSE_ONLY && opcode !== RC_READ_REQUEST;
@@ -177,7 +152,7 @@ export class ScenarioHost {
   }
 }
 
-/** What tells hosts of a simulation apart: the last two bytes of their addresses, see {@link SimStation}. */
+/** Unique number of a host of a simulation: the last two bytes of their addresses, see {@link SimStation}. */
 function hostNumber({ bytes }: IpAddress): number {
   return readU16(bytes, 2);
 }

@@ -1,6 +1,7 @@
 /**
- * A scenario brought to life: its network, its flows, and what watches them. It may be one logical process of a network whose other logical processes are simulated elsewhere: then the whole network is there, so that
- * names, numbers and random streams are the same everywhere, and the nodes of other logical processes do nothing.
+ * A scenario brought to life: its network, its flows, and what watches them. It may be one logical process of a network
+ * whose other logical processes are simulated elsewhere: then the whole network is there, so that names, numbers and
+ * random streams are the same everywhere, and the nodes of other logical processes do nothing.
  */
 
 import { RoceError, SeededRandom } from 'rocev2/internal/core';
@@ -31,45 +32,32 @@ import { topologyOf } from './topology-of.js';
 import { TimedTraceHash, TraceHash } from './trace-hash.js';
 import { virtualPayloadOf } from './virtual-payload-of.js';
 
-/** What a run is made of before it has flows. */
 interface Stage {
   readonly scenario: Scenario;
   readonly topology: Topology;
   readonly network: Network;
   readonly events: EventQueue;
-  /** Where the scenario gives cores. */
   readonly arrivals: ArrivalQueue | undefined;
   readonly logicalProcess: LogicalProcess;
-  /** By host; one for all where events have no order by the network. */
   readonly traces: ReadonlyMap<string, TraceHash>;
 }
 
-/** A scenario at some virtual time. */
 export class ScenarioRun {
-  /** What is run. */
   readonly scenario: Scenario;
-  /** The shape of all of its network. */
   readonly topology: Topology;
   /** All of its nodes; those of other logical processes do nothing. */
   readonly network: Network;
-  /** Virtual time, and the events of nodes. */
   readonly events: EventQueue;
-  /** What is simulated here. */
   readonly logicalProcess: LogicalProcess;
-  /** By id. */
   readonly flows: readonly Flow[];
-  /** Who connects them. */
   readonly connections: FlowConnections;
-  /** Who samples queues and flows. */
   readonly probes: Probes;
-  /** Counters at the end of the warm-up. */
   readonly baseline: Baseline;
   readonly #options: WatchedRunOptions;
   readonly #arrivals: ArrivalQueue | undefined;
   readonly #traces: ReadonlyMap<string, TraceHash>;
   readonly #cables: readonly Cable[];
   readonly #allEnd: boolean;
-  /** All before has happened here. */
   #ranBeforeNs = 0;
 
   private constructor(stage: Stage, flows: readonly Flow[], connections: FlowConnections, options: WatchedRunOptions) {
@@ -91,7 +79,8 @@ export class ScenarioRun {
   }
 
   /**
-   * Builds the network and reserves the flows; those of `logicalProcess` are connected unless queue pairs are made per flow. `ends` is what all logical processes of a divided network share. Throws ERR_ROCE_UNKNOWN_NAME for hosts,
+   * Builds the network and reserves the flows; those of `logicalProcess` are connected unless queue pairs are made per
+   * flow. `ends` is what all logical processes of a divided network share. Throws ERR_ROCE_UNKNOWN_NAME for hosts,
    * switches or parameters that do not exist.
    */
   static async prepare(
@@ -142,7 +131,6 @@ export class ScenarioRun {
     return new ScenarioRun(stage, flows, connections, options);
   }
 
-  /** Schedules all that does not follow from something else. */
   start(): void {
     const { scenario, network, events, flows, logicalProcess } = this;
     this.probes.start(scenario.duration, scenario.warmup, scenario.sample);
@@ -164,14 +152,16 @@ export class ScenarioRun {
     if (this.logicalProcess.owns(isRead ? to : from)) this.events.at(startNs, () => flow.startActive());
   }
 
-  /** Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other logical processes have told of their ends since the last step. */
+  /**
+   * Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other logical
+   * processes have told of their ends since the last step.
+   */
   async connectUntil(untilNs: number): Promise<void> {
     if (this.scenario.queuePairs === 'at-start') return;
     await this.connections.freeUnused(this.events.nowNs);
     await this.connections.connectUntil(untilNs);
   }
 
-  /** Lets virtual time pass. */
   runUntil(untilNs: number): void {
     if (this.#arrivals === undefined) this.events.run({ untilNs });
     else {
@@ -180,12 +170,14 @@ export class ScenarioRun {
     }
   }
 
-  /** When something happens next in this part of the network. Where the scenario gives cores. */
   get nextNs(): number {
     return this.#arrivals!.nextNs;
   }
 
-  /** Lets happen what happens in this logical process before `beforeNs` and not after `untilNs`. Where the scenario gives cores. */
+  /**
+   * Lets happen what happens in this logical process before `beforeNs` and not after `untilNs`. Where the scenario
+   * gives cores.
+   */
   runBefore(beforeNs: number, untilNs: number): void {
     this.#ranBeforeNs = beforeNs;
     this.#arrivals!.run(beforeNs, untilNs);
@@ -196,7 +188,10 @@ export class ScenarioRun {
     this.events.pass(untilNs);
   }
 
-  /** A frame from another logical process arrives by the cable of this number. Throws ERR_ROCE_CONFLICT if that time has passed here. */
+  /**
+   * A frame from another logical process arrives by the cable of this number. Throws ERR_ROCE_CONFLICT if that time has
+   * passed here.
+   */
   deliver(cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number): void {
     if (arrivalNs < this.#ranBeforeNs) {
       throw new RoceError(
@@ -208,23 +203,27 @@ export class ScenarioRun {
     this.#cables[cable].deliver(arrivalNs, bytes, offset, length);
   }
 
-  /** All flows have an end, and have come to it. */
   get isOver(): boolean {
     return this.#allEnd && this.flows.every(hasEnded);
   }
 
-  /** Tells other logical processes what they need to know to free queue pairs; all logical processes are at one virtual time. */
+  /**
+   * Tells other logical processes what they need to know to free queue pairs; all logical processes are at one virtual
+   * time.
+   */
   tellEnds(): void {
     this.connections.tellEnds();
   }
 
-  /** Sets `ended[id]` for each flow that has ended as far as can be seen in this logical process. Nothing where a flow has no end. */
+  /**
+   * Sets `ended[id]` for each flow that has ended as far as can be seen in this logical process. Nothing where a flow
+   * has no end.
+   */
   markEnded(ended: Uint8Array): void {
     if (!this.#allEnd) return;
     for (const flow of this.flows) if (hasEnded(flow)) ended[flow.plan.id] = 1;
   }
 
-  /** Fingerprints of the packets so far. */
   hashes(): LogicalProcessFacts['hashes'] {
     const { hosts } = this.topology;
     return [...this.#traces]
@@ -253,7 +252,6 @@ function pipelinesOf({ pipelines }: Scenario, hosts: readonly string[]) {
   return (host: string) => byHost.get(host);
 }
 
-/** All flows, with the hosts that they need. */
 async function reserveFlows(stage: Stage, random: SeededRandom, traces: Map<string, TraceHash>): Promise<Flow[]> {
   const { scenario, topology, network, events, arrivals } = stage;
   const plans = planFlows(scenario, topology, random);
@@ -276,7 +274,6 @@ async function reserveFlows(stage: Stage, random: SeededRandom, traces: Map<stri
   return plans.map((plan) => reserveFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));
 }
 
-/** For each host more than can be under way there at a time. */
 function completionsMax(plans: readonly FlowPlan[]): Map<string, number> {
   const depths = new Map<string, number>();
   for (const { from, to, outstanding } of plans) {

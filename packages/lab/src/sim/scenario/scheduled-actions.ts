@@ -1,5 +1,3 @@
-/** What a scenario does to its network while it runs. */
-
 import { RoceError } from 'rocev2/internal/core';
 import type { EventQueue } from '../event-queue.js';
 import type { LogicalProcess } from '../logical-process.js';
@@ -10,10 +8,7 @@ type Happening = Scenario['happenings'][number];
 type Outage = Extract<Happening, { do: 'fail' | 'repair' }>;
 type ScheduledAction = Exclude<Happening, Outage>;
 
-/**
- * What is done to a node happens in the part of the network that has it, what is done to links in all. Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not
- * exist.
- */
+/** What is done to a node happens in the part of the network that has it, what is done to links in all. */
 export function schedule(
   scenario: Scenario,
   network: Network,

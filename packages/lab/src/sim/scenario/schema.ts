@@ -1,7 +1,3 @@
-/**
- * What a scenario file may say. Every field that can be left out has its default here; a refusal names the field and what is allowed.
- */
-
 import { parsedText, plainWords, rate, size, time } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
@@ -11,7 +7,7 @@ import { z } from 'zod';
 import { switchConfigSchema } from '../../schema/switch-config.js';
 import { rateControl, recovery } from './schemes.js';
 
-/** Points of a series: a finer `sample` says nothing more, and fills the memory. */
+/** Points of a series: a finer `sample` adds nothing, and fills the memory. */
 const SERIES_POINTS_MAX = 1e6;
 
 /** Work requests of one flow: more would need larger queues than queue pairs have. */
@@ -21,7 +17,10 @@ const hostCount = z.number().int().min(2).max(1024);
 const link = {
   rate: rate.default(40e9),
   delay: time.default(1_000),
-  /** Bytes of each frame on every link besides its own and those of Ethernet: 32 for MACsec, none by default. What `efficiency` and slowdowns are shares of has none. */
+  /**
+   * Bytes of each frame on every link besides its own and those of Ethernet: 32 for MACsec, none by default. What
+   * `efficiency` and slowdowns are shares of has none.
+   */
   extra: z.number().int().min(0).max(256).exactOptional(),
 };
 
@@ -68,7 +67,6 @@ const topology = z.discriminatedUnion('kind', [
     middleRate: rate.exactOptional(),
     middleDelay: time.exactOptional(),
   }),
-  /** Any network: names of hosts and switches, and links between two of them, each with a rate and a delay of its own. */
   z.strictObject({
     kind: z.literal('links'),
     ...link,
@@ -80,7 +78,6 @@ const topology = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** `h0`, `h0..h9`, or a list of both. */
 const hostText = z.string().regex(/^[A-Za-z]\w*(\.\.[A-Za-z]\w*)?$/, 'write a host as h0, several as h0..h9');
 const hosts = z.union([hostText, z.array(hostText).min(1)]);
 
@@ -90,22 +87,18 @@ const flowCommon = {
   from: hosts,
   to: hosts,
   op: z.enum(OPS).default('write'),
-  /** Bytes of one work request. */
   message: size.default(65_536),
   start: time.default(0),
-  /** Rate control of the source, instead of `nic.cc`. */
   cc: rateControl.exactOptional(),
-  /** Of the sink, where it differs: how it answers marked packets. */
   sinkCc: rateControl.exactOptional(),
 };
 
 /**
- * Work requests posted ahead. Without it there are always more than `nic.inflight` packets of them, so that only the NIC's window and the rate control
- * limit a flow; see `postedAhead`.
+ * Without it there are always more than `nic.inflight` packets of them, so that only the NIC's window and the rate
+ * control limit a flow; see `postedAhead`.
  */
 const outstanding = z.number().int().min(1).max(POSTED_AHEAD_MAX).exactOptional();
 
-/** A table by name, or points [bytes, percent of the flows that are not larger] as in the files of HPCC's simulator. */
 const sizes = z.union([
   z.enum(['web-search', 'fb-hadoop', 'ali-storage']),
   z
@@ -120,46 +113,35 @@ function isAscending(points: ReadonlyArray<readonly [bytes: number, percent: num
 }
 
 const workload = z.discriminatedUnion('kind', [
-  /** One flow from every `from` to every `to`, for as long as the run lasts, or for `bytes`. */
   z.strictObject({
     kind: z.literal('flows'),
     ...flowCommon,
-    /** Without it the flow never ends. */
     bytes: size.exactOptional(),
-    /** Flows between each two hosts. */
     each: z.number().int().min(1).max(1024).default(1),
-    /** Every further flow starts so much later. */
     stagger: time.default(0),
     outstanding,
   }),
-  /** Flows of random size between random hosts, arriving as a Poisson process. */
   z
     .strictObject({
       kind: z.literal('poisson'),
       ...flowCommon,
       message: size.default(2 ** 20),
       sizes: sizes.default('web-search'),
-      /** Mean offered load: bits of payload a second, all flows together. */
       offered: rate.exactOptional(),
-      /** The same as a share of the links of the hosts that send. */
       load: z.number().positive().max(4).exactOptional(),
-      /** When arrivals end; default: with the run. */
       until: time.exactOptional(),
       outstanding,
     })
     .refine(({ offered, load }) => (offered === undefined) !== (load === undefined), 'give either offered or load'),
-  /** Again and again `fanIn` hosts of `from`, drawn anew, send `bytes` each to one host of `to` at the same time. */
   z.strictObject({
     kind: z.literal('incast'),
     ...flowCommon,
     fanIn: z.number().int().min(1).max(1023),
     bytes: size,
-    /** Time from one incast to the next. */
     every: time.refine((ns) => ns > 0, 'time passes between two incasts'),
     until: time.exactOptional(),
     outstanding,
   }),
-  /** Flows as they are listed. */
   z.strictObject({
     kind: z.literal('list'),
     op: flowCommon.op,
@@ -188,9 +170,7 @@ const faultRules = parsedText((text) => {
 const nic = z.strictObject({
   mtu: z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }).default(1024),
   recovery: recovery.prefault(STANDARD_RECOVERY),
-  /** Packets a sender may have in flight to one host. */
   inflight: z.number().int().min(2).default(16_384),
-  /** Code of the ACK timeout: 4.096 us * 2^code (IBTA §11.2.4.2). */
   timeout: z.number().int().min(1).max(31).default(10),
   cc: rateControl.prefault('none'),
 });
@@ -200,12 +180,9 @@ const egress = { at: time, switch: z.string(), port: z.string(), priority: prior
 
 const outage = { at: time, what: z.string(), reroute: time.default(0) };
 
-/** What happens to the network in between. */
 const happening = z.discriminatedUnion('do', [
-  /** An egress sends nothing any more, or nothing of one priority. */
   z.strictObject({ do: z.literal('block'), ...egress }),
   z.strictObject({ do: z.literal('unblock'), ...egress }),
-  /** A broken host sends pause frames without end, or until a time. */
   z.strictObject({
     do: z.literal('storm'),
     at: time,
@@ -213,20 +190,15 @@ const happening = z.discriminatedUnion('do', [
     priority: priority.default(0),
     until: time.exactOptional(),
   }),
-  /** A link `l0-p0`, or all links of a switch `p0`, lose every frame; switches find other ways `reroute` later. */
   z.strictObject({ do: z.literal('fail'), ...outage }),
   z.strictObject({ do: z.literal('repair'), ...outage }),
 ]);
 
-/** Hosts whose NIC holds the contexts of few queue pairs: see receive-pipeline.ts. */
 const pipeline = z.strictObject({
   hosts,
-  /** Queue pairs that the cache holds. */
   contexts: z.number().int().min(1),
-  /** Time of a packet whose queue pair is in the cache, and of any other. */
   hit: time,
   miss: time,
-  /** What may wait; pauses begin at half of it. */
   buffer: size.default(262_144),
   priority: priority.default(0),
 });
@@ -234,7 +206,6 @@ const pipeline = z.strictObject({
 const assertion = z
   .strictObject({
     name: z.string(),
-    /** A path into the result: `summary.jain`, `queues[s0>h2].meanBytes`, `flows[0].goodputBps`. */
     value: z.string(),
     min: z.number().exactOptional(),
     max: z.number().exactOptional(),
@@ -244,26 +215,18 @@ const assertion = z
 const fields = z.strictObject({
   name: z.string().regex(/^[\w.-]+$/, 'a name is letters, digits, dots, dashes and underscores'),
   title: z.string().default(''),
-  /** Where the set-up and the expected numbers come from. */
   source: z.string().default(''),
   seed: z.number().int().min(0).default(1),
-  /** Virtual time of the run. */
   duration: time.refine((ns) => ns > 0, 'a run takes more than no time'),
-  /** Left out of goodput, queue statistics and counts. */
   warmup: time.default(0),
-  /** Interval of the series. */
   sample: time.default(100_000),
   topology,
-  /** `virtual`: packets have the length of their payload and none of its bytes, as in ns-3; the run is the same, and faster. */
   payload: z.enum(['real', 'virtual']).default('real'),
-  /** When the queue pairs of flows are there: all for the whole run, or each from its start until nothing of its flow is on the way. The run is the same. */
   queuePairs: z.enum(['at-start', 'per-flow']).default('at-start'),
-  /** Events of one time have an order that follows from the network, so that the run can be divided among so many cores: every number gives the same result, and none another hash. */
+  /** Events of one time are ordered by the network, so the result does not depend on the number of cores. */
   cores: z.number().int().min(1).max(64).exactOptional(),
   nic: nic.prefault({}),
-  /** Options of every switch: see docs/switch.md. */
   switch: switchConfigSchema.prefault({}),
-  /** Fault rules of every switch: see docs/faults.md. */
   faults: faultRules.exactOptional(),
   flows: z.array(workload).min(1),
   pipelines: z.array(pipeline).default([]),
@@ -284,14 +247,10 @@ export const scenarioSchema = fields
 
 /** A scenario file as people write it. */
 export type ScenarioFile = z.input<typeof scenarioSchema>;
-/** A scenario with all defaults, in base units. */
 export type Scenario = z.output<typeof scenarioSchema>;
-/** One entry of `flows`: a pattern of flows of one kind. */
 export type Workload = Scenario['flows'][number];
-/** One entry of `assertions`: bounds of a value of the result. */
 export type Assertion = Scenario['assertions'][number];
 
-/** Throws ERR_ROCE_MALFORMED that lists every field at fault. */
 export function parseScenario(value: unknown): Scenario {
   const result = scenarioSchema.safeParse(value);
   if (result.success) return result.data;
@@ -299,7 +258,6 @@ export function parseScenario(value: unknown): Scenario {
   throw new RoceError('ERR_ROCE_MALFORMED', `this is not a scenario: ${problems.join('; ')}`);
 }
 
-/** `flows[1].from` */
 function fieldName(path: readonly PropertyKey[]): string {
   const name = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return name.replace(/^\./, '') || 'the file';

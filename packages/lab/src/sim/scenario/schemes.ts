@@ -1,12 +1,9 @@
-/** Rate controls and recovery schemes in scenario files: a name, or a name with parameters, whose times and rates may have units. */
-
 import { readRateControl, readRecovery } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
 import { type RateControlOptions, rateControlNames } from 'rocev2/internal/dcqcn';
 import { type RecoveryOptions, recoveryNames } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
 
-/** Reads `"dcqcn"` or `{"name": "dcqcn", ...parameters}`; refuses unknown schemes and parameters with the list of known ones. */
 function scheme<T>(
   kind: string,
   names: () => readonly string[],
@@ -27,8 +24,6 @@ function scheme<T>(
   });
 }
 
-/** Of `nic.cc`, `flows[].cc` and `flows[].sinkCc`. */
 export const rateControl = scheme<RateControlOptions>('rate control', rateControlNames, readRateControl);
 
-/** Of `nic.recovery`. */
 export const recovery = scheme<RecoveryOptions>('recovery scheme', recoveryNames, readRecovery);

@@ -1,12 +1,10 @@
-/** A scenario file, checked and run in one call. */
-
 import type { ScenarioResult } from './result.js';
 import { type RunOptions, runScenario } from './run.js';
 import { parseScenario, type ScenarioFile } from './schema.js';
 
 /**
- * The result of a scenario: docs/lab.md has its fields. The same file and seed give the same packets. Throws ERR_ROCE_MALFORMED that lists every field at fault,
- * ERR_ROCE_UNKNOWN_NAME for hosts and switches that do not exist.
+ * The result of a scenario: docs/lab.md has its fields. The same file and seed give the same packets. Throws
+ * ERR_ROCE_MALFORMED that lists every field at fault, ERR_ROCE_UNKNOWN_NAME for hosts and switches that do not exist.
  */
 export function simulate(file: ScenarioFile, options?: RunOptions): Promise<ScenarioResult> {
   return runScenario(parseScenario(file), options);

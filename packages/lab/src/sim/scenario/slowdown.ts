@@ -1,6 +1,7 @@
 /**
- * Slowdown of flow completion times by size of flow: the time that a flow takes over the time that it would take alone in the network. Flows are sorted by
- * size and cut into twenty parts of equal number, with the percentiles of HPCC's figures (Li et al., SIGCOMM'19, figures 11 to 13, `fct_analysis.py`).
+ * Slowdown of flow completion times by flow size: time over the time alone in the network. Flows are sorted by size
+ * into twenty equal parts, with the percentiles of HPCC's figures (Li et al., SIGCOMM'19, figures 11 to 13,
+ * `fct_analysis.py`).
  */
 
 import { ETHERNET_WIRE_BYTES } from 'rocev2/internal/packet';
@@ -10,7 +11,6 @@ import { shortestPaths } from '../topology.js';
 import type { FlowFacts } from './facts.js';
 import type { SlowdownResult } from './result.js';
 
-/** Parts of equal number of flows, each 5 % of them. */
 const PARTS = 20;
 
 /** Ethernet, IPv4, UDP, BTH and ICRC around the payload of a packet in the middle of a message. */
@@ -18,10 +18,8 @@ export const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + ETHERNET_WIRE_BYTES;
 /** An acknowledgement: the same with an AETH and no payload. */
 const ACK_WIRE_BYTES = PACKET_OVERHEAD_BYTES + 4;
 
-/** The links of one shortest way between two hosts, in order. */
 type Path = readonly LinkPlan[];
 
-/** Finds the shortest paths of a topology, each once. */
 export class UnloadedTimes {
   readonly #topology: Topology;
   readonly #routes: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
@@ -29,7 +27,6 @@ export class UnloadedTimes {
   readonly #paths = new Map<string, Path>();
   readonly #mtu: number;
 
-  /** `mtu`: payload of a packet, bytes. */
   constructor(topology: Topology, mtu: number) {
     this.#topology = topology;
     this.#routes = shortestPaths(topology);
@@ -41,8 +38,8 @@ export class UnloadedTimes {
   }
 
   /**
-   * The time from the first packet to the last acknowledgement of `bytes` that nothing delays: each packet is stored and forwarded at every hop, the slowest link
-   * of the way carries the others behind the first one.
+   * The time from the first packet to the last acknowledgement of `bytes` that nothing delays: each packet is stored
+   * and forwarded at every hop, the slowest link of the way carries the others behind the first one.
    */
   ns(from: string, to: string, bytes: number): number {
     const path = this.#path(from, to);
@@ -80,7 +77,10 @@ export class UnloadedTimes {
   }
 }
 
-/** Of flows that have begun and end; one that has not ended counts with the time so far, so that percentiles are bounds from below. */
+/**
+ * Of flows that have begun and end; one that has not ended counts with the time so far, so that percentiles are bounds
+ * from below.
+ */
 export function slowdownsOf(flows: readonly FlowFacts[], unloaded: UnloadedTimes, nowNs: number): SlowdownResult[] {
   const begun = flows
     .filter(({ plan }) => plan.bytes < Number.POSITIVE_INFINITY && plan.startNs <= nowNs)

@@ -1,10 +1,7 @@
-/** The `topology` field of a scenario as a topology. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { dumbbell, fatTree, leafSpine, pair, parkingLot, region, star, type Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
 
-/** Builds the topology a scenario names; links between switches take the scenario's rate and delay unless it gives others. */
 export function topologyOf(field: Scenario['topology']): Topology {
   const link = { rateBps: field.rate, delayNs: field.delay };
   const other = (rate: number | undefined, delay: number | undefined) => ({
@@ -41,7 +38,6 @@ export function topologyOf(field: Scenario['topology']): Topology {
   }
 }
 
-/** Throws ERR_ROCE_MALFORMED for what is no network: names that are there twice, links of what is not there, hosts without exactly one link. */
 function checked(topology: Topology): Topology {
   const { hosts, switches, links } = topology;
   const nodes = new Set([...hosts, ...switches]);

@@ -1,18 +1,14 @@
-/** A fingerprint of a run: every packet that a host sent or took in, in order, by its BTH and its ECN mark. Two runs that agree did the same. */
+/** A fingerprint of a run: every packet that a host sent or received, in order, by its BTH and ECN mark. */
 
 import { readU32 } from 'rocev2/internal/core';
 
-/** A fingerprint as two 32-bit numbers. */
 export type HashWords = readonly [number, number];
 
-/** The running fingerprint of one simulation, or of one host. */
 export class TraceHash {
-  /** Packets that went in. */
   packets = 0;
   #a = 0x811c9dc5;
   #b = 0x9e3779b1;
 
-  /** The fingerprint that goes on from one, or that of several in their order. */
   static of(hashes: readonly HashWords[]): TraceHash {
     const trace = new TraceHash();
     if (hashes.length === 1) [trace.#a, trace.#b] = hashes[0];
@@ -25,7 +21,6 @@ export class TraceHash {
     return trace;
   }
 
-  /** Takes in one packet: its direction, length, ECN bits, and the 12 bytes of its BTH at `offset`. */
   add(isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number): void {
     this.packets++;
     this.#mix((length << 3) | (ecn << 1) | Number(isSent));
@@ -34,29 +29,24 @@ export class TraceHash {
     this.#mix(readU32(bytes, offset + 8));
   }
 
-  /** The time of what was added, or anything else that tells runs apart. */
   addNumber(value: number): void {
     this.#mix(Math.round(value) | 0);
   }
 
-  /** The fingerprint so far. */
   get words(): HashWords {
     return [this.#a, this.#b];
   }
 
-  /** 16 hex digits. */
   toString(): string {
     return (this.#a >>> 0).toString(16).padStart(8, '0') + (this.#b >>> 0).toString(16).padStart(8, '0');
   }
 
-  /** Two multiplicative hashes with different constants. */
   #mix(value: number): void {
     this.#a = Math.imul(this.#a ^ value, 0x01000193);
     this.#b = Math.imul((this.#b ^ value) + (this.#a >>> 16), 0x85ebca6b);
   }
 }
 
-/** One that also takes in when each packet was sent or taken in. */
 export class TimedTraceHash extends TraceHash {
   readonly #nowNs: () => number;
 

@@ -1,12 +1,9 @@
-/** Whether packets of a scenario may go without payload, and what they need then. */
-
 import { RoceError } from 'rocev2/internal/core';
 import { needsEcho } from 'rocev2/internal/dcqcn';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import { createSender, recoverySettings } from 'rocev2/internal/retransmit';
 import type { Scenario, Workload } from './schema.js';
 
-/** Who looks at the bytes of packets. */
 interface Watchers {
   readonly observer?: unknown;
   readonly station?: unknown;
@@ -14,10 +11,6 @@ interface Watchers {
 
 const HINT = 'leave payload out, or set it to real: the run has the same packets';
 
-/**
- * Undefined where packets have their payload. Throws ERR_ROCE_CONFLICT where somebody looks at bytes that are not there: a capture, a trace, a fault rule that changes
- * bytes.
- */
 export function virtualPayloadOf(scenario: Scenario, watchers: Watchers): { hasTrailers: boolean } | undefined {
   if (scenario.payload === 'real') return undefined;
   if (watchers.observer !== undefined || watchers.station !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * What Azure met on its way to RDMA everywhere (Bai et al., NSDI'23): NIC generations that misunderstand each other's notifications, flows of
- * very different length, thresholds in the wrong order, a pause storm, and headroom that is promised twice.
- */
+/** Scenarios of Azure's deployment (Bai et al., NSDI'23). */
 
 import type { ScenarioFile } from '../scenario/schema.js';
 
@@ -13,7 +10,6 @@ const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
 type Assertion = NonNullable<ScenarioFile['assertions']>[number];
 type Generation = 'gen1' | 'gen2' | 'gen2-fixed';
 
-/** See src/dcqcn/presets.ts. */
 function preset(generation: Generation) {
   return { name: 'dcqcn', preset: `azure-${generation}` } as const;
 }
@@ -37,12 +33,11 @@ function generations(sender: Generation, receiver: Generation, ...expected: read
   };
 }
 
-/** Notifications as often as senders expect them, and a receiver that keeps up. */
 const WORKS: Assertion = { name: 'the link is used', value: 'summary.efficiency', min: 0.9 };
 
 type Marking = NonNullable<NonNullable<ScenarioFile['switch']>['ecn']>;
 
-/** Hosts h0 and h1 are 2 ms of round trip away from h3, h2 stands beside it. */
+/** Hosts h0 and h1 are 2 ms of round trip away from h3, h2 is next to h3. */
 function lengths(
   name: string,
   title: string,
@@ -81,7 +76,6 @@ function thresholds(name: string, title: string, alpha: number, assertions: Scen
   };
 }
 
-/** h4 asks for pauses without end. h0 sends to it; h1 and h2 share with h0 only the link between the switches. */
 function pauseStorm(hasWatchdog: boolean): ScenarioFile {
   const rescued = 'queues[s1>h5].utilization';
   return {
@@ -112,7 +106,7 @@ function pauseStorm(hasWatchdog: boolean): ScenarioFile {
   };
 }
 
-/** All ports at once fill their ingress queues: together they want more headroom than there is, one burst does not. */
+/** All ports at once fill their ingress queues: together they need more headroom than there is, one burst does not. */
 function headroom(
   name: string,
   title: string,
@@ -135,7 +129,6 @@ function headroom(
   };
 }
 
-/** NIC generations, round-trip fairness, dense marking, thresholds, a pause storm and over-subscribed headroom. */
 export const AZURE_SCENARIOS: readonly ScenarioFile[] = [
   generations('gen1', 'gen1', WORKS),
   generations('gen2', 'gen2', WORKS),

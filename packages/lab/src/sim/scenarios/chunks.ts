@@ -1,6 +1,6 @@
 /**
- * sU-RDMA's static flow control (Bai et al., NSDI'23, §3): messages are cut into chunks of one size, one chunk of a connection is under way at a time.
- * What that does for incast, with pauses as the only other control.
+ * sU-RDMA's static flow control (Bai et al., NSDI'23, §3): messages are cut into chunks of one size, one per connection
+ * in flight.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
@@ -25,7 +25,6 @@ function incast(
   };
 }
 
-/** Incast with and without chunks. */
 export const CHUNK_SCENARIOS: readonly ScenarioFile[] = [
   incast('chunks-off', 'all of a message at once', '1MiB', 64, {
     name: 'senders are paused',

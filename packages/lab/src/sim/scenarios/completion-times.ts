@@ -1,6 +1,6 @@
 /**
- * Flow completion times on a dumbbell: web-search flows from ten senders over one 10 Gb/s link to ten receivers ("ECN or Delay", CoNEXT'16,
- * figures 13 to 16). Load 1.0 is 8 Gb/s on that link; the scenarios stand at 0.8.
+ * Flow completion times on a dumbbell: web-search flows from ten senders over one 10 Gb/s link to ten receivers ("ECN
+ * or Delay", CoNEXT'16, figures 13 to 16). Load 1.0 is 8 Gb/s on that link; the scenarios are at 0.8.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
@@ -8,8 +8,9 @@ import type { ScenarioFile } from '../scenario/schema.js';
 const TITLES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'patched TIMELY' } as const;
 
 /**
- * The publication does not say how slow TIMELY may become. Its cut has no bound but the floor: with the default of 10 Mb/s long flows starve after
- * a burst and leave the link empty, with the fair share of ten senders the published tail appears.
+ * The publication does not say how slow TIMELY may become. Its cut has no bound but the floor: with the default of 10
+ * Mb/s long flows starve after a burst and leave the link empty, with the fair share of ten senders the published tail
+ * appears.
  */
 const RATE_CONTROLS = {
   dcqcn: { name: 'dcqcn', linkRateBps: '10Gbps' },
@@ -41,7 +42,6 @@ function completionTimes(cc: keyof typeof TITLES): ScenarioFile {
   };
 }
 
-/** Web-search flows under each rate control. */
 export const COMPLETION_SCENARIOS: readonly ScenarioFile[] = [
   completionTimes('dcqcn'),
   completionTimes('timely'),

@@ -1,23 +1,28 @@
 /**
- * N flows without end into one port, as in the fluid models of "ECN or Delay" (Zhu et al., CoNEXT'16, §3): DCQCN with the parameters of
- * SIGCOMM'15, on both RED ramps and both feedback delays; the same at 100 Gb/s; and PFC alone.
+ * N flows without end into one port, as in the fluid models of "ECN or Delay" (Zhu et al., CoNEXT'16, §3): DCQCN with
+ * the parameters of SIGCOMM'15, on both RED ramps and both feedback delays; the same at 100 Gb/s; and PFC alone.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
 
-/** RED with the same slope: the ramp of the published figures, and the one that ends at 200 KB, which N >= 16 flows overrun. */
+/**
+ * RED with the same slope: the ramp of the published figures, and the one that ends at 200 KB, which N >= 16 flows
+ * overrun.
+ */
 const RAMPS = {
   long: { kind: 'red', kminBytes: 5_000, kmaxBytes: 2_000_000, pmax: 0.1 },
   short: { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 },
 } as const;
 
-/** tau* of the fluid model, its only delay: from the mark through receiver and sender back to the queue, which then sees the new rate. */
+/**
+ * tau* of the fluid model, its only delay: from the mark through receiver and sender back to the queue, which then sees
+ * the new rate.
+ */
 const LOOP_DELAYS_NS = { '4us': 4_000, '85us': 85_000 } as const;
 
 /** What is sent twice on the way round, on the link: a packet of 1 KiB and a notification. */
 const SENT_TWICE_BYTES = 1106 + 98;
 
-/** The loop crosses four cables. */
 function cableDelayNs(loop: keyof typeof LOOP_DELAYS_NS, rateBps: number): number {
   return Math.round((LOOP_DELAYS_NS[loop] - (2 * SENT_TWICE_BYTES * 8e9) / rateBps) / 4);
 }
@@ -81,7 +86,7 @@ function fastFlows(flows: number): ScenarioFile {
   };
 }
 
-/** No rate control: pauses hold the senders back. Buffer and threshold are those of the published comparison with ns-3. */
+/** Buffer and threshold are those of the published comparison with ns-3. */
 function pausesOnly(flows: number): ScenarioFile {
   const { hosts, from, to } = senders(flows);
   return {
@@ -103,7 +108,7 @@ function pausesOnly(flows: number): ScenarioFile {
   };
 }
 
-/** A PI controller in the place of RED: the queue stands at its reference whatever the number of flows. */
+/** A PI controller instead of RED: the queue stays at its reference whatever the number of flows. */
 function integralMarking(flows: number): ScenarioFile {
   const { hosts, from, to } = senders(flows);
   return {

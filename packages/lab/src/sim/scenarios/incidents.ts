@@ -1,7 +1,6 @@
 /**
- * What Microsoft met with pauses in its data centres (Guo et al., SIGCOMM'16, §4 and §6): switches that wait for each other in a circle, a receiver that is slow because its
- * NIC fetches what does not fit into its cache, a threshold of new switches that was a quarter of the old one, and a Clos network whose links ECMP fills unequally. And the completion
- * times under pauses, DCQCN and tuned DCQCN (Bai et al., NSDI'23, figure 11).
+ * Scenarios of PFC incidents in Microsoft's data centres (Guo et al., SIGCOMM'16, §4 and §6), and completion times
+ * under PFC, DCQCN and tuned DCQCN (Bai et al., NSDI'23, figure 11).
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
@@ -19,8 +18,8 @@ const RING = 5;
 const WATCHDOG = { detectNs: 2e6, restoreNs: 2e6, pollNs: 1e6 } as const;
 
 /**
- * Five switches in a ring with two hosts each. A host of each sends to one two switches on, so that every link of the ring waits for the next one. Without
- * the last link the same flows have no circle to wait in.
+ * Five switches in a ring with two hosts each. A host of each sends to one two switches on, so that every link of the
+ * ring waits for the next one. Without the last link the same flows have no circle to wait in.
  */
 function deadlock(
   name: string,
@@ -56,10 +55,12 @@ function deadlock(
   };
 }
 
-/** Two senders at this rate leave a little of the receiver's link. */
 const HALF_LINK = { name: 'fixed', rateBps: '19Gbps' } as const;
 
-/** Two hosts burst to h4, whose NIC has the context of one queue pair or of 64; small messages pass the same switches to another host. */
+/**
+ * Two hosts burst to h4, whose NIC has the context of one queue pair or of 64; small messages pass the same switches to
+ * another host.
+ */
 function slowReceiver(
   name: string,
   title: string,
@@ -93,7 +94,6 @@ function slowReceiver(
   };
 }
 
-/** Incasts of eight beside small messages between two other hosts. */
 function threshold(name: string, title: string, alpha: number, assertion: Assertion): ScenarioFile {
   return {
     name,
@@ -116,8 +116,8 @@ const SERVERS = 8;
 const LEAVES = 4;
 
 /**
- * Two podsets of three racks with eight servers each, four leaves a podset, and two spines above each leaf: 24 connections for each link between leaves and spines, as published, and a
- * twelfth of its racks. Each server sends to its counterpart in the other podset over eight queue pairs.
+ * Two podsets of three racks with eight servers each, four leaves a podset, and two spines above each leaf: 24
+ * connections for each link between leaves and spines, as published, and a twelfth of its racks.
  */
 function clos(): ScenarioFile {
   const half = TORS * SERVERS;
@@ -149,8 +149,9 @@ function clos(): ScenarioFile {
 }
 
 /**
- * A host whose loopback traffic takes half of the lanes between NIC and memory: what comes from the network is taken in at half of its rate. The NIC has no marks of its own:
- * it asks for pauses, and only what waits in the switch meanwhile is marked. No pause is long enough for the watchdog.
+ * A host whose loopback traffic takes half of the lanes between NIC and memory: what comes from the network is taken in
+ * at half of its rate. The NIC has no marks of its own: it requests pauses, and only what waits in the switch is
+ * marked. No pause is long enough for the watchdog.
  */
 function loopback(name: string, title: string, perPacket: string, assertions: Assertion[]): ScenarioFile {
   return {
@@ -172,7 +173,9 @@ function loopback(name: string, title: string, perPacket: string, assertions: As
   };
 }
 
-/** A SecTAG of 16 bytes, with the identifier of the channel, and an integrity check value of 16 (IEEE 802.1AE clause 9). */
+/**
+ * A SecTAG of 16 bytes, with the identifier of the channel, and an integrity check value of 16 (IEEE 802.1AE clause 9).
+ */
 export const MACSEC_BYTES = 32;
 
 function macsec(): ScenarioFile {
@@ -194,8 +197,8 @@ function macsec(): ScenarioFile {
 const SERVICE_HOSTS = 33;
 
 /**
- * A service whose servers answer together, some 350 Mb/s a server as published: eight of them send 16 KB each to one that asked, and now and then 32 do. The memory that a queue may
- * take, 185 KB, holds the former and not the latter.
+ * A service whose servers answer together, some 350 Mb/s a server as published: eight of them send 16 KB each to one
+ * that asked, and now and then 32 do. The memory that a queue may take, 185 KB, holds the former and not the latter.
  */
 function serviceLatency(): ScenarioFile {
   const all = `h0..h${SERVICE_HOSTS - 1}`;
@@ -223,7 +226,6 @@ function serviceLatency(): ScenarioFile {
   };
 }
 
-/** Web-search flows and incasts on a leaf-spine network. */
 function completionTimes(
   name: string,
   title: string,
@@ -252,7 +254,6 @@ function completionTimes(
 
 const STANDS: Assertion = { name: 'all stand still', value: 'summary.goodputBps', max: 0 };
 
-/** Circles of pauses, slow receivers, thresholds, Clos networks, and completion times under each control. */
 export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
   deadlock('deadlock', 'Five switches in a ring wait for each other for ever', {}, STANDS),
   deadlock(

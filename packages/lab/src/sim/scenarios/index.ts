@@ -1,5 +1,3 @@
-/** The scenarios that `rocev2 sim` knows by name. */
-
 import type { ScenarioFile } from '../scenario/schema.js';
 import { AZURE_SCENARIOS } from './azure.js';
 import { CHUNK_SCENARIOS } from './chunks.js';

@@ -1,6 +1,6 @@
 /**
- * The livelock of go-back-0 (Guo et al., SIGCOMM'16, §4.1): 4 MiB messages from A over W to B, W drops every packet whose IP identification
- * ends in 0xff. In virtual time, where the closed forms hold to a percent.
+ * The livelock of go-back-0 (Guo et al., SIGCOMM'16, §4.1): 4 MiB messages from A over W to B, W drops every packet
+ * whose IP identification ends in 0xff.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
@@ -25,7 +25,6 @@ function livelock(
   };
 }
 
-/** WRITE under each recovery scheme, READ under two. */
 export const LIVELOCK_SCENARIOS: readonly ScenarioFile[] = [
   livelock('go-back-0'),
   livelock('go-back-n'),

@@ -5,7 +5,9 @@ import type { ScenarioFile } from '../scenario/schema.js';
 /** IRN's defaults: 240 KB a port, and at most a bandwidth-delay product of 110 packets in flight. */
 const PORT_PACKETS = 217;
 const BDP_PACKETS = 110;
-/** 1.05 ms a try. With half of it, a flow that go-back-N starves gives up (RETRY_EXC_ERR) before the others are done. */
+/**
+ * 1.05 ms a try. With half of it, a flow that go-back-N starves gives up (RETRY_EXC_ERR) before the others are done.
+ */
 const TIMEOUT_CODE = 8;
 
 function incast(recovery: 'go-back-n' | 'selective-repeat', isLossless: boolean): ScenarioFile {
@@ -24,7 +26,6 @@ function incast(recovery: 'go-back-n' | 'selective-repeat', isLossless: boolean)
   };
 }
 
-/** Incast under two recovery schemes, with PFC and without. */
 export const RECOVERY_SCENARIOS: readonly ScenarioFile[] = [
   incast('go-back-n', true),
   incast('selective-repeat', true),

@@ -1,14 +1,13 @@
 /**
- * What the round trip alone cannot tell ("ECN or Delay", CoNEXT'16, §4): two flows of TIMELY keep or enlarge the difference they began with, patched
- * TIMELY brings them together. Sent in bursts, TIMELY hears its own noise: small bursts happen to make shares equal, large ones collide. All of that is with
- * one sample a segment; with one sample a round trip, as in HPCC's simulator, the shares of any number of flows meet.
+ * TIMELY and patched TIMELY ("ECN or Delay", CoNEXT'16, §4): two flows of TIMELY keep their initial difference, patched
+ * TIMELY converges. In bursts, small ones happen to equalise shares, large ones collide. With one sample a round trip,
+ * as in HPCC's simulator, shares converge for any number of flows.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
 
 type Assertion = NonNullable<ScenarioFile['assertions']>[number];
 
-/** Two flows into one 10 Gb/s port that begin with 7 and 3 Gb/s. */
 function shares(
   name: string,
   title: string,
@@ -31,7 +30,6 @@ function shares(
   };
 }
 
-/** N flows that all begin at the line rate, as in HPCC's simulator: one sample a round trip. */
 function manyFlows(flows: number): ScenarioFile {
   return {
     name: `timely-n${flows}`,
@@ -50,7 +48,6 @@ function manyFlows(flows: number): ScenarioFile {
   };
 }
 
-/** Shares under TIMELY and patched TIMELY, packet by packet and in bursts. */
 export const TIMELY_SCENARIOS: readonly ScenarioFile[] = [
   ...[2, 10, 16].map(manyFlows),
   shares(

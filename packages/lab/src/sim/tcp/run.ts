@@ -1,6 +1,6 @@
 /**
- * Runs the flows of a scenario over TCP in the place of RDMA: the same hosts, cables, switches and seed. What differs is the transport, and that the switches have no
- * pauses: TCP travels in a class that may lose packets.
+ * Runs the flows of a scenario over TCP instead of RDMA, on the same hosts, cables, switches and seed, in a lossy
+ * class.
  */
 
 import { RoceError, SeededRandom } from 'rocev2/internal/core';
@@ -33,7 +33,6 @@ export interface TcpResult {
   readonly droppedPackets: number;
 }
 
-/** A connection of the run. */
 interface TcpConnection {
   readonly plan: FlowPlan;
   readonly sender: TcpSender;
@@ -42,12 +41,14 @@ interface TcpConnection {
 }
 
 const CONNECTIONS_MAX = 2 ** 16;
-/** The shortest retransmission timeout in the data centres of DCTCP (Alizadeh et al., SIGCOMM'10, §3.5); RFC 6298 has 1 s. */
+/**
+ * The shortest retransmission timeout in the data centres of DCTCP (Alizadeh et al., SIGCOMM'10, §3.5); RFC 6298 has 1
+ * s.
+ */
 const RTO_MIN_NS = 10e6;
 
 /**
- * Runs the flows of the scenario over TCP, each on a connection of its own that is there when it starts. Segments carry as much as RDMA packets: `nic.mtu`. Throws ERR_ROCE_OUT_OF_RANGE for
- * more than 65,536 flows, or one without end. `minimumRtoNs` is the shortest retransmission timeout. Hosts take no time: interrupts and the kernel are not part of it.
+ * Segments carry as much as RDMA packets: `nic.mtu`. Hosts take no time: interrupts and the kernel are not part of it.
  */
 export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): TcpResult {
   const random = new SeededRandom(scenario.seed);
@@ -80,7 +81,7 @@ export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): T
       wakeAt: (timeNs) => {
         wakeNs = timeNs;
         events.at(timeNs, () => {
-          if (timeNs !== wakeNs) return; // Void.
+          if (timeNs !== wakeNs) return;
           wakeNs = Number.NaN;
           sender.onTimer(events.nowNs);
         });

@@ -1,4 +1,7 @@
-/** TCP segments (RFC 9293 §3.1) in Ethernet frames, as far as the model needs them: ports name the connection, and no byte of the payload is looked at. */
+/**
+ * TCP segments (RFC 9293 §3.1) in Ethernet frames, as far as the model needs them: ports name the connection, and no
+ * byte of the payload is looked at.
+ */
 
 import { readU16, readU32, writeU16, writeU32 } from 'rocev2/internal/core';
 import {
@@ -14,30 +17,22 @@ const IP_PROTOCOL_TCP = 6;
 const HOP_LIMIT = 64;
 /** The header with the timestamps that stacks of data centres send (RFC 7323 §3.2). */
 const TCP_BYTES = 32;
-/** Ethernet, IPv4 and TCP header. */
 export const SEGMENT_HEADER_BYTES: number = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES;
 
-/** One segment, which is data or an acknowledgement. */
 export interface Segment {
   /** Which connection, 0..65535: both ports. */
   connection: number;
   /** First byte of the payload, counted from 0; 32 bits. */
   sequence: number;
-  /** The next byte that its sender waits for. */
   acknowledged: number;
-  /** Payload; 0 in an acknowledgement. */
   bytes: number;
 }
 
-/** A host as frames name it. */
 export interface SegmentEnd {
-  /** Its IPv4 address. */
   readonly address: IpAddress;
-  /** Its MAC address. */
   readonly mac: Uint8Array;
 }
 
-/** Writes a segment to the start of `frame`, whose payload is left as it is. Returns the bytes of the frame. */
 export function writeSegment(frame: Uint8Array, from: SegmentEnd, to: SegmentEnd, segment: Readonly<Segment>): number {
   const { connection, sequence, acknowledged, bytes } = segment;
   const ip = writeEthernet(frame, 0, to.mac, from.mac, ETHERTYPE_IPV4);
@@ -50,7 +45,6 @@ export function writeSegment(frame: Uint8Array, from: SegmentEnd, to: SegmentEnd
   return SEGMENT_HEADER_BYTES + bytes;
 }
 
-/** Reads what {@link writeSegment} wrote, from a frame that no rule has changed. */
 export function readSegment(frame: Uint8Array, offset: number, length: number, into: Segment): void {
   const tcp = offset + ETHERNET_BYTES + IPV4_BYTES;
   into.connection = readU16(frame, tcp);

@@ -1,20 +1,14 @@
 /**
- * The sender of a TCP connection, as a model beside RDMA: slow start, congestion avoidance, fast retransmit and fast recovery (RFC 5681), partial acknowledgements in it
- * (NewReno, RFC 6582), an initial window of ten segments (RFC 6928), and the timer of RFC 6298 with a lower bound of one's own. It is not a stack: the connection
- * exists already, the receiver has room for everything, there is no SACK, and each segment is acknowledged at once.
+ * A model of a TCP sender: slow start, congestion avoidance, fast retransmit and recovery (RFC 5681), NewReno partial
+ * acknowledgements (RFC 6582), an initial window of ten segments (RFC 6928), and the timer of RFC 6298 with a
+ * configurable lower bound. There is no SACK and no receive window, and each segment is acknowledged at once.
  */
 
-/** What a sender needs of its surroundings. */
 export interface TcpSenderOptions {
-  /** Bytes to send, more than 0. */
   readonly bytes: number;
-  /** Payload of a segment. */
   readonly segmentBytes: number;
-  /** The shortest retransmission timeout, ns. */
   readonly minimumRtoNs: number;
-  /** Sends so many bytes from this one on. */
   readonly send: (sequence: number, bytes: number) => void;
-  /** Asks for {@link TcpSender.onTimer} at this time; asked again, the earlier time is void. */
   readonly wakeAt: (timeNs: number) => void;
 }
 
@@ -24,11 +18,8 @@ const DUPLICATES = 3;
 const FIRST_RTO_NS = 1e9;
 const RTO_MAX_NS = 60e9;
 
-/** See above. Bytes count from 0. */
 export class TcpSender {
-  /** Segments that were sent again. */
   retransmissions = 0;
-  /** Retransmission timeouts. */
   timeouts = 0;
   readonly #options: TcpSenderOptions;
   #acknowledged = 0;
@@ -36,9 +27,7 @@ export class TcpSender {
   #window: number;
   #threshold = Number.POSITIVE_INFINITY;
   #duplicates = 0;
-  /** In fast recovery: it ends when all up to here is acknowledged. */
   #recoverUntil: number | undefined;
-  /** The furthest byte sent so far: what is before it is sent again. */
   #sentUntil = 0;
   #rtoNs: number;
   #smoothedNs: number | undefined;
@@ -52,23 +41,19 @@ export class TcpSender {
     this.#rtoNs = Math.max(FIRST_RTO_NS, options.minimumRtoNs);
   }
 
-  /** Whether the receiver has acknowledged every byte. */
   get isDone(): boolean {
     return this.#acknowledged === this.#options.bytes;
   }
 
-  /** Bytes that may be in flight. */
   get windowBytes(): number {
     return this.#window;
   }
 
-  /** Sends the first segments. */
   start(nowNs: number): void {
     this.#fill(nowNs);
     this.#options.wakeAt(nowNs + this.#rtoNs);
   }
 
-  /** The receiver waits for the byte `acknowledged`. */
   onAcknowledgement(acknowledged: number, nowNs: number): void {
     if (this.isDone) return;
     if (acknowledged > this.#acknowledged) this.#onProgress(acknowledged, nowNs);
@@ -76,7 +61,10 @@ export class TcpSender {
     if (!this.isDone) this.#fill(nowNs);
   }
 
-  /** The time of the last `wakeAt` has come: everything that is not acknowledged is sent again, from one segment on (RFC 5681 §3.1, RFC 6298 §5). */
+  /**
+   * The time of the last `wakeAt` has come: everything that is not acknowledged is retransmitted, from one segment on
+   * (RFC 5681 §3.1, RFC 6298 §5).
+   */
   onTimer(nowNs: number): void {
     if (this.isDone) return;
     this.timeouts++;
@@ -126,14 +114,12 @@ export class TcpSender {
     this.#threshold = Math.max((this.#sentUntil - this.#acknowledged) / 2, 2 * this.#options.segmentBytes);
   }
 
-  /** The first segment that is not acknowledged. */
   #sendAgain(): void {
     this.#timed = undefined;
     this.retransmissions++;
     this.#send(this.#acknowledged);
   }
 
-  /** As much as the window allows. */
   #fill(nowNs: number): void {
     const { bytes, segmentBytes } = this.#options;
     while (this.#next < bytes && this.#next - this.#acknowledged + segmentBytes <= this.#window) {
@@ -146,7 +132,6 @@ export class TcpSender {
     }
   }
 
-  /** Returns the end of the segment. */
   #send(start: number): number {
     const { bytes, segmentBytes, send } = this.#options;
     const length = Math.min(segmentBytes, bytes - start);
@@ -154,7 +139,6 @@ export class TcpSender {
     return start + length;
   }
 
-  /** RFC 6298 §2. */
   #sample(roundTripNs: number): void {
     this.#timed = undefined;
     if (this.#smoothedNs === undefined) {

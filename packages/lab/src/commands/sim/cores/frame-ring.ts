@@ -1,41 +1,31 @@
 /**
- * Frames on their way from one thread of a divided run to another: a ring in shared memory with one writer and one reader. A record is the time of arrival, the number of the cable, the length of
- * the frame, and the bytes that are kept of it.
- *
- * Invariant: the reader sees a record whole or not at all; `written` and `read` count words of 8 bytes since the beginning, modulo 2^32.
+ * A ring of frames in shared memory between two threads of a divided run, with one writer and one reader. A record is
+ * arrival time, cable number, frame length and the kept bytes. The reader sees a record whole or not at all; `written`
+ * and `read` count 8-byte words, modulo 2^32.
  */
 
 import { copyBytes, RoceError } from 'rocev2/internal/core';
 import { type FrameStorage, keptBytes } from '../../../switch/frame-pool.js';
 
-/** Takes a frame; the bytes are valid during the call. */
 type FrameTaker = (cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number) => void;
 
 const WORD = 8;
-/** Cable and length; time of arrival. */
 const HEAD_WORDS = 2;
 const WRITTEN = 0;
 const READ = 1;
-/** In the place of a cable: the next record is at the beginning of the memory. */
 const WRAP = -1;
-/** A writer that waits looks so often whether the run has been given up. */
 const LOOK_MS = 20;
 
-/** The memory of a ring. `words` is a power of two. */
 export interface RingMemory {
-  /** Words written and read. */
   readonly counts: SharedArrayBuffer;
-  /** The records. */
   readonly frames: SharedArrayBuffer;
 }
 
-/** Memory for so many bytes of frames, rounded up to a power of two. */
 export function newRingMemory(bytes: number): RingMemory {
   const words = 2 ** Math.ceil(Math.log2(Math.max(64, bytes / WORD)));
   return { counts: new SharedArrayBuffer(2 * 4), frames: new SharedArrayBuffer(words * WORD) };
 }
 
-/** One end of a ring: the writer's or the reader's. */
 export class FrameRing {
   readonly #counts: Int32Array;
   readonly #times: Float64Array;
@@ -44,14 +34,10 @@ export class FrameRing {
   readonly #words: number;
   readonly #storage: FrameStorage | undefined;
   readonly #onFull: () => void;
-  /** The writer's or the reader's own count. */
   #own = 0;
-  /** What the other had counted when it was last looked at. */
   #other = 0;
 
-  /**
-   * `storage`: how much of each frame is kept. `onFull` is called again and again while a writer waits for room; it may take frames off other rings.
-   */
+  /** `onFull` is called again and again while a writer waits for room; it may take frames off other rings. */
   constructor({ counts, frames }: RingMemory, storage: FrameStorage | undefined, onFull: () => void = () => {}) {
     this.#counts = new Int32Array(counts);
     this.#times = new Float64Array(frames);
@@ -62,7 +48,6 @@ export class FrameRing {
     this.#onFull = onFull;
   }
 
-  /** Appends a copy of a frame, and waits if there is no room. Throws ERR_ROCE_LIMIT for a frame that never has room. */
   write(cable: number, arrivalNs: number, bytes: Uint8Array, offset: number, length: number): void {
     const kept = keptBytes(length, this.#storage);
     const words = HEAD_WORDS + Math.ceil(kept / WORD);
@@ -70,7 +55,6 @@ export class FrameRing {
     const gap = start + words > this.#words ? this.#words - start : 0;
     this.#reserve(words + gap);
     if (gap > 0) {
-      // A gap may be one word, which is half of a head: the cable stands in the first word.
       this.#numbers[2 * start] = WRAP;
       this.#own = (this.#own + gap) | 0;
     }
@@ -83,7 +67,6 @@ export class FrameRing {
     Atomics.store(this.#counts, WRITTEN, this.#own);
   }
 
-  /** Hands over all frames that are there. */
   readAll(take: FrameTaker): void {
     const end = Atomics.load(this.#counts, WRITTEN);
     if (end === this.#own) return;

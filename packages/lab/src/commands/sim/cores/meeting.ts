@@ -1,5 +1,6 @@
 /**
- * Where the threads of a divided run wait for each other: each brings a time, and all leave with the least of them. What a thread has written before it comes is seen by all who have left.
+ * A barrier for the threads of a divided run: each brings a time and all leave with the minimum. Everything a thread
+ * wrote before it is visible to all that have left.
  */
 
 import { RoceError } from 'rocev2/internal/core';
@@ -9,30 +10,24 @@ const MEETINGS = 1;
 const ABORTED = 2;
 /** Looks at whether all are there before the thread sleeps: a sleep costs more than a short wait. */
 const LOOKS = 2_000;
-/** A thread that sleeps looks so often whether the run has been given up, and whether somebody waits for it to read. */
 const SLEEP_MS = 5;
 
-/** What the threads share. */
 export interface MeetingMemory {
-  /** How many have come, how often all have met, whether the run has been given up. */
   readonly state: SharedArrayBuffer;
-  /** Times, two of each thread: those of this meeting must stay while the first have gone on to the next. */
+  /** Two times per thread: the first threads may be at the next meeting while others still read this one. */
   readonly times: SharedArrayBuffer;
 }
 
-/** Memory for a meeting of so many. */
 export function newMeetingMemory(members: number): MeetingMemory {
   return { state: new SharedArrayBuffer(3 * 4), times: new SharedArrayBuffer(2 * members * 8) };
 }
 
-/** Nobody need come any more: all who wait or will come are refused. */
 export function abort({ state }: MeetingMemory): void {
   const numbers = new Int32Array(state);
   Atomics.store(numbers, ABORTED, 1);
   Atomics.notify(numbers, MEETINGS);
 }
 
-/** One member's view. */
 export class Meeting {
   readonly #state: Int32Array;
   readonly #times: Float64Array;
@@ -41,12 +36,9 @@ export class Meeting {
   readonly #nowNs: () => number;
   readonly #whileWaiting: () => void;
   #isOdd = 0;
-  /** Real time spent waiting. */
   waitedNs = 0;
-  /** Meetings so far. */
   meetings = 0;
 
-  /** `me`: from 0. `nowNs`: real time. `whileWaiting` is called now and then. */
   constructor({ state, times }: MeetingMemory, me: number, nowNs: () => number, whileWaiting: () => void) {
     this.#state = new Int32Array(state);
     this.#times = new Float64Array(times);
@@ -56,7 +48,9 @@ export class Meeting {
     this.#whileWaiting = whileWaiting;
   }
 
-  /** Waits until all are there; the least time that anybody has brought. Throws ERR_ROCE_ABORTED after {@link abort}. */
+  /**
+   * Waits until all are there; the least time that anybody has brought. Throws ERR_ROCE_ABORTED after {@link abort}.
+   */
   meet(timeNs: number): number {
     this.meetings++;
     this.#isOdd ^= 1;

@@ -1,4 +1,7 @@
-/** The thread of one logical process: takes a {@link LogicalProcessTask}, posts a {@link LogicalProcessMessage} each step and one at the end. */
+/**
+ * The thread of one logical process: takes a {@link LogicalProcessTask}, posts a {@link LogicalProcessMessage} each
+ * step and one at the end.
+ */
 
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -18,25 +21,19 @@ import { Meeting, type MeetingMemory } from './meeting.js';
 export interface LogicalProcessTask {
   /** What is run. */
   readonly scenario: Scenario;
-  /** Modules to load before the run. */
   readonly extensions: readonly string[];
   /** Its number, from 0. */
   readonly me: number;
   /** How many there are. */
   readonly processes: number;
-  /** Where they wait for each other. */
   readonly meeting: MeetingMemory;
-  /** By writer, then by reader. */
   readonly rings: ReadonlyArray<readonly RingMemory[]>;
-  /** A byte of each flow: not 0 if it has ended. */
   readonly ended: SharedArrayBuffer;
   /** What the logical processes tell each other of flows between them. */
   readonly ends: SharedArrayBuffer;
-  /** Two numbers: somebody has asked for the end; the run ends with this step. */
   readonly stop: SharedArrayBuffer;
 }
 
-/** What the thread tells. */
 export type LogicalProcessMessage =
   | { readonly kind: 'progress'; readonly done: number }
   | { readonly kind: 'end'; readonly facts: LogicalProcessFacts; readonly work: LogicalProcessWork };
@@ -47,7 +44,6 @@ export interface LogicalProcessWork {
   readonly seconds: number;
   /** Of these, waiting for other logical processes. */
   readonly waitedSeconds: number;
-  /** Times that it met the others. */
   readonly meetings: number;
 }
 
@@ -73,7 +69,6 @@ async function runLogicalProcess({
   const processOf = divide(topology, processes);
   const aheadNs = lookaheadNs(topology.links, processOf);
   const ends = [...topology.links].flatMap(({ a, b }) => [b, a]);
-  /** The earliest arrival of what was sent since the last meeting. */
   let sentNs = NEVER;
   const run: ScenarioRun = await ScenarioRun.prepare(
     scenario,
@@ -120,7 +115,7 @@ async function runLogicalProcess({
       run.runBefore(firstNs + aheadNs, untilNs);
     }
     run.pass(untilNs);
-    await setImmediate(); // As in a run that is not divided, promises go on between steps.
+    await setImmediate();
     run.markEnded(endedFlows);
     run.tellEnds();
     if (me === 0) {

@@ -1,5 +1,6 @@
 /**
- * Runs one scenario on several cores: its network is divided by racks, each logical process has a thread of this process. The result is that of one core, see docs/lab.md.
+ * Runs one scenario on several cores: its network is divided by racks, each logical process has a thread of this
+ * process. The result is that of one core, see docs/lab.md.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -20,15 +21,11 @@ import type { LogicalProcessMessage, LogicalProcessTask, LogicalProcessWork } fr
 /** Of all rings that a logical process reads. What cuts a network in two carries less in a window of a microsecond. */
 const RING_BYTES = 16 * 2 ** 20;
 
-/** How a divided run talks to whoever waits for it. */
 interface CoresOptions {
-  /** Ends the run after the step that it is in, with the result until then. */
   readonly signal: AbortSignal;
-  /** Called with the share of virtual time that has passed. */
   readonly onProgress: (done: number) => void;
 }
 
-/** What a divided run gives. */
 interface CoresResult {
   readonly result: ScenarioResult;
   /** Of each logical process. */
@@ -37,13 +34,10 @@ interface CoresResult {
 
 type LogicalProcessEnd = Extract<LogicalProcessMessage, { kind: 'end' }>;
 
-/**
- * The result of a scenario that gives `cores`. Throws ERR_ROCE_CONFLICT if its network has fewer racks than that, and what {@link runScenario} throws.
- */
 export async function runOnCores(scenario: Scenario, { signal, onProgress }: CoresOptions): Promise<CoresResult> {
   const topology = topologyOf(scenario.topology);
   const processes = scenario.cores!;
-  divide(topology, processes); // A network that cannot be divided is refused here.
+  divide(topology, processes);
   const numbers = Array.from({ length: processes }, (_, i) => i);
   const meeting = newMeetingMemory(processes);
   const flows = planFlows(scenario, topology, new SeededRandom(scenario.seed)).length;
@@ -90,6 +84,6 @@ function endOf(thread: Worker, onProgress: (done: number) => void): Promise<Logi
       else onProgress(message.done);
     });
     thread.once('error', reject);
-    thread.once('exit', (code) => reject(new Error(`a part of the run ended with code ${code}`))); // Without effect after its end.
+    thread.once('exit', (code) => reject(new Error(`a part of the run ended with code ${code}`)));
   });
 }

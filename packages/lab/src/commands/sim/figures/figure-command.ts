@@ -1,5 +1,3 @@
-/** `rocev2 sim figure`: runs a published figure, and shows ours beside it. */
-
 import {
   CommandFailure,
   checkWritable,
@@ -21,17 +19,12 @@ import { FIGURES, figureNamed } from './index.js';
 
 const SIM_FIGURE_DOCUMENT = defineDocument<FigureResults>('sim-figure');
 
-/** As on the command line. */
 export interface FigureOptions {
-  /** All figures are listed, and none is run. */
   readonly list?: true;
-  /** File for an SVG chart. */
   readonly plot?: string;
-  /** One JSON document is printed. */
   readonly json?: true;
 }
 
-/** Runs the figure of this name, or lists all. Throws CommandFailure. */
 export async function showFigure(name: string | undefined, options: FigureOptions, output: Output): Promise<void> {
   if (options.list || name === undefined) {
     if (name !== undefined || !options.list || options.plot !== undefined) {

@@ -1,5 +1,3 @@
-/** What `rocev2 sim figure` shows of a figure: the document of --json, the table, and the chart. */
-
 import { type Column, renderLineChart } from '@rocev2/command';
 import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
 
@@ -31,19 +29,15 @@ export interface ListedFigure extends FigureEntry {
   readonly values: readonly JudgedValue[] | null;
 }
 
-/** A figure that was run. */
 export interface FigureResult extends ListedFigure {
-  /** Every value compared. */
   readonly values: readonly JudgedValue[];
 }
 
-/** What the list says of a figure. */
 export function listedFigure(figure: Figure): ListedFigure {
   const { name, title, source, by, note = null } = figure;
   return { name, title, source, by, tolerance: toleranceOf(figure), note, values: null };
 }
 
-/** The values of a run, judged. */
 export function figureResult(figure: Figure, { values }: FigureRun): FigureResult {
   const tolerance = toleranceOf(figure);
   return {
@@ -55,7 +49,6 @@ export function figureResult(figure: Figure, { values }: FigureRun): FigureResul
   };
 }
 
-/** Columns of the table. */
 export const FIGURE_COLUMNS: readonly Column[] = [
   { title: 'Value', align: 'left' },
   { title: 'Published', align: 'right' },
@@ -65,18 +58,15 @@ export const FIGURE_COLUMNS: readonly Column[] = [
   { title: 'Verdict', align: 'left' },
 ];
 
-/** A row of the table. */
 export function figureRow({ what, unit, published, ours, difference, verdict }: JudgedValue): string[] {
   const percent = `${difference >= 0 ? '+' : ''}${(100 * difference).toFixed(1)} %`;
   return [what, shown(published), shown(ours), unit, percent, verdict];
 }
 
-/** Four digits, as many as were published at most. */
 function shown(value: number): string {
   return String(Number(value.toPrecision(4)));
 }
 
-/** Ours over the published values, as SVG. */
 export function figureChart({ chart }: FigureRun): string {
   return renderLineChart(chart);
 }

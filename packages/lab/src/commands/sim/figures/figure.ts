@@ -1,5 +1,3 @@
-/** A published figure, and what our models or packets give in its place. */
-
 import { setImmediate } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED, type LineChart } from '@rocev2/command';
 import { nowNs } from 'rocev2/internal/driver';
@@ -9,11 +7,8 @@ import { runScenario } from '../../../sim/scenario/run.js';
 import { runTcp, type TcpResult } from '../../../sim/tcp/run.js';
 import { loadScenario } from '../load.js';
 
-/** Values of fluid models are inside when they differ from the published ones by no more than this part. */
 const FLUID_TOLERANCE = 0.05;
-/** Packets and draws of random numbers are not those of the publication. */
 const PACKET_TOLERANCE = 0.1;
-/** Points of a line: enough for the eye, and a small file. */
 const SAMPLES = 240;
 
 /** A value that was published, and ours. */
@@ -62,24 +57,21 @@ export interface Figure {
   run(lab: FigureLab): Promise<FigureRun>;
 }
 
-/** The part by which values of a figure may differ, 0..1. It belongs to the method, not to the figure: no figure has one of its own. */
+/** It belongs to the method, not to the figure: no figure has one of its own. */
 export function toleranceOf({ by }: Pick<Figure, 'by'>): number {
   return by === 'fluid' ? FLUID_TOLERANCE : PACKET_TOLERANCE;
 }
 
-/** (ours - published) / |published|; 0 when both are 0. */
 export function differenceOf({ published, ours }: Pick<FigureValue, 'published' | 'ours'>): number {
   return ours === published ? 0 : (ours - published) / Math.abs(published);
 }
 
-/** The lab of a program; `interrupted` ends it between two runs with a CommandFailure. */
 export function figureLab(interrupted?: AbortSignal): FigureLab {
   const goOn = async (): Promise<true> => {
-    await setImmediate(); // Lets Ctrl-C through.
+    await setImmediate();
     if (interrupted?.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     return true;
   };
-  // Figures that show the same run wait for it once.
   const results = new Map<string, ScenarioResult>();
   return {
     fluid: async (study, delayNs, { durationNs, observeNs } = study) => {

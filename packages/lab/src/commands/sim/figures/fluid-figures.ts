@@ -1,4 +1,4 @@
-/** Figures of "ECN or Delay" (Zhu et al., CoNEXT'16) by fluid models. Published values are read off the figures, or from the data of their authors. */
+/** Published values are read off the figures, or from the data of their authors. */
 
 import type { ChartPanel, ChartSeries } from '@rocev2/command';
 import { SeededRandom } from 'rocev2/internal/core';
@@ -27,7 +27,6 @@ const KB = 1000;
 const GB = 1e9;
 const MS = 1e6;
 
-/** Flows with these rates at first, in Gb/s. */
 const from = (...gigabits: number[]): FlowGroup[] =>
   gigabits.map((rate) => ({ count: 1, startNs: 0, initialRateBps: rate * GB }));
 
@@ -44,7 +43,6 @@ const rateLine = (name: string, { trace }: FluidRun, group: number): ChartSeries
   values: trace.rateBps[group].map((rate) => rate / GB),
 });
 
-/** A published value, drawn over a whole panel. */
 const level = (name: string, value: number, { trace }: FluidRun): ChartSeries => ({
   name: `published: ${name}`,
   values: trace.timeNs.map(() => value),
@@ -67,7 +65,6 @@ const rate = (what: string, published: number, bps: number): FigureValue => ({
   ours: bps / GB,
 });
 
-/** Phase margin at each number of flows, least of them. */
 function leastMargin(marginAt: (flows: number) => number, flows: readonly number[]) {
   const margins = flows.map(marginAt);
   return { margins, least: Math.min(...margins) };
@@ -75,7 +72,6 @@ function leastMargin(marginAt: (flows: number) => number, flows: readonly number
 
 const EVEN_FLOWS = Array.from({ length: 50 }, (_, i) => 2 * (i + 1));
 
-/** Figures 3(b) and 3(c): the margins of the published linearisation where R_AI, and Kmax, are changed. */
 const margins: Figure = {
   name: 'conext16-3',
   title: 'Phase margin of DCQCN by the number of flows, with a smaller R_AI and a longer ramp',
@@ -410,7 +406,6 @@ const jitter: Figure = {
   },
 };
 
-/** In the order of the publication. */
 export const FLUID_FIGURES: readonly Figure[] = [
   margins,
   queues,

@@ -1,4 +1,4 @@
-/** What was met in data centres (SIGCOMM'16, NSDI'23), by packets. Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
+/** Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
 
 import { RETH_BYTES } from 'rocev2/internal/packet';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
@@ -9,7 +9,6 @@ import type { Figure, FigureRun, FigureValue } from './figure.js';
 
 const GB = 1e9;
 
-/** What the publication says in words. */
 function claim(what: string, holds: boolean): FigureValue {
   return { what, unit: '1: so', published: 1, ours: holds ? 1 : 0 };
 }
@@ -19,7 +18,6 @@ const pausesAt = ({ queues }: ScenarioResult, port: string) =>
 
 const micros = (ns: number | null) => (ns ?? Number.NaN) / 1000;
 
-/** Goodput of all flows over time, a line for each run. */
 function goodputs(figure: Figure, runs: Readonly<Record<string, ScenarioResult>>): FigureRun['chart'] {
   const [first] = Object.values(runs);
   return {
@@ -39,7 +37,6 @@ function goodputs(figure: Figure, runs: Readonly<Record<string, ScenarioResult>>
   };
 }
 
-/** One value for each run, side by side. */
 function sideBySide(
   figure: Figure,
   xLabel: string,
@@ -172,7 +169,6 @@ const closFigure: Figure = {
   },
 };
 
-/** Completion times in us, ascending. */
 function ascendingMicros(flows: ReadonlyArray<{ readonly completionNs: number | null }>): Float64Array {
   return Float64Array.from(flows, ({ completionNs }) => micros(completionNs)).sort();
 }
@@ -298,7 +294,7 @@ const macsec: Figure = {
       const plain = (await lab.packets('macsec', [...set, 'topology.extra=0'])).summary.goodputBps;
       const secured = (await lab.packets('macsec', set)).summary.goodputBps;
       const packets = Math.ceil(bytes / mtu);
-      const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES; // In the first packet of a WRITE.
+      const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES;
       const published = wireBytes / (wireBytes + packets * MACSEC_BYTES);
       values.push({ what: `${bytes} bytes in packets of up to ${mtu}`, unit: '', published, ours: secured / plain });
       const computed = (published * plain) / GB;
@@ -326,7 +322,6 @@ const macsec: Figure = {
   },
 };
 
-/** SIGCOMM'16, then NSDI'23. */
 export const INCIDENT_FIGURES: readonly Figure[] = [
   deadlock,
   slowReceiver,

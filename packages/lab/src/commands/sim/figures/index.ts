@@ -1,5 +1,3 @@
-/** All figures of `rocev2 sim figure`. */
-
 import { namesHint, RoceError } from 'rocev2/internal/core';
 import type { Figure } from './figure.js';
 import { FLUID_FIGURES } from './fluid-figures.js';
@@ -7,10 +5,8 @@ import { INCIDENT_FIGURES } from './incident-figures.js';
 import { MODEL_FIGURES } from './model-and-packets.js';
 import { PACKET_FIGURES } from './packet-figures.js';
 
-/** In the order of `--list` and docs/figures.md. */
 export const FIGURES: readonly Figure[] = [...MODEL_FIGURES, ...FLUID_FIGURES, ...PACKET_FIGURES, ...INCIDENT_FIGURES];
 
-/** The figure of this name. Throws ERR_ROCE_UNKNOWN_NAME. */
 export function figureNamed(name: string): Figure {
   const found = FIGURES.find((figure) => figure.name === name);
   if (found !== undefined) return found;

@@ -1,4 +1,7 @@
-/** Figures 2, 6 and 8 of "ECN or Delay" (CoNEXT'16): the fluid models of DCQCN and TIMELY with packets over them, and the cycles of DCQCN's discrete model. */
+/**
+ * Figures 2, 6 and 8 of "ECN or Delay" (CoNEXT'16): the fluid models of DCQCN and TIMELY with packets over them, and
+ * the cycles of DCQCN's discrete model.
+ */
 
 import type { ChartPanel } from '@rocev2/command';
 import {
@@ -21,12 +24,9 @@ const GB = 1e9;
 const MS = 1e6;
 const LINK_GB = 40;
 const PAYLOAD_BYTES = 1024;
-/** What the model calls a rate has headers in it. */
 const WIRE_SHARE = (PAYLOAD_BYTES + PACKET_OVERHEAD_BYTES) / PAYLOAD_BYTES;
-/** The model and its packets are shown for so long, and their rates averaged over the second half. */
 const SHOWN_NS = 100 * MS;
 
-/** `flows` flows in packets, in the place of those of a scenario. */
 function packetsOf(flows: number): string[] {
   return [
     `topology.hosts=${flows + 1}`,
@@ -38,12 +38,10 @@ function packetsOf(flows: number): string[] {
   ];
 }
 
-/** Rate of the flows together over their number at each sample, on the wire, in Gb/s. */
 function meanRates({ series }: ScenarioResult): number[] {
   return series.timeNs.map((_, i) => (mean(series.rateBps.map((rates) => rates[i])) * WIRE_SHARE) / GB);
 }
 
-/** The value of a line at other times, by the last point before. */
 function resampled(times: readonly number[], values: readonly number[], at: readonly number[]): number[] {
   let i = 0;
   return at.map((time) => {
@@ -96,7 +94,6 @@ const overlay: Figure = {
   },
 };
 
-/** Bounds in ms by the number of flows, from the data of the authors. */
 const PUBLISHED_BOUNDS: ReadonlyArray<
   readonly [name: string, changes: Partial<DcqcnParameters>, ms: readonly number[]]
 > = [
@@ -149,7 +146,10 @@ const cycles: Figure = {
   },
 };
 
-/** Figure 8 as its authors published it, curve by curve (vector graphics; both curves have the rate of one flow, in Gb/s): over the second half the mean of the model, its largest rate, and the mean of the packets. */
+/**
+ * Figure 8 as its authors published it, curve by curve (vector graphics; both curves have the rate of one flow, in
+ * Gb/s): over the second half the mean of the model, its largest rate, and the mean of the packets.
+ */
 const PUBLISHED_TIMELY = [
   { flows: 2, mean: 4.487, largest: 5.236, packets: 5.186 },
   { flows: 10, mean: 0.9257, largest: 1.048, packets: 0.9758 },
@@ -209,5 +209,4 @@ const timelyOverlay: Figure = {
   },
 };
 
-/** Models with packets over them, and cycles. */
 export const MODEL_FIGURES: readonly Figure[] = [overlay, cycles, timelyOverlay];

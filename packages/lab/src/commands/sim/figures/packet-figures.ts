@@ -1,17 +1,13 @@
-/** Figures by packets, beside the values of ns-3 simulators and of publications. */
-
 import { SMALL_FLOW_BYTES } from '../../../sim/scenario/report.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { mean, quantile, Samples } from '../../../sim/statistics.js';
 import type { Figure, FigureRun, FigureValue } from './figure.js';
 
 interface Point {
-  /** Flows, or load. */
   readonly x: number;
   readonly values: readonly FigureValue[];
 }
 
-/** A panel for each kind of value: ours and the published ones by x. */
 function byX(figure: Figure, xLabel: string, yLabels: readonly string[], points: readonly Point[]): FigureRun {
   return {
     values: points.flatMap(({ values }) => values),
@@ -96,7 +92,6 @@ const dcqcnFigure: Figure = {
     const { summary, series } = result;
     const highest = (line: readonly number[]) => Math.max(...line);
     const [fullest] = Object.values(series.queueBytes).sort((one, other) => highest(other) - highest(one));
-    // Thinned: the series has more points than a line on a page.
     const step = Math.ceil(series.timeNs.length / 240);
     const isKept = (_value: number, i: number) => i % step === 0;
     const x = series.timeNs.filter(isKept).map((ns) => ns / 1e6);
@@ -128,8 +123,9 @@ const dcqcnFigure: Figure = {
 };
 
 /**
- * Sizes of the flows of figures 13 to 16: the web-search table in packets (Alizadeh et al., pFabric, SIGCOMM'13), of 1000 bytes as ns-3 counts them. The publication names neither; but its figure 15 has 454 small flows in
- * a second. This table gives 401 in the mean, and the one of our scenarios 253.
+ * Sizes of the flows of figures 13 to 16: the web-search table in packets (Alizadeh et al., pFabric, SIGCOMM'13), of
+ * 1000 bytes as ns-3 counts them. The publication names neither; but its figure 15 has 454 small flows in a second.
+ * This table gives 401 in the mean, and the one of our scenarios 253.
  */
 const FCT_SIZES = `flows[0].sizes=${JSON.stringify(
   [
@@ -148,7 +144,6 @@ const FCT_SIZES = `flows[0].sizes=${JSON.stringify(
   ].map(([packets, percent]) => [1000 * packets, percent]),
 )}`;
 
-/** Completion times of flows below 100 KB that ended, in us, ascending. */
 function smallFlowTimes({ flows }: ScenarioResult): ArrayLike<number> {
   const times = new Samples();
   for (const { completionNs, bytes } of flows) {
@@ -189,10 +184,8 @@ const FCT_CONTROLS = [
   ['fct-patched-timely', 'patched TIMELY'],
 ] as const;
 
-/** As many samples of the queue as in figure 16. */
 const FCT_SAMPLING = [FCT_SIZES, 'sample=10ms'];
 
-/** Percentiles of the distributions of figure 15, in us, as far as they can be read. */
 const PUBLISHED_TIMES = {
   DCQCN: { 50: 36, 75: 77, 90: 188, 95: 247, 99: 382, 100: 734 },
   TIMELY: { 50: 123, 75: 3453 },
@@ -235,7 +228,6 @@ const fctDistribution: Figure = {
   },
 };
 
-/** KB of the queue of figure 16, from about 100 samples in a second. */
 const PUBLISHED_QUEUES = {
   DCQCN: { mean: 46, p90: 84, largest: 136 },
   TIMELY: { median: 646, mean: 2278, largest: 9219 },
@@ -288,7 +280,6 @@ const fctQueue: Figure = {
   },
 };
 
-/** Those of simulators, then those of publications. */
 export const PACKET_FIGURES: readonly Figure[] = [
   pfcFigure,
   timelyFigure,

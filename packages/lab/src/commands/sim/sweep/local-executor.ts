@@ -1,12 +1,7 @@
-/** Runs a sweep on the cores of this machine: a worker thread for each run, up to a given number of threads. */
-
 import PQueue from 'p-queue';
 import type { SweepControl, SweepResult, SweepTask } from './points.js';
 import { runInThread } from './run-in-thread.js';
 
-/**
- * The results, in the order of the tasks; after `signal`, only those of completed runs. Rejects with the first failure, which ends the other runs.
- */
 export async function sweepHere(
   tasks: readonly SweepTask[],
   options: SweepControl & { readonly jobs: number },

@@ -1,4 +1,4 @@
-/** Runs a sweep on whichever machines have workers: its runs are jobs in a queue, and their results stay there. */
+/** Runs a sweep on any machines that have workers: runs are jobs in a Redis queue, where their results stay. */
 
 import { CommandFailure, EXIT_FAILED } from '@rocev2/command';
 import type { Job, Queue, QueueEvents } from 'bullmq';
@@ -6,27 +6,16 @@ import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { SweepControl, SweepResult, SweepTask } from './points.js';
 import { connectRedis, type QueuedRun, queueLibrary, queueName, runId } from './redis-queue.js';
 
-/** Results are kept for a week. */
 const KEEP_RESULTS_S = 7 * 24 * 3600;
-/** After so long without news all runs are looked at, in case that of one was lost. */
 const LOOK_MS = 2_000;
-/** Runs that are added, or asked for, at once. */
 const BATCH = 500;
 
-/** What a sweep on a queue tells about itself. */
 export interface RedisSweepOptions extends SweepControl {
-  /** URL of the Redis server. */
   readonly url: string;
-  /** Run again what has a result. */
   readonly fresh: boolean;
-  /** Says something to the person who waits: that results were there already, that no worker is. */
   readonly say: (text: string) => void;
 }
 
-/**
- * The results, in the order of the tasks; after `signal`, only those of completed runs, and the runs that nobody has begun are withdrawn. If this process dies, the
- * workers go on, and the next call with the same tasks takes their results. Throws a CommandFailure for the first run that fails, and withdraws the others.
- */
 export async function sweepOnRedis(
   tasks: readonly SweepTask[],
   { url, fresh, say, signal, onDone }: RedisSweepOptions,
@@ -44,7 +33,6 @@ export async function sweepOnRedis(
     const results = new Map<string, ScenarioResult>();
     await forget(queue, [...waiting.keys()], fresh);
     await add(queue, waiting);
-    /** Looks at some of the runs that are waited for. */
     const collect = async (ids: Iterable<string>) => {
       const lost = new Map([...ids].flatMap((id) => (waiting.has(id) ? [[id, waiting.get(id)!] as const] : [])));
       for (const job of await jobsOf(queue, [...lost.keys()])) {
@@ -54,7 +42,7 @@ export async function sweepOnRedis(
         results.set(job.id!, job.returnvalue);
         waiting.delete(job.id!);
       }
-      await add(queue, lost); // Another sweep has withdrawn what both waited for.
+      await add(queue, lost);
       onDone(results.size);
     };
     await collect([...waiting.keys()]);
@@ -79,14 +67,12 @@ export async function sweepOnRedis(
   }
 }
 
-/** Removes the runs that have failed before, and with `fresh` those that have a result. */
 async function forget(queue: Queue, ids: readonly string[], fresh: boolean): Promise<void> {
   for (const job of await jobsOf(queue, ids)) {
     if (job.finishedOn !== undefined && (fresh || job.failedReason)) await job.remove();
   }
 }
 
-/** Adds the runs that are not there. */
 async function add(queue: Queue<QueuedRun>, tasks: ReadonlyMap<string, SweepTask>): Promise<void> {
   const all = [...tasks].map(([jobId, { document }]) => ({
     name: 'run',
@@ -96,7 +82,6 @@ async function add(queue: Queue<QueuedRun>, tasks: ReadonlyMap<string, SweepTask
   for (let at = 0; at < all.length; at += BATCH) await queue.addBulk(all.slice(at, at + BATCH));
 }
 
-/** The jobs with these names that are in the queue. */
 async function jobsOf<Data, Result>(queue: Queue<Data, Result>, ids: readonly string[]): Promise<Job<Data, Result>[]> {
   const found: Job<Data, Result>[] = [];
   for (let at = 0; at < ids.length; at += BATCH) {
@@ -106,14 +91,12 @@ async function jobsOf<Data, Result>(queue: Queue<Data, Result>, ids: readonly st
   return found;
 }
 
-/** Removes the runs that no worker has begun. What is under way ends, and its result is kept. */
 async function withdraw(queue: Queue, ids: readonly string[]): Promise<void> {
   for (const job of await jobsOf(queue, ids)) {
-    if (await job.isWaiting()) await job.remove().catch(() => {}); // A worker was quicker.
+    if (await job.isWaiting()) await job.remove().catch(() => {});
   }
 }
 
-/** Which runs have ended, as the server tells: not all are looked at for each of them. */
 class News {
   readonly #events: QueueEvents;
   readonly #signal: AbortSignal;
@@ -121,7 +104,6 @@ class News {
   #ended: string[] = [];
   #wake: () => void = () => {};
 
-  /** Other sweeps have runs in the queue, too: those that are not `isWaited` are no news. */
   constructor(events: QueueEvents, signal: AbortSignal, isWaited: (id: string) => boolean) {
     this.#events = events;
     this.#signal = signal;
@@ -135,7 +117,6 @@ class News {
     this.#wake();
   };
 
-  /** Those since the last call, at least one; none after the signal; undefined: nothing was heard for {@link LOOK_MS}. */
   async next(): Promise<readonly string[] | undefined> {
     if (this.#ended.length === 0) {
       await new Promise<void>((resolve) => {

@@ -1,11 +1,8 @@
-/** One run of a sweep in a worker thread of this process. */
-
 import { Worker } from 'node:worker_threads';
 import { loadedExtensions } from 'rocev2/internal/driver';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { ThreadTask } from './run-thread.js';
 
-/** The result of a scenario file; undefined if the signal came first. Rejects with what the run throws, such as ERR_ROCE_MALFORMED. */
 export function runInThread(document: unknown, signal: AbortSignal): Promise<ScenarioResult | undefined> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./run-thread.js', import.meta.url), {
@@ -20,7 +17,7 @@ export function runInThread(document: unknown, signal: AbortSignal): Promise<Sce
     thread.once('error', reject);
     thread.once('exit', (code) => {
       signal.removeEventListener('abort', stop);
-      reject(new Error(`a run ended with code ${code}`)); // Without effect if there was a result.
+      reject(new Error(`a run ended with code ${code}`));
     });
   });
 }

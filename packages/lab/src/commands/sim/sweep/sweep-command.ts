@@ -1,5 +1,3 @@
-/** `rocev2 sim sweep` and `rocev2 sim worker`: many runs of one scenario, here or by workers. */
-
 import {
   CommandFailure,
   defineDocument,
@@ -25,35 +23,22 @@ interface SweepResults {
 
 const SIM_SWEEP_DOCUMENT = defineDocument<SweepResults>('sim-sweep');
 
-/** As on the command line. */
 export interface SweepOptions {
-  /** One JSON document is printed. */
   readonly json?: true;
-  /** Overrides of all runs, `path=value`. */
   readonly set?: readonly string[];
-  /** Of all runs. */
   readonly seed?: number;
-  /** The axes, `path=values`. */
   readonly over?: readonly string[];
-  /** Runs in parallel on this machine. */
   readonly jobs: number;
-  /** Who computes. */
   readonly executor: 'local' | 'redis';
-  /** URL of the server. Default: that of the environment. */
   readonly redis?: string;
-  /** Runs that have a result on the server are run again. */
   readonly fresh?: true;
 }
 
-/** As on the command line. */
 export interface WorkerOptions {
-  /** URL of the server. Default: that of the environment. */
   readonly redis?: string;
-  /** Runs in parallel. */
   readonly jobs: number;
 }
 
-/** Runs every combination of the axes. Throws CommandFailure, also if an assertion fails. */
 export async function sweepCommand(name: string, options: SweepOptions, output: Output): Promise<void> {
   const axes = options.over ?? [];
   const wrong = axes.find((axis) => !/^[\w.[\]-]+=./.test(axis));
@@ -69,7 +54,7 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
   const tasks: SweepTask[] = [];
   for (const point of sweepPoints(axes)) {
     const document = await loadDocument({ name, set: [...forAll, ...point] });
-    parseScenario(document); // Mistakes show before hours have passed.
+    parseScenario(document);
     tasks.push({ point, document });
   }
   const isLocal = options.executor === 'local';
@@ -105,7 +90,6 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
 }
 
-/** Computes runs of sweeps until it is interrupted. */
 export async function workCommand(options: WorkerOptions, output: Output): Promise<void> {
   const url = redisOf(options, output);
   await workOnSweeps({
