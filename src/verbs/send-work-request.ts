@@ -176,7 +176,7 @@ const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for a field that no opcode has. */
 export function checkFields(request: SendWorkRequest): void {
-  checkOptions('postSend', request, FIELDS);
+  checkOptions<Partial<Record<FieldsOf<SendWorkRequest>, unknown>>>('postSend', request, FIELDS);
 }
 
 /** Requests that send data from here. */
