@@ -7,7 +7,15 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
 /** What a build is made of, and what it makes last. */
-const SOURCES = ['src', 'packages', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json'];
+const SOURCES = [
+  'src',
+  'packages',
+  'scripts',
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.page.json',
+];
 const LAST_OF_BUILD = 'dist/bundle/index.js';
 
 /** Folders within the sources that no build reads. */
