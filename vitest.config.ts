@@ -17,12 +17,29 @@ const LASTING = [
   'test/secure/contract.test.ts',
 ];
 
-/** Files that run side by side. */
-function sideBySide(name: string, include: string[], exclude: string[] = []): TestProjectInlineConfiguration {
+/** Tests that need a process of their own: they replace its environment, its timers or its listeners, or measure its memory. */
+const ALONE = [
+  'test/cli/extents-slow-cluster.test.ts',
+  'test/driver/cipher-device.test.ts',
+  'test/driver/crc32-device.test.ts',
+  'test/estats/command.test.ts',
+  'test/estats/endpoint-server.test.ts',
+  'test/kv/snapshot.test.ts',
+  'test/shm-port/ring-batch.test.ts',
+  'test/support/growth.test.ts',
+];
+
+/** Files that run side by side; without `isolate` those of one worker share its process and the modules that it has loaded. */
+function sideBySide(
+  name: string,
+  include: string[],
+  exclude: string[] = [],
+  isolate = true,
+): TestProjectInlineConfiguration {
   // Vitest would leave a core to itself.
   return {
     extends: true,
-    test: { name, include, exclude, maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } },
+    test: { name, include, exclude, isolate, maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } },
   };
 }
 
@@ -38,7 +55,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     ...reporters('default'),
     projects: [
-      sideBySide('quick-code', ['test/**/*.test.ts'], [...PROGRAMS, ...LASTING]),
+      sideBySide('quick-code', ['test/**/*.test.ts'], [...PROGRAMS, ...LASTING, ...ALONE], false),
+      sideBySide('quick-alone', ALONE),
       oneByOne('quick-programs', FIRST_PROGRAMS),
       sideBySide('lasting-code', LASTING),
       oneByOne('programs', PROGRAMS, FIRST_PROGRAMS),

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { randomUnit } from '../../../src/core/random.js';
-import { repetitions } from '../../../test/support/repetitions.js';
 import { runHistory, type Twist } from './histories.js';
 
 const FAULTS = [
@@ -11,7 +10,7 @@ const FAULTS = [
   'reorder=0.05;duplicate=0.05',
   'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01',
 ];
-const SEEDS = repetitions(3, 6);
+const SEEDS = 6;
 
 describe('histories', () => {
   const sum = { torn: 0, late: 0, asked: 0, moved: 0 };
