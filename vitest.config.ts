@@ -8,6 +8,9 @@ const PROGRAMS = ['test/e2e/**/*.test.ts', 'test/kv/killed-owner.test.ts'];
 const FIRST_PROGRAMS = ['demo', 'disk', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests of attackers, bundles, real threads and sockets that take long for what they compute. */
 const LASTING = [
+  'test/cli/cores.test.ts',
+  'test/driver/posted-memory.test.ts',
+  'test/extents/disk/live-disk.test.ts',
   'test/attack/**/*.test.ts',
   'test/package/**/*.test.ts',
   'test/cli/transport.test.ts',

@@ -12,6 +12,7 @@ import { type FindServer, Whereabouts } from '../../../../src/storage-rpc/live/w
 import type { RdmaDevice } from '../../../../src/verbs/device.js';
 import { openDevice } from '../../../../src/verbs/open-device.js';
 import { eventually } from '../../../../test/support/eventually.js';
+import { repeated } from '../../../../test/support/repetitions.js';
 import type { RpcError } from '../../../rpc/src/rpc-error.js';
 import { StandingDisk } from '../../src/disk/standing-disk.js';
 import {
@@ -84,7 +85,7 @@ const find: FindServer = async () => {
   return host === undefined ? undefined : { host, port: Number(port) };
 };
 
-describe.runIf(process.platform === 'linux').each(['rdma and tcp', 'tcp'] as const)(
+describe.runIf(process.platform === 'linux').each(repeated(1, ['rdma and tcp', 'tcp'] as const))(
   'a disk that is taken over, over %s',
   { timeout: 180_000 },
   (transport) => {
