@@ -5,7 +5,7 @@ import { reporters } from './vitest.report.js';
 /** Tests that start programs: each of them keeps two cores busy, and measures some of them. */
 const PROGRAMS = ['test/e2e/**/*.test.ts', 'test/kv/killed-owner.test.ts'];
 /** Those of `npm test`: what most users do first. */
-const FIRST_PROGRAMS = ['demo', 'disk', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
+const FIRST_PROGRAMS = ['demo', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests of attackers, bundles, real threads and sockets that take long for what they compute. */
 const LASTING = [
   'test/cli/cores.test.ts',
@@ -20,14 +20,23 @@ const LASTING = [
   'test/secure/contract.test.ts',
 ];
 
-/** Tests that need a process of their own: they replace its environment, its timers or its listeners, or measure its memory. */
+/**
+ * Tests that need a process of their own: they replace its environment, timers, listeners, registered schemes or chosen native code, or measure its
+ * memory.
+ */
 const ALONE = [
   'test/cli/extents-slow-cluster.test.ts',
+  'test/core/crc32.test.ts',
+  'test/dcqcn/rccc.test.ts',
   'test/driver/cipher-device.test.ts',
   'test/driver/crc32-device.test.ts',
+  'test/driver/crc32c-choice.test.ts',
+  'test/driver/populate.test.ts',
   'test/estats/command.test.ts',
   'test/estats/endpoint-server.test.ts',
+  'test/extending/simulated.test.ts',
   'test/kv/snapshot.test.ts',
+  'test/qp/rate-control-window.test.ts',
   'test/shm-port/ring-batch.test.ts',
   'test/support/growth.test.ts',
 ];
