@@ -18,6 +18,7 @@ const LASTING = [
   'test/driver/worker-engine.test.ts',
   'test/extending/sockets.test.ts',
   'test/secure/contract.test.ts',
+  'test/storage-rpc/live/worker.test.ts',
 ];
 
 /**
@@ -26,6 +27,7 @@ const LASTING = [
  */
 const ALONE = [
   'test/cli/extents-slow-cluster.test.ts',
+  'test/cm/agreed-parameters.test.ts',
   'test/core/crc32.test.ts',
   'test/dcqcn/rccc.test.ts',
   'test/driver/cipher-device.test.ts',
