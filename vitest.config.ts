@@ -6,9 +6,12 @@ import { sources } from './vitest.sources.js';
 /** Tests that start programs: each of them keeps two cores busy, and measures some of them. */
 const PROGRAMS = ['test/e2e/**/*.test.ts', 'packages/kv/test/killed-owner.test.ts'];
 /** Those of `npm test`: what most users do first. */
-const FIRST_PROGRAMS = ['demo', 'disk', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
+const FIRST_PROGRAMS = ['demo', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests of attackers, bundles, real threads and sockets that take long for what they compute. */
 const LASTING = [
+  'packages/cli/test/cores.test.ts',
+  'test/driver/posted-memory.test.ts',
+  'packages/extents/test/disk/live-disk.test.ts',
   'test/attack/**/*.test.ts',
   'test/package/**/*.test.ts',
   'packages/cli/test/transport.test.ts',
@@ -16,14 +19,42 @@ const LASTING = [
   'test/driver/worker-engine.test.ts',
   'test/extending/sockets.test.ts',
   'test/secure/contract.test.ts',
+  'test/storage-rpc/live/worker.test.ts',
 ];
 
-/** Files that run side by side. */
-function sideBySide(name: string, include: string[], exclude: string[] = []): TestProjectInlineConfiguration {
+/**
+ * Tests that need a process of their own: they replace its environment, timers, listeners, registered schemes or chosen native code, or measure its
+ * memory.
+ */
+const ALONE = [
+  'packages/cli/test/extents-slow-cluster.test.ts',
+  'test/cm/agreed-parameters.test.ts',
+  'test/core/crc32.test.ts',
+  'test/dcqcn/rccc.test.ts',
+  'test/driver/cipher-device.test.ts',
+  'test/driver/crc32-device.test.ts',
+  'test/driver/crc32c-choice.test.ts',
+  'test/driver/populate.test.ts',
+  'test/estats/command.test.ts',
+  'test/estats/endpoint-server.test.ts',
+  'test/extending/simulated.test.ts',
+  'packages/kv/test/snapshot.test.ts',
+  'test/qp/rate-control-window.test.ts',
+  'test/shm-port/ring-batch.test.ts',
+  'test/support/growth.test.ts',
+];
+
+/** Files that run side by side; without `isolate` those of one worker share its process and the modules that it has loaded. */
+function sideBySide(
+  name: string,
+  include: string[],
+  exclude: string[] = [],
+  isolate = true,
+): TestProjectInlineConfiguration {
   // Vitest would leave a core to itself.
   return {
     extends: true,
-    test: { name, include, exclude, maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } },
+    test: { name, include, exclude, isolate, maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } },
   };
 }
 
@@ -40,7 +71,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     ...reporters('default'),
     projects: [
-      sideBySide('quick-code', ['{test,packages/*/test}/**/*.test.ts'], [...PROGRAMS, ...LASTING]),
+      sideBySide('quick-code', ['{test,packages/*/test}/**/*.test.ts'], [...PROGRAMS, ...LASTING, ...ALONE], false),
+      sideBySide('quick-alone', ALONE),
       oneByOne('quick-programs', FIRST_PROGRAMS),
       sideBySide('lasting-code', LASTING),
       oneByOne('programs', PROGRAMS, FIRST_PROGRAMS),

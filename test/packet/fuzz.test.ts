@@ -9,8 +9,9 @@ import { NDP_BYTES, NdpPacket, parseNdp, writeNeighborSolicitation } from '../..
 import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import { describeRoce } from '../../src/packet/view.js';
 import { readPackets } from '../support/pcapng.js';
+import { repetitions } from '../support/repetitions.js';
 
-const ROUNDS = 200_000;
+const ROUNDS = repetitions(20_000, 200_000);
 const MARGIN = 64;
 const folder = new URL('../golden/', import.meta.url);
 const frames = readdirSync(folder)
@@ -50,7 +51,7 @@ function sameFields(a: object, b: object): boolean {
   return left.every((value, i) => (value instanceof Uint8Array ? `${value}` === `${right[i]}` : value === right[i]));
 }
 
-test('200,000 random and mutated datagrams through parseRoce and describeRoce', () => {
+test(`${ROUNDS} random and mutated datagrams through parseRoce and describeRoce`, () => {
   const random = new SeededRandom(5).stream('roce');
   const [first, second] = [new RocePacket(), new RocePacket()];
   const seen = new Set<number>();
@@ -75,7 +76,7 @@ test('200,000 random and mutated datagrams through parseRoce and describeRoce', 
   );
 });
 
-test('200,000 random and mutated frames through parseFrame', () => {
+test(`${ROUNDS} random and mutated frames through parseFrame`, () => {
   const random = new SeededRandom(6).stream('frames');
   const [first, second] = [new FrameInfo(), new FrameInfo()];
   const seen = new Set<number>();

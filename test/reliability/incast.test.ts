@@ -6,6 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../packages/lab/src/sim/scenario/schema.js';
+import { repeated } from '../support/repetitions.js';
 
 const RED = { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 } as const;
 const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
@@ -47,7 +48,7 @@ function incast(senders: number, scenario: Setting['scenario'], rest: Partial<Sc
 
 const run = (file: ScenarioFile) => runScenario(parseScenario(file), { realNowNs: () => 0 });
 
-describe.each([16, 64])('incast of %i to one', (senders) => {
+describe.each(repeated(1, [16, 64]))('incast of %i to one', (senders) => {
   it.each(SETTINGS)(
     'with $name: fair shares of a full link, nobody fails',
     async ({ name, scenario, jain, efficiency }) => {

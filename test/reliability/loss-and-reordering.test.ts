@@ -5,6 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createPair, type Pair } from '../support/pair.js';
+import { repeated } from '../support/repetitions.js';
 import { OPS, transfer } from './transfer.js';
 
 const RATE_BPS = 10e9;
@@ -32,7 +33,7 @@ const FLOORS: ReadonlyArray<readonly [string, Readonly<Record<Scheme, number>>]>
 ];
 
 describe.each(FLOORS)('%s, both ways', (faults, floors) => {
-  it.each(SCHEMES.flatMap((scheme) => OPS.map((op) => [scheme, op] as const)))(
+  it.each(SCHEMES.flatMap((scheme) => repeated(1, OPS).map((op) => [scheme, op] as const)))(
     '%s brings every byte of %s, once and in order, and leaves its floor of the rate',
     async (scheme, op) => {
       const pair = await badPair(scheme, faults);

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { connect, listen, openDevice } from '../../src/index.js';
 import { isBuilt } from '../e2e/executable.js';
 import { createPair } from '../support/pair.js';
+import { repeated } from '../support/repetitions.js';
 import { lay } from './unruly-wire.js';
 
 /** Far more than it takes; machines are busy at times. */
@@ -27,7 +28,7 @@ const hasNamespaces = spawnSync('unshare', ['-rn', 'ip', 'link', 'show', 'lo']).
 describe.runIf(isBuilt && hasNamespaces)(
   'the MTU of the link drops to 1500 under a connection of path MTU 4096',
   () => {
-    it.each(ENGINES)(
+    it.each(repeated(1, ENGINES))(
       '%s: the error names both, both ends learn of it, and a new connection fits',
       { timeout: 2 * LIMIT_MS },
       (_, device) => {

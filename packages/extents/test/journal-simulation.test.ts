@@ -1,14 +1,15 @@
 /** Nodes with journals under faults, in virtual time: the files of one node beside a model of them, and a cluster. `EXTENT_SEED=7` replays one seed of the cluster. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { repetitions } from '../../../test/support/repetitions.js';
 import { FrameFormat } from '../src/journal-frame.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runJournalSeed } from './run-journal-seed.js';
 import { type JournalBugs, runJournaledDisk } from './run-journaled-disk.js';
 
-const DISK_SEEDS = 80;
-const SEEDS = 10;
+const DISK_SEEDS = repetitions(20, 80);
+const SEEDS = repetitions(5, 10);
 const HUNT = 60;
 
 afterEach(() => void vi.restoreAllMocks());

@@ -1,12 +1,13 @@
 /** Three managers over a store that they share, in virtual time: they die, are cut off from the store, and do not hear of their transactions. `EXTENT_SEED=7` replays one seed. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { repetitions } from '../../../test/support/repetitions.js';
 import { LeaderMetadata } from '../src/leader-metadata.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runManagersSeed } from './run-managers-seed.js';
 
-const SEEDS = 24;
+const SEEDS = repetitions(12, 24);
 const HUNT = 60;
 
 describeOneSeed('EXTENT_SEED', runManagersSeed, 'one seed with three managers');

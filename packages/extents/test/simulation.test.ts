@@ -1,6 +1,7 @@
 /** A cluster of extent nodes under faults of disks, power and network, in virtual time. `EXTENT_SEED=7` replays one seed and prints its faults. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { repetitions } from '../../../test/support/repetitions.js';
 import { Replica } from '../src/replica.js';
 import { sealedLength } from '../src/sealing.js';
 import { StreamManager } from '../src/stream-manager.js';
@@ -8,7 +9,7 @@ import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
 import { runSeed } from './run-seed.js';
 
-const SEEDS = 24;
+const SEEDS = repetitions(12, 24);
 const HUNT = 60;
 
 describeOneSeed('EXTENT_SEED', runSeed);

@@ -13,10 +13,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
+import { repetitions } from '../../support/repetitions.js';
 
 const BLOCK = 4096;
 const BLOCKS = 8;
 const SECTOR = 512;
+const WRITES = repetitions(14, 40);
+const POWER_SEEDS = repetitions(1, 2);
 const NAMES = ['disk', 'disk.crc32c'] as const;
 type Name = (typeof NAMES)[number];
 
@@ -206,7 +209,7 @@ async function runDisk(path: string, random: RandomSource) {
   /** By block: its values in order, with the calls there had been when each was begun, done, and flushed. */
   const history = Array.from({ length: BLOCKS }, () => [{ value: 0, begun: 0, done: 0, durable: 0 }]);
   const everything = () => history.flat();
-  for (let value = 1; value <= 40; value++) {
+  for (let value = 1; value <= WRITES; value++) {
     const fua = randomInt(random, 0, 5) === 0;
     const entries = Array.from({ length: randomInt(random, 1, 3) }, () => {
       const block = randomInt(random, 0, BLOCKS - 1);
@@ -247,7 +250,7 @@ test('killed at any moment: every block is as it was written last, or as it was 
 }, 60_000);
 
 test('without power at any moment: what was flushed, or written with FUA, is there unless something newer is', async () => {
-  for (let seed = 1; seed <= 2; seed++) {
+  for (let seed = 1; seed <= POWER_SEEDS; seed++) {
     const path = join(folder, `disk-${seed}`);
     const random = new SeededRandom(seed).stream('run');
     const { calls, opened, history } = await runDisk(path, random);

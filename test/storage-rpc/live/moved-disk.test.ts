@@ -6,6 +6,7 @@ import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { StorageClient } from '../../../src/storage-rpc/live/storage-client.js';
 import { StorageServer } from '../../../src/storage-rpc/live/storage-server.js';
 import { openDevice } from '../../../src/verbs/open-device.js';
+import { repeated } from '../../support/repetitions.js';
 
 const [FIRST, SECOND, CLIENT] = ['127.0.9.1', '127.0.9.2', '127.0.9.3'];
 const BLOCK = 4096;
@@ -27,7 +28,7 @@ async function use<T extends AsyncDisposable>(resource: Promise<T>): Promise<T> 
 
 const block = (value: number) => Buffer.alloc(BLOCK, value);
 
-describe.runIf(process.platform === 'linux').each(['rdma', 'tcp'] as const)(
+describe.runIf(process.platform === 'linux').each(repeated(1, ['rdma', 'tcp'] as const))(
   'a disk that moves, over %s',
   (transport) => {
     const deviceAt = (address: string) => use(openDevice({ address, udpPort: 0 }));

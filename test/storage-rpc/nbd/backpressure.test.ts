@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { eventually } from '../../support/eventually.js';
+import { repetitions } from '../../support/repetitions.js';
 import { ServedDisk } from './nbd-pair.js';
 import { CMD, RawClient, request } from './raw-client.js';
 
@@ -51,7 +52,7 @@ async function settled(value: () => number): Promise<number> {
 
 test('a client that does not fetch its replies is read from no more; when it does, all come', async () => {
   const client = await RawClient.inTransmission(disk.path);
-  const count = 400;
+  const count = repetitions(150, 400);
   client.socket.pause();
   client.send(...Array.from({ length: count }, (_, i) => request(CMD.READ, 0, MIB, { cookie: BigInt(i) })));
   const held = await settled(() => device.reads);

@@ -10,11 +10,13 @@ import { ClientSession } from '../../../src/storage-rpc/nbd/protocol/client-sess
 import { refusalOf } from '../../../src/storage-rpc/nbd/protocol/request.js';
 import { ServerSession } from '../../../src/storage-rpc/nbd/protocol/server-session.js';
 import { Dice } from '../../support/dice.js';
+import { repetitions } from '../../support/repetitions.js';
 import { CMD, extendedRequest, goData, metaData, OPT, option, request, u16, u32, u64 } from './raw-client.js';
 
 const SIZE = 1 << 20;
 const EXPORTS = [{ name: 'disk0', description: 'fuzzed', sizeBytes: SIZE, blockBytes: 1 }];
-const MESSAGES = 40_000;
+const MESSAGES = repetitions(8_000, 40_000);
+const SERVERS = MESSAGES / 2;
 const ERR_INVALID = 0x80000003;
 const ERR_TLS_REQD = 0x80000005;
 /** What a client may make the server keep: one WRITE. */
@@ -236,7 +238,7 @@ test(`${MESSAGES / 2} replies, many of them wrong: the client takes them, or bre
   expect(broken).toBeGreaterThan(MESSAGES / 50);
 }, 60_000);
 
-test('20,000 servers that are none: the client says so, or waits', () => {
+test(`${SERVERS} servers that are none: the client says so, or waits`, () => {
   const dice = new Dice(new SeededRandom(3).stream('nbd'));
   const reply = (code: number, type: number, data = Buffer.alloc(0)) =>
     Buffer.concat([u64(0x0003e889045565a9n), u32(code), u32(type), u32(data.length), data]);
@@ -252,7 +254,7 @@ test('20,000 servers that are none: the client says so, or waits', () => {
     reply(OPT.GO, 1),
   ];
   let agreed = 0;
-  for (let n = 0; n < 20_000; n++) {
+  for (let n = 0; n < SERVERS; n++) {
     const messages: Buffer[] = [...good];
     const at = below(dice, messages.length);
     if (dice.chance(0.9)) messages[at] = mutate(dice, messages[at]);
@@ -267,5 +269,5 @@ test('20,000 servers that are none: the client says so, or waits', () => {
       if (!(error instanceof RoceError)) throw error;
     }
   }
-  expect(agreed).toBeGreaterThan(2_000);
+  expect(agreed).toBeGreaterThan(SERVERS / 10);
 });

@@ -12,11 +12,16 @@ import { writeRequest } from '../../../src/storage-rpc/sk/request.js';
 import { TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
 import type { ByteStream } from '../../../src/storage-rpc/stream/byte-stream.js';
 import { Access } from '../../../src/verbs/access.js';
+import { repetitions } from '../../support/repetitions.js';
 import { checkBadData } from './bad-data.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from './rig.js';
 
-test('500 writes and 500 reads whose data is changed behind the ICRC: every one is caught, and right the second time', () =>
-  checkBadData(500));
+const BAD = repetitions(50, 500);
+const OLD_PACKETS = repetitions(10_000, 100_000);
+const KILLED = repetitions(18, 100);
+
+test(`${BAD} writes and ${BAD} reads whose data is changed behind the ICRC: every one is caught, and right the second time`, () =>
+  checkBadData(BAD));
 
 test('a path that changes data again and again is given up', async () => {
   const rig = await Rig.create();
@@ -103,7 +108,7 @@ function record(host: SimHost): RxDatagram[] {
   return kept;
 }
 
-test('100,000 old packets change nothing in the next incarnation of a connection, on either side', async () => {
+test(`${OLD_PACKETS} old packets change nothing in the next incarnation of a connection, on either side`, async () => {
   const rig = await Rig.create();
   const { a, b } = rig.pair;
   const session = await rig.connected('rdma', { inlineWriteBytesMax: 0 });
@@ -120,7 +125,7 @@ test('100,000 old packets change nothing in the next incarnation of a connection
   await rig.disk.read(0, DISK_BYTES, before);
   const into = Buffer.alloc(65_536);
   const underWay = session.submit(readIo(0, into));
-  for (let n = 0; n < 50_000; n++) {
+  for (let n = 0; n < OLD_PACKETS / 2; n++) {
     for (const [side, { host }] of [a, b].entries()) {
       const { bytes, ...rest } = replayed[side][n % replayed[side].length];
       host.receive({ ...rest, bytes: bytes.slice() });
@@ -134,9 +139,9 @@ test('100,000 old packets change nothing in the next incarnation of a connection
   expect(session.counters.crcMismatches).toBe(0);
 });
 
-test('clients killed with 64 requests under way leave nothing behind, 100 times, and what was acknowledged is on the disk', async () => {
+test(`clients killed with 64 requests under way leave nothing behind, ${KILLED} times, and what was acknowledged is on the disk`, async () => {
   const rig = await Rig.create();
-  for (let round = 0; round < 100; round++) {
+  for (let round = 0; round < KILLED; round++) {
     const session = await rig.connected(round % 3 === 0 ? 'tcp' : 'rdma', { inlineWriteBytesMax: 0 });
     const acknowledged: number[] = [];
     for (let i = 0; i < 64; i++) {
@@ -160,7 +165,7 @@ test('clients killed with 64 requests under way leave nothing behind, 100 times,
       expect(stored.equals(pattern(16_384, i + round))).toBe(true);
     }
   }
-  expect(rig.server.sessions).toBeLessThanOrEqual(100);
+  expect(rig.server.sessions).toBeLessThanOrEqual(KILLED);
   expect(rig.pair.b.host.nic.keys.size).toBeLessThan(12);
 });
 

@@ -3,8 +3,8 @@ import { pattern } from '../sk/rig.js';
 import { failAllocation, killAtRandom } from './faults.js';
 import { TwoEnds } from './two-ends.js';
 
-test('a peer killed at 40 random moments: no wrong data, and all buffers come back', async () => {
-  for (let seed = 1; seed <= 40; seed++) await killAtRandom(seed);
+test('a peer killed at 12 random moments: no wrong data, and all buffers come back', async () => {
+  for (let seed = 1; seed <= 12; seed++) await killAtRandom(seed);
 });
 
 test.each([1, 2, 3, 10, 77, 300, 480])(

@@ -12,6 +12,7 @@ import { StorageServer } from '../../../../src/storage-rpc/live/storage-server.j
 import type { RdmaDevice } from '../../../../src/verbs/device.js';
 import { openDevice } from '../../../../src/verbs/open-device.js';
 import { eventually } from '../../../../test/support/eventually.js';
+import { repeated } from '../../../../test/support/repetitions.js';
 import type { RpcError } from '../../../rpc/src/rpc-error.js';
 import { StandbyDisk } from '../../src/disk/standby-disk.js';
 import {
@@ -84,7 +85,7 @@ const find: FindServer = async () => {
   return host === undefined ? undefined : { host, port: Number(port) };
 };
 
-describe.runIf(process.platform === 'linux').each(['rdma and tcp', 'tcp'] as const)(
+describe.runIf(process.platform === 'linux').each(repeated(1, ['rdma and tcp', 'tcp'] as const))(
   'a disk that is taken over, over %s',
   { timeout: 180_000 },
   (transport) => {

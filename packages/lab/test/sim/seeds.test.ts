@@ -1,7 +1,7 @@
 import { describeCreditSeeds, describeSeeds } from './describe-seeds.js';
 
 /** A sample for every run of the quick suite; test/sim/shards has the full set. */
-describeSeeds(1, 60);
+describeSeeds(1, 24);
 /** READ requests that are lost while the receiver keeps nothing behind them. */
 describeSeeds(73, 1);
 describeSeeds(129, 1);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { SeededRandom } from '../../../../../src/core/random.js';
 import { Dice } from '../../../../../test/support/dice.js';
 import { runDivided } from '../../../../../test/support/divided-run.js';
+import { repetitions } from '../../../../../test/support/repetitions.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 
@@ -73,7 +74,7 @@ function scenarioOf(dice: Dice, seed: number): ScenarioFile {
   };
 }
 
-test.each(Array.from({ length: 8 }, (_, i) => i + 1))('seed %i', async (seed) => {
+test.each(Array.from({ length: repetitions(3, 8) }, (_, i) => i + 1))('seed %i', async (seed) => {
   const dice = new Dice(new SeededRandom(seed).stream('cores'));
   const file = scenarioOf(dice, seed);
   const { links } = file.topology as ReturnType<typeof topologyOf>;

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { runDivided } from '../../../../../test/support/divided-run.js';
 import { fourRacks } from '../../../../../test/support/four-racks.js';
 import { divide, lookaheadNs } from '../../../src/sim/logical-process.js';
+import { repeated } from '../../../../../test/support/repetitions.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
@@ -109,7 +110,7 @@ describe('divided runs give the document of one that is not', () => {
     });
   });
 
-  test.each(['timely', 'swift', 'hpcc', 'rccc'])('rate control %s', async (name) => {
+  test.each(repeated(2, ['rccc', 'hpcc', 'timely', 'swift']))('rate control %s', async (name) => {
     const { ecn } = FABRIC.switch!;
     await expectSame({
       ...FABRIC,

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { recoveryNames } from '../../../../../src/retransmit/schemes.js';
+import { repeated } from '../../../../../test/support/repetitions.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { packetLifetimeNs } from '../../../src/sim/scenario/packet-lifetime.js';
 import type { FlowResult, ScenarioResult } from '../../../src/sim/scenario/result.js';
@@ -77,7 +78,7 @@ describe('queue pairs per flow change nothing in a run', () => {
     await expectSame({ ...LOSSY, nic: { timeout: 4, recovery: 'selective-repeat' }, flows });
   });
 
-  test.each(['dcqcn', 'timely', 'swift', 'hpcc', 'rccc'])('rate control %s', async (name) => {
+  test.each(repeated(2, ['rccc', 'hpcc', 'dcqcn', 'timely', 'swift']))('rate control %s', async (name) => {
     const { ecn } = FABRIC.switch!;
     await expectSame({
       ...FABRIC,
