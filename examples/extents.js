@@ -11,7 +11,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDevice } from 'rocev2';
-import { openExtents, serveManager, serveNode } from 'rocev2/extents';
+import { openExtents, serveManager, serveNode } from '@rocev2/extents';
 
 const RECORDS = 200;
 

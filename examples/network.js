@@ -8,7 +8,7 @@
  */
 
 import { RateControl, registerRateControl } from 'rocev2/congestion';
-import { simulate } from 'rocev2/sim';
+import { simulate } from '@rocev2/lab/sim';
 
 /** Additive increase, multiplicative decrease, once a round trip. */
 class Halving extends RateControl {

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { openDevice } from 'rocev2';
-import { openPrimitives, servePrimitives } from 'rocev2/primitives';
+import { openPrimitives, servePrimitives } from '@rocev2/primitives';
 
 const WORKERS = 3;
 const EACH = 100;

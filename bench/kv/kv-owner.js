@@ -1,5 +1,5 @@
 // @ts-check
-/** The owner of a store of rocev2/kv as a process. */
+/** The owner of a store of @rocev2/kv as a process. */
 
 import { serveKv } from '../../build/packages/kv/src/index.js';
 import { openDevice } from '../../build/src/index.js';

@@ -1,5 +1,5 @@
 // @ts-check
-/** A reader as a process: of rocev2/kv and of Redis. */
+/** A reader as a process: of @rocev2/kv and of Redis. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { HEAD_START_MS } from './block.js';

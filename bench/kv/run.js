@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * rocev2/kv beside what else shares values between Node processes, interleaved in one run on this machine: Redis (by ioredis and node-redis, which pipeline),
+ * @rocev2/kv beside what else shares values between Node processes, interleaved in one run on this machine: Redis (by ioredis and node-redis, which pipeline),
  * the IPC of cluster, and messages of worker_threads. Installs the clients of Redis into this folder first if they are missing.
  *
  *   npm run bench:kv [-- --reps 3 --seconds 1 --only kv,ioredis --values 100,4096 --json FILE]
@@ -26,7 +26,7 @@ import { keyFor, valueFor } from './values.js';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const NAMES = /** @type {Record<string, string>} */ ({
-  kv: 'rocev2/kv',
+  kv: '@rocev2/kv',
   ioredis: 'Redis, ioredis',
   'node-redis': 'Redis, node-redis',
   ipc: 'cluster IPC',
@@ -192,7 +192,7 @@ function printGoals(cells) {
     const best = Math.max(...redis.filter((rate) => rate !== undefined));
     if (kv !== undefined && best > 0)
       console.log(
-        `${valueBytes} B, ${many.readers} readers: GETs/s, rocev2/kv / Redis by its faster client: ${round(kv / best)} (goal: at least 1)`,
+        `${valueBytes} B, ${many.readers} readers: GETs/s, @rocev2/kv / Redis by its faster client: ${round(kv / best)} (goal: at least 1)`,
       );
   }
 }

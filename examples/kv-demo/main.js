@@ -1,9 +1,9 @@
 /**
- * Three ways to read values of a process that computes for 2 s out of every 4: by rocev2/kv, by node:net, and by the IPC of child processes.
+ * Three ways to read values of a process that computes for 2 s out of every 4: by @rocev2/kv, by node:net, and by the IPC of child processes.
  *
  *   node examples/kv-demo/main.js [seconds] [chart.html]
  *
- * Each reader asks 200 times a second, whether or not it was answered. node:net and IPC wait until the owner has time; rocev2/kv READs its memory.
+ * Each reader asks 200 times a second, whether or not it was answered. node:net and IPC wait until the owner has time; @rocev2/kv READs its memory.
  */
 
 import { fork } from 'node:child_process';
@@ -46,7 +46,7 @@ ipc.start();
 await new Promise((resolve) => setTimeout(resolve, Number(seconds) * 1000));
 for (const { child } of [kv, net]) child.send('end');
 const readers = [
-  { name: 'rocev2/kv', samples: await kv.next() },
+  { name: '@rocev2/kv', samples: await kv.next() },
   { name: 'node:net', samples: await net.next() },
   { name: 'IPC', samples: ipc.end() },
 ];

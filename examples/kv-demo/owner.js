@@ -1,10 +1,10 @@
-/** The owner: serves its entries by rocev2/kv, by node:net and to its parent, and computes without a break for a part of the time. */
+/** The owner: serves its entries by @rocev2/kv, by node:net and to its parent, and computes without a break for a part of the time. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { openDevice } from 'rocev2';
-import { serveKv } from 'rocev2/kv';
+import { serveKv } from '@rocev2/kv';
 import { BUSY_MS, IDLE_MS, KEYS, keyFor, valueFor } from './gets.js';
 
 const device = await openDevice({ address: '127.0.0.1', udpPort: 0, engine: 'worker' });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { openDevice } from 'rocev2';
-import { openKv } from 'rocev2/kv';
+import { openKv } from '@rocev2/kv';
 import { KEYS, keyFor, PacedGets } from './gets.js';
 
 const [kind, port] = process.argv.slice(2);

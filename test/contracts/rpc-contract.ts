@@ -1,4 +1,4 @@
-/** What `rocev2/rpc` must do, wherever the NIC runs. */
+/** What `@rocev2/rpc` must do, wherever the NIC runs. */
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { connectionPairs, type PairsUnderTest } from '../../packages/rpc/test/pa
 import { eventually } from '../support/eventually.js';
 
 export interface RpcUnderTest extends PairsUnderTest {
-  /** `rocev2/rpc` of the same copy as the rest. */
+  /** `@rocev2/rpc` of the same copy as the rest. */
   readonly rpc: typeof sourceRpc;
 }
 

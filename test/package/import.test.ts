@@ -68,12 +68,12 @@ describe.runIf(isBuilt)('an import from Node', () => {
     ['rocev2', 60, 845_000],
     ['rocev2/packet', 15, 100_000],
     ['rocev2/storage', 42, 1_300_000],
-    ['rocev2/nvme', 38, 1_145_000],
+    ['@rocev2/nvme', 38, 1_145_000],
     ['rocev2/window', 20, 130_000],
-    ['rocev2/rpc', 20, 120_000],
-    ['rocev2/kv', 33, 432_000],
-    ['rocev2/extents', 39, 638_000],
-    ['rocev2/primitives', 30, 387_000],
+    ['@rocev2/rpc', 20, 120_000],
+    ['@rocev2/kv', 33, 432_000],
+    ['@rocev2/extents', 39, 638_000],
+    ['@rocev2/primitives', 30, 387_000],
   ])('of %s loads at most %d files and %d bytes', (entry, files, bytes) => {
     const loaded = load(entry);
     expect(loaded.files.length, loaded.files.join('\n')).toBeLessThanOrEqual(files);

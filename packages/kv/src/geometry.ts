@@ -76,7 +76,7 @@ export function writeHeader(into: Buffer, geometry: Geometry): void {
 
 export function readHeader(header: Buffer, regionBytes: number): Geometry {
   if (header.length < HEADER_BYTES || header.toString('latin1', 0, MAGIC.length) !== MAGIC)
-    throw foreign('the memory is not a store of rocev2/kv', 'check host and port');
+    throw foreign('the memory is not a store of @rocev2/kv', 'check host and port');
   const version = header.readUInt32LE(8);
   if (version !== LAYOUT_VERSION) {
     const text = `the store has layout ${version}, and this version of rocev2 reads layout ${LAYOUT_VERSION}`;

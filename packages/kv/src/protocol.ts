@@ -1,4 +1,4 @@
-/** Calls of `rocev2/rpc`; docs/kv.md lists them. */
+/** Calls of `@rocev2/rpc`; docs/kv.md lists them. */
 
 import { defineService } from '@rocev2/rpc';
 import { type Fields, isCount, isDecimal, shape } from '@rocev2/rpc/internal';

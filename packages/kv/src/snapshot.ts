@@ -128,7 +128,7 @@ function checkHeader(header: Buffer): void {
     throw damaged('the checksum of its header is wrong');
 }
 
-function foreign(what = 'it is no snapshot of rocev2/kv'): RoceError {
+function foreign(what = 'it is no snapshot of @rocev2/kv'): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', what, 'name another file, or move this one away to begin with nothing');
 }
 

@@ -97,7 +97,7 @@ export function readFrame(message: Buffer): Frame {
 export function broken(what: string): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',
-    `the peer does not speak rocev2/rpc: ${what}`,
+    `the peer does not speak @rocev2/rpc: ${what}`,
     'one side must call serveRpc, the other connectRpc',
   );
 }
