@@ -64,7 +64,7 @@ export function parseCount(text: string, min = 0, max: number = Number.MAX_SAFE_
   if (value >= min && value <= max) return value;
   const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} up` : `from ${min} to ${max}`;
   const code = Number.isNaN(value) ? 'ERR_ROCE_MALFORMED' : 'ERR_ROCE_OUT_OF_RANGE';
-  throw new RoceError(code, `'${text}' is not a whole number ${range}`);
+  throw new RoceError(code, `'${text}' is not a whole number ${range}`, `write a whole number ${range}`);
 }
 
 function parseQuantity(text: string, { name, examples, units }: Quantity): number {

@@ -3,35 +3,40 @@
  * that engine use the build (`npm test` makes it) and its classes throughout.
  */
 
-import { pathToFileURL } from 'node:url';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { isBuilt } from '../e2e/executable.js';
 
 type Api = typeof import('../../src/index.js');
 
+/** By Node itself: the test runner would replace the transport that a package imports by its sources. */
+function built<T>(entry: string): T {
+  return createRequire(import.meta.url)(resolve(entry)) as T;
+}
+
 /** Only call it where {@link isBuilt}. */
-export function builtApi(): Promise<Api> {
-  const entry: string = pathToFileURL('dist/index.js').href;
-  return import(entry) as Promise<Api>;
+export async function builtApi(): Promise<Api> {
+  return built('dist/index.js');
 }
 
 /** `rocev2/storage` as built. */
-export function builtStorage(): Promise<typeof import('../../src/storage-rpc/index.js')> {
-  return import(pathToFileURL('dist/storage.js').href);
+export async function builtStorage(): Promise<typeof import('../../src/storage-rpc/index.js')> {
+  return built('dist/storage.js');
 }
 
-/** `rocev2/rpc` as built. */
-export function builtRpc(): Promise<typeof import('../../packages/rpc/src/index.js')> {
-  return import(pathToFileURL('packages/rpc/dist/index.js').href);
+/** `@rocev2/rpc` as built. */
+export async function builtRpc(): Promise<typeof import('../../packages/rpc/src/index.js')> {
+  return built('packages/rpc/dist/index.js');
 }
 
-/** `rocev2/kv` as built. */
-export function builtKv(): Promise<typeof import('../../packages/kv/src/index.js')> {
-  return import(pathToFileURL('packages/kv/dist/index.js').href);
+/** `@rocev2/kv` as built. */
+export async function builtKv(): Promise<typeof import('../../packages/kv/src/index.js')> {
+  return built('packages/kv/dist/index.js');
 }
 
-/** `rocev2/primitives` as built. */
-export function builtPrimitives(): Promise<typeof import('../../packages/primitives/src/index.js')> {
-  return import(pathToFileURL('packages/primitives/dist/index.js').href);
+/** `@rocev2/primitives` as built. */
+export async function builtPrimitives(): Promise<typeof import('../../packages/primitives/src/index.js')> {
+  return built('packages/primitives/dist/index.js');
 }
 
 export { isBuilt };

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 
 /** A client as JavaScript. */
 interface ClientScript {
-  /** Entry points of the built package that it needs, by what it calls them: `{ openKv: 'kv/index.js' }`. */
+  /** Bundles that it needs, by what it calls them: `{ openKv: 'packages/kv/dist/index.js' }`. */
   readonly imports: Readonly<Record<string, string>>;
   /** Its address. */
   readonly address: string;
@@ -19,8 +19,8 @@ interface ClientScript {
 
 /** Resolves once the client has done its work. Fails when it did not: then it needed this thread. */
 export async function actWhileThisThreadStandsStill({ imports, address, prepare, act }: ClientScript): Promise<void> {
-  const loads = Object.entries({ openDevice: 'index.js', ...imports }).map(
-    ([name, entry]) => `const { ${name} } = await import('${pathToFileURL(`dist/${entry}`).href}');`,
+  const loads = Object.entries({ openDevice: 'dist/index.js', ...imports }).map(
+    ([name, entry]) => `const { ${name} } = await import('${pathToFileURL(entry).href}');`,
   );
   const script = `
     const { parentPort, workerData } = require('node:worker_threads');

@@ -22,7 +22,7 @@ describe.runIf(isBuilt)('a store on a worker engine', () => {
     await owner.set('short', 'on');
     await owner.set('long', 'x'.repeat(4000));
     await actWhileThisThreadStandsStill({
-      imports: { openKv: 'kv/index.js' },
+      imports: { openKv: 'packages/kv/dist/index.js' },
       address: ADDRESS,
       prepare: `const kv = await openKv({ device, host: '${ADDRESS}', port: ${owner.port}, codec: 'string' });`,
       act: `

@@ -15,7 +15,7 @@ describe.runIf(isBuilt)('primitives on a worker engine', () => {
     const { servePrimitives } = await builtPrimitives();
     const owner = await servePrimitives({ device: await device({ engine: 'worker' }), port: 0 });
     await actWhileThisThreadStandsStill({
-      imports: { openPrimitives: 'primitives/index.js' },
+      imports: { openPrimitives: 'packages/primitives/dist/index.js' },
       address: ADDRESS,
       prepare: `
         const primitives = await openPrimitives({ device, host: '${ADDRESS}', port: ${owner.port} });
