@@ -8,7 +8,7 @@
 
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 import { quantile } from '../build/packages/lab/src/sim/statistics.js';
 

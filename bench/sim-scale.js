@@ -16,7 +16,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runOnCores } from '../build/packages/lab/src/commands/sim/cores/run-on-cores.js';
-import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 
 const HOSTS_PER_LEAF = 16;

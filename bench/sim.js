@@ -9,7 +9,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { override } from '../build/packages/lab/src/sim/scenario/overrides.js';
-import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../build/packages/lab/src/sim/scenarios/index.js';
 

@@ -8,11 +8,11 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { runScenario } from '../build/packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
-import { registerRecovery } from '../build/src/retransmit/schemes.js';
+import { registerRecovery } from '../build/src/retransmit/recovery-schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
 
 const PAGE = new URL('../docs/transports.md', import.meta.url);

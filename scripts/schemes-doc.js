@@ -2,8 +2,8 @@
 // `npm run build && node scripts/schemes-doc.js`. With --check it only says whether the pages have what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
-import { rateControls } from '../build/src/dcqcn/schemes.js';
-import { recoverySchemes } from '../build/src/retransmit/schemes.js';
+import { rateControls } from '../build/src/dcqcn/rate-controls.js';
+import { recoverySchemes } from '../build/src/retransmit/recovery-schemes.js';
 
 const PAGES = [
   ['congestion-control.md', rateControls],

@@ -43,7 +43,7 @@ export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { ConnectionStream, StreamOptions } from './cm/stream/duplex.js';
 export type { WebStreams } from './cm/stream/web.js';
 export type { CmTiming } from './cm/timing.js';
-export type { Destination } from './cm/transport.js';
+export type { Destination } from './cm/queue-pair-setup.js';
 export { type WarmUpOptions, warmUp } from './cm/warm-up.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';
@@ -61,7 +61,7 @@ export {
   type RateControlSettings,
   rateControlNames,
   registerRateControl,
-} from './dcqcn/schemes.js';
+} from './dcqcn/rate-controls.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './memory/ring/counters.js';
 export { type QpStateName, type QpTypeName, statusName, statusText } from './memory/ring/enums.js';
 export type { Sge } from './memory/ring/work-queue.js';
@@ -104,7 +104,7 @@ export {
   type RecoverySettings,
   recoveryNames,
   registerRecovery,
-} from './retransmit/schemes.js';
+} from './retransmit/recovery-schemes.js';
 export { SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
 export { Access } from './verbs/access.js';
 export type { AddressHandle } from './verbs/address-handle.js';

@@ -30,7 +30,7 @@ import { GsiChannel } from './gsi.js';
 import { checkFamily, checkPort, dynamicPort, REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
-import { CmProtocol } from './protocol.js';
+import { CmProtocol } from './cm-protocol.js';
 import type { CmCounters } from './protocol-parts.js';
 import {
   activeParameters,

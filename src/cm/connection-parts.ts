@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { OptionNames } from '../core/arguments.js';
-import type { RateControlOptions } from '../dcqcn/schemes.js';
+import type { RateControlOptions } from '../dcqcn/rate-controls.js';
 import { PSN_COUNT } from '../packet/psn.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/schemes.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/recovery-schemes.js';
 import { Access } from '../verbs/access.js';
 import type { CompletionQueue } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';

@@ -24,12 +24,12 @@ import {
   udpServiceId,
 } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
-import type { CmProtocol } from './protocol.js';
+import type { CmProtocol } from './cm-protocol.js';
 import { NO_DATA } from './protocol-parts.js';
 import { SIDR_REJECTED, SIDR_VALID, sidrStatusText } from './reject-reason.js';
 import type { ServiceEvent, ServiceQuestion } from './sidr-requester.js';
 import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
-import type { Destination } from './transport.js';
+import type { Destination } from './queue-pair-setup.js';
 
 /** Options of {@link ConnectionManager.resolve}. */
 export interface ResolveOptions extends WaitOptions {

@@ -7,16 +7,16 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { needsEcho, type RateControlOptions } from '../dcqcn/schemes.js';
+import { needsEcho, type RateControlOptions } from '../dcqcn/rate-controls.js';
 import type { IpAddress } from '../packet/address.js';
-import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
+import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/recovery-schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
 import { BUDGET_MAX, EXCHANGE_VERSION, type Hello, parseHello, parseRefusal, type RemoteRegion } from './hello.js';
 import { associateWithPeer, beginProtection, ownSpi } from './packet-keys.js';
 import { printable } from './printable.js';
-import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
+import { connectQueuePair, type Destination, initializeQueuePair } from './queue-pair-setup.js';
 
 export type { RemoteRegion } from './hello.js';
 

@@ -11,9 +11,9 @@
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from '../core/wait.js';
-import { rateControlSettings } from '../dcqcn/schemes.js';
+import { rateControlSettings } from '../dcqcn/rate-controls.js';
 import { IpAddress } from '../packet/address.js';
-import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
+import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/recovery-schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { Connection } from './connection.js';
 import { CONNECTION_OPTIONS, type ConnectionOptions, makeParts } from './connection-parts.js';

@@ -1,5 +1,5 @@
-import { refuseEchoes } from '../dcqcn/schemes.js';
-import { STANDARD_RECOVERY } from '../retransmit/schemes.js';
+import { refuseEchoes } from '../dcqcn/rate-controls.js';
+import { STANDARD_RECOVERY } from '../retransmit/recovery-schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { CmConnection } from './cm-connection.js';
 import { Connection } from './connection.js';

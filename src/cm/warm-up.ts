@@ -14,7 +14,7 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
-import { connectQueuePair, initializeQueuePair } from './transport.js';
+import { connectQueuePair, initializeQueuePair } from './queue-pair-setup.js';
 
 /** What {@link warmUp} takes. */
 export interface WarmUpOptions {

@@ -3,7 +3,7 @@
  * several hundred bytes and leaves garbage. Streams take the same views over and over.
  */
 
-import { isShared } from './shared-memory.js';
+import { isShared } from './shared-buffers.js';
 
 const VIEWS_MAX = 8192;
 

@@ -8,7 +8,7 @@ import { NotificationPoint } from './notification-point.js';
 import { type Pacer, RatePacer, UNPACED } from './pacer.js';
 import { FREE_RUNNING } from './phase.js';
 import type { Acknowledgement, RateControl } from './rate-control.js';
-import { createRateControl, hasPacing, type RateControlSettings } from './schemes.js';
+import { createRateControl, hasPacing, type RateControlSettings } from './rate-controls.js';
 
 /** More packets than can be in flight: an echo that counts so many more is older than the last one. */
 const ECHOED_PACKETS_MAX = 1 << 24;

@@ -23,4 +23,4 @@ export {
   rateControlNames,
   rateControlSettings,
   registerRateControl,
-} from './schemes.js';
+} from './rate-controls.js';

@@ -4,7 +4,7 @@
  */
 
 import { FREE_RUNNING } from './phase.js';
-import type { RateControlOptions } from './schemes.js';
+import type { RateControlOptions } from './rate-controls.js';
 
 /** A published set of parameters. */
 export interface DcqcnPreset {

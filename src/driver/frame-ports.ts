@@ -1,1 +1,1 @@
-export { openFramePort } from '../port/frame/frame-port.js';
+export { openFramePort } from '../port/frame/udp-frame-port.js';

@@ -39,5 +39,5 @@ export {
   qpTypeOf,
   TRANSPORTS,
   type TransportName,
-} from '../cm/transport.js';
+} from '../cm/queue-pair-setup.js';
 export { WARM_UP_MS_MAX, warmUp } from '../cm/warm-up.js';

@@ -12,4 +12,4 @@ export {
   rateControlSettings,
   rateControls,
   refuseEchoes,
-} from '../dcqcn/schemes.js';
+} from '../dcqcn/rate-controls.js';

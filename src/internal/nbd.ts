@@ -3,5 +3,5 @@
 export { listenOn } from '../storage-rpc/nbd/listen-on.js';
 export { NbdServer, type NbdServerOptions } from '../storage-rpc/nbd/server.js';
 export type { NbdCounters } from '../storage-rpc/nbd/server-connection.js';
-export { parseSocketAddress, type SocketAddress } from '../storage-rpc/nbd/socket-address.js';
+export { parseSocketAddress, type SocketAddress } from '../storage-rpc/nbd/listen-address.js';
 export { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';

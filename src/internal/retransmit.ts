@@ -14,5 +14,5 @@ export {
   recoverySettings,
   STANDARD_RECOVERY,
   senderTraits,
-} from '../retransmit/schemes.js';
+} from '../retransmit/recovery-schemes.js';
 export { ackTimeoutNs } from '../retransmit/timers.js';

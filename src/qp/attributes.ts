@@ -1,5 +1,5 @@
 import { RoceError } from '../core/errors.js';
-import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
+import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/rate-controls.js';
 import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
   type FieldValue,
@@ -32,7 +32,7 @@ import {
   packRecovery,
   STANDARD_RECOVERY,
   unpackRecovery,
-} from '../retransmit/schemes.js';
+} from '../retransmit/recovery-schemes.js';
 
 /** Attributes of a QP in RESET: that was just created, or went back there. */
 export function initialAttributes(): QpAttributes {

@@ -5,7 +5,7 @@
 
 import { CongestionControl } from '../dcqcn/congestion-control.js';
 import { NotificationLimit } from '../dcqcn/notification-limit.js';
-import { unpackRateControl } from '../dcqcn/schemes.js';
+import { unpackRateControl } from '../dcqcn/rate-controls.js';
 import { COUNTER } from '../memory/ring/counters.js';
 import { EVENT_CNP_SUSPICIOUS } from '../memory/ring/enums.js';
 import { WAIT_NOTHING } from '../memory/ring/telemetry-page.js';
@@ -13,7 +13,7 @@ import { INT_NONE } from '../packet/int-trailer.js';
 import { ECN_ECT0, type TxBatch } from '../port/datagram.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
 import type { PeerLink } from './peer-link.js';
-import type { ProbeSlot } from './probe.js';
+import type { ProbeSlot } from './qp-probe.js';
 
 export class CongestionState {
   /** Nothing is sent before `control.pacer.opensNs`, except answers without data. */

@@ -18,7 +18,7 @@ import { CongestionState } from './congestion-state.js';
 import { Lifecycle } from './lifecycle.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { PeerLink } from './peer-link.js';
-import { ProbeSlot } from './probe.js';
+import { ProbeSlot } from './qp-probe.js';
 import { Scheduling } from './scheduling.js';
 import { checkTransition, checkWhileDraining } from './state.js';
 import type { QueuePairParts, Transport } from './transport.js';

@@ -16,7 +16,7 @@ import {
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { entropiesOf, unpackRecovery, usesSack } from '../retransmit/schemes.js';
+import { entropiesOf, unpackRecovery, usesSack } from '../retransmit/recovery-schemes.js';
 import { Completer } from './completer.js';
 import type { NextPsns, QpProgress } from './nic-queue-pair.js';
 import { Requester } from './requester.js';

@@ -22,7 +22,7 @@ import {
   AHEAD_RESTART_MESSAGE,
   type ReceiverRecovery,
 } from '../retransmit/recovery.js';
-import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
+import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/recovery-schemes.js';
 import { Acknowledger } from './acknowledger.js';
 import { IntEchoState } from './int-echo-state.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';

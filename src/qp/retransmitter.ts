@@ -10,7 +10,7 @@ import { WAIT_RNR } from '../memory/ring/telemetry-page.js';
 import { echoedEntropy, isEchoMarked } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
-import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
+import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/recovery-schemes.js';
 import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
 import type { AckRequestPolicy } from './ack-request-policy.js';
 import { KIND_DATA, type Outstanding } from './outstanding.js';

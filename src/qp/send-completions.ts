@@ -3,7 +3,7 @@ import { COUNTER } from '../memory/ring/counters.js';
 import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../memory/ring/enums.js';
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
-import { ProbeSlot } from './probe.js';
+import { ProbeSlot } from './qp-probe.js';
 
 export class SendCompletions {
   readonly #options: QueuePairOptions;

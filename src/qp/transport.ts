@@ -7,7 +7,7 @@ import type { CongestionState } from './congestion-state.js';
 import type { Lifecycle, Stoppable } from './lifecycle.js';
 import type { NextPsns, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import type { PeerLink } from './peer-link.js';
-import type { ProbeSlot } from './probe.js';
+import type { ProbeSlot } from './qp-probe.js';
 import type { Scheduling } from './scheduling.js';
 import type { TransitionTable } from './state.js';
 

@@ -25,7 +25,7 @@ export { SuStreamServer, type SuStreamServerOptions } from './live/su-stream-ser
 export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
 export type { NbdCounters } from './nbd/server-connection.js';
-export type { SocketAddress } from './nbd/socket-address.js';
+export type { SocketAddress } from './nbd/listen-address.js';
 export type { NbdTlsOptions } from './nbd/tls/server-tls.js';
 export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';

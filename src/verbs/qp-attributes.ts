@@ -4,7 +4,7 @@ import {
   type RateControlOptions,
   type RateControlSettings,
   unpackRateControl,
-} from '../dcqcn/schemes.js';
+} from '../dcqcn/rate-controls.js';
 import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
   type CommandResult,
@@ -47,7 +47,7 @@ import {
   type RecoverySettings,
   STANDARD_RECOVERY,
   unpackRecovery,
-} from '../retransmit/schemes.js';
+} from '../retransmit/recovery-schemes.js';
 
 /** Address vector: where the peer is. */
 export interface AddressVector {

@@ -22,7 +22,7 @@ import type { IpAddress } from '../packet/address.js';
 import type { CompletionQueue, WrId } from './completion-queue.js';
 import type { RdmaDevice } from './device.js';
 import { allowedRate } from './estats/allowed-rate.js';
-import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from './estats/connection.js';
+import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from './estats/connection-telemetry.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';

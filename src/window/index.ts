@@ -7,7 +7,7 @@
 export type { Clock } from '../core/clock.js';
 export { BlockRequester, BlockServer, type BlockServerOptions } from './alloc-per-write.js';
 export type { BlockConsumer } from './block-releaser.js';
-export type { ControlMessage } from './messages.js';
+export type { ControlMessage } from './window-messages.js';
 export { PoolOwner, type PoolOwnerOptions } from './pool-owner.js';
 export { PoolReader, type PoolReaderOptions } from './pool-reader.js';
 export { type BlockProducer, PoolSource, type PoolSourceOptions } from './pool-source.js';

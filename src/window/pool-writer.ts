@@ -7,7 +7,7 @@
 import { RoceError } from '../core/errors.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BlockRing } from './block-ring.js';
-import type { ControlMessage } from './messages.js';
+import type { ControlMessage } from './window-messages.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 

@@ -1,4 +1,4 @@
-import type { ControlMessage } from './messages.js';
+import type { ControlMessage } from './window-messages.js';
 
 interface RemoteSegment {
   readonly firstId: number;

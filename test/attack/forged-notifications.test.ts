@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { RateControlOptions } from '../../src/dcqcn/rate-controls.js';
 import { Bottleneck } from '../dcqcn/bottleneck.js';
 import { LoneNic } from '../support/lone-nic.js';
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { CaptureState } from '../../packages/dashboard/src/messages/ladder.js';
+import type { CaptureState } from '../../packages/dashboard/src/messages/ladder-messages.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 const CAPTURE = fileURLToPath(new URL('../golden/loss-req-send-rc-v4.pcapng', import.meta.url));

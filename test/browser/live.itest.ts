@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { LabPacket, LabPackets, LabSample, LabState } from '../../packages/dashboard/src/messages/lab.js';
+import type { LabPacket, LabPackets, LabSample, LabState } from '../../packages/dashboard/src/messages/lab-messages.js';
 import { formatCount, formatRate } from '../../packages/dashboard/src/page/format.js';
 import { eventually } from '../support/eventually.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';

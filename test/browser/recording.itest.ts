@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RecordingState } from '../../packages/dashboard/src/messages/recording.js';
+import type { RecordingState } from '../../packages/dashboard/src/messages/recording-messages.js';
 import { formatNs, formatRate } from '../../packages/dashboard/src/page/format.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 

@@ -3,7 +3,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { Connection, type ConnectionOptions, connect, listen, openDevice, type Refusal } from '../../src/index.js';
 import { GoBackNReceiver, GoBackNSender } from '../../src/retransmit/go-back-n.js';
-import { type RecoveryOptions, registerRecovery } from '../../src/retransmit/schemes.js';
+import { type RecoveryOptions, registerRecovery } from '../../src/retransmit/recovery-schemes.js';
 
 /** An address of this file alone. */
 const ADDRESS = '127.68.0.1';

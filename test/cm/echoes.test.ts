@@ -3,7 +3,7 @@
 import { afterAll, expect, it } from 'vitest';
 import type { ControlChannel } from '../../src/cm/control-channel.js';
 import { previewHello } from '../../src/cm/exchange.js';
-import { needsEcho, rateControlNames } from '../../src/dcqcn/schemes.js';
+import { needsEcho, rateControlNames } from '../../src/dcqcn/rate-controls.js';
 import { connect, listen, openDevice } from '../../src/index.js';
 
 /** An address of this file alone. */

@@ -5,7 +5,7 @@ import type { CmEndpoint, CmEvent } from '../../src/cm/endpoint.js';
 import { encodeIpPrivateData, tcpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type CmMad, encodeMad, type MessageFields, parseMad } from '../../src/cm/messages.js';
 import type { IncomingRequest } from '../../src/cm/passive-side.js';
-import { CmProtocol } from '../../src/cm/protocol.js';
+import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Acknowledgement, RateControl } from '../../src/dcqcn/rate-control.js';
-import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 import { INT_NONE, IntEcho, nanoseconds } from '../../src/packet/int-trailer.js';
 
 /** An acknowledgement with an echo of the way: a link that sends `sentBps` of 100 Gb/s, with a queue. */

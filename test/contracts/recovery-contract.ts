@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { readU24 } from '../../src/core/bytes.js';
 import { RC_READ_RESPONSE_FIRST, RC_READ_RESPONSE_ONLY } from '../../src/packet/opcode.js';
-import { type RecoveryName, senderTraits, usesSack } from '../../src/retransmit/schemes.js';
+import { type RecoveryName, senderTraits, usesSack } from '../../src/retransmit/recovery-schemes.js';
 import { createPair, type Pair } from '../support/pair.js';
 
 /** What the traits of a scheme promise. */

@@ -7,7 +7,7 @@ import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { readU24 } from '../../src/core/bytes.js';
 import { type RandomSource, randomUnit, SeededRandom } from '../../src/core/random.js';
-import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { RateControlOptions } from '../../src/dcqcn/rate-controls.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { linkOverheadBytes } from '../../src/packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';

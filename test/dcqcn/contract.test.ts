@@ -5,7 +5,7 @@ import {
   rateControlSettings,
   rateControls,
   unpackRateControl,
-} from '../../src/dcqcn/schemes.js';
+} from '../../src/dcqcn/rate-controls.js';
 import { F64_BLOCK_LENGTH } from '../../src/memory/ring/commands.js';
 import { describeRateControl } from '../contracts/rate-control-contract.js';
 

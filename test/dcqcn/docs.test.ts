@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { DCQCN_PRESETS } from '../../src/dcqcn/presets.js';
-import { rateControls } from '../../src/dcqcn/schemes.js';
+import { rateControls } from '../../src/dcqcn/rate-controls.js';
 
 const text = readFileSync('docs/congestion-control.md', 'utf8');
 const parameters = rateControls.definitions.flatMap(({ parameters }) => Object.keys(parameters));

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Nscc } from '../../src/dcqcn/nscc.js';
-import { rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 import { IntEcho } from '../../src/packet/int-trailer.js';
 
 const T = 12_000;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DCQCN_SIGCOMM15 } from '../../packages/lab/src/fluid/dcqcn-parameters.js';
 import { NotificationPoint } from '../../src/dcqcn/notification-point.js';
 import { DCQCN_PRESETS, type DcqcnPresetName } from '../../src/dcqcn/presets.js';
-import { createRateControl, rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { createRateControl, rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 
 const presetNames = Object.keys(DCQCN_PRESETS) as DcqcnPresetName[];
 const settingsOf = (name: DcqcnPresetName) =>

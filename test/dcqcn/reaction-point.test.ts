@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { ReactionPoint, type ReactionPointParameters } from '../../src/dcqcn/reaction-point.js';
-import { rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 
 const GBPS = 1e9;
 const US = 1000;

@@ -1,7 +1,7 @@
 /** Each control by telemetry against a second computation of its paper's equations, which shares no code with it. */
 
 import { describe, expect, it } from 'vitest';
-import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 import { Swift } from '../../src/dcqcn/swift.js';
 import { encodeDigest } from '../../src/packet/int-trailer.js';
 import { acknowledgement } from '../contracts/rate-control-contract.js';

@@ -1,7 +1,7 @@
 /** TIMELY and patched TIMELY against steps worked out by hand; rates in Gb/s, times in us. */
 
 import { describe, expect, it } from 'vitest';
-import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/rate-controls.js';
 
 const US = 1000;
 /** D_minRTT: samples this far apart count whole. */

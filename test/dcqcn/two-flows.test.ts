@@ -1,7 +1,7 @@
 /** Two flows into one slow link, packet by packet on the real NIC: what each rate control makes of it. */
 
 import { describe, expect, it } from 'vitest';
-import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { RateControlOptions } from '../../src/dcqcn/rate-controls.js';
 import { Bottleneck, type BottleneckOptions } from './bottleneck.js';
 
 const RATE_BPS = 10e9;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SPIN_MAX_NS } from '../../src/core/adaptive-spin.js';
 import { IdlePolicy } from '../../src/driver/worker/idle-policy.js';
-import { ASLEEP, AWAKE, WORD_STATE } from '../../src/driver/worker/protocol.js';
+import { ASLEEP, AWAKE, WORD_STATE } from '../../src/driver/worker/thread-messages.js';
 import { DoorbellRing } from '../../src/memory/ring/doorbell-ring.js';
 import type { Nic } from '../../src/nic/nic.js';
 

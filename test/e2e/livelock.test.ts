@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
-import type { LivelockRun } from '../../packages/lab/src/commands/livelock/comparison.js';
+import type { LivelockRun } from '../../packages/lab/src/commands/livelock/scheme-comparison.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 

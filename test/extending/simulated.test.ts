@@ -1,10 +1,10 @@
 /** The schemes of docs/extending.md under the tests of all schemes, and in the simulator. */
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
-import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
-import type { RecoveryName, RecoveryOptions } from '../../src/retransmit/schemes.js';
+import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/rate-controls.js';
+import type { RecoveryName, RecoveryOptions } from '../../src/retransmit/recovery-schemes.js';
 import { describeRateControl } from '../contracts/rate-control-contract.js';
 import { describeRecovery } from '../contracts/recovery-contract.js';
 import { createPair } from '../support/pair.js';

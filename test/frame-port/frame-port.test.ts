@@ -11,7 +11,7 @@ import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
 import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../src/packet/pfc.js';
 import { FaultPlan } from '../../src/port/faults/fault-plan.js';
-import { type FramePort, type FramePortOptions, openFramePort } from '../../src/port/frame/frame-port.js';
+import { type FramePort, type FramePortOptions, openFramePort } from '../../src/port/frame/udp-frame-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
 import { freeUdpPorts } from '../support/free-port.js';
 

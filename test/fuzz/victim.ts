@@ -6,14 +6,14 @@
 import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
-import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
+import type { RateControlOptions } from '../../src/dcqcn/rate-controls.js';
 import type { QpStateName } from '../../src/memory/ring/enums.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
 import { entropyOfPort } from '../../src/qp/path.js';
-import { entropiesOf, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/schemes.js';
+import { entropiesOf, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/recovery-schemes.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { SimHost } from '../../packages/lab/src/sim/sim-host.js';
 import { SeededRandom } from '../../src/core/random.js';
-import { recoveryNames } from '../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../src/retransmit/recovery-schemes.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { createPair } from '../support/pair.js';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type Acknowledgement, RateControl } from '../../src/dcqcn/rate-control.js';
-import { type RateControlOptions, rateControlNames, registerRateControl } from '../../src/dcqcn/schemes.js';
+import { type RateControlOptions, rateControlNames, registerRateControl } from '../../src/dcqcn/rate-controls.js';
 import { LoneNic, MTU } from '../support/lone-nic.js';
 
 /** What the control of the last queue pair was told. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recoveryNames } from '../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../src/retransmit/recovery-schemes.js';
 import { createPair } from '../support/pair.js';
 
 describe.each(recoveryNames())('%s moves data', (recovery) => {

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../packages/lab/src/sim/scenario/schema.js';
 import { repeated } from '../support/repetitions.js';
 

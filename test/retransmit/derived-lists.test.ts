@@ -5,14 +5,14 @@
 
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { rateControlNames } from '../../src/dcqcn/schemes.js';
-import { recoveryNames } from '../../src/retransmit/schemes.js';
+import { rateControlNames } from '../../src/dcqcn/rate-controls.js';
+import { recoveryNames } from '../../src/retransmit/recovery-schemes.js';
 import { parseSource, placeOf, sourceFiles } from '../docs/source-files.js';
 
 /** Files whose lists are no lists of schemes, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
-  'dcqcn/schemes.ts': 'the registry itself',
-  'retransmit/schemes.ts': 'the registry of the other kind',
+  'dcqcn/rate-controls.ts': 'the registry itself',
+  'retransmit/recovery-schemes.ts': 'the registry of the other kind',
   'cli/commands/demo.ts': 'one of each kind, whatever others there are',
   'sim/scenarios/livelock.ts': 'published experiments: these schemes, whatever others there are',
   'sim/scenarios/recovery.ts': 'published experiments',

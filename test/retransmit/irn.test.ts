@@ -1,9 +1,9 @@
 /** What IRN has beyond selective repeat: the cap on packets in flight, and two timeouts (SIGCOMM 2018, §3.1, §3.2). */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
-import { createSender, recoverySettings } from '../../src/retransmit/schemes.js';
+import { createSender, recoverySettings } from '../../src/retransmit/recovery-schemes.js';
 
 const create = (parameters: object = {}) => createSender(recoverySettings({ name: 'irn', ...parameters }));
 

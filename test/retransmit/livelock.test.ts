@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import type { RecoveryName } from '../../src/retransmit/schemes.js';
+import type { RecoveryName } from '../../src/retransmit/recovery-schemes.js';
 import { createPair, type Pair } from '../support/pair.js';
 
 const MTU = 256;

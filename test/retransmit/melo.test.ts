@@ -1,11 +1,11 @@
 /** MELO: one pool of bitmaps for all connections of a NIC. With enough of them it is selective repeat, with none it goes back. */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../packages/lab/src/sim/scenario/run.js';
+import { runScenario } from '../../packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../packages/lab/src/sim/scenario/schema.js';
 import { NicContext } from '../../src/retransmit/nic-context.js';
 import { AHEAD_BUFFERED, AHEAD_NAK } from '../../src/retransmit/recovery.js';
-import { createReceiver, recoverySettings } from '../../src/retransmit/schemes.js';
+import { createReceiver, recoverySettings } from '../../src/retransmit/recovery-schemes.js';
 
 const PACKET = new Uint8Array(32);
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { RackSender } from '../../src/retransmit/rack.js';
 import { LOSS_DROPPED, LOSS_REPORTED, LOSS_TIMEOUT } from '../../src/retransmit/recovery.js';
-import { type RecoveryOptions, recoverySettings } from '../../src/retransmit/schemes.js';
+import { type RecoveryOptions, recoverySettings } from '../../src/retransmit/recovery-schemes.js';
 import { createPair } from '../support/pair.js';
 
 const MTU = 256;

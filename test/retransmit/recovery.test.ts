@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { recoveryNames } from '../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../src/retransmit/recovery-schemes.js';
 import { describeRecovery } from '../contracts/recovery-contract.js';
 import { createPair } from '../support/pair.js';
 

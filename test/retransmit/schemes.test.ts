@@ -24,7 +24,7 @@ import {
   recoveryNames,
   recoverySettings,
   unpackRecovery,
-} from '../../src/retransmit/schemes.js';
+} from '../../src/retransmit/recovery-schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../../src/retransmit/selective-repeat.js';
 import { ackTimeoutNs } from '../../src/retransmit/timers.js';
 

@@ -5,7 +5,7 @@ import { equalBytes } from '../../src/core/bytes.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { type RxDatagram, TX_PAYLOAD_BYTES_MAX, TX_SLOT_BYTES } from '../../src/port/datagram.js';
-import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/port/shm/packet-ring.js';
+import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/port/shm/shared-ring.js';
 
 const SOURCE = IpAddress.parse('127.0.0.1');
 const ENDS = { writer: SOURCE, writerPort: 4791, reader: IpAddress.parse('127.0.0.2'), readerPort: 5000 };

@@ -9,7 +9,7 @@ import { nowNs } from '../../src/driver/system-clock.js';
 import { IpAddress } from '../../src/packet/address.js';
 import type { Port, TxBatch } from '../../src/port/datagram.js';
 import { PEERS_MAX } from '../../src/port/shm/outgoing-rings.js';
-import { RING_SLOTS } from '../../src/port/shm/packet-ring.js';
+import { RING_SLOTS } from '../../src/port/shm/shared-ring.js';
 import { openShmPort, type SharedMemoryPort, type ShmPortOptions } from '../../src/port/shm/shm-port.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
 import { mappedRings } from '../support/mapped-rings.js';

@@ -11,7 +11,7 @@ import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type RxDatagram } from '../../src/port/datagram.js';
 import { FaultPlan } from '../../src/port/faults/fault-plan.js';
 import type { SecurePort } from '../../src/port/secure/secure-port.js';
-import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
+import type { RecoveryOptions } from '../../src/retransmit/recovery-schemes.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue, WorkCompletion } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';

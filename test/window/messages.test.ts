@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeMessage, encodeMessage, MESSAGE_BYTES, MESSAGE_TYPES } from '../../src/window/messages.js';
+import { decodeMessage, encodeMessage, MESSAGE_BYTES, MESSAGE_TYPES } from '../../src/window/window-messages.js';
 
 const u32 = fc.integer({ min: 0, max: 0xffffffff });
 

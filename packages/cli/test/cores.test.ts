@@ -6,7 +6,7 @@ import { FrameRing, newRingMemory } from '../../lab/src/commands/sim/cores/frame
 import { abort, Meeting, newMeetingMemory } from '../../lab/src/commands/sim/cores/meeting.js';
 import type { runOnCores as runOnCoresOf } from '../../lab/src/commands/sim/cores/run-on-cores.js';
 import type { ScenarioResult } from '../../lab/src/sim/scenario/result.js';
-import { runScenario } from '../../lab/src/sim/scenario/run.js';
+import { runScenario } from '../../lab/src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../lab/src/sim/scenario/schema.js';
 import { run } from './run-in-process.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { scenarioPage } from '../../lab/src/commands/sim/page.js';
-import { runScenario } from '../../lab/src/sim/scenario/run.js';
+import { runScenario } from '../../lab/src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../lab/src/sim/scenario/schema.js';
 
 async function pageOf(change: Partial<ScenarioFile>): Promise<string> {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { COUNTER_NAMES, type CounterName } from '../../../src/memory/ring/counters.js';
 import type { LiveSwitchPortCounters } from '../../lab/src/live/linked-switch.js';
 import { newSwitchPortCounters } from '../../lab/src/switch/switch-counters.js';
-import type { EndpointSample } from '../src/lab/endpoint.js';
-import { LabHistory, type LabReading } from '../src/lab/history.js';
+import type { EndpointSample } from '../src/lab/lab-endpoint.js';
+import { LabHistory, type LabReading } from '../src/lab/lab-history.js';
 
 function endpoint(counters: Partial<Record<CounterName, number>>, messages: readonly number[] = []): EndpointSample {
   const zeros = Object.fromEntries(COUNTER_NAMES.map((name) => [name, 0])) as Record<CounterName, number>;

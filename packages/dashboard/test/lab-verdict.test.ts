@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LabSample } from '../src/messages/lab.js';
+import type { LabSample } from '../src/messages/lab-messages.js';
 import { formatCounted } from '../src/page/format.js';
 import { labVerdict } from '../src/page/lab-verdict.js';
 

@@ -1,10 +1,10 @@
 /**
  * The incast of a read around a lost node (docs/extents.md): six nodes send to one reader through a switch with little memory. READs as an RPC makes them, 64 KiB a connection at a time
- * (test/rpc/chunks.test.ts), fit into its buffer; whole pieces, pulled or pushed, do not.
+ * (packages/rpc/test/chunks.test.ts), fit into its buffer; whole pieces, pulled or pushed, do not.
  */
 
 import { expect, it } from 'vitest';
-import { runScenario } from '../../lab/src/sim/scenario/run.js';
+import { runScenario } from '../../lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../lab/src/sim/scenario/schema.js';
 
 const SOURCES = 6;

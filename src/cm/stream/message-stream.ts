@@ -23,7 +23,7 @@ import {
   RESET,
   readImmediate,
   type Terms,
-} from './frame.js';
+} from './stream-frame.js';
 
 /** Receives that stay free for frames without data: OPEN, two CREDIT, FIN, FIN_ACK, RESET. */
 const CONTROL_RECEIVES = 6;

@@ -8,7 +8,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { RoceError, serializeError } from '../../core/errors.js';
-import { copyableView } from '../../dgram-ext/shared-memory.js';
+import { copyableView } from '../../dgram-ext/copyable-view.js';
 import { CommandRing } from '../../memory/ring/command-ring.js';
 import { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import { EventRing } from '../../memory/ring/event-ring.js';
@@ -30,7 +30,7 @@ import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
 import { IdlePolicy } from './idle-policy.js';
 import { Interrupts } from './interrupts.js';
-import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread } from './protocol.js';
+import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread } from './thread-messages.js';
 import { ThreadPoller } from './thread-poller.js';
 
 const data = workerData as ThreadData;

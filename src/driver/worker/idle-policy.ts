@@ -6,7 +6,7 @@
 import { AdaptiveSpin } from '../../core/adaptive-spin.js';
 import type { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import type { Nic } from '../../nic/nic.js';
-import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
+import { ASLEEP, AWAKE, WORD_STATE } from './thread-messages.js';
 
 /** The decision of one NIC, poll by poll. Times are nanoseconds of the engine's clock. */
 export class IdlePolicy {

@@ -4,7 +4,7 @@
  */
 
 import { COUNTER } from '../../memory/ring/counters.js';
-import { WORD_INTERRUPTS } from './protocol.js';
+import { WORD_INTERRUPTS } from './thread-messages.js';
 
 /** The NIC's side. Its driver delivers after it has processed what arrived, and again after each poll. */
 export class Interrupts {

@@ -32,7 +32,7 @@ import {
   type ToThread,
   WORD_INTERRUPTS,
   WORD_STATE,
-} from './protocol.js';
+} from './thread-messages.js';
 
 const DOORBELL_DEPTH = 1024;
 const SPINNER = new SharedArrayBuffer(4);

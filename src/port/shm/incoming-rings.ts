@@ -2,9 +2,9 @@ import process from 'node:process';
 import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { RxDatagram } from '../datagram.js';
-import type { RingOffer } from './introduction.js';
+import type { RingOffer } from './control-datagram.js';
 import { PEERS_MAX } from './outgoing-rings.js';
-import { RING_BYTES, type RingEnds, RingReader } from './packet-ring.js';
+import { RING_BYTES, type RingEnds, RingReader } from './shared-ring.js';
 import { isAlive } from './ring-link.js';
 import { Segment } from './segment.js';
 

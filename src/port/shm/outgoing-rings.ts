@@ -2,7 +2,7 @@ import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { TxBatch } from '../datagram.js';
-import { DOORBELL_BYTES, RING_OFFER_BYTES, writeDoorbell, writeRingOffer } from './introduction.js';
+import { DOORBELL_BYTES, RING_OFFER_BYTES, writeDoorbell, writeRingOffer } from './control-datagram.js';
 import { isLocalAddress } from './local-addresses.js';
 import { type OwnEnd, RingLink } from './ring-link.js';
 

@@ -7,8 +7,8 @@ import process from 'node:process';
 import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { TxBatch } from '../datagram.js';
-import type { RingOffer } from './introduction.js';
-import { RING_BYTES, RingWriter } from './packet-ring.js';
+import type { RingOffer } from './control-datagram.js';
+import { RING_BYTES, RingWriter } from './shared-ring.js';
 import type { Copying } from './ring-batch.js';
 import { Segment } from './segment.js';
 

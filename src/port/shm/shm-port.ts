@@ -22,9 +22,9 @@ import { appendSlot } from '../append-slot.js';
 import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../datagram.js';
 import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
-import { DOORBELL_BYTES, type RingOffer, readControlDatagram, writeRefusal } from './introduction.js';
+import { DOORBELL_BYTES, type RingOffer, readControlDatagram, writeRefusal } from './control-datagram.js';
 import { OutgoingRings, PEERS_MAX, type SendControl } from './outgoing-rings.js';
-import { RING_SLOTS } from './packet-ring.js';
+import { RING_SLOTS } from './shared-ring.js';
 import type { Copying } from './ring-batch.js';
 import { loadStreamingCopy } from './streaming-copy.js';
 

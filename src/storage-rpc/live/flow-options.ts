@@ -1,6 +1,6 @@
 import { checkOneOf, checkWhole, type OptionNames } from '../../core/arguments.js';
-import { type RateControlOptions, rateControlSettings } from '../../dcqcn/schemes.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
+import { type RateControlOptions, rateControlSettings } from '../../dcqcn/rate-controls.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/recovery-schemes.js';
 
 /**
  * The two classes of storage traffic (Azure storage paper §2.2, §4): foreground requests, and copies, scrubbing and

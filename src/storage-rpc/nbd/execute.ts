@@ -10,7 +10,7 @@ import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import type { Agreement } from './protocol/negotiation.js';
 import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
-import { type NbdRequest, refusalOf } from './protocol/request.js';
+import { type NbdRequest, refusalOf } from './protocol/nbd-request.js';
 import * as wire from './protocol/wire.js';
 
 /** Longer ranges are requested from the disk in parts, so that other requests are served in between. */

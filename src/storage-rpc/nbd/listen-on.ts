@@ -1,6 +1,6 @@
 import { lstat, unlink } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
-import type { SocketAddress } from './socket-address.js';
+import type { SocketAddress } from './listen-address.js';
 
 /**
  * A socket in the file system that a killed server left behind is taken over; one with a listener is not, nor is a file

@@ -18,7 +18,7 @@ import {
 import { parseNbdUri } from './nbd-uri.js';
 import { ByteQueue } from './protocol/byte-queue.js';
 import { ClientNegotiation, type RemoteExport } from './protocol/client-negotiation.js';
-import { type ClientOutcome, type ClientRequest, ClientSession } from './protocol/client-session.js';
+import { type ClientOutcome, type ClientRequest, ClientSession } from './protocol/nbd-client-session.js';
 import * as wire from './protocol/wire.js';
 import { clientCredentials, connectTls } from './tls/client-tls.js';
 

@@ -1,7 +1,7 @@
 /** NBD URIs (NetworkBlockDevice/nbd, doc/uri.md). */
 
 import { RoceError } from '../../core/errors.js';
-import type { SocketAddress } from './socket-address.js';
+import type { SocketAddress } from './listen-address.js';
 import type { ClientTls } from './tls/client-tls.js';
 
 const PORT_DEFAULT = 10809;

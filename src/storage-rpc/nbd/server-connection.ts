@@ -8,8 +8,8 @@ import type { Clock } from '../../core/clock.js';
 import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
-import { memoryOf, type NbdRequest } from './protocol/request.js';
-import { ServerSession } from './protocol/server-session.js';
+import { memoryOf, type NbdRequest } from './protocol/nbd-request.js';
+import { ServerSession } from './protocol/nbd-server-session.js';
 import { CMD_READ } from './protocol/wire.js';
 import { acceptTls, type TlsConfig } from './tls/server-tls.js';
 

@@ -11,7 +11,7 @@ import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
 import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
-import type { SocketAddress } from './socket-address.js';
+import type { SocketAddress } from './listen-address.js';
 import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
 /** Where an NBD server listens, and what it exports. */

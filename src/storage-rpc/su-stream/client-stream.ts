@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import type { KeptSession } from '../session/reconnector.js';
-import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './frame.js';
+import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './su-stream-frame.js';
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
 

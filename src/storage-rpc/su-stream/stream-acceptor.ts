@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
-import { decodeResume, encodeWindow, type StreamFrame } from './frame.js';
+import { decodeResume, encodeWindow, type StreamFrame } from './su-stream-frame.js';
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
 

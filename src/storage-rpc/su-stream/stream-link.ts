@@ -4,7 +4,7 @@ import { RoceError } from '../../core/errors.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { MessageReader } from '../stream/message-reader.js';
 import type { SuConnection } from '../su/su-connection.js';
-import { encodeFrame, STREAM_FORMAT, type StreamFrame } from './frame.js';
+import { encodeFrame, STREAM_FORMAT, type StreamFrame } from './su-stream-frame.js';
 
 interface Carrier {
   send(bytes: Uint8Array): Promise<void>;

@@ -13,7 +13,7 @@ import { PromiseMutex } from '../../core/promise-mutex.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import { LatencyWindow } from '../sk/latency-window.js';
 import type { SuChunk } from '../su/su-receiver.js';
-import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './frame.js';
+import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './su-stream-frame.js';
 import { ReplayBuffer } from './replay-buffer.js';
 import type { StreamLink } from './stream-link.js';
 

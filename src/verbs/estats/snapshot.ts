@@ -1,6 +1,6 @@
 import type { AssociationCounts } from '../../memory/ring/protection.js';
 import { UNLIMITED_RATE } from './allowed-rate.js';
-import type { ConnectionProtection } from './connection.js';
+import type { ConnectionProtection } from './connection-telemetry.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';
 import type { Estats, NicFacts } from './estats.js';
 import { Histogram } from './histogram.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSocketAddress } from '../../../src/storage-rpc/nbd/socket-address.js';
+import { parseSocketAddress } from '../../../src/storage-rpc/nbd/listen-address.js';
 
 test.each([
   ['unix:/tmp/a:b', { path: '/tmp/a:b' }],

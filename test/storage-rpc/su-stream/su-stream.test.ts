@@ -1,7 +1,7 @@
 /** sU streams that outlive their connections, in virtual time: over both transports, through their deaths, and what a peer may not do. */
 
 import { expect, test } from 'vitest';
-import { encodeResume } from '../../../src/storage-rpc/su-stream/frame.js';
+import { encodeResume } from '../../../src/storage-rpc/su-stream/su-stream-frame.js';
 import { pattern } from '../sk/rig.js';
 import { StreamRig, watch } from './rig.js';
 import { dieBehindFrame, survive } from './transition.js';

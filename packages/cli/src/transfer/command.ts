@@ -35,9 +35,9 @@ import { runPerftest } from './perftest.js';
 import { planOf } from './plan.js';
 import { documentOf, expectLimits, printHead, resultOf, type TransferResult } from './result.js';
 import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
-import { beginRound, prepare, sizesOf } from './run.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
+import { beginRound, prepare, sizesOf } from './transfer-round.js';
 import { optionsForTransport, type WrittenTransferOptions } from './transport.js';
 
 export function addTransferOptions(command: Command, tool: ToolName): Command {
@@ -76,7 +76,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
       secondsUpToOption(WARM_UP_MS_MAX / 1000),
     )
     .option('--pcap <file>', 'capture the packets of this endpoint to a pcapng file')
-    .option('--estats', "collect telemetry for 'rocev2 estats' (docs/estats.md)")
+    .option('--estats', "collect telemetry for 'rocev2 estats' (packages/dashboard/docs/estats.md)")
     .option(
       '--estats-http <host:port>',
       'collect telemetry, and serve /metrics (Prometheus) and /estats.json at this address',

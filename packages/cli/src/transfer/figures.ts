@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
-import type { Tally } from './run.js';
+import type { Tally } from './transfer-round.js';
 
 const count = z.number().int().min(0);
 const seconds = z.number().min(0);

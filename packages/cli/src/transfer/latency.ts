@@ -3,7 +3,7 @@ import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
-import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
+import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './transfer-round.js';
 import { pollNic } from './spinning.js';
 import { WaitedTime } from './waited-time.js';
 

@@ -6,7 +6,7 @@ import { Arrivals } from './arrivals.js';
 import { checkDatagramSize, grhBytes, RECEIVE_SGES, receiveDepth, type TransferPlan } from './endpoint.js';
 import type { Conversation, PerftestFlow } from './perftest-meeting.js';
 import { planOf } from './plan.js';
-import type { TrafficEndpoint } from './run.js';
+import type { TrafficEndpoint } from './transfer-round.js';
 
 const PAGE_BYTES = 4096;
 

@@ -28,7 +28,7 @@ import {
   sizesOf,
   type Tally,
   type TrafficEndpoint,
-} from './run.js';
+} from './transfer-round.js';
 import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 

@@ -25,7 +25,7 @@ import { connectFlows } from './perftest-flows.js';
 import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
 import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
-import { postReceives } from './run.js';
+import { postReceives } from './transfer-round.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 

@@ -9,7 +9,7 @@ import type { SendWorkRequest } from 'rocev2/internal/verbs';
 import type { Flow } from './endpoint.js';
 import { type Interval, IntervalLog } from './intervals.js';
 import { PeakFinder } from './peak-finder.js';
-import { check, operation, type Tally, type TrafficEndpoint } from './run.js';
+import { check, operation, type Tally, type TrafficEndpoint } from './transfer-round.js';
 
 export interface PumpOptions {
   /** Messages in flight on each flow. */

@@ -6,7 +6,7 @@ import type { Endpoint } from './endpoint.js';
 import { measuredOf, mirrored } from './figures.js';
 import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
 import { type Outcome, resultOf, type TransferResult } from './result.js';
-import { beginRound, type Tally } from './run.js';
+import { beginRound, type Tally } from './transfer-round.js';
 import { aloud, type TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 import { tellVerdict, verifyAsClient, verifyAsServer } from './verify.js';

@@ -11,7 +11,7 @@ import type { Interval } from './intervals.js';
 import { answerLatency, type LossRule, measureLatency, NOTHING_IS_LOST, type Waiting } from './latency.js';
 import { type PumpOptions, pump } from './pump.js';
 import { intervalLine, printBandwidth, printLatency, type TransferDocument, type TransferResult } from './result.js';
-import { drainReceives, type Tally, type TrafficEndpoint } from './run.js';
+import { drainReceives, type Tally, type TrafficEndpoint } from './transfer-round.js';
 import type { TransferOptions } from './transfer-options.js';
 
 export interface Measurement {

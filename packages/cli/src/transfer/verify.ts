@@ -7,7 +7,7 @@ import { crc32, RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { Endpoint, Flow } from './endpoint.js';
 import { measuredSchema, type Returned } from './figures.js';
-import { ownOffset, settledArrivals } from './run.js';
+import { ownOffset, settledArrivals } from './transfer-round.js';
 
 const countsSchema = z.array(z.number().int().min(0));
 const doneSchema = z.object({

@@ -1,7 +1,7 @@
 /** Names and reasons come from other machines, so they are cut to a bounded length. */
 
 import type { ClusterDocument } from '@rocev2/command';
-import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
+import type { ClusterDetail, ClusterReading } from '../messages/cluster-messages.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, sum } from './rates.js';
 

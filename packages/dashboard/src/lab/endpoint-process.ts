@@ -3,8 +3,8 @@ import { RoceError } from 'rocev2/internal/core';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import type { RecoveryName } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { LAB_OPS } from '../messages/lab.js';
-import { LabEndpoint } from './endpoint.js';
+import { LAB_OPS } from '../messages/lab-messages.js';
+import { LabEndpoint } from './lab-endpoint.js';
 
 let current: LabEndpoint | undefined;
 

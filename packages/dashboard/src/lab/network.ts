@@ -1,6 +1,6 @@
 import type { SwitchConfig } from '@rocev2/lab/internal';
 import type { RateControlOptions } from 'rocev2/internal/dcqcn';
-import type { LabLink } from '../messages/lab.js';
+import type { LabLink } from '../messages/lab-messages.js';
 
 interface LabNetwork {
   readonly switchConfig: SwitchConfig;

@@ -14,7 +14,7 @@ import {
   syndromeKind,
   syndromeName,
 } from 'rocev2/internal/packet';
-import type { LabPacket, LabPackets } from '../messages/lab.js';
+import type { LabPacket, LabPackets } from '../messages/lab-messages.js';
 
 const STORY_PACKETS = 120;
 const PACKETS_BEFORE_LOSS = 6;

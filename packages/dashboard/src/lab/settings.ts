@@ -3,7 +3,7 @@ import { RoceError } from 'rocev2/internal/core';
 import { rateControlNames } from 'rocev2/internal/dcqcn';
 import { recoveryNamesByWaste, recoverySchemes } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
+import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab-messages.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {
   return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });

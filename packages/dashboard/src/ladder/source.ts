@@ -1,5 +1,5 @@
 import { isTrace } from 'rocev2/internal/capture';
-import type { CaptureState } from '../messages/ladder.js';
+import type { CaptureState } from '../messages/ladder-messages.js';
 import type { DashboardSource } from '../server.js';
 import { laddersOf } from './ladder.js';
 import { readCapture } from './read-capture.js';

@@ -3,7 +3,7 @@
  * means between two readings, about a second apart.
  */
 
-import type { ClusterDetail, ClusterReading } from './cluster.js';
+import type { ClusterDetail, ClusterReading } from './cluster-messages.js';
 
 interface SampleBase {
   /** Counts samples of the program from 1. */

@@ -1,4 +1,4 @@
-import type { CaptureState, LadderConnection, LadderPacket } from '../messages/ladder.js';
+import type { CaptureState, LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { byId, element, panel } from './dom.js';
 import { formatCount, formatNs } from './format.js';
 import type { KeyAction } from './keyboard.js';

@@ -1,5 +1,5 @@
 import type { AttachedCluster, ClusterSample } from '../messages/attached.js';
-import type { ClusterDetail, ClusterReading } from '../messages/cluster.js';
+import type { ClusterDetail, ClusterReading } from '../messages/cluster-messages.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
 import { formatBytes, formatCount, formatPerSecond } from './format.js';

@@ -1,4 +1,4 @@
-import type { LabLatency } from '../messages/lab.js';
+import type { LabLatency } from '../messages/lab-messages.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
 

@@ -1,4 +1,4 @@
-import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab.js';
+import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab-messages.js';
 import { panel } from './dom.js';
 import { formatBytes, formatClock, formatPerSecond, formatRate } from './format.js';
 import { type ChartMark, TimeChart } from './time-chart.js';

@@ -1,4 +1,4 @@
-import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
+import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab-messages.js';
 import { ChoiceGroup } from './choice-group.js';
 import { element, panel } from './dom.js';
 import type { KeyAction } from './keyboard.js';

@@ -1,4 +1,4 @@
-import type { LabChoices, LabSample, LabState } from '../messages/lab.js';
+import type { LabChoices, LabSample, LabState } from '../messages/lab-messages.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
 
 export interface Verdict {

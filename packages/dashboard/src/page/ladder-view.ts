@@ -3,7 +3,7 @@
  * Packets are in order of time but not to scale; labels stand outside the lines so that no packet crosses them.
  */
 
-import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
+import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
 

@@ -1,4 +1,4 @@
-import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab.js';
+import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab-messages.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
 import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from './format.js';

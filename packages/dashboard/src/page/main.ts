@@ -1,7 +1,7 @@
 import type { AttachedState } from '../messages/attached.js';
-import type { LabState } from '../messages/lab.js';
-import type { CaptureState } from '../messages/ladder.js';
-import type { RecordingState } from '../messages/recording.js';
+import type { LabState } from '../messages/lab-messages.js';
+import type { CaptureState } from '../messages/ladder-messages.js';
+import type { RecordingState } from '../messages/recording-messages.js';
 import { AttachedView } from './attached-view.js';
 import { CaptureView } from './capture-view.js';
 import { byId } from './dom.js';

@@ -1,5 +1,5 @@
 import type { ClusterSample } from '../messages/attached.js';
-import type { AttachedNodeState, ClusterNodeDetail } from '../messages/cluster.js';
+import type { AttachedNodeState, ClusterNodeDetail } from '../messages/cluster-messages.js';
 import { element, svgElement } from './dom.js';
 import { formatBytes, formatCount, formatNs } from './format.js';
 

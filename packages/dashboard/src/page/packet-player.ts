@@ -1,6 +1,6 @@
 /** Draws the two endpoints and the switch, and replays packets a million times slower than they travelled. */
 
-import type { LabPacket } from '../messages/lab.js';
+import type { LabPacket } from '../messages/lab-messages.js';
 import { element, svgElement } from './dom.js';
 
 const HEIGHT = 190;

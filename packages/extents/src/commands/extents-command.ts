@@ -27,7 +27,7 @@ import {
   runDiskList,
   runDiskRemove,
   runDiskSnapshot,
-} from './disks.js';
+} from './disk-commands.js';
 import { parseEtcdPlace } from './etcd-place.js';
 import { type ManagerOptions, type NodeOptions, runManager, runNode } from './serve.js';
 import { runStatus, type StatusOptions } from './status.js';

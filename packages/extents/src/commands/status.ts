@@ -4,7 +4,7 @@ import { formatBytes } from 'rocev2/internal/core';
 import { type ClusterStatus, diskOf, type JournalUse } from '../index.js';
 import { REPLICAS } from '../metadata-schema.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
-import { ownerText } from './disks.js';
+import { ownerText } from './disk-commands.js';
 import { printStreams } from './streams.js';
 
 const EXTENTS_STATUS_DOCUMENT = defineDocument<ExtentsStatusResult>('extents-status');

@@ -1,7 +1,7 @@
 /** That page is written from here. */
 
-import { ACKNOWLEDGEMENT_RULES, TIMER_RULES } from './catalogue/acknowledgements.js';
-import { FORMAT_RULES } from './catalogue/format.js';
+import { ACKNOWLEDGEMENT_RULES, TIMER_RULES } from './catalogue/acknowledgement-rules.js';
+import { FORMAT_RULES } from './catalogue/format-rules.js';
 import {
   CONGESTION_RULES,
   CONNECTION_RULES,
@@ -10,7 +10,7 @@ import {
   SECURITY_RULES,
 } from './catalogue/operation.js';
 import { ATOMIC_RULES, ERROR_RULES, READ_RULES } from './catalogue/reads.js';
-import { REQUEST_RULES } from './catalogue/requests.js';
+import { REQUEST_RULES } from './catalogue/request-rules.js';
 import type { Rule, RuleSection } from './rule.js';
 
 export const RULE_SECTIONS: readonly RuleSection[] = [

@@ -1,9 +1,9 @@
-import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgements.js';
+import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgement-cases.js';
 import { COMBINED_CASES } from './cases/combined.js';
 import { CONGESTION_CASES } from './cases/congestion.js';
-import { CONNECTION_CASES } from './cases/connections.js';
+import { CONNECTION_CASES } from './cases/connection-cases.js';
 import { ERROR_CASES } from './cases/errors.js';
-import { FORMAT_CASES } from './cases/format.js';
+import { FORMAT_CASES } from './cases/format-cases.js';
 import { KEY_CASES } from './cases/keys.js';
 import { READ_CASES } from './cases/reads-and-atomics.js';
 import { REQUESTER_CASES } from './cases/requester.js';

@@ -18,7 +18,7 @@ import {
   type VerifiedOperations,
   type VerifiedStep,
 } from './demo/verified-operations.js';
-import { type Comparison, compareSchemes, type LivelockRun } from './livelock/comparison.js';
+import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { printRuns } from './livelock/table.js';
 import {
   DEFAULT_WINDOW_PACKETS,

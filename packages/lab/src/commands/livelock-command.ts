@@ -21,7 +21,7 @@ import { formatBytes, parseCount } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import type { PathMtu } from 'rocev2/internal/packet';
 import { type RecoveryName, recoveryNamesByWaste, senderTraits } from 'rocev2/internal/retransmit';
-import { type Comparison, compareSchemes, type LivelockRun } from './livelock/comparison.js';
+import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
 import { printRuns } from './livelock/table.js';
 

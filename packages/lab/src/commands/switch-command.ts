@@ -26,7 +26,7 @@ import {
   type PortRate,
   readSwitchFile,
   type SwitchOverrides,
-} from './switch-config.js';
+} from './switch-config-file.js';
 import { printSwitchReport, type RuleHits, untilDone } from './switch-report.js';
 import { switchDocument } from './switch-telemetry.js';
 
@@ -89,7 +89,10 @@ export function register(program: Command, io: CliIo): void {
       textOption((text) => parseCount(text)),
     )
     .option('--duration <time>', 'stop after this time', durationOption)
-    .option('--estats', "publish ports and queues for 'rocev2 dashboard --attach' (docs/dashboard.md)")
+    .option(
+      '--estats',
+      "publish ports and queues for 'rocev2 dashboard --attach' (packages/dashboard/docs/dashboard.md)",
+    )
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',

@@ -12,7 +12,7 @@ import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
 import { checkFlowGroups, type FlowGroup } from './flow-group.js';
 import type { PiGains } from './pi-controller.js';
-import type { FluidModel } from './simulate.js';
+import type { FluidModel } from './fluid-simulation.js';
 
 /** One run of the model: parameters, flows, delay, and how marks are decided. */
 export interface DcqcnModelOptions {

@@ -30,7 +30,7 @@ export {
   type SimulateOptions,
   type Swing,
   simulate,
-} from './simulate.js';
+} from './fluid-simulation.js';
 export {
   type DcqcnStudyOptions,
   dcqcnStudy,

@@ -12,7 +12,7 @@ import {
 } from './patched-timely-stability.js';
 import { criticalDelayNs, type OpenLoop, phaseMargin } from './phase-margin.js';
 import type { PiGains } from './pi-controller.js';
-import type { FluidModel } from './simulate.js';
+import type { FluidModel } from './fluid-simulation.js';
 import { TimelyModel } from './timely-model.js';
 import {
   type PatchedTimelyParameters,

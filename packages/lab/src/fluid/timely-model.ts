@@ -8,7 +8,7 @@
 import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
 import { checkFlowGroups, type FlowGroup, flowCount } from './flow-group.js';
-import type { FluidModel } from './simulate.js';
+import type { FluidModel } from './fluid-simulation.js';
 import { type TimelyInBits, type TimelyParameters, timelyInBits } from './timely-parameters.js';
 import type { TimelyRateLaw } from './timely-rate-laws.js';
 

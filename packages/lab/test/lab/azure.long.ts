@@ -9,7 +9,7 @@ import { CHUNK_SCENARIOS } from '../../src/sim/scenarios/chunks.js';
 import { INCIDENT_SCENARIOS } from '../../src/sim/scenarios/incidents.js';
 import { RECOVERY_SCENARIOS } from '../../src/sim/scenarios/recovery.js';
 import { quantile } from '../../src/sim/statistics.js';
-import { runTcp } from '../../src/sim/tcp/run.js';
+import { runTcp } from '../../src/sim/tcp/run-tcp.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
 const SCENARIOS = [AZURE_SCENARIOS, CHUNK_SCENARIOS, RECOVERY_SCENARIOS, INCIDENT_SCENARIOS].flatMap((ofOneKind) =>

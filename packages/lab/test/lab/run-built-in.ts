@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import { override } from '../../src/sim/scenario/overrides.js';
 import type { QueueResult, ScenarioResult } from '../../src/sim/scenario/result.js';
-import { runScenario } from '../../src/sim/scenario/run.js';
+import { runScenario } from '../../src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../src/sim/scenarios/index.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../../../src/core/random.js';
-import { switchConfigSchema } from '../../src/schema/switch-config.js';
+import { switchConfigSchema } from '../../src/schema/switch-config-schema.js';
 import { Switch } from '../../src/switch/switch.js';
 
 const EVERYTHING = {

@@ -4,7 +4,7 @@ import { IcrcFlow, sealIcrc } from '../../../../src/packet/icrc.js';
 import { OP_ACK, OP_SEND, OP_WRITE } from '../../../../src/packet/opcode.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../../../src/packet/roce.js';
 import type { RxDatagram } from '../../../../src/port/datagram.js';
-import { recoveryNames } from '../../../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../../../src/retransmit/recovery-schemes.js';
 import type { Pair } from '../../../../test/support/pair.js';
 import { planSeed } from './plan.js';
 import { type Report, runSeed } from './run-seed.js';

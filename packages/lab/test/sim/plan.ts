@@ -4,8 +4,8 @@
  */
 
 import { SeededRandom } from '../../../../src/core/random.js';
-import type { RateControlOptions } from '../../../../src/dcqcn/schemes.js';
-import { type RecoveryName, recoveryNames } from '../../../../src/retransmit/schemes.js';
+import type { RateControlOptions } from '../../../../src/dcqcn/rate-controls.js';
+import { type RecoveryName, recoveryNames } from '../../../../src/retransmit/recovery-schemes.js';
 import { Dice, fillRandom } from '../../../../test/support/dice.js';
 import { Arena, type Range } from './arena.js';
 

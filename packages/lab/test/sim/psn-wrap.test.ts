@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recoveryNames } from '../../../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../../../src/retransmit/recovery-schemes.js';
 import type { SendWorkRequest } from '../../../../src/verbs/send-work-request.js';
 import { createPair, type Player } from '../../../../test/support/pair.js';
 

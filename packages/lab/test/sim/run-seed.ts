@@ -5,8 +5,8 @@
  */
 
 import { crc32 } from '../../../../src/core/crc32.js';
-import { needsEcho } from '../../../../src/dcqcn/schemes.js';
-import { senderTraits } from '../../../../src/retransmit/schemes.js';
+import { needsEcho } from '../../../../src/dcqcn/rate-controls.js';
+import { senderTraits } from '../../../../src/retransmit/recovery-schemes.js';
 import { Access } from '../../../../src/verbs/access.js';
 import type { WorkCompletion } from '../../../../src/verbs/completion-queue.js';
 import type { MemoryWindow } from '../../../../src/verbs/memory-window.js';

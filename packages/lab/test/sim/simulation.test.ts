@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { Access } from '../../../../src/verbs/access.js';
-import { runScenario } from '../../src/sim/scenario/run.js';
+import { runScenario } from '../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
 import { Simulation } from '../../src/sim/simulation.js';
 import { fatTree, leafSpine, parkingLot, shortestPaths, star } from '../../src/sim/topology.js';

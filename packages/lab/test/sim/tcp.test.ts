@@ -5,7 +5,7 @@ import { IpAddress } from '../../../../src/packet/address.js';
 import { FRAME_NOT_UDP, FrameInfo, parseFrame } from '../../../../src/packet/frame.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 import { TcpReceiver } from '../../src/sim/tcp/receiver.js';
-import { runTcp } from '../../src/sim/tcp/run.js';
+import { runTcp } from '../../src/sim/tcp/run-tcp.js';
 import { readSegment, SEGMENT_HEADER_BYTES, writeSegment } from '../../src/sim/tcp/segment.js';
 import { TcpSender } from '../../src/sim/tcp/sender.js';
 

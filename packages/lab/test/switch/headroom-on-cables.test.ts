@@ -1,7 +1,7 @@
 /** Headroom on simulated cables: hosts with real NICs that keep to pauses, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../src/sim/scenario/run.js';
+import { runScenario } from '../../src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 
 const RATE = 40e9;

@@ -28,7 +28,7 @@ import { parseDisk } from './disk-option.js';
 import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from './host.js';
 import type { SubsystemFlags } from './only-subsystem.js';
 import { runDiscover, runIdController, runList } from './queries.js';
-import { type NvmeTargetOptions, runNvmeTarget } from './target.js';
+import { type NvmeTargetOptions, runNvmeTarget } from './serve-target.js';
 
 /** The fields of `nvme change --json`. */
 interface NvmeChangeResult {

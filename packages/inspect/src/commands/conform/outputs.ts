@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { checkWritable, hostReport, packageVersion, writeOutputFile } from '@rocev2/command';
 import { wallMs } from 'rocev2/internal/driver';
 import { makeBundle } from './bundle.js';
-import { junitReport } from './junit.js';
+import { junitReport } from './conform-junit.js';
 import { reportPage } from './report-page.js';
 import type { ConformRunResult } from './result.js';
-import { sarifReport } from './sarif.js';
+import { sarifReport } from './conform-sarif.js';
 
 export interface ConformOutputs {
   readonly pcap?: string;

@@ -3,7 +3,7 @@
 import { RC_WRITE_FIRST, RC_WRITE_LAST, RC_WRITE_MIDDLE, RC_WRITE_ONLY } from 'rocev2/internal/packet';
 import { type Combination, pairwise } from '../pairwise.js';
 import { ack, data, gap, type Step, send, type TestCase } from '../step.js';
-import { read } from './requests.js';
+import { read } from './request-packets.js';
 
 /** PSN 1 of the connection is 0. */
 const BEFORE_WRAP = 0xff_ffff;

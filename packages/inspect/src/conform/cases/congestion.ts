@@ -1,6 +1,6 @@
 import { CNP } from 'rocev2/internal/packet';
 import { ack, type Step, send, silence, type TestCase } from '../step.js';
-import { ping } from './requests.js';
+import { ping } from './request-packets.js';
 
 /** The highest number that is not the one of multicast: unlikely to be in use. */
 const UNKNOWN_QPN = 0xfffffe;

@@ -10,7 +10,7 @@ import {
   silence,
   type TestCase,
 } from '../step.js';
-import { add, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
+import { add, ping, read, write, writeFirst, writeLast, writeMiddle } from './request-packets.js';
 
 function offered({ offer }: CaseTerms) {
   return offer!.open.bytes;

@@ -2,7 +2,7 @@
 
 import { RC_SEND_ONLY_INV } from 'rocev2/internal/packet';
 import { ack, data, denied, reconnect, refused, send, silence, type TestCase } from '../step.js';
-import { ping, read, write, writeMiddle } from './requests.js';
+import { ping, read, write, writeMiddle } from './request-packets.js';
 
 const UNTIL_BOUND_MS = 20;
 

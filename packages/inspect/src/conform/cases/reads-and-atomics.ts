@@ -1,5 +1,5 @@
 import { ack, data, type Need, refused, result, type Step, silence, type TestCase } from '../step.js';
-import { add, clear, ping, read, swap, write, writeFirst, writeLast } from './requests.js';
+import { add, clear, ping, read, swap, write, writeFirst, writeLast } from './request-packets.js';
 
 const ATOMICS: readonly Need[] = ['memory', 'atomics'];
 /** Targets with larger queues are not tested to their depth. */

@@ -11,7 +11,7 @@ import {
   RC_WRITE_ONLY,
 } from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, nak, refused, type Step, send, type TestCase } from '../step.js';
-import { read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
+import { read, write, writeFirst, writeLast, writeMiddle } from './request-packets.js';
 
 /** Longer than a message may be, by one word. */
 const TOO_LONG = 0x8000_0004;

@@ -1,5 +1,5 @@
 import { ack, data, gap, type Step, type TestCase } from '../step.js';
-import { ping, read, write, writeFirst, writeLast } from './requests.js';
+import { ping, read, write, writeFirst, writeLast } from './request-packets.js';
 
 /** PSN 4 of the connection is 0. */
 const START_PSN = 0xff_fffc;

@@ -1,6 +1,6 @@
 import type { Column, Output } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
-import type { LivelockRun } from './comparison.js';
+import type { LivelockRun } from './scheme-comparison.js';
 
 type RunColumn = Column & { readonly value: (run: LivelockRun) => string | number };
 

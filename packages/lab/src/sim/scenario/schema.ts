@@ -4,7 +4,7 @@ import { parseFaultRules } from 'rocev2/internal/faults';
 import { PATH_MTUS } from 'rocev2/internal/packet';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
-import { switchConfigSchema } from '../../schema/switch-config.js';
+import { switchConfigSchema } from '../../schema/switch-config-schema.js';
 import { rateControl, recovery } from './schemes.js';
 
 /** Points of a series: a finer `sample` adds nothing, and fills the memory. */

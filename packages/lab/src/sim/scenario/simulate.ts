@@ -1,5 +1,6 @@
 import type { ScenarioResult } from './result.js';
-import { type RunOptions, runScenario } from './run.js';
+import { runScenario } from './run-scenario.js';
+import type { RunOptions } from './run-options.js';
 import { parseScenario, type ScenarioFile } from './schema.js';
 
 /**

@@ -7,7 +7,7 @@ import { divide } from '../../../src/sim/logical-process.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { FlowEnds } from '../../../src/sim/scenario/flow-ends.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
 

@@ -5,7 +5,7 @@ import { SeededRandom } from '../../../../../src/core/random.js';
 import { Dice } from '../../../../../test/support/dice.js';
 import { runDivided } from '../../../../../test/support/divided-run.js';
 import { repetitions } from '../../../../../test/support/repetitions.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 
 /** Switches in a random tree with some links more, one to three hosts on most of them. */

@@ -6,7 +6,7 @@ import { fourRacks } from '../../../../../test/support/four-racks.js';
 import { divide, lookaheadNs } from '../../../src/sim/logical-process.js';
 import { repeated } from '../../../../../test/support/repetitions.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
 

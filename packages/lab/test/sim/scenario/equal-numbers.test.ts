@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { QueuePairNumbers } from '../../../../../src/nic/queue-pair-numbers.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 
 /** Two hosts send to one, and that one to both, at the same time. */

@@ -1,8 +1,8 @@
 /** One connection over the eight paths of a network, beside ECMP, which is the negative twin: with one way a path that is bad, or shared, is bad for all of it. */
 
 import { describe, expect, it } from 'vitest';
-import type { RecoveryOptions } from '../../../../../src/retransmit/schemes.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import type { RecoveryOptions } from '../../../../../src/retransmit/recovery-schemes.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 
 const ECMP = { name: 'multipath', choice: 0 } as const;

@@ -1,12 +1,12 @@
 /** Queue pairs that come with their flow and go after it: the run is the one in which all are there from the beginning. */
 
 import { describe, expect, test } from 'vitest';
-import { recoveryNames } from '../../../../../src/retransmit/schemes.js';
+import { recoveryNames } from '../../../../../src/retransmit/recovery-schemes.js';
 import { repeated } from '../../../../../test/support/repetitions.js';
 import { FlowConnections } from '../../../src/sim/scenario/flow-connections.js';
 import { packetLifetimeNs } from '../../../src/sim/scenario/packet-lifetime.js';
 import type { FlowResult, ScenarioResult } from '../../../src/sim/scenario/result.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { topologyOf } from '../../../src/sim/scenario/topology-of.js';
 

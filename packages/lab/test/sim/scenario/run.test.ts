@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 
 const INCAST: ScenarioFile = {

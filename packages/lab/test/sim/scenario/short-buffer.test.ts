@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../../src/sim/scenario/schema.js';
 
 const QUEUE_PACKETS = 16;

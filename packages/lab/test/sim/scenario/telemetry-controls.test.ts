@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { runScenario } from '../../../src/sim/scenario/run.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../../src/sim/scenario/schema.js';
 
 async function incast(cc: string | object, options: object = {}) {

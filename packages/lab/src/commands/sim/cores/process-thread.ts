@@ -10,7 +10,7 @@ import { loadExtensions, nowNs } from 'rocev2/internal/driver';
 import { divide, lookaheadNs } from '../../../sim/logical-process.js';
 import { factsOf, type LogicalProcessFacts } from '../../../sim/scenario/facts.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
-import { STEPS } from '../../../sim/scenario/run.js';
+import { STEPS } from '../../../sim/scenario/run-scenario.js';
 import { ScenarioRun } from '../../../sim/scenario/scenario-run.js';
 import type { Scenario } from '../../../sim/scenario/schema.js';
 import { topologyOf } from '../../../sim/scenario/topology-of.js';

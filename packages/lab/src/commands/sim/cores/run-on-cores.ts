@@ -10,7 +10,7 @@ import { divide } from '../../../sim/logical-process.js';
 import { FlowEnds } from '../../../sim/scenario/flow-ends.js';
 import { planFlows } from '../../../sim/scenario/flow-plan.js';
 import { mergeFacts } from '../../../sim/scenario/merge-facts.js';
-import { report } from '../../../sim/scenario/report.js';
+import { report } from '../../../sim/scenario/scenario-report.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { Scenario } from '../../../sim/scenario/schema.js';
 import { topologyOf } from '../../../sim/scenario/topology-of.js';

@@ -3,8 +3,8 @@ import { CommandFailure, EXIT_INTERRUPTED, type LineChart } from '@rocev2/comman
 import { nowNs } from 'rocev2/internal/driver';
 import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
-import { runScenario } from '../../../sim/scenario/run.js';
-import { runTcp, type TcpResult } from '../../../sim/tcp/run.js';
+import { runScenario } from '../../../sim/scenario/run-scenario.js';
+import { runTcp, type TcpResult } from '../../../sim/tcp/run-tcp.js';
 import { loadScenario } from '../load.js';
 
 const FLUID_TOLERANCE = 0.05;

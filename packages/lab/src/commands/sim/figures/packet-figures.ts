@@ -1,4 +1,4 @@
-import { SMALL_FLOW_BYTES } from '../../../sim/scenario/report.js';
+import { SMALL_FLOW_BYTES } from '../../../sim/scenario/scenario-report.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { mean, quantile, Samples } from '../../../sim/statistics.js';
 import type { Figure, FigureRun, FigureValue } from './figure.js';

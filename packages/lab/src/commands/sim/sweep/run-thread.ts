@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadExtensions, nowNs } from 'rocev2/internal/driver';
-import { runScenario } from '../../../sim/scenario/run.js';
+import { runScenario } from '../../../sim/scenario/run-scenario.js';
 import { parseScenario } from '../../../sim/scenario/schema.js';
 
 export interface ThreadTask {

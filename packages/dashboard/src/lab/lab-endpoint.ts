@@ -19,7 +19,7 @@ import {
   type QueuePair,
   RdmaDevice,
 } from 'rocev2/internal/verbs';
-import type { LabOp } from '../messages/lab.js';
+import type { LabOp } from '../messages/lab-messages.js';
 import type { PsnPosition } from './packet-story.js';
 
 const MESSAGES_POSTED = 2;

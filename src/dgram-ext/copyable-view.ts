@@ -3,7 +3,7 @@
  * relaxed atomics, three to five times slower than memmove. A NIC needs no such guarantee.
  */
 
-import { rememberShown } from '../core/shared-memory.js';
+import { rememberShown } from '../core/shared-buffers.js';
 import { libC } from './libc.js';
 
 export function copyableView(memory: SharedArrayBuffer): ArrayBufferLike {

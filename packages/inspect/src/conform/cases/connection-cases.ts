@@ -1,6 +1,6 @@
 import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
 import { ack, silence, type TestCase } from '../step.js';
-import { ping } from './requests.js';
+import { ping } from './request-packets.js';
 
 export const CONNECTION_CASES: readonly TestCase[] = [
   {

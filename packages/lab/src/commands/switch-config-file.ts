@@ -4,7 +4,7 @@ import { parseUdpEndpoint } from 'rocev2/internal/dgram-ext';
 import { FaultPlan, parseFaultRules } from 'rocev2/internal/faults';
 import { z } from 'zod';
 import type { LiveSwitchOptions, LiveSwitchPort } from '../live/live-switch.js';
-import { switchFields, switchPortFields } from '../schema/switch-config.js';
+import { switchFields, switchPortFields } from '../schema/switch-config-schema.js';
 import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js';
 
 const endpoint = parsedText(parseUdpEndpoint);

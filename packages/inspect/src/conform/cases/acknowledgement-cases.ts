@@ -1,6 +1,6 @@
 import { RC_ACK, RC_WRITE_ONLY_IMM } from 'rocev2/internal/packet';
 import { ack, type CaseTerms, data, gap, type Step, send, silence, type TestCase } from '../step.js';
-import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
+import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './request-packets.js';
 
 function rnr(at: number, { offer }: CaseTerms): Step {
   return { do: 'expect', answer: { kind: 'rnr', at, timer: offer!.minRnrTimer } };

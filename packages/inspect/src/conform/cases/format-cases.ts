@@ -1,6 +1,6 @@
 import { NAK_INVALID_REQUEST, RC_WRITE_ONLY, UC_BASE, UD_SEND_ONLY } from 'rocev2/internal/packet';
 import { ack, data, type RequestPacket, type Step, send, silence, type TestCase } from '../step.js';
-import { ping, read, write } from './requests.js';
+import { ping, read, write } from './request-packets.js';
 
 const FLAGS = 1;
 const ACK_BYTE = 8;

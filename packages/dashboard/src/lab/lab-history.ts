@@ -3,8 +3,8 @@ import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';
 import { appendBounded, withCount } from '../bounded-list.js';
-import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab.js';
-import type { EndpointSample } from './endpoint.js';
+import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab-messages.js';
+import type { EndpointSample } from './lab-endpoint.js';
 
 const SAMPLES_KEPT = 960;
 const EVENTS_KEPT = 100;

@@ -3,7 +3,7 @@
 import { ByteQueue } from './byte-queue.js';
 import type { NbdExport } from './nbd-export.js';
 import { type Agreement, Negotiation, type TlsPolicy } from './negotiation.js';
-import { type NbdRequest, RequestReader } from './request.js';
+import { type NbdRequest, RequestReader } from './nbd-request.js';
 import { CMD_DISC } from './wire.js';
 
 /**

@@ -3,7 +3,7 @@
  * UC has no timers and answers no READs; UD has no peer, so messages name their destination.
  */
 
-import type { RateControlOptions } from '../dcqcn/schemes.js';
+import type { RateControlOptions } from '../dcqcn/rate-controls.js';
 import type { IpAddress } from '../packet/address.js';
 import { Access } from '../verbs/access.js';
 import type { AddressHandle } from '../verbs/address-handle.js';
