@@ -1,11 +1,11 @@
-// Writes the tables of docs/conformance.md from the catalogue of src/audit and the cases of src/conform, as built: `npm run build && node scripts/conformance-doc.js`.
+// Writes the tables of packages/inspect/docs/conformance.md from the catalogue and the cases of packages/inspect, as built: `npm run build && node scripts/conformance-doc.js`.
 // With --check it only says whether the page is what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../build/packages/inspect/src/audit/catalogue.js';
 import { CASES, TESTED_RULES } from '../build/packages/inspect/src/conform/cases.js';
 
-const page = new URL('../docs/conformance.md', import.meta.url);
+const page = new URL('../packages/inspect/docs/conformance.md', import.meta.url);
 const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';
 
 const AUDIT = { judged: 'yes', measured: 'measured', active: 'no' };
@@ -78,6 +78,8 @@ const before = readFileSync(page, 'utf8').split(MARK)[0];
 const text = [`${before}${MARK}`, summary, ...sections].join('\n');
 if (!process.argv.includes('--check')) writeFileSync(page, text);
 else if (readFileSync(page, 'utf8') !== text) {
-  console.error('docs/conformance.md is not what the catalogue says: npm run build && node scripts/conformance-doc.js');
+  console.error(
+    'packages/inspect/docs/conformance.md is not what the catalogue says: npm run build && node scripts/conformance-doc.js',
+  );
   process.exitCode = 1;
 }

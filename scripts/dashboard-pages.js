@@ -1,4 +1,4 @@
-// What the scripts that make the pictures of docs/dashboard.md share: programs of the built package, and a page in the Chromium of this system.
+// What the scripts that make the pictures of packages/dashboard/docs/dashboard.md share: programs of the built package, and a page in the Chromium of this system.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,8 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
-/** `node scripts/screenshots.js FOLDER` writes the pictures elsewhere. */
-const PICTURES = process.argv[2] ?? fileURLToPath(new URL('../docs/pictures/', import.meta.url));
+/** The folder of a picture: that of the package whose name it begins with. `node scripts/screenshots.js FOLDER` writes all elsewhere. */
+const folderOf = (name) =>
+  process.argv[2] ??
+  fileURLToPath(new URL(`../packages/${name.slice(0, name.indexOf('-'))}/docs/pictures/`, import.meta.url));
 const executablePath =
   process.env['CHROMIUM'] ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path));
 if (executablePath === undefined) throw new Error('there is no Chromium here; CHROMIUM may name one');
@@ -73,7 +75,7 @@ export async function dashboard(args, colorScheme, act) {
 
 /** A picture of the whole page, or of what a screen shows of it. */
 export const shoot = (page, name, { fullPage = true } = {}) =>
-  page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage });
+  page.screenshot({ path: join(folderOf(name), `${name}.png`), fullPage });
 
 export async function finish() {
   await browser.close();

@@ -1,4 +1,4 @@
-// Writes docs/events.md from the catalogue of src/capture/events.ts, as built: `npm run build && node scripts/events-doc.js`.
+// Writes docs/events.md from the catalogue of src/port/capture/events.ts, as built: `npm run build && node scripts/events-doc.js`.
 // With --check it only says whether the page is what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
@@ -8,7 +8,7 @@ const page = new URL('../docs/events.md', import.meta.url);
 
 const HEAD = `# Trace events
 
-Generated from \`src/capture/events.ts\` by \`scripts/events-doc.js\`.
+Generated from \`src/port/capture/events.ts\` by \`scripts/events-doc.js\`.
 
 \`--trace FILE\` of \`rocev2 bw\`, \`lat\` and \`livelock\` (\`trace\` of \`openDevice\`) writes what a NIC sends, receives and does about it: one JSON
 record a line, in the shape of a sequential qlog file (draft-ietf-quic-qlog-main-schema, \`qlog_version\` 0.4) without record separators. The first

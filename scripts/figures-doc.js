@@ -1,4 +1,4 @@
-// Runs the figures of `rocev2 sim figure`, and writes docs/figures.md and docs/pictures/figures: `npm run build && node scripts/figures-doc.js`.
+// Runs the figures of `rocev2 sim figure`, and writes packages/lab/docs/figures.md and packages/lab/docs/pictures/figures: `npm run build && node scripts/figures-doc.js`.
 // With names it runs these, and leaves what the page has of the others: `node scripts/figures-doc.js ns3-pfc conext16-4`.
 // With --check it only says which figures are not as the page has them. The runs are in virtual time: every machine gets the same page.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,8 +12,8 @@ import {
 } from '../build/packages/lab/src/commands/sim/figures/figure-report.js';
 import { FIGURES } from '../build/packages/lab/src/commands/sim/figures/index.js';
 
-const page = new URL('../docs/figures.md', import.meta.url);
-const pictures = new URL('../docs/pictures/figures/', import.meta.url);
+const page = new URL('../packages/lab/docs/figures.md', import.meta.url);
+const pictures = new URL('../packages/lab/docs/pictures/figures/', import.meta.url);
 const check = process.argv.includes('--check');
 const names = process.argv.slice(2).filter((argument) => argument !== '--check');
 const unknown = names.filter((name) => !FIGURES.some((figure) => figure.name === name));
@@ -75,7 +75,7 @@ if (!check) {
   writeFileSync(page, text);
 } else if (text !== before || different.length > 0 || strangers.length > 0) {
   console.error(
-    `docs/figures.md is not what the figures give: npm run build && node scripts/figures-doc.js ${different.join(' ')}`,
+    `packages/lab/docs/figures.md is not what the figures give: npm run build && node scripts/figures-doc.js ${different.join(' ')}`,
   );
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-// Makes the pictures of docs/dashboard.md of running programs: npm run build && node scripts/screenshots-attached.js
+// Makes the pictures of packages/dashboard/docs/dashboard.md of running programs: npm run build && node scripts/screenshots-attached.js
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openBackend } from '../build/src/storage-rpc/index.js';

@@ -1,4 +1,4 @@
-// Makes the pictures of README.md, and those of docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
+// Makes the pictures of README.md, and those of packages/dashboard/docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { dashboard, finish, shoot } from './dashboard-pages.js';

@@ -18,7 +18,7 @@ import { GUEST_HEAD, guestRow, withGuestRows } from './guest-table.js';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RIG = join(ROOT, 'test/interop/rig/rig');
-const GUIDE = join(ROOT, 'docs/nvme.md');
+const GUIDE = join(ROOT, 'packages/nvme/docs/nvme.md');
 /** Exit code of the rig for a command that took too long. */
 const EXIT_TOO_LONG = 124;
 /** @type {readonly ['nvmet', 'rocev2']} */

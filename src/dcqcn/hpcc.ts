@@ -7,8 +7,8 @@
  *
  * and with the largest u of all hops and tau = ts - ts' there, at most T:   U = (1 - tau/T) U + (tau/T) u.
  *
- * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its
- * first window.
+ * It needs switches that write records (packages/lab/docs/switch.md) and a peer that echoes them; without records it
+ * stays at its first window.
  */
 
 import { INT_DATA_HOPS } from '../packet/int-trailer.js';

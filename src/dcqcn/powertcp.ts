@@ -4,8 +4,8 @@
  *
  *     power = (q' + mu) (q + B T) / (B^2 T)
  *
- * It needs switches that write records (docs/switch.md) and a peer that echoes them; without records it stays at its
- * first window.
+ * It needs switches that write records (packages/lab/docs/switch.md) and a peer that echoes them; without records it
+ * stays at its first window.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';

@@ -6,8 +6,8 @@
  * are of what is acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
  *
  * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then get feedback less often
- * than fast ones, and starve: docs/lab.md. Samples that come closer than minRttNs count in proportion, so that the rate
- * moves at most by one step in that time. Invariant: minimumRateBps <= rate <= linkRateBps.
+ * than fast ones, and starve: packages/lab/docs/lab.md. Samples that come closer than minRttNs count in proportion, so
+ * that the rate moves at most by one step in that time. Invariant: minimumRateBps <= rate <= linkRateBps.
  */
 
 import { RoceError } from '../core/errors.js';

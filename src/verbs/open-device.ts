@@ -51,8 +51,8 @@ export interface DeviceOptions extends PortOptions {
    */
   readonly secure?: SecureOptions | 'off';
   /**
-   * Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off,
-   * which costs nothing.
+   * Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look
+   * (packages/dashboard/docs/estats.md). Default: off, which costs nothing.
    */
   readonly estats?: boolean | EstatsOptions;
 }

@@ -12,7 +12,7 @@ import { isBuilt } from '../e2e/executable.js';
 import { chromiumPath, launch } from './browser.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PICTURES = join(ROOT, 'docs/pictures');
+const FOLDERS = ['packages/dashboard/docs/pictures', 'packages/kv/docs/pictures'];
 const SCRIPTS = readdirSync(join(ROOT, 'scripts')).filter((name) => /^screenshots.*\.js$/.test(name));
 /** A page that lacks a chart, or shows an error in place of its content, is shorter than this share of the picture in the documents. */
 const LEAST_SHARE_OF_HEIGHT = 0.75;
@@ -47,7 +47,14 @@ const look = (page: Page, png: Uint8Array): Promise<Look> =>
   page.evaluate(`(${LOOK})('data:image/png;base64,${Buffer.from(png).toString('base64')}')`);
 
 describe.runIf(isBuilt && chromiumPath !== undefined)('the screenshots of the documents', () => {
-  const names = readdirSync(PICTURES).filter((name) => name.endsWith('.png'));
+  /** By their names, the pictures of the documents. */
+  const pictures = new Map(
+    FOLDERS.flatMap((folder) =>
+      readdirSync(join(ROOT, folder))
+        .filter((name) => name.endsWith('.png'))
+        .map((name) => [name, join(ROOT, folder, name)] as const),
+    ),
+  );
   let browser: Browser;
   let page: Page;
   let made: string;
@@ -67,8 +74,8 @@ describe.runIf(isBuilt && chromiumPath !== undefined)('the screenshots of the do
     expect(ink).toBeLessThan(LEAST_INK);
   });
 
-  it.each(names)('%s in the documents is not empty', async (name) => {
-    const { ink } = await look(page, readFileSync(join(PICTURES, name)));
+  it.each([...pictures])('%s in the documents is not empty', async (_, path) => {
+    const { ink } = await look(page, readFileSync(path));
     expect(ink).toBeGreaterThan(LEAST_INK);
   });
 
@@ -82,9 +89,9 @@ describe.runIf(isBuilt && chromiumPath !== undefined)('the screenshots of the do
         });
       for (const ended of await Promise.allSettled(SCRIPTS.map(run)))
         if (ended.status === 'rejected') throw ended.reason;
-      expect(readdirSync(made).sort()).toEqual(names.sort());
-      for (const name of names) {
-        const before = await look(page, readFileSync(join(PICTURES, name)));
+      expect(readdirSync(made).sort()).toEqual([...pictures.keys()].sort());
+      for (const [name, path] of pictures) {
+        const before = await look(page, readFileSync(path));
         const now = await look(page, readFileSync(join(made, name)));
         expect(now.width, name).toBe(before.width);
         expect(now.height, name).toBeGreaterThan(before.height * LEAST_SHARE_OF_HEIGHT);

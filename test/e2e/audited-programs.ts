@@ -1,4 +1,4 @@
-/** Programs whose captures are audited: what two real processes say to each other keeps the rules of RoCEv2 (docs/conformance.md). */
+/** Programs whose captures are audited: what two real processes say to each other keeps the rules of RoCEv2 (packages/inspect/docs/conformance.md). */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { isIP } from 'node:net';

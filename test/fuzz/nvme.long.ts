@@ -1,4 +1,4 @@
-/** The long version of test/nvme/fuzz.test.ts. */
+/** The long version of packages/nvme/test/fuzz.test.ts. */
 
 import { expect, it } from 'vitest';
 import { fuzzCapsules } from '../../packages/nvme/test/capsule-fuzz.js';

@@ -1,6 +1,6 @@
 /**
  * `rocev2 conform` against Linux Soft-RoCE, by the agent, perftest and a service of RDMA CM, and against ourselves with both engines. The peers
- * take turns in the rounds of continuous integration; `npm run conform:table` has all, and a newer kernel, and writes docs/conformance-results.md.
+ * take turns in the rounds of continuous integration; `npm run conform:table` has all, and a newer kernel, and writes packages/inspect/docs/conformance-results.md.
  */
 
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * The packets of a pcapng file as dumpcap writes them: section header, Enhanced Packet Blocks, either byte order. Independent of
- * src/capture, so that the golden captures do not depend on the code they also test.
+ * src/port/capture, so that the golden captures do not depend on the code they also test.
  */
 
 import { readFileSync } from 'node:fs';

@@ -8,8 +8,8 @@ import { figureResult, figureRow } from '../../lab/src/commands/sim/figures/figu
 import { FIGURES } from '../../lab/src/commands/sim/figures/index.js';
 import { run } from './run-in-process.js';
 
-const GALLERY = readFileSync(new URL('../../../docs/figures.md', import.meta.url), 'utf8');
-const PICTURES = readdirSync(new URL('../../../docs/pictures/figures', import.meta.url));
+const GALLERY = readFileSync(new URL('../../lab/docs/figures.md', import.meta.url), 'utf8');
+const PICTURES = readdirSync(new URL('../../lab/docs/pictures/figures', import.meta.url));
 
 /** What the page has of a figure. */
 function sectionOf(name: string): string {
@@ -68,8 +68,8 @@ describe('the gallery', () => {
   );
 });
 
-describe('docs/lab.md', () => {
-  const LAB = readFileSync(new URL('../../../docs/lab.md', import.meta.url), 'utf8');
+describe('packages/lab/docs/lab.md', () => {
+  const LAB = readFileSync(new URL('../../lab/docs/lab.md', import.meta.url), 'utf8');
 
   it('says of each figure with a value outside why, and of no other', () => {
     const [, table = ''] = LAB.split('### What is still outside, and why');

@@ -1,6 +1,6 @@
 /**
  * Who sends a record to the second secondary: the primary, as it is done, or the first secondary, which makes a chain of them. The same nodes on the same simulated NICs do both, in virtual time.
- * `ORDER_FIGURES=1 npx vitest run test/extents/append-order` prints the table of docs/extents.md, in a minute or two.
+ * `ORDER_FIGURES=1 npx vitest run packages/extents/test/append-order` prints the table of docs/extents.md, in a minute or two.
  */
 
 import process from 'node:process';

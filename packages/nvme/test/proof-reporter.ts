@@ -23,7 +23,7 @@ export default class ProofReporter implements Reporter {
     const { state } = test.result();
     if (state === 'skipped') return;
     if (!NAMES.has(test.fullName)) {
-      console.error(`no proof, and so in no table: ${test.fullName}; add it to test/nvme/proofs.ts`);
+      console.error(`no proof, and so in no table: ${test.fullName}; add it to packages/nvme/test/proofs.ts`);
       process.exitCode = 1;
       return;
     }

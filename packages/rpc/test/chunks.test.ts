@@ -1,4 +1,4 @@
-/** How large values are read from the peer's memory: one chunk at a time, whatever is asked for at once. What that is for: test/extents/reconstruct-incast.test.ts. */
+/** How large values are read from the peer's memory: one chunk at a time, whatever is asked for at once. What that is for: packages/extents/test/reconstruct-incast.test.ts. */
 
 import { expect, it } from 'vitest';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** docs/conformance-results.md, written from the results of a run. */
+/** packages/inspect/docs/conformance-results.md, written from the results of a run. */
 
 import { RULES } from '../../../packages/inspect/src/audit/catalogue.js';
 import { packetLines } from '../../../packages/inspect/src/commands/conform/packet-table.js';

@@ -13,7 +13,7 @@ import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../
 export function addTelemetryOption(command: Command): Command {
   return command.option(
     '--estats',
-    "publish disk and RDMA device for 'rocev2 dashboard --attach' (docs/dashboard.md, docs/estats.md)",
+    "publish disk and RDMA device for 'rocev2 dashboard --attach' (packages/dashboard/docs)",
   );
 }
 

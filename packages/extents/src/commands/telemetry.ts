@@ -18,7 +18,10 @@ type State = Pick<ClusterDocument, 'leader' | 'status' | 'trouble'>;
 export type WatchedManager = Pick<ManagerServer, 'address' | 'status' | 'clusterName'>;
 
 export function addTelemetryOption(command: Command, what: string): Command {
-  return command.option('--estats', `publish ${what} for 'rocev2 dashboard --attach' (docs/dashboard.md)`);
+  return command.option(
+    '--estats',
+    `publish ${what} for 'rocev2 dashboard --attach' (packages/dashboard/docs/dashboard.md)`,
+  );
 }
 
 export async function serveClusterDocument(manager: WatchedManager, isWanted: boolean): Promise<AsyncDisposable> {

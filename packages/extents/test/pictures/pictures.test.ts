@@ -1,6 +1,6 @@
 /**
  * The pictures of docs/extents.md are those of a run: a cluster on simulated NICs, whose packets were captured, and which tell it all. `npx vitest run
- * test/extents/pictures -u` draws them anew.
+ * packages/extents/test/pictures -u` draws them anew.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -104,7 +104,7 @@ function picture(rest: Pick<Picture, 'title' | 'messages'> & Partial<Picture>): 
   });
 }
 
-const saved = (name: string) => `../../../../docs/pictures/extents-${name}.svg`;
+const saved = (name: string) => `../../docs/pictures/extents-${name}.svg`;
 
 /** Calls of the method, and how many have an answer. */
 function answered(shown: readonly Message[], method: string): readonly [calls: number, answers: number] {

@@ -98,7 +98,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--pcap <file>', 'write all frames of both sides to a pcapng file')
     .option('--audit', 'check the packets while they pass; print broken rules at once')
     .option('--duration <time>', 'stop after this time', durationOption)
-    .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (docs/dashboard.md)")
+    .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (packages/dashboard/docs/dashboard.md)")
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
