@@ -4,8 +4,9 @@
 
 export { CaptureCopy } from '../port/capture/capture-copy.js';
 export { CapturePort } from '../port/capture/capture-port.js';
-export { type CaptureDamage, type CapturedPacket, CaptureReader } from '../port/capture/capture-reader.js';
+export { CaptureReader } from '../port/capture/capture-reader.js';
 export { CaptureStream } from '../port/capture/capture-stream.js';
+export type { CaptureDamage, CapturedPacket } from '../port/capture/captured-packet.js';
 export { type DecodedBth, type DecodedPacket, decodeRoce, type IcrcVerdict } from '../port/capture/decoded-packet.js';
 export { type FlowEvent, type FlowSummary, FlowTracker } from '../port/capture/flow-tracker.js';
 export { IN_TUNNEL, ipOffsetOf, LINK_TYPES, NO_IP } from '../port/capture/link-layer.js';

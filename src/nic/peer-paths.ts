@@ -4,8 +4,8 @@ import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
 import { type ConnectedPeer, flowSourcePort, Path } from '../qp/path.js';
-import { type FlowCount, PeerInFlightLimit } from '../qp/peer-in-flight-limit.js';
-import { SendArbiter } from '../qp/send-arbiter.js';
+import { PeerInFlightLimit } from '../qp/peer-in-flight-limit.js';
+import { type FlowCount, SendArbiter } from '../qp/send-arbiter.js';
 import type { PortFacts } from './port-facts.js';
 
 /** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */

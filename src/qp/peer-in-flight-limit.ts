@@ -8,11 +8,7 @@
  * so many at a time as the socket holds.
  */
 
-import { BURST_PACKETS_MIN, type SendArbiter, type SendFlow } from './send-arbiter.js';
-
-export interface FlowCount {
-  count: number;
-}
+import { BURST_PACKETS_MIN, type FlowCount, type SendArbiter, type SendFlow } from './send-arbiter.js';
 
 /**
  * A share below this is used in turns: an answer for every packet or two, and everything of a queue pair out of the

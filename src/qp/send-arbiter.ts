@@ -14,8 +14,6 @@
  * {@link SendArbiter.grant}. No flow holds room without packets in flight: a burst ends when there is nothing to send.
  */
 
-import type { FlowCount } from './peer-in-flight-limit.js';
-
 /**
  * Packets of the shortest burst: four messages of 16 KiB, and as many packets as the NIC lets a queue pair send before
  * the next one.
@@ -28,6 +26,10 @@ const BURST_PACKETS_MAX = 32;
  * others are answered.
  */
 const BURSTS_AT_A_TIME = 8;
+
+export interface FlowCount {
+  count: number;
+}
 
 /** One queue pair of a {@link SendArbiter}. */
 export interface SendFlow {

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CaptureCopy } from '../../src/port/capture/capture-copy.js';
-import { type CapturedPacket, CaptureReader, parserOf } from '../../src/port/capture/capture-reader.js';
+import { CaptureReader, parserOf } from '../../src/port/capture/capture-reader.js';
 import { CaptureStream } from '../../src/port/capture/capture-stream.js';
+import type { CapturedPacket } from '../../src/port/capture/captured-packet.js';
 import { repetitions } from '../support/repetitions.js';
 
 let folder: string;

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CapturedPacket, CaptureReader } from '../../src/port/capture/capture-reader.js';
+import { CaptureReader } from '../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../src/port/capture/captured-packet.js';
 import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
 import { PcapngFile } from '../../src/port/capture/pcapng-file.js';
 

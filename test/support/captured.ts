@@ -3,7 +3,7 @@
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../../src/packet/ipv4.js';
 import { writeIpv6 } from '../../src/packet/ipv6.js';
 import { UDP_BYTES, writeUdp } from '../../src/packet/udp.js';
-import type { CapturedPacket } from '../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../src/port/capture/captured-packet.js';
 import { LINKTYPE_RAW } from '../../src/port/capture/pcapng-blocks.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
 

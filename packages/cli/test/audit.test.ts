@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CaptureCopy } from '../../../src/port/capture/capture-copy.js';
-import { type CapturedPacket, CaptureReader } from '../../../src/port/capture/capture-reader.js';
+import { CaptureReader } from '../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../src/port/capture/captured-packet.js';
 import { isBuilt } from '../../../test/e2e/executable.js';
 import { documentOf } from '../../../test/support/documents.js';
 import { Frame, golden, goldenPath } from '../../inspect/test/audit/golden.js';
@@ -240,6 +241,6 @@ describe('rocev2 info', () => {
   });
 });
 
-it.runIf(isBuilt)('docs/conformance.md is what the catalogue says', async () => {
+it.runIf(isBuilt)('packages/inspect/docs/conformance.md is what the catalogue says', async () => {
   await promisify(execFile)(process.execPath, ['scripts/conformance-doc.js', '--check']);
 });

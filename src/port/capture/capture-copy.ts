@@ -3,7 +3,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
 import { whyUnwritable } from '../../core/file-errors.js';
-import type { CapturedPacket } from './capture-reader.js';
+import type { CapturedPacket } from './captured-packet.js';
 import {
   enhancedPacketBytes,
   interfaceDescriptionBlock,

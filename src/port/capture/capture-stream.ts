@@ -3,7 +3,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
 import { whyUnreadable } from '../../core/file-errors.js';
-import { type CaptureDamage, type CapturedPacket, type CaptureParser, parserOf } from './capture-reader.js';
+import { parserOf } from './capture-reader.js';
+import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-packet.js';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
 /** Before the bytes of a chunk there is room for the block that the chunk before has cut. */

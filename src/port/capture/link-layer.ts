@@ -5,7 +5,7 @@
 
 import { readU16 } from '../../core/bytes.js';
 import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../../packet/ethernet.js';
-import type { CapturedPacket } from './capture-reader.js';
+import type { CapturedPacket } from './captured-packet.js';
 import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
 
 const LINKTYPE_LINUX_SLL = 113;

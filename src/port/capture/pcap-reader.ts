@@ -3,7 +3,7 @@
  * microseconds or nanoseconds.
  */
 
-import type { CaptureDamage, CapturedPacket, CaptureParser } from './capture-reader.js';
+import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-packet.js';
 
 const MICROSECONDS_BIG = 0xa1b2c3d4;
 const NANOSECONDS_BIG = 0xa1b23c4d;

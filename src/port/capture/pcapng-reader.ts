@@ -4,7 +4,7 @@
  */
 
 import { LOW_HALF } from '../../core/word-order.js';
-import type { CaptureDamage, CapturedPacket, CaptureParser } from './capture-reader.js';
+import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-packet.js';
 import {
   BLOCK_ENHANCED_PACKET,
   BLOCK_INTERFACE_DESCRIPTION,

@@ -7,7 +7,7 @@ import { IpAddress } from '../../packet/address.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../../packet/ipv4.js';
 import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../../packet/ipv6.js';
 import { UDP_BYTES } from '../../packet/udp.js';
-import type { CapturedPacket } from './capture-reader.js';
+import type { CapturedPacket } from './captured-packet.js';
 import { ipOffsetOf } from './link-layer.js';
 
 const IPV4_SOURCE_OFFSET = 12;

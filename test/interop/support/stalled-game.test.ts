@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { conversation, type Turn } from '../../../packages/inspect/test/audit/conversation.js';
 import { golden } from '../../../packages/inspect/test/audit/golden.js';
-import type { CapturedPacket } from '../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../src/port/capture/captured-packet.js';
 import { decodeRoce } from '../../../src/port/capture/decoded-packet.js';
 import { udpOf } from '../../../src/port/capture/udp-in-capture.js';
 import { type Game, STANDS_STILL, StalledGame } from './stalled-game.js';

@@ -8,7 +8,7 @@
 
 import { OP_ACK, OP_CNP, OP_SEND, OPCODES, PLACE_LAST, PLACE_ONLY } from '../../../src/packet/opcode.js';
 import { psnAdd, psnDiff } from '../../../src/packet/psn.js';
-import type { CapturedPacket } from '../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../src/port/capture/captured-packet.js';
 import { type DecodedAeth, type DecodedPacket, decodeRoce } from '../../../src/port/capture/decoded-packet.js';
 import { udpOf } from '../../../src/port/capture/udp-in-capture.js';
 

@@ -1,6 +1,6 @@
 /** The calls of a cluster in the packets of a capture: which host asked which one for what, what it READ, and what was answered, from bytes on the wire alone. */
 
-import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../../src/port/capture/captured-packet.js';
 import { decodeRoce } from '../../../../src/port/capture/decoded-packet.js';
 import { udpOf } from '../../../../src/port/capture/udp-in-capture.js';
 import { BULK, CALL, ERROR, type Frame, HEADER_BYTES, RESULT, readFrame } from '../../../rpc/src/frame.js';

@@ -3,7 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { SeededRandom } from '../../../../src/core/random.js';
 import { NS_PER_MS } from '../../../../src/core/units.js';
-import { type CapturedPacket, CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import { CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../../src/port/capture/captured-packet.js';
 import { LINKTYPE_ETHERNET } from '../../../../src/port/capture/pcapng-blocks.js';
 import { PcapngFile } from '../../../../src/port/capture/pcapng-file.js';
 import { RdmaDevice } from '../../../../src/verbs/device.js';

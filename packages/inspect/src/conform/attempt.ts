@@ -21,10 +21,16 @@ import type { Offer } from './offer.js';
 import { TESTER_MEMORY } from './order.js';
 import type { ConnectionTerms, Connector, PeerConnection } from './peer.js';
 import { buildAnswer, buildRequest } from './request.js';
-import type { AttemptLimits } from './run-case.js';
 import { type Answer, type CaseTerms, type DueRequest, pattern, type Step } from './step.js';
 import { answerText, nakName, requestText } from './step-text.js';
 import type { Received, TestWire } from './wire.js';
+
+export interface AttemptLimits {
+  /** Path MTU of the connections, in bytes. */
+  readonly mtu: number;
+  readonly answerMs: number;
+  readonly quietMs: number;
+}
 
 export class Broken extends Error {}
 const DONE = Symbol('done');

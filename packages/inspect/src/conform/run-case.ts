@@ -1,6 +1,6 @@
 import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
 import { OP_READ_REQUEST, OPCODES } from 'rocev2/internal/packet';
-import { Attempt, Broken } from './attempt.js';
+import { Attempt, type AttemptLimits, Broken } from './attempt.js';
 import type { ConnectionTerms, ConnectOutcome, Connector } from './peer.js';
 import type { CaseTerms, Step, TestCase } from './step.js';
 import type { TestWire } from './wire.js';
@@ -9,13 +9,6 @@ export type AttemptOutcome =
   | { readonly kind: 'kept'; readonly steps: readonly Step[] }
   | { readonly kind: 'broken'; readonly text: string; readonly steps: readonly Step[] }
   | { readonly kind: 'unconnected'; readonly text: string };
-
-export interface AttemptLimits {
-  /** Path MTU of the connections, in bytes. */
-  readonly mtu: number;
-  readonly answerMs: number;
-  readonly quietMs: number;
-}
 
 export interface CaseParts {
   readonly wire: TestWire;

@@ -1,8 +1,9 @@
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { ruleOf } from '../audit/catalogue.js';
 import type { Severity } from '../audit/rule.js';
+import type { AttemptLimits } from './attempt.js';
 import type { Evidence, EvidencePacket } from './evidence.js';
-import { type AttemptLimits, type AttemptOutcome, type CaseParts, lackOf, runCase } from './run-case.js';
+import { type AttemptOutcome, type CaseParts, lackOf, runCase } from './run-case.js';
 import type { CaseTerms, Step, TestCase } from './step.js';
 import { stepText } from './step-text.js';
 

@@ -5,7 +5,7 @@ import { IpAddress } from '../../../../src/packet/address.js';
 import { IcrcFlow, sealIcrc } from '../../../../src/packet/icrc.js';
 import { UD_SEND_ONLY } from '../../../../src/packet/opcode.js';
 import { emitRoce, type RoceFields } from '../../../../src/packet/roce.js';
-import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../../src/port/capture/captured-packet.js';
 import { capturedDatagram } from '../../../../test/support/captured.js';
 
 const ACTIVE = IpAddress.parse('192.0.2.1');

@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readU16, writeU16 } from '../../../../src/core/bytes.js';
-import { type CapturedPacket, CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import { CaptureReader } from '../../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../../src/port/capture/captured-packet.js';
 import { Audit, type AuditOptions, type AuditReport } from '../../src/audit/audit.js';
 import { repairIcrc } from '../../src/audit/packet-icrc.js';
 

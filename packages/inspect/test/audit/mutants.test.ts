@@ -16,7 +16,7 @@ import {
   RC_WRITE_FIRST,
   RC_WRITE_ONLY,
 } from '../../../../src/packet/opcode.js';
-import type { CapturedPacket } from '../../../../src/port/capture/capture-reader.js';
+import type { CapturedPacket } from '../../../../src/port/capture/captured-packet.js';
 import { JUDGED_RULES } from '../../src/audit/catalogue.js';
 import { cmReply, cmRequest, conversation, type Turn } from './conversation.js';
 import { audited, broken, Frame, golden } from './golden.js';

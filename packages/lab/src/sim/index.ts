@@ -21,7 +21,7 @@ export type {
   Summary,
 } from './scenario/result.js';
 
-export type { FrameObserver, RunOptions } from './scenario/run.js';
+export type { FrameObserver, RunOptions } from './scenario/run-options.js';
 export type { ScenarioFile } from './scenario/schema.js';
 export { simulate } from './scenario/simulate.js';
 export { BUILT_IN_SCENARIOS } from './scenarios/index.js';

@@ -1,5 +1,5 @@
 import { LINKTYPE_ETHERNET, PcapngFile } from 'rocev2/internal/capture';
-import type { FrameObserver } from '../../sim/scenario/run.js';
+import type { FrameObserver } from '../../sim/scenario/run-options.js';
 
 /** The bytes one step may bring: virtual time does not wait for the disk. */
 const BUFFER_BYTES = 256 * 1024 * 1024;

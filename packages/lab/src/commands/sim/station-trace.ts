@@ -2,7 +2,7 @@
 
 import { TraceFile, TracePort } from 'rocev2/internal/capture';
 import type { Port, RxDatagram, TxBatch } from 'rocev2/internal/port';
-import type { StationObserver } from '../../sim/scenario/run.js';
+import type { StationObserver } from '../../sim/scenario/run-options.js';
 import type { SimStation } from '../../sim/sim-station.js';
 
 export class StationTrace implements StationObserver {

@@ -11,7 +11,7 @@ import type { FlowPlan } from './flow-plan.js';
 import type { Probes, QueueProbe } from './probes.js';
 import type { BufferResult, QueueResult } from './result.js';
 import type { ScenarioRun } from './scenario-run.js';
-import type { HashWords } from './trace-hash.js';
+import type { HashOfHost } from './trace-hash.js';
 
 export interface FlowFacts {
   readonly plan: Pick<FlowPlan, 'id' | 'from' | 'to' | 'startNs' | 'bytes'>;
@@ -41,7 +41,7 @@ export interface LogicalProcessFacts {
    * Of each host that has flows, by its place in the topology; one of the whole run where events have no order by the
    * network.
    */
-  readonly hashes: ReadonlyArray<{ readonly place: number; readonly words: HashWords }>;
+  readonly hashes: readonly HashOfHost[];
   readonly frames: number;
   readonly lostAtHosts: number;
   readonly flows: readonly FlowFacts[];

@@ -17,16 +17,32 @@ import {
   type MemoryRegion,
   type ProtectionDomain,
   RdmaDevice,
+  type WorkCompletion,
 } from 'rocev2/internal/verbs';
 import type { SimStation } from '../sim-station.js';
-import type { Flow } from './flow.js';
 import type { TraceHash } from './trace-hash.js';
 
 /** What is no payload in a packet, padding apart, by opcode. */
 const OVERHEAD_BYTES = Uint8Array.from(OPCODES, (info) => BTH_BYTES + (info?.extBytes ?? 0) + ICRC_BYTES);
 
+/** What a host counts and tells of a flow that begins or ends there. */
+interface HostedFlow {
+  readonly source: ScenarioHost;
+  readonly sink: ScenarioHost;
+  readonly active: ScenarioHost;
+  readonly sourceQpn: number;
+  readonly sinkQpn: number;
+  packets: number;
+  sentBytes: number;
+  retransmittedPackets: number;
+  cnps: number;
+  packetsUnderWay: number;
+  lastPacketNs: number;
+  onCompletion(wc: WorkCompletion, nowNs: number, isPassive: boolean): void;
+}
+
 interface Track {
-  readonly flow: Flow;
+  readonly flow: HostedFlow;
   readonly peer: number;
   next: Track | undefined;
   readonly isSource: boolean;
@@ -48,7 +64,7 @@ export class ScenarioHost {
   readonly pd: ProtectionDomain;
   readonly cq: CompletionQueue;
   readonly memory: MemoryRegion;
-  readonly #flows = new Map<number, Flow>();
+  readonly #flows = new Map<number, HostedFlow>();
   readonly #sending = new Map<number, Track>();
   readonly #followsPackets: boolean;
   readonly #tellsEnds: boolean;
@@ -86,7 +102,7 @@ export class ScenarioHost {
     return host;
   }
 
-  add(flow: Flow): void {
+  add(flow: HostedFlow): void {
     const isSource = flow.source === this;
     this.#flows.set(isSource ? flow.sourceQpn : flow.sinkQpn, flow);
     if (!isSource && !this.#followsPackets) return;
@@ -95,7 +111,7 @@ export class ScenarioHost {
     this.#sending.set(peerQpn, { flow, peer, next: this.#sending.get(peerQpn), isSource, nextPsn: -1 });
   }
 
-  remove(flow: Flow): void {
+  remove(flow: HostedFlow): void {
     const isSource = flow.source === this;
     const qpn = isSource ? flow.sourceQpn : flow.sinkQpn;
     const peerQpn = isSource ? flow.sinkQpn : flow.sourceQpn;

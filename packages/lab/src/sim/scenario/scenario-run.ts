@@ -16,7 +16,6 @@ import type { Topology } from '../topology.js';
 import { Baseline } from './baseline.js';
 import { reserveFlow } from './connect-flow.js';
 import { sampleControls } from './control-samples.js';
-import type { LogicalProcessFacts } from './facts.js';
 import type { Flow } from './flow.js';
 import { FlowConnections } from './flow-connections.js';
 import type { FlowEnds } from './flow-ends.js';
@@ -24,12 +23,12 @@ import { type FlowPlan, planFlows } from './flow-plan.js';
 import { hostsOf } from './hosts.js';
 import { packetLifetimeNs } from './packet-lifetime.js';
 import { Probes } from './probes.js';
-import type { FrameObserver, WatchedRunOptions } from './run.js';
+import type { FrameObserver, WatchedRunOptions } from './run-options.js';
 import { ScenarioHost } from './scenario-host.js';
 import { schedule } from './scheduled-actions.js';
 import type { Scenario } from './schema.js';
 import { topologyOf } from './topology-of.js';
-import { TimedTraceHash, TraceHash } from './trace-hash.js';
+import { type HashOfHost, TimedTraceHash, TraceHash } from './trace-hash.js';
 import { virtualPayloadOf } from './virtual-payload-of.js';
 
 interface Stage {
@@ -224,7 +223,7 @@ export class ScenarioRun {
     for (const flow of this.flows) if (hasEnded(flow)) ended[flow.plan.id] = 1;
   }
 
-  hashes(): LogicalProcessFacts['hashes'] {
+  hashes(): readonly HashOfHost[] {
     const { hosts } = this.topology;
     return [...this.#traces]
       .filter(([host]) => this.#arrivals === undefined || this.logicalProcess.owns(host))

@@ -4,6 +4,12 @@ import { readU32 } from 'rocev2/internal/core';
 
 export type HashWords = readonly [number, number];
 
+export interface HashOfHost {
+  /** Of the host in the topology. */
+  readonly place: number;
+  readonly words: HashWords;
+}
+
 export class TraceHash {
   packets = 0;
   #a = 0x811c9dc5;

@@ -1,0 +1,38 @@
+import type { SimStation } from '../sim-station.js';
+import type { ControlSample } from './control-samples.js';
+
+/** Who looks at the cable of a host. */
+export interface FrameObserver {
+  /** Name of the host. */
+  readonly host: string;
+  /** A frame leaves or arrives at this virtual time. */
+  onFrame(timeNs: number, bytes: Uint8Array): void;
+}
+
+export interface StationObserver {
+  readonly host: string;
+  attach(station: SimStation, nowNs: () => number): void;
+}
+
+/** Interaction of a run with its caller. */
+export interface RunOptions {
+  /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
+  readonly onProgress?: (done: number) => boolean | Promise<boolean>;
+  /**
+   * Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid
+   * during the call.
+   */
+  readonly observer?: FrameObserver;
+  /**
+   * Called every `sample` of the scenario for each flow in progress, with the rate that its rate control allows. Does
+   * not affect the run.
+   */
+  readonly onControl?: (sample: ControlSample) => void;
+  /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
+  readonly realNowNs?: () => number;
+}
+
+export interface WatchedRunOptions extends RunOptions {
+  readonly station?: StationObserver;
+  readonly onConnections?: (count: number, nowNs: number) => void;
+}
