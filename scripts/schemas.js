@@ -20,15 +20,16 @@ import {
   StringType,
 } from 'ts-json-schema-generator';
 import { z } from 'zod';
+import { packageFolders } from './packages.js';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 // The generator reads with a TypeScript of its own.
 const ts = createRequire(import.meta.resolve('ts-json-schema-generator'))('typescript');
 
-const sources = ['src', 'packages']
-  .filter((folder) => existsSync(join(root, folder)))
-  .flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((file) => join(root, folder, file)))
-  .filter((file) => file.endsWith('.ts') && !/node_modules|[\\/]dist[\\/]/.test(file));
+const sources = packageFolders()
+  .map((folder) => join(root, folder, 'src'))
+  .flatMap((folder) => readdirSync(folder, { recursive: true }).map((file) => join(folder, file)))
+  .filter((file) => file.endsWith('.ts'));
 const declaring = sources.filter((file) =>
   /\bdefine(Document|Lines)<|interface DocumentHead\b/.test(readFileSync(file, 'utf8')),
 );
@@ -79,8 +80,7 @@ const inferred = {
   createType(node) {
     const [query] = node.typeArguments;
     const { fileName } = node.getSourceFile();
-    const home = packageOf(fileName);
-    const from = join(home, 'dist', relative(join(home, 'src'), fileName).replace(/ts$/, 'js'));
+    const from = join(root, 'build', relative(root, fileName).replace(/ts$/, 'js'));
     const io = node.typeName.getText() === 'z.input' ? 'input' : 'output';
     return new AnnotatedType(new AnyType(), { zod: { from, name: query.exprName.getText(), io } }, false);
   },
@@ -182,7 +182,7 @@ if (process.argv.includes('--check')) {
 } else {
   for (const folder of folders) {
     rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder);
+    mkdirSync(folder, { recursive: true });
   }
   for (const [file, text] of texts) writeFileSync(file, text);
   console.log(`wrote ${texts.size} schemas to ${[...folders].map((folder) => relative(root, folder)).join(', ')}`);

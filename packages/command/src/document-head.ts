@@ -18,7 +18,7 @@ export interface HostFacts {
 
 /** The fields that every document begins with (docs/json.md). */
 export interface DocumentHead {
-  /** Name of the schema: `rocev2/schemas/NAME.json`. */
+  /** Name of the schema: `schemas/NAME.json` of the package that the command belongs to. */
   readonly schema: string;
   /** Incremented when a field changes its meaning or is removed. A new field does not increment it. */
   readonly schemaVersion: number;

@@ -11,7 +11,7 @@ import { testChanges } from './kernel-changes.js';
 import { COMPLAINTS, connect, KernelGuest, NQN } from './kernel-guest.js';
 import { testNvmet } from './kernel-nvmet.js';
 
-const GUIDE = fileURLToPath(new URL('../../nvme/docs/nvme.md', import.meta.url));
+const GUIDE = fileURLToPath(new URL('../docs/nvme.md', import.meta.url));
 /** The address of the target in the guide. */
 const GUIDE_ADDRESS = '192.0.2.7';
 const TRANSPORTS = ['rdma', 'tcp'] as const;

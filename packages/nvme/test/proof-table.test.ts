@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { kernelOf, lacks, withShown } from './proof-table.js';
 import { PROOF_TITLES, PROOFS, type Proof } from './proofs.js';
 
-const GUIDE = new URL('../../nvme/docs/nvme.md', import.meta.url);
+const GUIDE = new URL('../docs/nvme.md', import.meta.url);
 const EMPTY = 'before\n<!-- From here on: written by `npm run nvme:table` -->\n<!-- Up to here -->\nbehind\n';
 const TWO: readonly Proof[] = [
   { number: 1, test: 'a > b', kernels: ['6.1', '6.12'] },
