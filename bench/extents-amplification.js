@@ -49,6 +49,7 @@ async function measure(bytes, fill) {
   const device = await openDevice({ address: '127.0.0.1', udpPort: 0, io: 'auto' });
   const extentBytes = Number(values['extent-mib']) * MIB;
   const manager = await serveManager({ device, folder: join(folder, 'manager'), port: 0, extentBytes });
+  /** @type {Awaited<ReturnType<typeof serveNode>>[]} */
   const nodes = [];
   for (const name of ['a', 'b', 'c'])
     nodes.push(await serveNode({ device, folder: join(folder, name), manager: manager.address }));

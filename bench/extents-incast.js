@@ -70,6 +70,7 @@ async function simulated(flow, buffer, seed) {
 
 /** @param {(typeof WAYS)[number]} way @param {string} buffer */
 async function measure({ way, ...flow }, buffer) {
+  /** @type {Awaited<ReturnType<typeof simulated>>[]} */
   const runs = [];
   for (let seed = 1; seed <= Number(values.reads) / READS; seed++) runs.push(await simulated(flow, buffer, seed));
   const times = runs.flatMap((run) => run.times).sort((a, b) => a - b);

@@ -35,6 +35,7 @@ async function cluster(count, code) {
   const device = await openDevice({ address: '127.0.0.1', udpPort: 0, io: 'auto' });
   const coding = code === undefined ? {} : { code, codeAfterMs: 0 };
   const manager = await serveManager({ device, folder: join(folder, 'manager'), port: 0, ...coding });
+  /** @type {Awaited<ReturnType<typeof serveNode>>[]} */
   const nodes = [];
   for (let k = 1; k <= count; k++)
     nodes.push(await serveNode({ device, folder: join(folder, `${k}`), manager: manager.address }));

@@ -126,6 +126,7 @@ const median = (/** @type {number[]} */ list) => [...list].sort((x, y) => x - y)
 
 async function main() {
   const startOptions = [...(values.cold ? ['--cold'] : []), ...(warmUpMs === undefined ? [] : ['--warm-up', warmUpMs])];
+  /** @type {any[]} */
   const reps = [];
   for (let rep = 0; rep < Number(values.reps); rep++) {
     /** @type {any} */

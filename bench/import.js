@@ -18,13 +18,16 @@ await import(process.argv[1]);
 const { user, system } = process.cpuUsage(before);
 console.log(JSON.stringify({ ms: performance.now() - began, cpuMs: (user + system) / 1000 }));`;
 
-/** The file that Node loads for an entry point of the package in a folder, or undefined where it has none of that name. */
+/**
+ * The file that Node loads for an entry point of the package in a folder, or undefined where it has none of that name.
+ * @param {string} folder @param {string} entry
+ */
 function fileOf(folder, entry) {
   const { exports } = JSON.parse(readFileSync(resolve(folder, 'package.json'), 'utf8'));
   return exports[entry] && resolve(folder, exports[entry].default);
 }
 
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+const median = (/** @type {number[]} */ numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 const rows = ENTRIES.flatMap((entry) =>
   Object.entries(folders).map(([name, folder]) => ({
     entry,

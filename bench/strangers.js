@@ -176,17 +176,18 @@ for (const attack of all) {
   /** @type {Child[]} */
   const children = [];
   try {
+    /** @type {any} */
     const result = 'runAlone' in attack ? await attack.runAlone({ dist }) : await attackServer(attack, children);
     results.push({ ...result, load: os.loadavg()[0] });
     const service = (result.service ?? []).map(
-      ({ name, success, p50, p99 }) =>
+      (/** @type {any} */ { name, success, p50, p99 }) =>
         `${name} ${(100 * success).toFixed(0)} %, p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)} ms`,
     );
     console.log(`\n${result.won ? 'WON ' : 'held'} ${attack.name}: ${result.text}`);
     if (result.goodputRatio !== undefined)
       console.log(
         `     lives: ${result.lives}; connected peer ${Math.round(100 * result.goodputRatio)} %${result.failure === undefined ? '' : ` FAILED: ${result.failure}`}; ` +
-          `${service.join('; ')}; RSS ${result.rssMiB.map((mib) => mib?.toFixed(0) ?? '?').join(' -> ')} MiB`,
+          `${service.join('; ')}; RSS ${result.rssMiB.map((/** @type {number | undefined} */ mib) => mib?.toFixed(0) ?? '?').join(' -> ')} MiB`,
       );
   } catch (error) {
     console.log(`\n???? ${attack.name}: ${/** @type {Error} */ (error).message}`);

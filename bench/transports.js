@@ -10,7 +10,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
-import { WaysInTurn } from '../build/src/retransmit/entropy-choice.js';
+import { RoundRobinEntropies } from '../build/src/retransmit/entropy-choice.js';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/recovery-schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
@@ -103,7 +103,7 @@ async function incastTable() {
 
 // ---- many paths
 
-const WAYS = 64;
+const ENTROPIES = 64;
 
 /**
  * Sprays a scheme that judges losses by order.
@@ -114,14 +114,14 @@ const WAYS = 64;
  * @param {R} Receiver
  */
 function registerSprayed(name, Sender, Receiver) {
-  const turn = new WaysInTurn(WAYS);
+  const turn = new RoundRobinEntropies(ENTROPIES);
   registerRecovery({
     name,
     summary: 'sprayed',
     parameters: {},
     usesSack: Sender !== /** @type {unknown} */ (GoBackNSender),
-    ways: () => WAYS,
-    sender: () => Object.assign(new Sender(), { nextWay: () => turn.next() }),
+    entropies: () => ENTROPIES,
+    sender: () => Object.assign(new Sender(), { nextEntropy: () => turn.next() }),
     receiver: () => new Receiver(),
   });
 }

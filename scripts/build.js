@@ -3,7 +3,8 @@
 // Two forms come of the same sources:
 // - `dist` of each package: its entry points, processes and threads as bundles that share their common code in further files. This is what
 //   Node loads and what tarballs contain. Modules that exist twice would have their state twice, so each package is one build.
-// - `build`: every module by itself. Benches, generators of documents and some tests import single modules from there; nothing ships it.
+// - `build`: every module by itself, with a declaration that names its source. Benches, generators of documents and some tests import single
+//   modules from there; nothing ships it.
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import process from 'node:process';
@@ -110,13 +111,19 @@ async function modules() {
     mkdirSync(join(ROOT, 'build', folder), { recursive: true });
     copyFileSync(join(ROOT, folder, 'package.json'), join(ROOT, 'build', folder, 'package.json'));
   }
-  return build({
+  const sources = packageFolders().flatMap(sourcesOf);
+  const result = await build({
     ...COMMON,
-    entryPoints: packageFolders().flatMap(sourcesOf),
+    entryPoints: sources,
     outdir: 'build',
     outbase: '.',
     plugins: [oneModuleEach],
   });
+  for (const path of sources) {
+    const source = relative(join('build', dirname(path)), path).replace(/\.ts$/, '.js');
+    writeFileSync(join(ROOT, 'build', path.replace(/\.ts$/, '.d.ts')), `export * from '${source}';\n`);
+  }
+  return result;
 }
 
 async function page() {

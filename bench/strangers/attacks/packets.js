@@ -25,7 +25,8 @@ const asClientExactly = ({ client, server, udpPort, clientQp }) =>
 const asServer = ({ client, server }) => LocalForger.open({ from: server, to: client, udpPort: 4791 });
 
 const percent = (/** @type {number} */ ratio) => `${Math.round(100 * ratio)} %`;
-const served = ({ goodputRatio }) => `goodput ${percent(goodputRatio)} of before`;
+const served = (/** @type {{ goodputRatio: number }} */ { goodputRatio }) =>
+  `goodput ${percent(goodputRatio)} of before`;
 
 /**
  * Sends so many a second until told to stop.

@@ -41,7 +41,7 @@ export class LeaseCopies {
   }
 
   static async load(file: FileHandle): Promise<LeaseCopies> {
-    const found = [];
+    const found: ReturnType<typeof decode> = [];
     for (const at of COPIES_AT) {
       const bytes = Buffer.alloc(COPY_BYTES);
       await readFully(file, bytes, at);
