@@ -23,7 +23,7 @@ export interface BytesField {
 
 export type Layout = Readonly<Record<string, BitsField | U64Field | BytesField>>;
 
-export type Fields<L extends Layout> = {
+export type LayoutFields<L extends Layout> = {
   -readonly [Name in keyof L]: L[Name] extends BitsField ? number : L[Name] extends U64Field ? bigint : Uint8Array;
 };
 
@@ -56,7 +56,7 @@ export function bytes(offset: number, length: number): BytesField {
 }
 
 /** The message must be as long as its last field reaches. */
-export function readFields<L extends Layout>(layout: L, message: Uint8Array): Fields<L> {
+export function readFields<L extends Layout>(layout: L, message: Uint8Array): LayoutFields<L> {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   const values: Record<string, number | bigint | Uint8Array> = {};
   for (const [name, field] of Object.entries(layout)) {
@@ -64,11 +64,11 @@ export function readFields<L extends Layout>(layout: L, message: Uint8Array): Fi
     else if (field.kind === 'bytes') values[name] = message.slice(field.offset, field.offset + field.length);
     else values[name] = readBits(message, field);
   }
-  return values as Fields<L>;
+  return values as LayoutFields<L>;
 }
 
 /** Byte arrays may be shorter than their field; the rest of it stays as it is. */
-export function writeFields<L extends Layout>(layout: L, values: Fields<L>, message: Uint8Array): void {
+export function writeFields<L extends Layout>(layout: L, values: LayoutFields<L>, message: Uint8Array): void {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   for (const [name, field] of Object.entries(layout)) {
     const value = values[name];
@@ -78,12 +78,12 @@ export function writeFields<L extends Layout>(layout: L, values: Fields<L>, mess
   }
 }
 
-export function zeroFields<L extends Layout>(layout: L): Fields<L> {
+export function zeroFields<L extends Layout>(layout: L): LayoutFields<L> {
   const values: Record<string, number | bigint | Uint8Array> = {};
   for (const [name, field] of Object.entries(layout)) {
     values[name] = field.kind === 'u64' ? 0n : field.kind === 'bytes' ? new Uint8Array(field.length) : 0;
   }
-  return values as Fields<L>;
+  return values as LayoutFields<L>;
 }
 
 function readBits(message: Uint8Array, { bit, width }: BitsField): number {

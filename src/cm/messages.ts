@@ -7,8 +7,8 @@
 import {
   bits,
   bytes,
-  type Fields,
   type Layout,
+  type LayoutFields,
   readFields,
   u8,
   u16,
@@ -170,7 +170,7 @@ const MESSAGES = {
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;
-export type MessageFields<N extends MessageName> = Fields<(typeof MESSAGES)[N]['layout']>;
+export type MessageFields<N extends MessageName> = LayoutFields<(typeof MESSAGES)[N]['layout']>;
 
 interface MadOf<N extends MessageName> {
   readonly name: N;

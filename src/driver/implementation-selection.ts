@@ -9,7 +9,7 @@ import { nowNs } from './system-clock.js';
 import { cleanVectorState } from './vector-state.js';
 
 /** Makes an implementation, or throws the reason why it is not available. */
-export type Candidate<T> = () => T;
+export type ImplementationFactory<T> = () => T;
 
 /** What is selected, and how. */
 export interface SelectionRules<T> {
@@ -17,7 +17,7 @@ export interface SelectionRules<T> {
   /** The environment variable that names one, which is then used, or nothing is. */
   readonly variable: string;
   /** By name, in the order in which they usually win. */
-  readonly candidates: Readonly<Record<string, Candidate<T>>>;
+  readonly candidates: Readonly<Record<string, ImplementationFactory<T>>>;
   /**
    * The name of a candidate that is slower than all others: it is tested only where no other is correct, and never
    * timed.
@@ -98,7 +98,7 @@ export class ImplementationSelection<T> {
     );
   }
 
-  #tested(candidate: Candidate<T>): T | string {
+  #tested(candidate: ImplementationFactory<T>): T | string {
     const { isCorrect, failure } = this.#rules;
     try {
       const implementation = candidate();

@@ -11,7 +11,7 @@ import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import { ViewCache } from '../core/view-cache.js';
-import { MemoryRegion, MemoryWindow } from './keyed-range.js';
+import { NicMemoryRegion, NicMemoryWindow } from './keyed-range.js';
 import type { MemoryRange } from './memory-range.js';
 
 /** Access bits, equal to `ibv_access_flags`. */
@@ -69,7 +69,7 @@ export interface BindRequest {
 export class KeyTable {
   readonly #random: RandomSource;
   /** Entries keep their index for life. */
-  readonly #entries = new Map<number, MemoryRegion | MemoryWindow>();
+  readonly #entries = new Map<number, NicMemoryRegion | NicMemoryWindow>();
 
   constructor(random: RandomSource) {
     this.#random = random;
@@ -87,10 +87,10 @@ export class KeyTable {
   }
 
   /** Registers bytes at an address. Throws ERR_ROCE_CONFLICT when the access flags contradict each other. */
-  register(pd: number, bytes: Uint8Array, baseHigh: number, baseLow: number, access: number): MemoryRegion {
+  register(pd: number, bytes: Uint8Array, baseHigh: number, baseLow: number, access: number): NicMemoryRegion {
     checkAccessFlags(access);
     const key = this.#newKey();
-    const region = new MemoryRegion(key >>> 8, pd, key, bytes, false);
+    const region = new NicMemoryRegion(key >>> 8, pd, key, bytes, false);
     region.valid = true;
     region.access = access;
     region.baseHigh = access & ZERO_BASED ? 0 : baseHigh;
@@ -103,16 +103,16 @@ export class KeyTable {
   }
 
   /** A region in state FREE, to be mapped by REG_MR work requests onto parts of `backing`. */
-  allocFastRegister(pd: number, backing: Uint8Array): MemoryRegion {
+  allocFastRegister(pd: number, backing: Uint8Array): NicMemoryRegion {
     const key = this.#newKey();
-    const region = new MemoryRegion(key >>> 8, pd, key, backing, true);
+    const region = new NicMemoryRegion(key >>> 8, pd, key, backing, true);
     this.#entries.set(region.handle, region);
     return region;
   }
 
-  allocWindow(pd: number, type: 1 | 2): MemoryWindow {
+  allocWindow(pd: number, type: 1 | 2): NicMemoryWindow {
     const key = this.#newKey();
-    const window = new MemoryWindow(key >>> 8, pd, type, key);
+    const window = new NicMemoryWindow(key >>> 8, pd, type, key);
     this.#entries.set(window.handle, window);
     return window;
   }
@@ -258,7 +258,7 @@ export class KeyTable {
   }
 }
 
-function unbind(window: MemoryWindow): void {
+function unbind(window: NicMemoryWindow): void {
   if (!window.valid) return;
   window.valid = false;
   window.qpn = 0;
@@ -281,8 +281,8 @@ function checkAccessFlags(access: number): void {
 }
 
 function place(
-  owner: MemoryRegion | MemoryWindow,
-  { bytes, views }: MemoryRegion,
+  owner: NicMemoryRegion | NicMemoryWindow,
+  { bytes, views }: NicMemoryRegion,
   offset: number,
   lengthBytes: number,
   out: MemoryRange,

@@ -14,7 +14,7 @@ export function letsPeersWrite(access: number): boolean {
 }
 
 /** A region as the NIC knows it (IBTA vol. 1 §10.6). Addresses are 64 bits in two unsigned halves. */
-export class MemoryRegion {
+export class NicMemoryRegion {
   readonly kind = 'MR';
   /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
@@ -61,7 +61,7 @@ export class MemoryRegion {
 }
 
 /** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, under a key of its own. */
-export class MemoryWindow {
+export class NicMemoryWindow {
   readonly kind = 'MW';
   /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
@@ -78,7 +78,7 @@ export class MemoryWindow {
   baseHigh = 0;
   baseLow = 0;
   lengthBytes = 0;
-  region: MemoryRegion | undefined;
+  region: NicMemoryRegion | undefined;
   regionOffset = 0;
   /** The queue pair that bound it, which alone may use a type 2 window. */
   qpn = 0;

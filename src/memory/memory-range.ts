@@ -1,6 +1,6 @@
 import { copyBytes, copyWords, wordsToCopy } from '../core/bytes.js';
 import { sourceWords, targetWords, type ViewCache } from '../core/view-cache.js';
-import { letsPeersWrite, type MemoryRegion, type MemoryWindow } from './keyed-range.js';
+import { letsPeersWrite, type NicMemoryRegion, type NicMemoryWindow } from './keyed-range.js';
 
 const SHORT_COPY_BYTES = 64;
 
@@ -19,7 +19,7 @@ export class MemoryRange {
   #arrayBytes = 0;
 
   /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
-  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
+  set(owner: NicMemoryRegion | NicMemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
     this.#views = views;
     this.#owner = owner;
     this.#generation = owner.generation;

@@ -30,7 +30,7 @@ import {
 } from './roce.js';
 
 /** Fields of a header by name, for text and JSON. */
-export type Fields = Record<string, string | number | boolean>;
+export type HeaderFields = Record<string, string | number | boolean>;
 
 /** Result of {@link describeRoce}. */
 export interface RoceDescription {
@@ -39,7 +39,7 @@ export interface RoceDescription {
   /** `RC RDMA_WRITE_FIRST`; `opcode 0x15` where the table has no entry. */
   readonly name: string;
   /** Fields in the order of the wire. Addresses and keys are hex strings. */
-  readonly fields: Readonly<Fields>;
+  readonly fields: Readonly<HeaderFields>;
   /** Payload without pad; 0 if the lengths are inconsistent. */
   readonly payloadBytes: number;
   /** One line: name, fields, payload, and the reason unless it is `ok`. */
@@ -92,10 +92,10 @@ export function describeRoce(bytes: Uint8Array, offset: number, length: number):
   return { reason, name, fields, payloadBytes, text: [name, ...words, ...tail].join(' ') };
 }
 
-function fieldsOf(range: Uint8Array, packet: RocePacket): Fields {
+function fieldsOf(range: Uint8Array, packet: RocePacket): HeaderFields {
   const known = OPCODES[range[0]];
   readBth(range, 0, known ?? packet.info, packet);
-  const fields: Fields = {
+  const fields: HeaderFields = {
     qp: hex(packet.destQpn, 6),
     psn: packet.psn,
     ackReq: packet.ackReq,
@@ -114,8 +114,8 @@ function fieldsOf(range: Uint8Array, packet: RocePacket): Fields {
   return fields;
 }
 
-function addExtensions(headers: number, p: RocePacket, fields: Fields): void {
-  const add = (header: number, values: Fields) => {
+function addExtensions(headers: number, p: RocePacket, fields: HeaderFields): void {
+  const add = (header: number, values: HeaderFields) => {
     if (headers & header) Object.assign(fields, values);
   };
   add(HDR_RETH | HDR_ATOMIC_ETH, { va: hex64(p.vaHigh, p.vaLow), rkey: hex(p.rkey, 8) });

@@ -21,7 +21,7 @@ import { PeerLink } from './peer-link.js';
 import { ProbeSlot } from './qp-probe.js';
 import { Scheduling } from './scheduling.js';
 import { checkTransition, checkWhileDraining } from './state.js';
-import type { QueuePairParts, Transport } from './transport.js';
+import type { QueuePairParts, QueuePairTransport } from './transport.js';
 
 export class ConnectedQueuePair implements NicQueuePair {
   readonly qpn: number;
@@ -31,9 +31,9 @@ export class ConnectedQueuePair implements NicQueuePair {
   deadlineNs = Number.POSITIVE_INFINITY;
   readonly #parts: QueuePairParts;
   readonly #notifier: CongestionNotifier;
-  readonly #transport: Transport;
+  readonly #transport: QueuePairTransport;
 
-  constructor(options: QueuePairOptions, connect: (parts: QueuePairParts) => Transport) {
+  constructor(options: QueuePairOptions, connect: (parts: QueuePairParts) => QueuePairTransport) {
     const probe = new ProbeSlot();
     const link = new PeerLink(options);
     const scheduling = new Scheduling(options.host, this);

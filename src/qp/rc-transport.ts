@@ -23,9 +23,9 @@ import { Requester } from './requester.js';
 import { Responder } from './responder.js';
 import { SendSide } from './send-side.js';
 import { RC_TRANSITIONS } from './transitions.js';
-import type { QueuePairParts, Transport } from './transport.js';
+import type { QueuePairParts, QueuePairTransport } from './transport.js';
 
-export class RcTransport implements Transport {
+export class RcTransport implements QueuePairTransport {
   readonly transitions = RC_TRANSITIONS;
   readonly #parts: QueuePairParts;
   readonly #sendSide: SendSide;

@@ -21,7 +21,7 @@ export interface QueuePairParts extends QueuePairOptions {
 }
 
 /** The protocol between two connected queue pairs. */
-export interface Transport extends Stoppable {
+export interface QueuePairTransport extends Stoppable {
   readonly transitions: TransitionTable;
   readonly entropies: number;
   startReceiving(): void;

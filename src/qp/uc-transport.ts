@@ -6,11 +6,11 @@ import type { RocePacket } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { NextPsns, QpProgress } from './nic-queue-pair.js';
 import { UC_TRANSITIONS } from './transitions.js';
-import type { QueuePairParts, Transport } from './transport.js';
+import type { QueuePairParts, QueuePairTransport } from './transport.js';
 import { UcRequester } from './uc-requester.js';
 import { UcResponder } from './uc-responder.js';
 
-export class UcTransport implements Transport {
+export class UcTransport implements QueuePairTransport {
   readonly transitions = UC_TRANSITIONS;
   readonly entropies = 1;
   readonly deadlineNs = Number.POSITIVE_INFINITY;

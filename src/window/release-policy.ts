@@ -10,7 +10,7 @@
 import { RoceError } from '../core/errors.js';
 
 /** An acknowledgement: by id, or by the number of oldest blocks. */
-export type Acknowledgement =
+export type BlockAcknowledgement =
   | {
       /** Id of the free block. */
       readonly id: number;
@@ -27,7 +27,7 @@ export interface ReleasePolicy {
   /** Notes that the block is free. */
   onFreed(id: number, nowNs: number): void;
   /** The next acknowledgement to send now; call it until it returns none. */
-  due(nowNs: number): Acknowledgement | undefined;
+  due(nowNs: number): BlockAcknowledgement | undefined;
   /** When to call `due` next if nothing else happens; Infinity: never. */
   readonly deadlineNs: number;
 }
@@ -53,7 +53,7 @@ export class NoDelayPolicy implements ReleasePolicy {
     this.#freed.push(id);
   }
 
-  due(): Acknowledgement | undefined {
+  due(): BlockAcknowledgement | undefined {
     const id = this.#freed.shift();
     return id === undefined ? undefined : { id };
   }
@@ -106,7 +106,7 @@ export class NaglePolicy implements ReleasePolicy {
     if (before === 0 && this.#available > 0) this.#oldestFreeNs = nowNs;
   }
 
-  due(nowNs: number): Acknowledgement | undefined {
+  due(nowNs: number): BlockAcknowledgement | undefined {
     if (this.#available === 0) return undefined;
     if (this.#available < this.#parameters.maxAvailableSegments && nowNs < this.deadlineNs) return undefined;
     const count = this.#available;

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { copyToSlot, copyWords, wordsToCopy } from '../../src/core/bytes.js';
 import { ViewCache } from '../../src/core/view-cache.js';
-import { MemoryRegion } from '../../src/memory/keyed-range.js';
+import { NicMemoryRegion } from '../../src/memory/keyed-range.js';
 import { MemoryRange } from '../../src/memory/memory-range.js';
 
 test.each([
@@ -65,7 +65,7 @@ describe('a copy of words', () => {
         for (const place of [0, 3, 4]) {
           const bytes = new Uint8Array(new ArrayBuffer(160), begin, 150);
           const range = new MemoryRange();
-          range.set(new MemoryRegion(1, 1, 256, bytes, false), bytes, 8, new ViewCache(bytes));
+          range.set(new NicMemoryRegion(1, 1, 256, bytes, false), bytes, 8, new ViewCache(bytes));
           range.place(place, slab, 100, length);
           const out = new Uint8Array(9000);
           range.copyTo(place, length, out, 200 + place);

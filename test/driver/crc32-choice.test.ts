@@ -4,7 +4,7 @@ import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { CRC32_RULES, CRC32_VARIABLE } from '../../src/driver/crc32/crc32-choice.js';
 import { sumsRight } from '../../src/driver/crc32/crc32-self-test.js';
 import { nativeCrc32 } from '../../src/driver/crc32/native-sum.js';
-import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
+import { type ImplementationFactory, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 import { naiveCrc32 } from '../support/naive-codec.js';
 
 const right = javaScriptCrc32();
@@ -17,7 +17,7 @@ function flawed(name: string, wrong: (length: number, offset: number, seed: numb
 }
 
 const { lastResort: _, ...rules } = CRC32_RULES;
-type Candidates = Readonly<Record<string, Candidate<Crc32Implementation>>>;
+type Candidates = Readonly<Record<string, ImplementationFactory<Crc32Implementation>>>;
 
 /** Selects among these; the one called `cheap` costs least. */
 const among = (candidates: Candidates, cheap = '') =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Crc32cImplementation, crc32c, crc32cBackend, portableCrc32c, useCrc32c } from '../../src/core/crc32c.js';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
 import { CRC32C_RULES, CRC32C_VARIABLE, crc32cRight, offerCrc32c } from '../../src/driver/crc32/crc32c-choice.js';
-import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
+import { type ImplementationFactory, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 
 const { javascript } = CRC32C_RULES.candidates;
 
@@ -14,7 +14,7 @@ function flawed(wrong: (length: number, seed: number) => boolean): Crc32cImpleme
   };
 }
 
-type Candidates = Readonly<Record<string, Candidate<Crc32cImplementation>>>;
+type Candidates = Readonly<Record<string, ImplementationFactory<Crc32cImplementation>>>;
 
 /** Selects among these; the one called `cheap` costs least. */
 const among = (candidates: Candidates, cheap = '') =>

@@ -12,7 +12,7 @@ import {
   MEMORY_OUT_OF_RANGE,
   MEMORY_WRONG_PD,
 } from '../../src/memory/key-table.js';
-import type { MemoryRegion } from '../../src/memory/keyed-range.js';
+import type { NicMemoryRegion } from '../../src/memory/keyed-range.js';
 import { MemoryRange } from '../../src/memory/memory-range.js';
 import { Access } from '../../src/verbs/access.js';
 
@@ -182,7 +182,7 @@ describe('access flags', () => {
 
 describe('memory windows', () => {
   interface Bind {
-    region: MemoryRegion;
+    region: NicMemoryRegion;
     key: number;
     base?: bigint;
     length?: number;

@@ -5,7 +5,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import { CIPHER_RULES, CIPHER_VARIABLE, chooseCipher, nodeCrypto } from '../../src/driver/cipher/cipher-choice.js';
 import { ciphersRight } from '../../src/driver/cipher/cipher-self-test.js';
 import { ipsecMb, isSameTag, processorFlags, variantFor } from '../../src/driver/cipher/ipsec-mb-cipher.js';
-import { type Candidate, ImplementationSelection } from '../../src/driver/implementation-selection.js';
+import { type ImplementationFactory, ImplementationSelection } from '../../src/driver/implementation-selection.js';
 import { type CipherImplementation, type CipherMaker, NodeCipher } from '../../src/port/secure/packet-cipher.js';
 import { Dice } from '../support/dice.js';
 
@@ -97,7 +97,7 @@ describe.each(ALL)('%s', (_, candidate) => {
 describe('the choice', () => {
   const right = nodeCrypto();
   const { lastResort: _, ...rules } = CIPHER_RULES;
-  type Candidates = Readonly<Record<string, Candidate<CipherImplementation>>>;
+  type Candidates = Readonly<Record<string, ImplementationFactory<CipherImplementation>>>;
   /** Selects among these; the one called `cheap` costs least. */
   const among = (candidates: Candidates, cheap = '') =>
     new ImplementationSelection({ ...rules, candidates, costOf: ({ name }) => (name === cheap ? 1 : 2) });

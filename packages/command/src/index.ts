@@ -41,7 +41,7 @@ export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from
 export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';
 export { localAddressTowards } from './local-address.js';
-export { addNicOptions, type NicOptions, nicOptionsShape } from './nic-options.js';
+export { addNicOptions, type NicFlags, nicOptionsShape } from './nic-options.js';
 export {
   addressOption,
   allowHostOption,
@@ -64,7 +64,15 @@ export {
   sizeOption,
   textOption,
 } from './options.js';
-export { type CliIo, type Column, Output, type Progress, SILENT_PROGRESS } from './output.js';
+export {
+  type CliIo,
+  type Column,
+  leftAligned,
+  Output,
+  type Progress,
+  rightAligned,
+  SILENT_PROGRESS,
+} from './output.js';
 export { checkWritable, checkWritableBeside, writeOutputFile } from './output-file.js';
 export { packageVersion } from './package-version.js';
 export { fillPattern, patternMismatch } from './pattern.js';
@@ -73,16 +81,16 @@ export { renderBarChart } from './plot/bar-chart.js';
 export { htmlPage, htmlTable } from './plot/html-page.js';
 export { type ChartPanel, type ChartSeries, type LineChart, renderLineChart } from './plot/line-chart.js';
 export { escapeXml } from './plot/svg.js';
-export { type Method, method } from './processes/calls.js';
+export { method, type ProcessMethod } from './processes/calls.js';
 export { ChildService, whileAlive } from './processes/child-service.js';
 export { serveParent } from './processes/serve-parent.js';
 export type { ClusterDocument } from './programs/cluster-document.js';
 export type { EndpointDocument } from './programs/document-schemas.js';
 export {
-  type AttachedEndpoint,
   attach,
   type EndpointName,
   type EndpointOptions,
+  type EndpointReading,
   type Endpoints,
   endpointName,
 } from './programs/endpoints.js';

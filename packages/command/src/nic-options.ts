@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { choiceOption } from './options.js';
 
 /** Options of `openDevice`. */
-export interface NicOptions {
+export interface NicFlags {
   /** How datagrams are sent and received. */
   readonly io: PortIo;
   /** Where the NIC runs. */

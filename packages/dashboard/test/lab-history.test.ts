@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { COUNTER_NAMES, type CounterName } from '../../../src/memory/ring/counters.js';
 import type { LiveSwitchPortCounters } from '../../lab/src/live/linked-switch.js';
 import { newSwitchPortCounters } from '../../lab/src/switch/switch-counters.js';
-import type { EndpointSample } from '../src/lab/lab-endpoint.js';
+import type { LabEndpointSample } from '../src/lab/lab-endpoint.js';
 import { LabHistory, type LabReading } from '../src/lab/lab-history.js';
 
-function endpoint(counters: Partial<Record<CounterName, number>>, messages: readonly number[] = []): EndpointSample {
+function endpoint(counters: Partial<Record<CounterName, number>>, messages: readonly number[] = []): LabEndpointSample {
   const zeros = Object.fromEntries(COUNTER_NAMES.map((name) => [name, 0])) as Record<CounterName, number>;
   return {
     counters: { ...zeros, ...counters },
@@ -23,7 +23,7 @@ function port(counters: Partial<LiveSwitchPortCounters>): LiveSwitchPortCounters
 
 const settings = { op: 'write', scheme: 'go-back-n', loss: 'none', link: 'fast', cc: 'none' } as const;
 
-function reading(a: EndpointSample, change: Partial<LabReading> = {}): LabReading {
+function reading(a: LabEndpointSample, change: Partial<LabReading> = {}): LabReading {
   return { settings, a, b: endpoint({}), ports: { a: port({}), b: port({}) }, queues: { a: 0, b: 0 }, ...change };
 }
 

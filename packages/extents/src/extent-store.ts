@@ -15,7 +15,7 @@ import { Replica, type ReplicaLength } from './replica.js';
 const IDENTITY_FILE = 'node';
 const SUFFIX = '.extent';
 
-export interface DiskIdentity extends NewNode {
+export interface NodeIdentity extends NewNode {
   /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
   readonly lives: number;
   /** The start that began the journal without which the folder is not whole. */
@@ -23,7 +23,7 @@ export interface DiskIdentity extends NewNode {
 }
 
 export class ExtentStore {
-  readonly identity: DiskIdentity;
+  readonly identity: NodeIdentity;
   readonly fragments: FragmentStore;
   readonly #files: ExtentFiles;
   readonly #journal: Journal | undefined;
@@ -32,7 +32,7 @@ export class ExtentStore {
   readonly #removing = new Map<number, Promise<void>>();
   #readOnly: string | undefined;
 
-  private constructor(files: ExtentFiles, identity: DiskIdentity, journal: Journal | undefined) {
+  private constructor(files: ExtentFiles, identity: NodeIdentity, journal: Journal | undefined) {
     this.#files = files;
     this.#journal = journal;
     this.#replicaFiles = journal === undefined ? files : new JournaledFiles(files, journal);
@@ -221,7 +221,7 @@ async function nextBoot({
   readonly names: readonly string[];
   readonly registerNode: () => Promise<NewNode>;
   readonly device: JournalDevice | undefined;
-}): Promise<{ readonly identity: DiskIdentity; readonly journal: Journal | undefined }> {
+}): Promise<{ readonly identity: NodeIdentity; readonly journal: Journal | undefined }> {
   const value = names.includes(IDENTITY_FILE) ? await loadIdentity(files) : undefined;
   if (value === undefined && names.some(isData)) {
     const hint = 'empty it, and the cluster fills it again';
@@ -243,16 +243,16 @@ async function nextBoot({
   return { identity, journal };
 }
 
-async function loadIdentity(files: ExtentFiles): Promise<DiskIdentity | undefined> {
+async function loadIdentity(files: ExtentFiles): Promise<NodeIdentity | undefined> {
   const file = await files.open(IDENTITY_FILE);
-  const { value } = await orClosed(file, DurableValue.load<DiskIdentity>(file));
+  const { value } = await orClosed(file, DurableValue.load<NodeIdentity>(file));
   await file.close();
   return value;
 }
 
-async function storeIdentity(opening: Promise<ExtentFile>, identity: DiskIdentity): Promise<void> {
+async function storeIdentity(opening: Promise<ExtentFile>, identity: NodeIdentity): Promise<void> {
   const file = await opening;
-  const store = async () => (await DurableValue.load<DiskIdentity>(file)).store(identity);
+  const store = async () => (await DurableValue.load<NodeIdentity>(file)).store(identity);
   await orClosed(file, store());
   await file.close();
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../src/core/errors.js';
 import { pass, settle, until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
-import type { ConnectLimits, PeerConnector, PeerLink } from '../src/live/peer-connector.js';
+import type { ConnectLimits, PeerClient, PeerConnector } from '../src/live/peer-connector.js';
 import { Peers } from '../src/live/peers.js';
 
 const CALL_MS = 12_000;
@@ -28,7 +28,7 @@ class Network implements PeerConnector {
   open = 0;
   given = 0;
 
-  connect(address: string, _: unknown, { timeoutMs, signal }: ConnectLimits): Promise<PeerLink> {
+  connect(address: string, _: unknown, { timeoutMs, signal }: ConnectLimits): Promise<PeerClient> {
     this.attempts.push(address);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(new RoceError('ERR_ROCE_ABORTED', 'connect was aborted')));
@@ -37,7 +37,7 @@ class Network implements PeerConnector {
     });
   }
 
-  #link(address: string): PeerLink {
+  #link(address: string): PeerClient {
     const transport = this.failed.has(address) ? 'tcp' : 'rdma';
     let onEnd = () => {};
     const ended = new Promise<void>((resolve) => {
@@ -65,7 +65,7 @@ class Network implements PeerConnector {
     return { client: client as never, transport };
   }
 
-  async answers({ client }: PeerLink): Promise<boolean> {
+  async answers({ client }: PeerClient): Promise<boolean> {
     const call = (client.methods as never as Record<string, (request: object, options: object) => Promise<object>>)[
       'fetch'
     ];

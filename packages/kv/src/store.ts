@@ -42,7 +42,7 @@ export interface KvCounters {
   waits: number;
 }
 
-export interface KvChange {
+export interface StoreChange {
   /** `expire` and `evict`: without a call of anybody. */
   readonly kind: 'set' | 'delete' | 'expire' | 'evict';
   readonly key: Buffer;
@@ -94,7 +94,7 @@ export class KvStore {
     moved_records: 0,
     waits: 0,
   };
-  onChange: ((change: KvChange) => void) | undefined;
+  onChange: ((change: StoreChange) => void) | undefined;
   readonly #places: Places;
   readonly #log: SegmentLog;
   readonly #logBytes: Buffer;
@@ -319,7 +319,7 @@ export class KvStore {
     this.#remove(found, 'evict');
   }
 
-  #remove({ at, slot, record }: Found, kind: KvChange['kind']): void {
+  #remove({ at, slot, record }: Found, kind: StoreChange['kind']): void {
     const key = Buffer.from(record.key);
     clearSlot(this.region, at);
     this.#release(slot, this.#nowNs());

@@ -1,7 +1,7 @@
 /** A slow watcher loses changes and is notified of that; it delays nothing else. */
 
 import type { KvEvent } from './kv.js';
-import type { KvChange } from './store.js';
+import type { StoreChange } from './store.js';
 
 const PENDING_MAX = 1024;
 const LOST: KvEvent = { kind: 'lost', key: Buffer.alloc(0), version: 0 };
@@ -20,7 +20,7 @@ export class Watchers {
     return this.#watchers.size;
   }
 
-  tell(change: KvChange): void {
+  tell(change: StoreChange): void {
     for (const { prefix, pending, wake } of this.#watchers) {
       if (!change.key.subarray(0, prefix.length).equals(prefix)) continue;
       if (pending.length < PENDING_MAX) pending.push(change);

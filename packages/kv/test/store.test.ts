@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
 import { repeated } from '../../../test/support/repetitions.js';
 import { RemoteTable } from '../src/remote-table.js';
-import type { KvChange, KvStore, Written } from '../src/store.js';
+import type { KvStore, StoreChange, Written } from '../src/store.js';
 import { key, memoryOf, setNow, smallStore, textOf, value } from './small-store.js';
 
 /** Undefined when the store is full. */
@@ -142,7 +142,7 @@ describe('a store', () => {
 
   it('that evicts takes everything, and spares what was used lately', () => {
     const { store, clock } = smallStore({ entries: 2000 }, { eviction: 'lru' });
-    const changes: KvChange[] = [];
+    const changes: StoreChange[] = [];
     store.onChange = (change) => changes.push(change);
     for (let k = 0; k < 2000; k++) {
       setNow(store, clock, key(k), value(200, k % 256));

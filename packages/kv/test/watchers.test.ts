@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KvEvent } from '../src/kv.js';
-import type { KvChange } from '../src/store.js';
+import type { StoreChange } from '../src/store.js';
 import { Watchers } from '../src/watchers.js';
 
-const change = (key: string, version = 1): KvChange => ({ kind: 'set', key: Buffer.from(key), version });
+const change = (key: string, version = 1): StoreChange => ({ kind: 'set', key: Buffer.from(key), version });
 
 describe('a watcher', () => {
   it('hears of keys with its prefix, in order', async () => {

@@ -1,6 +1,6 @@
 import { checkKind, checkWhole, RoceError } from 'rocev2/internal/core';
 import { freeWord, heldWord } from './lease-word.js';
-import type { Cell, CellQuestion, Kind } from './protocol.js';
+import type { Cell, CellQuestion, PrimitiveKind } from './protocol.js';
 import { type RingSizes, ringWords } from './ring-layout.js';
 import { READ_WORDS_MAX, WORD_BYTES } from './words.js';
 
@@ -11,12 +11,12 @@ const LEASE_MS_MAX = 3_600_000;
 const PARTIES_MAX = 2 ** 32;
 const RING_BYTES_MAX = 1 << 16;
 
-const SIZES: Partial<Record<Kind, { readonly name: string; readonly max: number }>> = {
+const SIZES: Partial<Record<PrimitiveKind, { readonly name: string; readonly max: number }>> = {
   semaphore: { name: 'permits', max: READ_WORDS_MAX },
   barrier: { name: 'parties', max: PARTIES_MAX },
 };
 
-const hasLease = (kind: Kind) => kind === 'lock' || kind === 'semaphore';
+const hasLease = (kind: PrimitiveKind) => kind === 'lock' || kind === 'semaphore';
 
 export function checkQuestion({ kind, name, size, leaseMs }: CellQuestion): void {
   checkKind('the name', name, typeof name === 'string', 'text');

@@ -3,7 +3,7 @@ import { isCount, isDecimal, shape } from '@rocev2/rpc/internal';
 
 export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier', 'ring'] as const;
 
-export type Kind = (typeof KINDS)[number];
+export type PrimitiveKind = (typeof KINDS)[number];
 
 /** Where the region is. */
 export interface WordRegion {
@@ -14,7 +14,7 @@ export interface WordRegion {
 }
 
 export interface CellQuestion {
-  readonly kind: Kind;
+  readonly kind: PrimitiveKind;
   readonly name: string;
   readonly size?: number;
   readonly leaseMs?: number;
@@ -44,7 +44,10 @@ export const PRIMITIVES_SERVICE = defineService({
     input: shape<CellQuestion>(
       'question for a name',
       ({ kind, name, size, leaseMs }) =>
-        KINDS.includes(kind as Kind) && typeof name === 'string' && isOptionalCount(size) && isOptionalCount(leaseMs),
+        KINDS.includes(kind as PrimitiveKind) &&
+        typeof name === 'string' &&
+        isOptionalCount(size) &&
+        isOptionalCount(leaseMs),
     ),
     output: shape<CellAnswer>(
       'answer',

@@ -3,11 +3,18 @@ import { PortWrapper } from '../port-wrapper.js';
 
 export const SENT = 0;
 export const RECEIVED = 1;
-export type Direction = typeof SENT | typeof RECEIVED;
+export type PacketDirection = typeof SENT | typeof RECEIVED;
 
 export interface PacketObserver {
   /** `ipId` is IP_ID_UNKNOWN where the port cannot see it. What was received may be anything. */
-  packet(direction: Direction, bytes: Uint8Array, offset: number, length: number, ipId: number, ecn: number): void;
+  packet(
+    direction: PacketDirection,
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    ipId: number,
+    ecn: number,
+  ): void;
 }
 
 export class ObservedPort extends PortWrapper {

@@ -1,7 +1,7 @@
 import { readU24 } from '../../core/bytes.js';
 import { HDR_AETH, OPCODES } from '../../packet/opcode.js';
 import { BTH_BYTES } from '../../packet/roce.js';
-import { type Direction, type PacketObserver, SENT } from './observed-port.js';
+import { type PacketDirection, type PacketObserver, SENT } from './observed-port.js';
 
 /** Where BTH has its destination QPN and PSN (IBTA vol. 1 §9.2). */
 const QPN_OFFSET = 5;
@@ -39,7 +39,7 @@ export class PacketRing implements PacketObserver {
     this.#ipIds = new Int32Array(packets);
   }
 
-  packet(direction: Direction, bytes: Uint8Array, offset: number, length: number, ipId: number): void {
+  packet(direction: PacketDirection, bytes: Uint8Array, offset: number, length: number, ipId: number): void {
     if (length < BTH_BYTES) return;
     const opcode = bytes[offset];
     const info = OPCODES[opcode];

@@ -8,9 +8,9 @@ import {
 } from '../disk/block-device.js';
 import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
-import type { Agreement } from './protocol/negotiation.js';
-import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
 import { type NbdRequest, refusalOf } from './protocol/nbd-request.js';
+import type { NbdAgreement } from './protocol/negotiation.js';
+import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
 import * as wire from './protocol/wire.js';
 
 /** Longer ranges are requested from the disk in parts, so that other requests are served in between. */
@@ -26,7 +26,7 @@ export interface ServedExport extends NbdExport {
 /** Rejects only for what is a defect of this program. */
 export async function execute(
   request: NbdRequest,
-  agreement: Agreement<ServedExport>,
+  agreement: NbdAgreement<ServedExport>,
   allocate: (bytes: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
   const refusal = refusalOf(request, agreement);
@@ -42,7 +42,7 @@ export async function execute(
 
 async function success(
   request: NbdRequest,
-  { export: { device }, structuredReplies }: Agreement<ServedExport>,
+  { export: { device }, structuredReplies }: NbdAgreement<ServedExport>,
   allocate: (bytes: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
   const { echo, type, offset, lengthBytes, data, flags } = request;
@@ -120,7 +120,7 @@ async function allocationOf(device: BlockDevice, offset: number, lengthBytes: nu
 
 function failure(
   { echo }: NbdRequest,
-  { structuredReplies }: Agreement<ServedExport>,
+  { structuredReplies }: NbdAgreement<ServedExport>,
   errno: BlockErrno,
   message: string,
 ): readonly Uint8Array[] {

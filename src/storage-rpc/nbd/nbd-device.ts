@@ -18,7 +18,7 @@ import {
 import { parseNbdUri } from './nbd-uri.js';
 import { ByteQueue } from './protocol/byte-queue.js';
 import { ClientNegotiation, type RemoteExport } from './protocol/client-negotiation.js';
-import { type ClientOutcome, type ClientRequest, ClientSession } from './protocol/nbd-client-session.js';
+import { type ClientOutcome, type ClientRequest, NbdClientSession } from './protocol/nbd-client-session.js';
 import * as wire from './protocol/wire.js';
 import { clientCredentials, connectTls } from './tls/client-tls.js';
 
@@ -33,14 +33,14 @@ const EXTENDED_RANGE_BYTES_MAX = 2 ** 40;
 export class NbdDevice implements BlockDevice {
   readonly #socket: Socket;
   readonly #remote: RemoteExport;
-  readonly #session: ClientSession;
+  readonly #session: NbdClientSession;
   readonly #queue = new PQueue({ concurrency: REQUESTS_MAX });
   #failure: BlockDeviceError | undefined;
 
   private constructor(socket: Socket, remote: RemoteExport, input: ByteQueue) {
     this.#socket = socket;
     this.#remote = remote;
-    this.#session = new ClientSession(remote);
+    this.#session = new NbdClientSession(remote);
     socket.on('data', (bytes: Buffer) => {
       input.push(bytes);
       try {

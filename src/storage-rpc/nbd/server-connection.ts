@@ -9,7 +9,7 @@ import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
 import { memoryOf, type NbdRequest } from './protocol/nbd-request.js';
-import { ServerSession } from './protocol/nbd-server-session.js';
+import { NbdServerSession } from './protocol/nbd-server-session.js';
 import { CMD_READ } from './protocol/wire.js';
 import { acceptTls, type TlsConfig } from './tls/server-tls.js';
 
@@ -60,7 +60,7 @@ export interface NbdShared {
 
 export class NbdServerConnection {
   #socket: Socket;
-  readonly #session: ServerSession<ServedExport>;
+  readonly #session: NbdServerSession<ServedExport>;
   readonly #shared: NbdShared;
   readonly #client: FairClient;
   readonly #allocate = (bytes: number): Uint8Array => this.#shared.buffers.take(bytes);
@@ -85,7 +85,7 @@ export class NbdServerConnection {
         this.#socket.destroy();
       },
     });
-    this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]), {
+    this.#session = new NbdServerSession(exports, (bytes) => this.#send([bytes]), {
       allocate: this.#allocate,
       tls: shared.tls?.policy ?? 'off',
     });

@@ -45,7 +45,7 @@ interface Carved<S> {
 }
 
 /** A piece of a slab on loan. */
-export class Lease<S extends Slab = Slab> {
+export class BufferLease<S extends Slab = Slab> {
   /** The slab it is cut from. */
   readonly slab: S;
   /** Where it begins in the slab. */
@@ -78,7 +78,7 @@ export class Lease<S extends Slab = Slab> {
 interface Waiter<S extends Slab> {
   readonly bytes: number;
   readonly onRelease: () => void;
-  readonly resolve: (lease: Lease<S>) => void;
+  readonly resolve: (lease: BufferLease<S>) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -135,7 +135,7 @@ export class BufferPool<S extends Slab> {
    * rejects with when nothing is in use that could come back instead. `onRelease` is called when the buffer is
    * released.
    */
-  acquire(bytes: number, onRelease: () => void = () => {}): Promise<Lease<S>> {
+  acquire(bytes: number, onRelease: () => void = () => {}): Promise<BufferLease<S>> {
     const lease = this.acquireNow(bytes, onRelease);
     if (lease !== undefined) return Promise.resolve(lease);
     if (this.#closed) return Promise.reject(closedError());
@@ -156,7 +156,7 @@ export class BufferPool<S extends Slab> {
    * {@link acquire} of a buffer that is there; undefined: there is none, others wait, or the pool closes. Throws as
    * that does.
    */
-  acquireNow(bytes: number, onRelease: () => void = () => {}): Lease<S> | undefined {
+  acquireNow(bytes: number, onRelease: () => void = () => {}): BufferLease<S> | undefined {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
       throw new RoceError(
         'ERR_ROCE_OUT_OF_RANGE',
@@ -179,7 +179,7 @@ export class BufferPool<S extends Slab> {
     for (const { slab } of this.#slabs.splice(0)) await slab.close();
   }
 
-  #take(bytes: number, onRelease: () => void): Lease<S> | undefined {
+  #take(bytes: number, onRelease: () => void): BufferLease<S> | undefined {
     const wanted = CLASS_BYTES.findIndex((size) => size >= bytes);
     const found =
       this.#slabs.find((carved) => carved.class === wanted && carved.free.length > 0) ??
@@ -189,7 +189,7 @@ export class BufferPool<S extends Slab> {
     const offset = found.free.pop()!;
     found.used++;
     this.#inUse++;
-    return new Lease(found.slab, offset, bytes, () => {
+    return new BufferLease(found.slab, offset, bytes, () => {
       this.#giveBack(found, offset);
       onRelease();
     });

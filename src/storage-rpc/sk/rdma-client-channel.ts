@@ -15,7 +15,7 @@ import type { FastRegisterMemoryRegion, MemoryRegion } from '../../verbs/memory-
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { serveCompletions } from '../link/completions.js';
 import { NO_REMOTE_BUFFER, type RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
-import { BufferPool, Lease } from '../pool/buffer-pool.js';
+import { BufferLease, BufferPool } from '../pool/buffer-pool.js';
 import type { SkCall, SkClientChannel, SkReply } from './channel.js';
 import { MappableSlab } from './mappable-slab.js';
 import { OwnMemory } from './own-memory.js';
@@ -39,7 +39,7 @@ import {
 } from './response.js';
 
 interface Mapping {
-  readonly lease: Lease<MappableSlab>;
+  readonly lease: BufferLease<MappableSlab>;
   readonly region: FastRegisterMemoryRegion;
   readonly key: number;
   open: boolean;
@@ -190,13 +190,17 @@ export class RdmaClientChannel implements SkClientChannel {
     const lease =
       slab === undefined
         ? await this.#pool.acquire(request.length)
-        : new Lease(slab, own!.byteOffset - slab.bytes.byteOffset, request.length, () => {});
+        : new BufferLease(slab, own!.byteOffset - slab.bytes.byteOffset, request.length, () => {});
     const region = await lease.slab.take();
     if (data !== undefined && slab === undefined) lease.bytes.set(data);
     return this.#open(mine, lease, region);
   }
 
-  #open(mine: CallInProgress, lease: Lease<MappableSlab>, region: FastRegisterMemoryRegion): RemoteBufferDescriptor {
+  #open(
+    mine: CallInProgress,
+    lease: BufferLease<MappableSlab>,
+    region: FastRegisterMemoryRegion,
+  ): RemoteBufferDescriptor {
     const key = region.nextKey();
     mine.mapping = { lease, region, key, open: true };
     // The offset in the slab serves as the address: the key alone identifies the slab.

@@ -12,7 +12,7 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import { serveCompletions } from '../link/completions.js';
-import { type BufferPool, type Lease, pieceBytes } from '../pool/buffer-pool.js';
+import { type BufferLease, type BufferPool, pieceBytes } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
@@ -87,7 +87,7 @@ export class RdmaServerChannel implements SkServerChannel {
     return channel;
   }
 
-  buffer(bytes: number): Lease<MemoryRegion> | Promise<Lease<MemoryRegion>> {
+  buffer(bytes: number): BufferLease<MemoryRegion> | Promise<BufferLease<MemoryRegion>> {
     const piece = pieceBytes(bytes);
     const release = () => this.#memory.give(piece);
     const granted = this.#memory.take(piece);
@@ -99,7 +99,7 @@ export class RdmaServerChannel implements SkServerChannel {
     bytes: number,
     granted: Promise<void> | undefined,
     release: () => void,
-  ): Promise<Lease<MemoryRegion>> {
+  ): Promise<BufferLease<MemoryRegion>> {
     await granted;
     try {
       return await this.#share.pool.acquire(bytes, release);
@@ -110,7 +110,7 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   async pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {
-    const { slab, offset } = into as Lease<MemoryRegion>;
+    const { slab, offset } = into as BufferLease<MemoryRegion>;
     const { addr, rkey } = request.descriptor;
     await this.#reads.take(1);
     try {
@@ -127,7 +127,7 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   move(request: SkRequest, data: DataBuffer): void {
-    const { slab, offset, length } = data as Lease<MemoryRegion>;
+    const { slab, offset, length } = data as BufferLease<MemoryRegion>;
     const { addr: remoteAddr, rkey } = request.descriptor;
     const sges = [slab.sge(offset, length)];
     // Unsignaled: the completion of the reply behind it covers it and its failure.

@@ -9,7 +9,7 @@ import type { SkStatus } from './response.js';
 import type { ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 
-export interface Outcome {
+export interface RequestOutcome {
   readonly status: SkStatus;
   readonly data?: DataBuffer | undefined;
   readonly crcs?: Uint32Array | undefined;
@@ -33,7 +33,7 @@ export class RequestRunner {
     this.#parts = parts;
   }
 
-  async read(channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
+  async read(channel: SkServerChannel, request: SkRequest): Promise<RequestOutcome> {
     const { offset, length } = request;
     if (length === 0) {
       await this.#atDisk(0, (device) => device.read(offset, 0, EMPTY));
@@ -55,7 +55,7 @@ export class RequestRunner {
     }
   }
 
-  async change(channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
+  async change(channel: SkServerChannel, incoming: SkIncoming): Promise<RequestOutcome | undefined> {
     const { op, offset, length, flags } = incoming.request;
     const fua = (flags & SK_FUA) !== 0;
     switch (op) {
@@ -83,7 +83,7 @@ export class RequestRunner {
     return { status: 'OK' };
   }
 
-  async #write(channel: SkServerChannel, incoming: SkIncoming, fua: boolean): Promise<Outcome | undefined> {
+  async #write(channel: SkServerChannel, incoming: SkIncoming, fua: boolean): Promise<RequestOutcome | undefined> {
     const { request, list, inline } = incoming;
     const checks = { dataCrc: request.dataCrc, list };
     const pulled = inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;

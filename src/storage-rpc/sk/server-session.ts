@@ -11,7 +11,7 @@ import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
 import { encodeSize } from './disk-size.js';
 import { SK_SLOTS_MAX, type SkOp } from './request.js';
-import { type Outcome, RequestRunner } from './request-runner.js';
+import { type RequestOutcome, RequestRunner } from './request-runner.js';
 import type { ServedDisk } from './served-disk.js';
 import type { SkServerCounters } from './server-counters.js';
 import { SlotTable } from './slot-table.js';
@@ -183,7 +183,7 @@ export class ServerSession {
     }
   }
 
-  async #run({ channel, incoming }: Target): Promise<Outcome | undefined> {
+  async #run({ channel, incoming }: Target): Promise<RequestOutcome | undefined> {
     const { request } = incoming;
     const { disk, diskNumber, readOnly } = this.#parts;
     if (request.disk !== diskNumber || disk.isRemoved) return { status: 'NO_DISK' };
@@ -204,7 +204,7 @@ export class ServerSession {
     }
   }
 
-  async #close(): Promise<Outcome> {
+  async #close(): Promise<RequestOutcome> {
     this.#closing++;
     await this.#untilExecuting(() => this.#closing);
     if (!this.#isClosed) this.#parts.onClosed();
@@ -216,7 +216,7 @@ export class ServerSession {
     while (this.#slots.executing > count()) await new Promise<void>((resolve) => this.#waitingForEnds.push(resolve));
   }
 
-  #answer({ channel, incoming, arrivedNs }: Target, { status, data, crcs }: Outcome): void {
+  #answer({ channel, incoming, arrivedNs }: Target, { status, data, crcs }: RequestOutcome): void {
     const { request } = incoming;
     // The receive is reposted before the client learns that its slot is free.
     incoming.release();

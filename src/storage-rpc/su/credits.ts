@@ -8,7 +8,7 @@
 
 export type MessageClass = 'data' | 'control';
 
-export class Credits {
+export class SuCredits {
   readonly #window: number;
   #sent = 0;
   #peerLimit: number;

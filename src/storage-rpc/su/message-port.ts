@@ -4,8 +4,8 @@ import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import { serveCompletions } from '../link/completions.js';
-import type { Lease } from '../pool/buffer-pool.js';
-import { Credits, type MessageClass } from './credits.js';
+import type { BufferLease } from '../pool/buffer-pool.js';
+import { type MessageClass, SuCredits } from './credits.js';
 import { readSuHeader, SU_HEADER_BYTES, type SuHeader, type SuType, writeSuHeader } from './header.js';
 import { SU_RECEIVE_BYTES, SU_WINDOW, type SuParts } from './su-parts.js';
 
@@ -17,7 +17,7 @@ export interface SuMessage {
   readonly dataCrc?: number;
   readonly body?: Uint8Array;
   /** Instead: header and data in registered memory, the first 40 bytes of it for the header. */
-  readonly lease?: Lease<MemoryRegion>;
+  readonly lease?: BufferLease<MemoryRegion>;
   readonly before?: SendWorkRequest;
 }
 
@@ -45,7 +45,7 @@ export class MessagePort {
   onFailure: (error: Error) => void = () => {};
   slotLimit: () => number = () => 0;
   readonly counters = { sent: 0, received: 0, malformed: 0 };
-  readonly credits = new Credits(SU_WINDOW);
+  readonly credits = new SuCredits(SU_WINDOW);
   readonly #parts: SuParts;
   readonly #receives: MemoryRegion;
   readonly #queues: Readonly<Record<MessageClass, Queued[]>> = { control: [], data: [] };

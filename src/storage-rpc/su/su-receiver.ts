@@ -3,7 +3,7 @@
 import { crc32c } from '../../core/crc32c.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
-import type { Lease } from '../pool/buffer-pool.js';
+import type { BufferLease } from '../pool/buffer-pool.js';
 import { type AbortReason, encodeReadStatus, type SuLimits } from './bodies.js';
 import { SU_MORE, type SuHeader } from './header.js';
 import type { MessagePort, SuReceived } from './message-port.js';
@@ -129,7 +129,10 @@ export class SuReceiver {
     await this.#port.send({ type: 'READ_DONE', body: encodeReadStatus(intact ? 'ok' : 'crc_mismatch') });
   }
 
-  async #read({ addr, rkey, length }: RemoteBufferDescriptor, { slab, offset }: Lease<MemoryRegion>): Promise<void> {
+  async #read(
+    { addr, rkey, length }: RemoteBufferDescriptor,
+    { slab, offset }: BufferLease<MemoryRegion>,
+  ): Promise<void> {
     const reads: Promise<void>[] = [];
     for (let at = 0; at < length; at += READ_BYTES_MAX) {
       const sges = [slab.sge(offset + at, Math.min(READ_BYTES_MAX, length - at))];
@@ -138,7 +141,7 @@ export class SuReceiver {
     for (const outcome of await Promise.allSettled(reads)) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  async #borrow(bytes: number): Promise<Lease<MemoryRegion>> {
+  async #borrow(bytes: number): Promise<BufferLease<MemoryRegion>> {
     try {
       return await this.#pools.local.acquire(bytes);
     } catch (error) {

@@ -3,7 +3,7 @@ import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
-import type { Lease } from '../pool/buffer-pool.js';
+import type { BufferLease } from '../pool/buffer-pool.js';
 import { type AbortReason, encodeRemoteBuffer, type ReadStatus, type SuLimits } from './bodies.js';
 import { SU_HEADER_BYTES, SU_MORE } from './header.js';
 import type { MessagePort } from './message-port.js';
@@ -169,7 +169,7 @@ export class SuSender {
     return { streamOff, dataLen: data.length, dataCrc: crc32c(data) };
   }
 
-  async #borrow(pool: 'local' | 'exposed', bytes: number): Promise<Lease<MemoryRegion>> {
+  async #borrow(pool: 'local' | 'exposed', bytes: number): Promise<BufferLease<MemoryRegion>> {
     try {
       return await this.#pools[pool].acquire(bytes);
     } catch (error) {

@@ -6,9 +6,9 @@ import { RoceError } from '../../../src/core/errors.js';
 import { SeededRandom } from '../../../src/core/random.js';
 import { ByteQueue } from '../../../src/storage-rpc/nbd/protocol/byte-queue.js';
 import { ClientNegotiation } from '../../../src/storage-rpc/nbd/protocol/client-negotiation.js';
-import { ClientSession } from '../../../src/storage-rpc/nbd/protocol/nbd-client-session.js';
+import { NbdClientSession } from '../../../src/storage-rpc/nbd/protocol/nbd-client-session.js';
 import { refusalOf } from '../../../src/storage-rpc/nbd/protocol/nbd-request.js';
-import { ServerSession } from '../../../src/storage-rpc/nbd/protocol/nbd-server-session.js';
+import { NbdServerSession } from '../../../src/storage-rpc/nbd/protocol/nbd-server-session.js';
 import { Dice } from '../../support/dice.js';
 import { repetitions } from '../../support/repetitions.js';
 import { CMD, extendedRequest, goData, metaData, OPT, option, request, u16, u32, u64 } from './raw-client.js';
@@ -99,7 +99,7 @@ function stream(dice: Dice): { readonly bytes: Buffer; readonly messages: number
 /** What the server makes of it: everything it sends, every request it would do, and how it ends. */
 function serve(bytes: Buffer, cut: () => number): string[] {
   const heard: string[] = [];
-  const session = new ServerSession(EXPORTS, (answer) => heard.push(Buffer.from(answer).toString('hex')));
+  const session = new NbdServerSession(EXPORTS, (answer) => heard.push(Buffer.from(answer).toString('hex')));
   for (let at = 0; at < bytes.length; ) {
     const piece = bytes.subarray(at, at + cut());
     at += piece.length;
@@ -145,7 +145,7 @@ test(`${MESSAGES / 2} messages without STARTTLS: a server that requires TLS tell
     const client = stream(dice);
     messages += client.messages;
     const answers: Buffer[] = [];
-    const session = new ServerSession(EXPORTS, (answer) => answers.push(Buffer.from(answer)), { tls: 'required' });
+    const session = new NbdServerSession(EXPORTS, (answer) => answers.push(Buffer.from(answer)), { tls: 'required' });
     session.push(client.bytes);
     expect(['starttls', 'close', undefined]).toContain(session.upcoming());
     expect(session.agreement).toBe(undefined);
@@ -203,7 +203,7 @@ test(`${MESSAGES / 2} replies, many of them wrong: the client takes them, or bre
   let broken = 0;
   for (let replies = 0; replies < MESSAGES / 2; ) {
     const isExtended = dice.chance(0.5);
-    const session = new ClientSession({ ...REMOTE, extendedHeaders: isExtended });
+    const session = new NbdClientSession({ ...REMOTE, extendedHeaders: isExtended });
     const memory = Buffer.alloc(3 * 4096, 0xee);
     const input = new ByteQueue();
     const requests = 1 + below(dice, 8);

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
 import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import {
+  type BufferLease,
   BufferPool,
   type BufferPoolOptions,
-  type Lease,
   type Slab,
 } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { pass, settle } from '../../support/virtual-time.js';
@@ -140,7 +140,7 @@ test('pieces on loan never overlap, and all come back, in any order of asking an
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const { pool } = world({ bytesMax: 3 * SLAB_BYTES });
-      const held: Lease<TestSlab>[] = [];
+      const held: BufferLease<TestSlab>[] = [];
       for (const what of steps) {
         if ('ask' in what) void pool.acquire(what.ask).then((lease) => held.push(lease));
         else held.splice(what.giveBack % Math.max(1, held.length), 1)[0]?.release();

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
-import { Credits, type MessageClass } from '../../../src/storage-rpc/su/credits.js';
+import { type MessageClass, SuCredits } from '../../../src/storage-rpc/su/credits.js';
 
 interface Flying {
   readonly what: MessageClass;
@@ -10,7 +10,7 @@ interface Flying {
 }
 
 class Side {
-  readonly credits: Credits;
+  readonly credits: SuCredits;
   /** Receives that are really posted. */
   posted: number;
   /** Receives the application holds. */
@@ -18,7 +18,7 @@ class Side {
   readonly incoming: Flying[] = [];
   peer!: Side;
 
-  constructor(credits: Credits, window: number) {
+  constructor(credits: SuCredits, window: number) {
     this.credits = credits;
     this.posted = window;
   }
@@ -59,7 +59,7 @@ class Side {
   }
 }
 
-function pairOf(window: number, make: (window: number) => Credits): [Side, Side] {
+function pairOf(window: number, make: (window: number) => SuCredits): [Side, Side] {
   const a = new Side(make(window), window);
   const b = new Side(make(window), window);
   a.peer = b;
@@ -115,7 +115,7 @@ function rest(sides: readonly Side[]): number {
 test('a million steps: no message without a receive, and never a deadlock', () => {
   const random = new SeededRandom(7).stream('credits');
   for (const window of [4, 5, 8, 32]) {
-    const sides = pairOf(window, (w) => new Credits(w));
+    const sides = pairOf(window, (w) => new SuCredits(w));
     for (let i = 0; i < 250_000; i++) {
       step(sides[randomInt(random, 0, 1)], random);
       if (i % 1000 === 0) {
@@ -128,7 +128,7 @@ test('a million steps: no message without a receive, and never a deadlock', () =
 
 test('coming to rest takes a few messages', () => {
   const random = new SeededRandom(8).stream('credits');
-  const sides = pairOf(32, (w) => new Credits(w));
+  const sides = pairOf(32, (w) => new SuCredits(w));
   for (let round = 0; round < 100; round++) {
     for (let i = 0; i < 500; i++) step(sides[randomInt(random, 0, 1)], random);
     expect(rest(sides)).toBeLessThan(100);
@@ -136,7 +136,7 @@ test('coming to rest takes a few messages', () => {
 });
 
 /** Without the rule about the last credits. */
-class Careless extends Credits {
+class Careless extends SuCredits {
   override allows(): boolean {
     return this.available > 0;
   }
@@ -151,7 +151,7 @@ test('without the rule the same steps end with two sides that wait for each othe
 });
 
 test('limits that go back, or leap, are refused', () => {
-  const [a] = pairOf(8, (w) => new Credits(w));
+  const [a] = pairOf(8, (w) => new SuCredits(w));
   expect(a.credits.onLimit(8)).toBe(false);
   expect(a.credits.onLimit(9)).toBe(true);
   expect(a.credits.onLimit(9 + 1025)).toBe(false);

@@ -25,7 +25,7 @@ import { addLimitOptions } from '../disk/limit-options.js';
 import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
-import { runServe, type ServeOptions } from '../disk/serve.js';
+import { type DiskServeOptions, runServe } from '../disk/serve.js';
 import { addTlsOptions } from '../disk/tls-options.js';
 
 const BACKEND_HELP = 'memory, file:PATH, nbd:URI, stream:NAME@MANAGER, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
@@ -92,7 +92,7 @@ Examples:
   rocev2 disk serve --disk db=file:/srv/db,size=100GiB --disk iso=file:/srv/install.iso,read-only
   rocev2 disk serve --config /etc/rocev2/disks.json --bind 192.0.2.7`,
     )
-    .action((options: ServeOptions & { readonly json?: true }) =>
+    .action((options: DiskServeOptions & { readonly json?: true }) =>
       runServe(options, new Output(io, options.json === true)),
     );
 }

@@ -21,7 +21,12 @@ import {
 } from 'rocev2/internal/cm';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
-import { addBothWaysOptions, type BothWaysOptions, type Outcome, reportBothWays } from '../rdma-cm/both-ways.js';
+import {
+  addBothWaysOptions,
+  type BothWaysOptions,
+  type BothWaysOutcome,
+  reportBothWays,
+} from '../rdma-cm/both-ways.js';
 import { DatagramEnd } from '../rdma-cm/datagram-end.js';
 import { DatagramPeers } from '../rdma-cm/datagram-peers.js';
 import { addManyConnectionsOptions, withManager } from '../rdma-cm/many-connections.js';
@@ -101,7 +106,7 @@ function lost(progress: () => string, ends: readonly DatagramEnd[]) {
   return { limitMs: LOST_AFTER_MS, failure };
 }
 
-async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
+async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<BothWaysOutcome> {
   const { port, connections, count, size } = options;
   // One queue pair for all clients, so that forged or repeated requests cost no more.
   const end = await DatagramEnd.create(cm.device, size, connections * count);
@@ -151,7 +156,7 @@ async function receiveFirst(end: DatagramEnd, peers: DatagramPeers): Promise<voi
   while (peers.received === 0) peers.count(await end.next());
 }
 
-async function ask(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
+async function ask(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<BothWaysOutcome> {
   const { server, port, connections, count, size } = options;
   const { interrupted } = output.io;
   const found = await Promise.all(

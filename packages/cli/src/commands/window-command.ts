@@ -10,9 +10,11 @@ import {
   durationOption,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
-  type NicOptions,
+  leftAligned,
+  type NicFlags,
   Output,
   optionWithDefault,
+  rightAligned,
   sizeOption,
 } from '@rocev2/command';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -23,7 +25,7 @@ import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
 
 const WINDOW_DOCUMENT = defineDocument<WindowResult>('window');
 
-interface WindowOptions extends NicOptions {
+interface WindowOptions extends NicFlags {
   readonly blocks: number;
   readonly block: number;
   readonly total: number;
@@ -106,12 +108,8 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   output.line();
   output.table(
     [
-      { title: 'policy', align: 'left' },
-      { title: 'seconds', align: 'right' },
-      { title: 'goodput', align: 'right' },
-      { title: 'control messages', align: 'right' },
-      { title: 'stalls', align: 'right' },
-      { title: 'blocks at the end', align: 'right' },
+      ...leftAligned('policy'),
+      ...rightAligned('seconds', 'goodput', 'control messages', 'stalls', 'blocks at the end'),
     ],
     [
       [

@@ -8,7 +8,7 @@ import { type NbdCounters, NbdServer, type SocketAddress } from 'rocev2/internal
 import type { StorageClient, StorageClientReport } from 'rocev2/internal/storage-rpc';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
-import { type DiskFacts, diskTelemetry } from './telemetry.js';
+import { type DiskState, diskTelemetry } from './telemetry.js';
 import { type TlsFlags, tlsOf } from './tls-options.js';
 
 /** The fields of `disk nbd --json`. */
@@ -91,7 +91,7 @@ interface Store {
   readonly device: BlockDevice;
   readonly where: string;
   readonly client?: StorageClient;
-  readonly file?: () => DiskFacts['file'];
+  readonly file?: () => DiskState['file'];
 }
 
 async function serveNbd(
@@ -141,7 +141,7 @@ async function serveNbd(
   });
 }
 
-function clientFacts(client: StorageClient | undefined): Pick<DiskFacts, 'connections' | 'crcMismatches' | 'path'> {
+function clientFacts(client: StorageClient | undefined): Pick<DiskState, 'connections' | 'crcMismatches' | 'path'> {
   if (client === undefined) return { connections: { rdma: 0, tcp: 0 }, crcMismatches: 0, path: null };
   const { sessions, crcMismatches, ...report } = client.report;
   const { state, failovers, moves, resentRequests, serverRestarts, outages, outage } = report;

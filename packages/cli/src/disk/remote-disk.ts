@@ -18,10 +18,10 @@ import { type FollowedDisk, openFollowed } from './followed-disk.js';
 const RETRY_MS = 500;
 
 export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
-export type Transport = (typeof TRANSPORTS)[number];
+export type DiskTransport = (typeof TRANSPORTS)[number];
 
 export interface RemoteDiskOptions extends RdmaOptions {
-  readonly transport: Transport;
+  readonly transport: DiskTransport;
   readonly holdDown?: number;
   /** Requests fail after so long without a server, in nanoseconds; default: never. */
   readonly giveUp?: number;

@@ -36,7 +36,7 @@ interface DiskServeResult extends SkServerCounters {
 
 const DISK_SERVE_DOCUMENT = defineDocument<DiskServeResult>('disk-serve');
 
-export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
+export interface DiskServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
   readonly backend?: string;
   readonly disk?: readonly DiskEntry[];
   readonly config?: string;
@@ -47,7 +47,7 @@ export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
 
 const LOOPBACK = '127.0.0.1';
 
-export async function runServe(options: ServeOptions, output: Output): Promise<void> {
+export async function runServe(options: DiskServeOptions, output: Output): Promise<void> {
   const { backend, disk, config } = options;
   const hasNames = disk !== undefined || config !== undefined;
   if (hasNames === (backend !== undefined)) {
@@ -62,7 +62,7 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
   return serveNamed(options, output);
 }
 
-async function serveOne(backend: string, options: ServeOptions, output: Output): Promise<void> {
+async function serveOne(backend: string, options: DiskServeOptions, output: Output): Promise<void> {
   checkPlace(options, [backend]);
   await using own = await openOwnDisk(backend, options, output, { stands: true });
   const disk = own.device;
@@ -89,7 +89,7 @@ async function serveOne(backend: string, options: ServeOptions, output: Output):
   });
 }
 
-async function serveNamed(options: ServeOptions, output: Output): Promise<void> {
+async function serveNamed(options: DiskServeOptions, output: Output): Promise<void> {
   const { disk = [], config, estats, iops, bandwidth } = options;
   const alone = givenBackendOption(options) ?? (iops !== undefined ? '--iops' : undefined);
   const ofOne = alone ?? (bandwidth !== undefined ? '--bandwidth' : undefined);
@@ -116,7 +116,7 @@ async function serveNamed(options: ServeOptions, output: Output): Promise<void> 
   });
 }
 
-function hostOf({ bind }: ServeOptions): string {
+function hostOf({ bind }: DiskServeOptions): string {
   return bind?.text ?? LOOPBACK;
 }
 
@@ -127,7 +127,7 @@ async function controlSocket(at: string, store: DiskStore, server: StorageServer
 
 async function serve(
   terms: Partial<StorageServerOptions>,
-  options: ServeOptions,
+  options: DiskServeOptions,
   output: Output,
   work: (server: StorageServer, host: string) => Promise<void>,
 ): Promise<void> {

@@ -3,14 +3,14 @@ import { type BlockDevice, WatchedDisk } from 'rocev2/internal/disk';
 import { nowNs, wallMs } from 'rocev2/internal/driver';
 import { type DiskDocument, serveDocument } from 'rocev2/internal/estats';
 
-export type DiskFacts = Pick<
+export type DiskState = Pick<
   DiskDocument,
   'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'wrongDisks' | 'file' | 'path'
 >;
 
 export interface DiskTelemetry {
   readonly disk: BlockDevice;
-  serve(facts: () => DiskFacts): Promise<AsyncDisposable>;
+  serve(facts: () => DiskState): Promise<AsyncDisposable>;
 }
 
 export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemetry {

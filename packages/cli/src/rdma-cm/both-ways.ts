@@ -20,7 +20,7 @@ export function addBothWaysOptions(command: Command, { count, size }: { count: s
     .option('--json', 'print one JSON document');
 }
 
-export interface Outcome {
+export interface BothWaysOutcome {
   readonly peer: IpAddress;
   readonly seconds: number;
 }
@@ -29,7 +29,7 @@ export interface Outcome {
 export function reportBothWays(
   messages: string,
   { server, connections, count, size }: BothWaysOptions,
-  { peer, seconds }: Outcome,
+  { peer, seconds }: BothWaysOutcome,
   output: Output,
 ) {
   const each = `${count} ${messages} of ${size} bytes each way`;

@@ -1,4 +1,4 @@
-export class Arrivals {
+export class MessageArrivals {
   /** Of all flows. */
   messages = 0;
   expectedBytes: number;

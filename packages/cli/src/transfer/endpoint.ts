@@ -10,7 +10,7 @@ import {
   frameDeviceOptions,
   hostOfWire,
   localAddressTowards,
-  type NicOptions,
+  type NicFlags,
   type RecoveryFlags,
   recoveryOf,
   type SecureFlags,
@@ -42,7 +42,7 @@ import {
   type RdmaDevice,
 } from 'rocev2/internal/verbs';
 import { z } from 'zod';
-import { Arrivals } from './arrivals.js';
+import { MessageArrivals } from './arrivals.js';
 import { WaitingClients } from './waiting-clients.js';
 
 /** Operations that can be measured. */
@@ -68,7 +68,7 @@ const planSchema = z.object({
 });
 export type TransferPlan = z.infer<typeof planSchema>;
 
-export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags {
+export interface TransferEndpointOptions extends NicFlags, RecoveryFlags, SecureFlags {
   readonly port: number;
   readonly bind?: IpAddress;
   readonly udpPort?: number;
@@ -96,7 +96,7 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags 
   readonly warmUp?: number;
 }
 
-export interface Flow {
+export interface TransferFlow {
   /** In RTS. */
   readonly qp: QueuePair;
   readonly agreement: Agreement;
@@ -115,10 +115,10 @@ export interface Endpoint {
   readonly recvCq: CompletionQueue;
   /** The data, flow after flow. */
   readonly region: MemoryRegion;
-  readonly flows: readonly Flow[];
+  readonly flows: readonly TransferFlow[];
   readonly channel: ControlChannel;
   readonly plan: TransferPlan;
-  readonly arrivals: Arrivals;
+  readonly arrivals: MessageArrivals;
   readonly largestBytes: number;
   /** Receives a flow keeps posted, where the command line says so. */
   readonly rxDepth: number | undefined;
@@ -160,7 +160,7 @@ export function grhBytes({ transport }: Pick<TransferPlan, 'transport'>): number
 
 export async function clientPort(
   host: string,
-  options: Pick<EndpointOptions, 'bind' | 'udpPort'>,
+  options: Pick<TransferEndpointOptions, 'bind' | 'udpPort'>,
 ): Promise<{ address: string; udpPort?: number }> {
   const own = options.udpPort === undefined ? {} : { udpPort: options.udpPort };
   if (options.bind !== undefined) return { address: options.bind.text, ...own };
@@ -174,7 +174,7 @@ export async function clientPort(
 
 export async function openEndpointDevice(
   port: { address: string; udpPort?: number },
-  options: EndpointOptions,
+  options: TransferEndpointOptions,
   interrupted: AbortSignal,
 ): Promise<RdmaDevice> {
   const device = await openDevice({
@@ -219,7 +219,7 @@ export function checkDatagramSize(sizeBytes: number, mtuBytes: number, flag = '-
 async function establish(
   device: RdmaDevice,
   channel: ControlChannel,
-  options: EndpointOptions,
+  options: TransferEndpointOptions,
   plan: TransferPlan,
   exchange: typeof exchangeAsClient,
 ): Promise<Endpoint> {
@@ -235,7 +235,7 @@ async function establish(
     const recvCq = note(await device.createCq(maxRecvWr * plan.qps * 2));
     const pd = note(await device.createPd());
     const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
-    const flows: Flow[] = [];
+    const flows: TransferFlow[] = [];
     for (let flow = 0; flow < plan.qps; flow++) {
       const offset = flow * laneBytes(plan);
       const qp = await pd.createQp({
@@ -268,7 +268,7 @@ async function establish(
       channel.close();
       await device.close();
     };
-    const arrivals = new Arrivals(plan.sizeBytes);
+    const arrivals = new MessageArrivals(plan.sizeBytes);
     const { rxDepth, inlineSize: inlineBytes } = options;
     const sizes = { largestBytes: plan.sizeBytes, inlineBytes, arrivedBefore: 0 };
     return { device, pd, sendCq, recvCq, region, flows, channel, plan, arrivals, ...sizes, rxDepth, close };
@@ -279,13 +279,13 @@ async function establish(
   }
 }
 
-function isTcpElsewhere({ frame }: EndpointOptions): boolean {
+function isTcpElsewhere({ frame }: TransferEndpointOptions): boolean {
   return frame !== undefined;
 }
 
 export async function connectToServer(
   host: string,
-  options: EndpointOptions,
+  options: TransferEndpointOptions,
   plan: TransferPlan,
   interrupted: AbortSignal,
 ): Promise<Endpoint> {
@@ -316,7 +316,7 @@ export interface ServerWords {
 
 export async function serveOneClient(
   role: ServerRole,
-  options: EndpointOptions,
+  options: TransferEndpointOptions,
   io: CliIo,
   words: ServerWords,
 ): Promise<Endpoint> {

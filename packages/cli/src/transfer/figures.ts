@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { TransferPlan } from './endpoint.js';
 import type { Interval } from './intervals.js';
-import type { Tally } from './transfer-round.js';
+import type { RoundTally } from './transfer-round.js';
 
 const count = z.number().int().min(0);
 const seconds = z.number().min(0);
 const perSecondSchema = z.number().min(0);
 
 /** One direction of a run in both. */
-export interface Direction {
+export interface DirectionFigures {
   /** Messages that arrived. */
   readonly iterations: number;
   /** Duration. */
@@ -17,7 +17,11 @@ export interface Direction {
   readonly goodputBps: number;
 }
 
-const directionSchema: z.ZodType<Direction> = z.object({ iterations: count, seconds, goodputBps: perSecondSchema });
+const directionSchema: z.ZodType<DirectionFigures> = z.object({
+  iterations: count,
+  seconds,
+  goodputBps: perSecondSchema,
+});
 
 const latencySchema = z.object({
   min: z.number(),
@@ -49,11 +53,11 @@ const sum = (counts: readonly number[]) => counts.reduce((total, each) => total 
 
 const perSecond = (amount: number, duration: number) => (duration > 0 ? amount / duration : 0);
 
-function directionOf({ sizeBytes }: TransferPlan, iterations: number, duration: number): Direction {
+function directionOf({ sizeBytes }: TransferPlan, iterations: number, duration: number): DirectionFigures {
   return { iterations, seconds: duration, goodputBps: perSecond(iterations * sizeBytes * 8, duration) };
 }
 
-export function measuredOf(plan: TransferPlan, tally: Tally, returned?: Returned): Measured {
+export function measuredOf(plan: TransferPlan, tally: RoundTally, returned?: Returned): Measured {
   const sent = directionOf(plan, sum(tally.counts), tally.seconds);
   const back = returned && directionOf(plan, returned.arrived ?? sum(returned.counts), returned.seconds);
   const lostBack = returned === undefined ? 0 : sum(returned.counts) - (returned.arrived ?? sum(returned.counts));

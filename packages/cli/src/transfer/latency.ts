@@ -3,8 +3,16 @@ import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
-import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './transfer-round.js';
 import { pollNic } from './spinning.js';
+import {
+  check,
+  checkLength,
+  messageData,
+  operation,
+  postReceive,
+  type RoundTally,
+  type TrafficEndpoint,
+} from './transfer-round.js';
 import { WaitedTime } from './waited-time.js';
 
 export interface LossRule {
@@ -112,7 +120,7 @@ async function rounds(
   loss: LossRule,
   progress: Progress,
   body: (round: number) => Promise<number | typeof UNMEASURED | typeof LOST>,
-): Promise<Tally> {
+): Promise<RoundTally> {
   const { plan } = endpoint;
   const latency = new LatencySamples();
   const startNs = nowNs();
@@ -131,7 +139,12 @@ async function rounds(
   return { counts: [round - lost], lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
 
-export function followWrites(endpoint: TrafficEndpoint, io: CliIo, loss: LossRule, progress: Progress): Promise<Tally> {
+export function followWrites(
+  endpoint: TrafficEndpoint,
+  io: CliIo,
+  loss: LossRule,
+  progress: Progress,
+): Promise<RoundTally> {
   const pingPong = new WritePingPong(endpoint);
   let postedNs: number | undefined;
   return rounds(endpoint, io, loss, progress, async (round) => {
@@ -150,7 +163,7 @@ export function measureLatency(
   waiting: Waiting,
   loss: LossRule,
   progress: Progress,
-): Promise<Tally> {
+): Promise<RoundTally> {
   const { plan, flows, sendCq } = endpoint;
   const [flow] = flows;
   if (plan.op === 'send') return echoSends(endpoint, io, waiting, loss, progress);
@@ -178,7 +191,7 @@ function echoSends(
   waiting: Waiting,
   loss: LossRule,
   progress: Progress,
-): Promise<Tally> {
+): Promise<RoundTally> {
   const { plan, flows, sendCq, recvCq } = endpoint;
   const [flow] = flows;
   const request = operation(plan.op, endpoint, flow);

@@ -2,7 +2,7 @@ import { qpTypeOf } from 'rocev2/internal/cm';
 import { refuseEchoes } from 'rocev2/internal/dcqcn';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { Access } from 'rocev2/internal/verbs';
-import { Arrivals } from './arrivals.js';
+import { MessageArrivals } from './arrivals.js';
 import { checkDatagramSize, grhBytes, RECEIVE_SGES, receiveDepth, type TransferPlan } from './endpoint.js';
 import type { Conversation, PerftestFlow } from './perftest-meeting.js';
 import { planOf } from './plan.js';
@@ -55,7 +55,7 @@ export async function connectFlows(conversation: Conversation): Promise<TrafficE
       return !device.isClosed;
     },
   };
-  const arrivals = new Arrivals(plan.sizeBytes);
+  const arrivals = new MessageArrivals(plan.sizeBytes);
   const bytes = { largestBytes: plan.sizeBytes, inlineBytes: inlineSize, arrivedBefore: 0 };
   return { device, plan, flows, region, sendCq, recvCq, channel, arrivals, rxDepth, ...bytes };
 }

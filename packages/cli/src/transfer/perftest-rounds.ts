@@ -20,17 +20,17 @@ import {
   NOTHING_IS_LOST,
 } from './latency.js';
 import type { Conversation } from './perftest-meeting.js';
+import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
+import type { TransferOptions } from './transfer-options.js';
 import {
   arrivedMessages,
   beginRound,
   drainReceives,
+  type RoundTally,
   settledArrivals,
   sizesOf,
-  type Tally,
   type TrafficEndpoint,
 } from './transfer-round.js';
-import { aloud, bandwidth, type Measurement, waitingOf } from './tool.js';
-import type { TransferOptions } from './transfer-options.js';
 
 const MEBIBYTE = 2 ** 20;
 const TRAFFIC_TIMEOUT_MS = 86_400_000;
@@ -51,7 +51,7 @@ const UNVERIFIED =
 
 export interface PerftestOutcome {
   readonly round: TrafficEndpoint;
-  readonly tally: Tally;
+  readonly tally: RoundTally;
   readonly returned?: Returned;
   readonly unfinished?: string;
 }
@@ -161,7 +161,7 @@ function lossRuleOf({ transport }: TransferOptions): LossRule {
   return transport === 'rc' ? NOTHING_IS_LOST : LOST_ENDS_RUN;
 }
 
-async function measure({ tool, op, options, output }: Conversation, round: TrafficEndpoint): Promise<Tally> {
+async function measure({ tool, op, options, output }: Conversation, round: TrafficEndpoint): Promise<RoundTally> {
   const how: Measurement = aloud({ options, loss: lossRuleOf(options), output });
   if (tool === 'bw') return bandwidth.measure(round, how);
   const { loss, progress, io } = how;
@@ -311,7 +311,7 @@ function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations 
 function report(
   exchange: PerftestExchange,
   sizeBytes: number,
-  tally: Pick<Tally, 'counts' | 'seconds' | 'peakBps'>,
+  tally: Pick<RoundTally, 'counts' | 'seconds' | 'peakBps'>,
 ): Promise<PerftestReport> {
   const messages = tally.counts.reduce((sum, count) => sum + count, 0);
   const messagesPerSecond = messages / tally.seconds;

@@ -6,10 +6,10 @@ import { LatencySamples, type Progress } from '@rocev2/command';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { SendWorkRequest } from 'rocev2/internal/verbs';
-import type { Flow } from './endpoint.js';
+import type { TransferFlow } from './endpoint.js';
 import { type Interval, IntervalLog } from './intervals.js';
 import { PeakFinder } from './peak-finder.js';
-import { check, operation, type Tally, type TrafficEndpoint } from './transfer-round.js';
+import { check, operation, type RoundTally, type TrafficEndpoint } from './transfer-round.js';
 
 export interface PumpOptions {
   /** Messages in flight on each flow. */
@@ -23,7 +23,7 @@ export interface PumpOptions {
 
 /** One flow of the client: how far it is, and when each operation in flight was posted. */
 class Stream {
-  readonly #flow: Flow;
+  readonly #flow: TransferFlow;
   readonly #request: SendWorkRequest;
   readonly #postedNs: Float64Array;
   readonly #options: PumpOptions;
@@ -31,7 +31,7 @@ class Stream {
   completed = 0;
   hasSilentTail = false;
 
-  constructor(flow: Flow, request: SendWorkRequest, options: PumpOptions) {
+  constructor(flow: TransferFlow, request: SendWorkRequest, options: PumpOptions) {
     this.#flow = flow;
     this.#request = request;
     this.#options = options;
@@ -70,12 +70,12 @@ export async function pump(
   interrupted: AbortSignal,
   options: PumpOptions,
   progress: Progress,
-): Promise<Tally> {
+): Promise<RoundTally> {
   const { plan, flows, sendCq } = endpoint;
   const { durationNs, iterations } = plan;
   const latency = new LatencySamples();
   const peak = PeakFinder.forPlan(plan, options.wantsPeak);
-  const request = (flow: Flow) => operation(plan.op, endpoint, flow);
+  const request = (flow: TransferFlow) => operation(plan.op, endpoint, flow);
   const streams = new Map(flows.map((flow) => [flow.qp.qpn, new Stream(flow, request(flow), options)]));
   const startNs = nowNs();
   const log = new IntervalLog(startNs, options, plan.sizeBytes);

@@ -4,8 +4,8 @@ import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';
 import type { EngineName } from 'rocev2/internal/verbs';
-import type { Endpoint, Flow, TransferOp } from './endpoint.js';
-import { type Direction, figuresOf, type Measured } from './figures.js';
+import type { Endpoint, TransferFlow, TransferOp } from './endpoint.js';
+import { type DirectionFigures, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
 import type { TransferOptions } from './transfer-options.js';
 
@@ -55,7 +55,7 @@ export interface TransferResult {
    */
   readonly peakBps: number | null;
   /** What each side sent, this side first. Null: only one side sent. */
-  readonly directions: readonly Direction[] | null;
+  readonly directions: readonly DirectionFigures[] | null;
   /** What this side moved in each interval of `--interval`. */
   readonly intervals: readonly Interval[];
   /** Load of all processors of this host in percent, with `--cpu_util`. */
@@ -80,15 +80,17 @@ export interface TransferResult {
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
-export interface Outcome {
-  readonly round: Pick<Endpoint, 'device' | 'plan'> & { readonly flows: ReadonlyArray<Pick<Flow, 'agreement'>> };
+export interface RoundOutcome {
+  readonly round: Pick<Endpoint, 'device' | 'plan'> & {
+    readonly flows: ReadonlyArray<Pick<TransferFlow, 'agreement'>>;
+  };
   readonly measured: Measured;
   readonly intervals: readonly Interval[];
   readonly verified: boolean;
   readonly cpuPercent: number;
 }
 
-export function resultOf(options: TransferOptions, outcome: Outcome): TransferResult {
+export function resultOf(options: TransferOptions, outcome: RoundOutcome): TransferResult {
   const { round, measured, intervals, verified, cpuPercent } = outcome;
   const { plan, flows } = round;
   return {

@@ -5,10 +5,10 @@ import { cpuLoad } from './cpu-load.js';
 import type { Endpoint } from './endpoint.js';
 import { measuredOf, mirrored } from './figures.js';
 import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
-import { type Outcome, resultOf, type TransferResult } from './result.js';
-import { beginRound, type Tally } from './transfer-round.js';
+import { type RoundOutcome, resultOf, type TransferResult } from './result.js';
 import { aloud, type TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
+import { beginRound, type RoundTally } from './transfer-round.js';
 import { tellVerdict, verifyAsClient, verifyAsServer } from './verify.js';
 
 export interface RoundContext {
@@ -34,7 +34,7 @@ export async function roundAsClient(
   round: Endpoint,
   serve: Serve | undefined,
   last: boolean,
-): Promise<Outcome> {
+): Promise<RoundOutcome> {
   const load = cpuLoad();
   await round.channel.barrier('ready');
   const serving = serve?.(round);
@@ -51,7 +51,7 @@ export async function roundAsClient(
   return { round, measured, intervals: tally.intervals ?? [], verified, cpuPercent: load() };
 }
 
-function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 'lost'> {
+function arrivalsOf({ counts }: RoundTally, arrived: number): Pick<RoundTally, 'counts' | 'lost'> {
   return { counts: [arrived], lost: counts.reduce((sum, count) => sum + count, 0) - arrived };
 }
 

@@ -11,8 +11,8 @@ import type { Interval } from './intervals.js';
 import { answerLatency, type LossRule, measureLatency, NOTHING_IS_LOST, type Waiting } from './latency.js';
 import { type PumpOptions, pump } from './pump.js';
 import { intervalLine, printBandwidth, printLatency, type TransferDocument, type TransferResult } from './result.js';
-import { drainReceives, type Tally, type TrafficEndpoint } from './transfer-round.js';
 import type { TransferOptions } from './transfer-options.js';
+import { drainReceives, type RoundTally, type TrafficEndpoint } from './transfer-round.js';
 
 export interface Measurement {
   readonly options: TransferOptions;
@@ -27,7 +27,7 @@ export interface TransferTool {
   /** What it prints with --json. */
   readonly document: DocumentKind<TransferDocument>;
   readonly title: 'BW' | 'Latency';
-  measure(endpoint: TrafficEndpoint, how: Measurement): Promise<Tally>;
+  measure(endpoint: TrafficEndpoint, how: Measurement): Promise<RoundTally>;
   answer(endpoint: Endpoint, options: TransferOptions): (round: Endpoint) => Promise<unknown>;
   print(output: Output, results: readonly TransferResult[], options: TransferOptions): void;
 }

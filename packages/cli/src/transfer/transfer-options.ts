@@ -1,9 +1,9 @@
 /** What the options of `rocev2 bw` and `rocev2 lat` say. */
 
 import type { RateControlFlags } from '@rocev2/command';
-import type { EndpointOptions } from './endpoint.js';
+import type { TransferEndpointOptions } from './endpoint.js';
 
-export interface TransferOptions extends EndpointOptions, RateControlFlags {
+export interface TransferOptions extends TransferEndpointOptions, RateControlFlags {
   /** Size of a message in bytes. */
   readonly size: number;
   readonly mayShrink?: true;

@@ -4,7 +4,14 @@ import { NS_PER_MS, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { STATUS_RETRY_EXC_ERR } from 'rocev2/internal/memory';
 import { completionError, type SendWorkRequest, type WorkCompletion } from 'rocev2/internal/verbs';
-import { type Endpoint, type Flow, grhBytes, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
+import {
+  type Endpoint,
+  grhBytes,
+  receiveDepth,
+  type TransferFlow,
+  type TransferOp,
+  type TransferPlan,
+} from './endpoint.js';
 import type { Interval } from './intervals.js';
 
 export type TrafficEndpoint = Pick<
@@ -38,7 +45,7 @@ export function beginRound<E extends TrafficEndpoint>(endpoint: E, sizeBytes: nu
   return { ...endpoint, plan: { ...endpoint.plan, sizeBytes }, arrivedBefore };
 }
 
-export interface Tally {
+export interface RoundTally {
   /** Operations completed on each flow; in a latency test, round trips. */
   readonly counts: readonly number[];
   /** Null: only the receiver knows. */
@@ -55,7 +62,7 @@ export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   throw completionError(wc, !endpoint.channel.isOpen, flow && silenceOf(wc, flow, endpoint));
 }
 
-function silenceOf({ vendorError }: WorkCompletion, { agreement }: Flow, { device }: TrafficEndpoint): string {
+function silenceOf({ vendorError }: WorkCompletion, { agreement }: TransferFlow, { device }: TrafficEndpoint): string {
   const { peer, remoteQpn } = agreement;
   const { rx_accepted: heard, tx_retransmitted: again } = device.counters();
   const hex = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
@@ -68,7 +75,7 @@ function silenceOf({ vendorError }: WorkCompletion, { agreement }: Flow, { devic
  * peer's. A message of up to
  * `inlineBytes` is copied into the work request, where the operation sends one.
  */
-export function operation(op: TransferOp, endpoint: TrafficEndpoint, flow: Flow): SendWorkRequest {
+export function operation(op: TransferOp, endpoint: TrafficEndpoint, flow: TransferFlow): SendWorkRequest {
   const { plan } = endpoint;
   const remote = flow.agreement.region!;
   const target = { remoteAddr: remote.addr, rkey: remote.rkey };
@@ -94,7 +101,7 @@ export function messageData({ region, plan, inlineBytes }: TrafficEndpoint, from
 }
 
 /** If both sides send, it is not the buffer that the peer's operations use. */
-export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Flow): number {
+export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: TransferFlow): number {
   return bidirectional ? secondOffset : offset;
 }
 

@@ -5,7 +5,7 @@
 
 import { crc32, RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
-import type { Endpoint, Flow } from './endpoint.js';
+import type { Endpoint, TransferFlow } from './endpoint.js';
 import { measuredSchema, type Returned } from './figures.js';
 import { ownOffset, settledArrivals } from './transfer-round.js';
 
@@ -21,10 +21,10 @@ const digestSchema = z.object({
   returned: z.object({ counts: countsSchema, seconds: z.number().min(0), digest: z.array(z.string()) }).optional(),
 });
 const verdictSchema = z.object({ verified: z.boolean(), measured: measuredSchema });
-export type Verdict = z.infer<typeof verdictSchema>;
+export type VerificationVerdict = z.infer<typeof verdictSchema>;
 
 /** One text a flow: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
-function digestOf(endpoint: Endpoint, offsetOf: (flow: Flow) => number): string[] {
+function digestOf(endpoint: Endpoint, offsetOf: (flow: TransferFlow) => number): string[] {
   const { region, plan, flows } = endpoint;
   const isCounter = plan.op === 'atomic';
   // A WRITE ping-pong numbers its messages in the last byte; if the last one was lost the sides differ there.
@@ -36,7 +36,7 @@ function digestOf(endpoint: Endpoint, offsetOf: (flow: Flow) => number): string[
   });
 }
 
-const shared = (flow: Flow) => flow.offset;
+const shared = (flow: TransferFlow) => flow.offset;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
@@ -70,7 +70,7 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   return { verified, arrived, returned: back?.returned };
 }
 
-export function tellVerdict({ channel }: Endpoint, verdict: Verdict): void {
+export function tellVerdict({ channel }: Endpoint, verdict: VerificationVerdict): void {
   channel.send(verdict);
 }
 
@@ -98,7 +98,7 @@ export interface OwnTraffic {
 export async function verifyAsServer(
   endpoint: Endpoint,
   own?: OwnTraffic,
-): Promise<Verdict & { readonly last: boolean }> {
+): Promise<VerificationVerdict & { readonly last: boolean }> {
   const { channel } = endpoint;
   const end = doneSchema.safeParse(await channel.receive(Number.POSITIVE_INFINITY));
   if (!end.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not send its counts');

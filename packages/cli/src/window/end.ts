@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { NicOptions } from '@rocev2/command';
+import type { NicFlags } from '@rocev2/command';
 import { type ControlChannel, type ExchangeOptions, type exchangeAsClient, initializeQp } from 'rocev2/internal/cm';
 import { PSN_COUNT } from 'rocev2/internal/packet';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
@@ -20,7 +20,7 @@ export async function openWindowEnd(
   channel: ControlChannel,
   blocksMax: number,
   exchange: typeof exchangeAsClient,
-  { io, engine, spin }: NicOptions,
+  { io, engine, spin }: NicFlags,
 ): Promise<WindowEnd> {
   const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
   const depths = windowQueueDepths(blocksMax);

@@ -1,4 +1,4 @@
-import { ChildService, fillPattern, type NicOptions, whileAlive } from '@rocev2/command';
+import { ChildService, fillPattern, type NicFlags, whileAlive } from '@rocev2/command';
 import { dial, exchangeAsClient } from 'rocev2/internal/cm';
 import { crc32, NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
@@ -16,7 +16,7 @@ interface WindowSettings {
   readonly blocksMax: number;
   readonly mas: number;
   readonly matNs: number;
-  readonly nic: NicOptions;
+  readonly nic: NicFlags;
 }
 
 export interface WindowRun {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Dump } from '../../../../src/verbs/estats/dump-log.js';
 import { createPair, type Pair, type PairOptions } from '../../../../test/support/pair.js';
-import type { Arrivals, ArrivedClasses } from '../../../inspect/src/commands/doctor/arrivals.js';
+import type { ArrivedClasses, CapturedArrivals } from '../../../inspect/src/commands/doctor/arrivals.js';
 import {
   checkDscp,
   checkEcn,
@@ -99,7 +99,7 @@ describe('the largest packet that passes', () => {
 describe('traffic classes', () => {
   const classes = (dscps: Record<number, number>, ecns: ArrivedClasses['ecns'] = [0, 0, 0, 0]) => ({ dscps, ecns });
   const nothing = classes({});
-  const arrived = (management: ArrivedClasses, connections: ArrivedClasses = nothing): Arrivals => ({
+  const arrived = (management: ArrivedClasses, connections: ArrivedClasses = nothing): CapturedArrivals => ({
     management,
     connections,
     marksSent: 0,
@@ -148,7 +148,7 @@ describe('traffic classes', () => {
 
 describe('rules', () => {
   const sound = golden('send-rc-mtu1024-v4');
-  const arrived = (packets: typeof sound): Arrivals => {
+  const arrived = (packets: typeof sound): CapturedArrivals => {
     const none: ArrivedClasses = { dscps: {}, ecns: [0, 0, 0, 0] };
     return { management: none, connections: none, marksSent: 0, cnps: 0, audit: audited(packets) };
   };

@@ -3,7 +3,7 @@ import type { IpAddress } from 'rocev2/internal/packet';
 import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from 'rocev2/internal/storage-rpc';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { extensionOption } from '../extensions.js';
-import { addIoNicOptions, type NicOptions } from '../nic-options.js';
+import { addIoNicOptions, type NicFlags } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 import { addSecureOptions, type SecureFlags, secureOf } from '../secure-options.js';
@@ -23,7 +23,7 @@ export const DISK_CLOSING_MS = 15_000;
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
-export interface RdmaOptions extends NicOptions, RecoveryFlags, RateControlFlags, SecureFlags {
+export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, SecureFlags {
   /** TCP port for connection set-up. */
   readonly port: number;
   /** IP address of this side. */
@@ -85,7 +85,7 @@ const DSCP_NUMBER = rangeOption(0, 63);
 /** Opens the device; rejects as `openDevice` does, and for credentials as {@link secureOf}. */
 export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  options: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicOptions | keyof SecureFlags>,
+  options: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicFlags | keyof SecureFlags>,
 ): Promise<RdmaDevice> {
   const { loss, seed, io, engine, spin, estats = false } = options;
   return openDevice({

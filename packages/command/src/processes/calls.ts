@@ -6,23 +6,23 @@
 import { z } from 'zod';
 
 /** One method of a process: how its arguments must look, and what it does. */
-export interface Method<Args, Result> {
+export interface ProcessMethod<Args, Result> {
   /** Schema of its one argument. */
   readonly args: z.ZodType<Args>;
   /** What it throws, the caller's promise rejects with. */
   run(args: Args): Promise<Result> | Result;
 }
 
-export type Service = Readonly<Record<string, Method<unknown, unknown>>>;
+export type ProcessService = Readonly<Record<string, ProcessMethod<unknown, unknown>>>;
 
-export type ArgsOf<M> = M extends Method<infer Args, infer _> ? Args : never;
-export type ResultOf<M> = M extends Method<infer _, infer Result> ? Result : never;
+export type ArgsOf<M> = M extends ProcessMethod<infer Args, infer _> ? Args : never;
+export type ResultOf<M> = M extends ProcessMethod<infer _, infer Result> ? Result : never;
 
 /** A method that takes an object of this shape. */
 export function method<Shape extends z.ZodRawShape, Result>(
   shape: Shape,
   run: (args: z.output<z.ZodObject<Shape>>) => Promise<Result> | Result,
-): Method<z.output<z.ZodObject<Shape>>, Result> {
+): ProcessMethod<z.output<z.ZodObject<Shape>>, Result> {
   return { args: z.strictObject(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>, run };
 }
 
@@ -34,4 +34,4 @@ export const answerSchema = z.union([
 ]);
 
 export type Call = z.infer<typeof callSchema>;
-export type Answer = z.infer<typeof answerSchema>;
+export type CallAnswer = z.infer<typeof answerSchema>;

@@ -9,7 +9,7 @@ import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { ERROR_CODES, RoceError, type RoceErrorCode } from 'rocev2/internal/core';
 import { loadedExtensions } from 'rocev2/internal/driver';
-import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } from './calls.js';
+import { type ArgsOf, answerSchema, type Call, type ProcessService, type ResultOf } from './calls.js';
 
 const STDERR_LINES_SHOWN = 8;
 const STDERR_CHARACTERS_KEPT = 8192;
@@ -26,7 +26,7 @@ interface Pending {
 }
 
 /** A process of ours, from its start to its end. */
-export class ChildService<S extends Service> implements AsyncDisposable {
+export class ChildService<S extends ProcessService> implements AsyncDisposable {
   /** As messages call it: `endpoint a`. */
   readonly name: string;
   /** Rejects when the process ends without having been stopped; never resolves. */

@@ -7,13 +7,13 @@ import { RoceError } from 'rocev2/internal/core';
 import { loadExtensions } from 'rocev2/internal/driver';
 import type { z } from 'zod';
 import { plainWords } from '../schema/plain-words.js';
-import { type Answer, callSchema, type Service } from './calls.js';
+import { type CallAnswer, callSchema, type ProcessService } from './calls.js';
 
 /**
  * Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent,
  * it says so and exits.
  */
-export function serveParent(service: Service): void {
+export function serveParent(service: ProcessService): void {
   if (process.send === undefined) {
     process.stderr.write('this program is a part of rocev2 and is started by it\n');
     process.exit(2);
@@ -35,7 +35,7 @@ function problemOf({ issues: [issue] }: z.ZodError): string {
   return `${issue.path.join('.') || 'the argument'} ${plainWords(issue)}`;
 }
 
-async function answer(service: Service, message: unknown, extensions: Promise<void>): Promise<Answer> {
+async function answer(service: ProcessService, message: unknown, extensions: Promise<void>): Promise<CallAnswer> {
   const { id, method: name, args } = callSchema.parse(message);
   try {
     await extensions;

@@ -28,7 +28,7 @@ export interface EndpointOptions {
 }
 
 /** An endpoint that answered. */
-export interface AttachedEndpoint {
+export interface EndpointReading {
   /** Where it answers. */
   readonly target: ProgramTarget;
   /** What it said. */
@@ -39,7 +39,7 @@ export interface AttachedEndpoint {
  * All running endpoints; with `wanted` (process number, IP address, path of a control socket, or URL) that one. Throws
  * ERR_ROCE_CONNECT when there is none.
  */
-export async function attach(wanted: string | undefined, minutes: number): Promise<AttachedEndpoint[]> {
+export async function attach(wanted: string | undefined, minutes: number): Promise<EndpointReading[]> {
   if (wanted !== undefined && /^https?:/.test(wanted)) return [await at({ url: wanted }, minutes)];
   if (wanted?.includes('/')) return [await at({ socketPath: wanted }, minutes)];
   const running = await findPrograms(minutes);
@@ -66,7 +66,7 @@ function nothingThere(wanted: string | undefined, running: readonly WatchedDocum
   );
 }
 
-async function at(target: ProgramTarget, minutes: number): Promise<AttachedEndpoint> {
+async function at(target: ProgramTarget, minutes: number): Promise<EndpointReading> {
   return { target, snapshot: await askSnapshot(target, minutes) };
 }
 

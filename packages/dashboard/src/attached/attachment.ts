@@ -15,7 +15,7 @@ import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { AttachedState } from '../messages/attached.js';
 import type { DashboardSource } from '../server.js';
-import { AttachedHistory, type Message } from './history.js';
+import { AttachedHistory, type AttachedMessage } from './history.js';
 
 const LOOK_INTERVAL_MS = 1000;
 const MINUTES = 1;
@@ -123,7 +123,7 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     this.#tell(this.#history.gone(place, this.#nowNs()));
   }
 
-  #tell(messages: readonly Message[]): void {
+  #tell(messages: readonly AttachedMessage[]): void {
     for (const { name, data } of messages) for (const send of this.#subscribers) send(name, data);
   }
 

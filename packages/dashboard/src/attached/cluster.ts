@@ -3,7 +3,7 @@
 import type { ClusterDocument } from '@rocev2/command';
 import type { ClusterDetail, ClusterReading } from '../messages/cluster-messages.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
-import { type Change, growth, type Interval, sum } from './rates.js';
+import { type Change, growth, sum, type TimedChange } from './rates.js';
 
 const NODES_SHOWN = 64;
 const STREAMS_SHOWN = 32;
@@ -74,7 +74,10 @@ export const CLUSTER: ProgramKind<'cluster'> = {
   },
 };
 
-function readingOf(status: Status, { before: { status: before }, seconds }: Interval<ClusterDocument>): ClusterReading {
+function readingOf(
+  status: Status,
+  { before: { status: before }, seconds }: TimedChange<ClusterDocument>,
+): ClusterReading {
   const { nodes, extents, counters } = status;
   const count = (...states: readonly Node['state'][]) => nodes.filter(({ state }) => states.includes(state)).length;
   const perSecond = (counter: (of: Status) => number) =>

@@ -2,9 +2,9 @@ import type { DiskDocument, DiskOp } from 'rocev2/internal/estats';
 import type { DiskDetail } from '../messages/attached.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
-import { growth, type Interval, moved, sum } from './rates.js';
+import { growth, moved, sum, type TimedChange } from './rates.js';
 
-type Reading = Interval<DiskDocument>;
+type Reading = TimedChange<DiskDocument>;
 
 type Path = NonNullable<DiskDocument['path']>;
 

@@ -13,7 +13,7 @@ import type { AttachedConnection, AttachedStages, EndpointDetail } from '../mess
 import { connectionName } from '../messages/connection-name.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
-import { type Change, growth, type Interval, moved, sum } from './rates.js';
+import { type Change, growth, moved, sum, type TimedChange } from './rates.js';
 
 const CONNECTIONS_SHOWN = 8;
 const VERDICTS_SHOWN = 16;
@@ -110,7 +110,7 @@ function busiest(qps: readonly QpRow[]): readonly QpRow[] {
 
 function connection(
   { conn, total, rateBps, alpha }: QpRow,
-  { before, seconds }: Interval<EstatsSnapshot>,
+  { before, seconds }: TimedChange<EstatsSnapshot>,
 ): AttachedConnection {
   const earlier = before.qps.find((qp) => qp.conn === conn)?.total.counters;
   const bps = (name: QpCounterName) => (8 * growth(total.counters[name], earlier?.[name])) / seconds;

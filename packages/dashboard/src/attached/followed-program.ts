@@ -4,7 +4,7 @@ import type { AttachedProgram } from '../messages/attached.js';
 import { CLUSTER } from './cluster.js';
 import { DISK } from './disk.js';
 import { ENDPOINT } from './endpoint.js';
-import type { DocumentOf, Kind, ProgramEvent, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
+import type { DocumentOf, ProgramEvent, ProgramKind, ProgramOf, SampleOf, WatchedKind } from './program-kind.js';
 import { SWITCH } from './switch.js';
 
 const SAMPLES_KEPT = 240;
@@ -12,7 +12,7 @@ const READINGS_PER_EVENT = 2;
 /** Health is evaluated over this many to twice as many readings, so that sporadic events do not make it flicker. */
 const READINGS_PER_HEALTH = 5;
 
-const KINDS: { readonly [K in Kind]: ProgramKind<K> } = {
+const KINDS: { readonly [K in WatchedKind]: ProgramKind<K> } = {
   endpoint: ENDPOINT,
   switch: SWITCH,
   disk: DISK,
@@ -24,7 +24,7 @@ interface Reading<D> {
   readonly timeNs: number;
 }
 
-export class FollowedProgram<K extends Kind = Kind> {
+export class FollowedProgram<K extends WatchedKind = WatchedKind> {
   readonly id: string;
   readonly #kind: ProgramKind<K>;
   readonly #samples: SampleOf<K>[] = [];

@@ -10,7 +10,7 @@ import { FollowedProgram } from './followed-program.js';
 
 const EVENTS_KEPT = 100;
 
-export type Message = {
+export type AttachedMessage = {
   readonly [N in keyof AttachedMessages]: { readonly name: N; readonly data: AttachedMessages[N] };
 }[keyof AttachedMessages];
 
@@ -34,7 +34,7 @@ export class AttachedHistory {
     return [...this.#followed.keys()];
   }
 
-  read(place: string, document: WatchedDocument, timeNs: number): Message[] {
+  read(place: string, document: WatchedDocument, timeNs: number): AttachedMessage[] {
     const others = [...this.#followed.values()].map((other) => other.document);
     const known = this.#followed.get(place);
     if (known?.isContinuedBy(document) === true) {
@@ -54,7 +54,7 @@ export class AttachedHistory {
     ];
   }
 
-  gone(place: string, timeNs: number): Message[] {
+  gone(place: string, timeNs: number): AttachedMessage[] {
     const known = this.#followed.get(place);
     if (known === undefined) return [];
     this.#followed.delete(place);
@@ -64,18 +64,18 @@ export class AttachedHistory {
     ];
   }
 
-  silent(place: string): Message[] {
+  silent(place: string): AttachedMessage[] {
     const known = this.#followed.get(place);
     if (known === undefined) return [];
     known.markUnresponsive();
     return [{ name: 'program', data: known.update }];
   }
 
-  note(text: string, timeNs: number): Message {
+  note(text: string, timeNs: number): AttachedMessage {
     return this.#note('', 'notice', text, timeNs);
   }
 
-  #note(id: string, kind: AttachedEvent['kind'], text: string, timeNs: number): Message {
+  #note(id: string, kind: AttachedEvent['kind'], text: string, timeNs: number): AttachedMessage {
     const event = { number: ++this.#eventNumber, timeNs, kind, id, text };
     appendBounded(this.#events, event, EVENTS_KEPT);
     return { name: 'event', data: event };

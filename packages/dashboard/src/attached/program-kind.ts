@@ -1,18 +1,18 @@
 import type { WatchedDocument } from '@rocev2/command';
 import { withCount } from '../bounded-list.js';
 import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../messages/attached.js';
-import type { Change, Interval } from './rates.js';
+import type { Change, TimedChange } from './rates.js';
 
-export type Kind = WatchedDocument['kind'];
-export type DocumentOf<K extends Kind> = Extract<WatchedDocument, { kind: K }>;
-export type ProgramOf<K extends Kind> = Extract<AttachedProgram, { kind: K }>;
-export type SampleOf<K extends Kind> = ProgramOf<K>['samples'][number];
-type ValuesOf<K extends Kind> = Omit<SampleOf<K>, 'number' | 'timeNs'>;
+export type WatchedKind = WatchedDocument['kind'];
+export type DocumentOf<K extends WatchedKind> = Extract<WatchedDocument, { kind: K }>;
+export type ProgramOf<K extends WatchedKind> = Extract<AttachedProgram, { kind: K }>;
+export type SampleOf<K extends WatchedKind> = ProgramOf<K>['samples'][number];
+type ValuesOf<K extends WatchedKind> = Omit<SampleOf<K>, 'number' | 'timeNs'>;
 
 export type ProgramEvent = Pick<AttachedEvent, 'kind' | 'text'>;
 
-export interface ProgramKind<K extends Kind> {
-  sample(interval: Interval<DocumentOf<K>>): ValuesOf<K>;
+export interface ProgramKind<K extends WatchedKind> {
+  sample(interval: TimedChange<DocumentOf<K>>): ValuesOf<K>;
   detail(now: DocumentOf<K>, others: readonly WatchedDocument[]): ProgramOf<K>['detail'];
   health(change: Change<DocumentOf<K>>): AttachedHealth;
   events(change: Change<DocumentOf<K>>): ProgramEvent[];

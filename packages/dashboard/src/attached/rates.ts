@@ -11,7 +11,7 @@ export interface Change<D> {
   readonly before: D;
 }
 
-export interface Interval<D> extends Change<D> {
+export interface TimedChange<D> extends Change<D> {
   readonly seconds: number;
 }
 

@@ -2,7 +2,7 @@ import type { SwitchDocument } from '@rocev2/command';
 import { pauseFrames } from '@rocev2/lab/internal';
 import type { AttachedPort, SwitchDetail } from '../messages/attached.js';
 import { counted, firstTrouble, type ProgramKind } from './program-kind.js';
-import { type Change, growth, type Interval, sum } from './rates.js';
+import { type Change, growth, sum, type TimedChange } from './rates.js';
 
 type Port = SwitchDocument['ports'][number];
 type Counter = (port: Port) => number;
@@ -73,7 +73,7 @@ function moved({ now, before }: Change<SwitchDocument>, count: Counter): number 
   return sum(now.ports.map((port) => growth(count(port), countBefore(before, port, count))));
 }
 
-function portSample(port: Port, { before, seconds }: Interval<SwitchDocument>): AttachedPort {
+function portSample(port: Port, { before, seconds }: TimedChange<SwitchDocument>): AttachedPort {
   const perSecond = (count: Counter) => growth(count(port), countBefore(before, port, count)) / seconds;
   return {
     name: port.name,

@@ -34,7 +34,7 @@ export interface LaneAddress {
   readonly psn: number;
 }
 
-export interface EndpointSample {
+export interface LabEndpointSample {
   readonly counters: Readonly<Record<CounterName, number>>;
   readonly messagesCompleted: readonly number[];
   /** Of messages completed since the queue pairs were made; 0 without any. */
@@ -145,7 +145,7 @@ export class LabEndpoint {
     for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
   }
 
-  async sample(): Promise<EndpointSample> {
+  async sample(): Promise<LabEndpointSample> {
     const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
     for (const [i, { sqPsn }] of infos.entries()) {
       const lane = this.#lanes[i];

@@ -4,7 +4,7 @@ import { nowNs } from 'rocev2/internal/driver';
 import type { CounterName } from 'rocev2/internal/memory';
 import { appendBounded, withCount } from '../bounded-list.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab-messages.js';
-import type { EndpointSample } from './lab-endpoint.js';
+import type { LabEndpointSample } from './lab-endpoint.js';
 
 const SAMPLES_KEPT = 960;
 const EVENTS_KEPT = 100;
@@ -19,8 +19,8 @@ type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs' | 'choices'>
 
 export interface LabReading {
   readonly settings: LabSettings;
-  readonly a: EndpointSample;
-  readonly b: EndpointSample;
+  readonly a: LabEndpointSample;
+  readonly b: LabEndpointSample;
   readonly ports: Readonly<Record<string, LiveSwitchPortCounters>>;
   readonly queues: Readonly<Record<string, number>>;
 }
@@ -155,6 +155,6 @@ function totalsOf({ a, b, ports }: LabReading): LabTotals {
   };
 }
 
-function latencyOf({ latency, bars }: EndpointSample): LabLatency {
+function latencyOf({ latency, bars }: LabEndpointSample): LabLatency {
   return { ...latency, buckets: bars };
 }

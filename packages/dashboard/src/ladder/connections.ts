@@ -4,7 +4,7 @@
  */
 
 import { OP_READ_RESPONSE, OPCODES, psnAdd, psnDiff } from 'rocev2/internal/packet';
-import type { Sighting } from './sighting.js';
+import type { LadderEntry } from './sighting.js';
 
 /** The smallest path MTU: an upper bound for the PSNs of a READ. */
 const SMALLEST_MTU = 256;
@@ -14,7 +14,7 @@ export interface Direction {
   readonly destination: string;
   readonly interfaceId: number;
   readonly destQpn: number;
-  readonly packets: Sighting[];
+  readonly packets: LadderEntry[];
 }
 
 export interface DirectionPair {
@@ -22,11 +22,11 @@ export interface DirectionPair {
   readonly backward: Direction | undefined;
 }
 
-export function isAnswer({ opcode, answer }: Pick<Sighting, 'opcode' | 'answer'>): boolean {
+export function isAnswer({ opcode, answer }: Pick<LadderEntry, 'opcode' | 'answer'>): boolean {
   return answer !== undefined || OPCODES[opcode]?.kind === OP_READ_RESPONSE;
 }
 
-export function pairDirections(packets: readonly Sighting[]): DirectionPair[] {
+export function pairDirections(packets: readonly LadderEntry[]): DirectionPair[] {
   const directions = directionsOf(packets);
   const scores = directions.flatMap((one, i) =>
     directions.slice(i + 1).map((other) => ({ one, other, score: scoreOf(one, other) })),
@@ -44,7 +44,7 @@ export function pairDirections(packets: readonly Sighting[]): DirectionPair[] {
     .map((forward) => ({ forward, backward: partners.get(forward) }));
 }
 
-function directionsOf(packets: readonly Sighting[]): Direction[] {
+function directionsOf(packets: readonly LadderEntry[]): Direction[] {
   const directions = new Map<string, Direction>();
   for (const packet of packets) {
     const { source, destination, interfaceId, destQpn } = packet;

@@ -1,14 +1,14 @@
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
 import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
-import type { Sighting } from './sighting.js';
+import type { LadderEntry } from './sighting.js';
 
 const NAK_SEQUENCE = 'NAK PSN_SEQUENCE_ERROR';
 const GSI_QPN = 1;
 
 type Open = { -readonly [N in keyof LadderPacket]: LadderPacket[N] };
 
-export function laddersOf(packets: readonly Sighting[]): LadderConnection[] {
+export function laddersOf(packets: readonly LadderEntry[]): LadderConnection[] {
   const hasInterfaces = packets.some(({ interfaceId }) => interfaceId !== packets[0].interfaceId);
   return pairDirections(packets).map((pair) => ladderOf(pair, hasInterfaces));
 }
@@ -28,7 +28,7 @@ class Ladder {
   readonly #a: string;
   readonly #numbers: Readonly<Record<'a' | 'b', PsnNumbers>>;
 
-  constructor(seen: readonly Sighting[], a: string) {
+  constructor(seen: readonly LadderEntry[], a: string) {
     this.#a = a;
     const counted = (end: 'a' | 'b') =>
       seen.filter((sighting) => hasPsn(sighting) && this.#counterOf(sighting) === end);
@@ -36,16 +36,16 @@ class Ladder {
     for (const sighting of seen) this.#add(sighting);
   }
 
-  #fromOf({ source }: Sighting): 'a' | 'b' {
+  #fromOf({ source }: LadderEntry): 'a' | 'b' {
     return source === this.#a ? 'a' : 'b';
   }
 
-  #counterOf(sighting: Sighting): 'a' | 'b' {
+  #counterOf(sighting: LadderEntry): 'a' | 'b' {
     const from = this.#fromOf(sighting);
     return isAnswer(sighting) === (from === 'a') ? 'b' : 'a';
   }
 
-  #add(sighting: Sighting): void {
+  #add(sighting: LadderEntry): void {
     const { number, timeNs, opcode, psn, answer, isRepeated, missing, isLost, notes } = sighting;
     const from = this.#fromOf(sighting);
     const kind = kindOf(sighting);
@@ -118,7 +118,7 @@ class Ladder {
 class PsnNumbers {
   #last: { psn: number; number: number };
 
-  constructor(seen: readonly Sighting[]) {
+  constructor(seen: readonly LadderEntry[]) {
     this.#last = { psn: seen[0]?.psn ?? 0, number: 0 };
     const lowest = seen.reduce(
       (least, { psn, missing }) => Math.min(least, this.of(psn), this.of(psnAdd(psn, -missing))),
@@ -134,11 +134,11 @@ class PsnNumbers {
   }
 }
 
-function hasPsn({ opcode }: Sighting): boolean {
+function hasPsn({ opcode }: LadderEntry): boolean {
   return OPCODES[opcode]?.kind !== OP_CNP;
 }
 
-function kindOf({ opcode, answer }: Sighting): LadderPacket['kind'] {
+function kindOf({ opcode, answer }: LadderEntry): LadderPacket['kind'] {
   const info = OPCODES[opcode];
   if (info?.kind === OP_CNP) return 'cnp';
   if (info?.kind === OP_READ_REQUEST) return 'request';

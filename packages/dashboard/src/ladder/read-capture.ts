@@ -1,10 +1,10 @@
 import { CaptureReader, decodeRoce, FlowTracker, udpOf } from 'rocev2/internal/capture';
-import { SIGHTINGS_MAX, type Sighting, type Sightings } from './sighting.js';
+import { type LadderEntry, SIGHTINGS_MAX, type Sightings } from './sighting.js';
 
 export function readCapture(file: Uint8Array, udpPort: number): Sightings {
   const reader = new CaptureReader(file);
   const tracker = new FlowTracker();
-  const packets: Sighting[] = [];
+  const packets: LadderEntry[] = [];
   const remarks: string[] = [];
   let number = 0;
   let others = 0;

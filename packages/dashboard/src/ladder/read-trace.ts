@@ -1,7 +1,7 @@
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_REQUEST, OP_READ_RESPONSE, OPCODES, psnDiff } from 'rocev2/internal/packet';
-import { opcodeOf, SIGHTINGS_MAX, type Sighting, type Sightings } from './sighting.js';
+import { type LadderEntry, opcodeOf, SIGHTINGS_MAX, type Sightings } from './sighting.js';
 
 const ENDPOINT = 'this endpoint';
 const PEER = 'its peer';
@@ -16,7 +16,7 @@ export function readTraceFile(text: string): Sightings {
 }
 
 class TracePackets {
-  readonly packets: Sighting[] = [];
+  readonly packets: LadderEntry[] = [];
   leftOut = 0;
   readonly #newest = new Map<string, number>();
   readonly #withReads = new Set<string>();
@@ -61,7 +61,7 @@ class TracePackets {
   }
 
   /** A trace does not tell how many PSNs a READ takes: where there are READs nothing is said to be missing. */
-  #sequence(flow: string, opcode: number, psn: number): Pick<Sighting, 'isRepeated' | 'missing'> {
+  #sequence(flow: string, opcode: number, psn: number): Pick<LadderEntry, 'isRepeated' | 'missing'> {
     const { kind, transport } = OPCODES[opcode]!;
     const isAcknowledgement = kind === OP_ACK || kind === OP_ATOMIC_ACK;
     if (transport !== 'RC' || isAcknowledgement) return { isRepeated: false, missing: 0 };
@@ -86,7 +86,7 @@ class TracePackets {
   }
 }
 
-function answerOf(syndrome: string | number | boolean | undefined): Sighting['answer'] {
+function answerOf(syndrome: string | number | boolean | undefined): LadderEntry['answer'] {
   if (typeof syndrome !== 'string') return undefined;
   const kind = syndrome.startsWith('NAK') ? 'nak' : syndrome.startsWith('RNR') ? 'rnr_nak' : 'ack';
   return { kind, meaning: syndrome };

@@ -3,7 +3,7 @@ import { OPCODES, opcodeName } from 'rocev2/internal/packet';
 /** Files may be of any size; a page that can be read has no more packets than these. */
 export const SIGHTINGS_MAX = 20_000;
 
-export interface Sighting {
+export interface LadderEntry {
   /** Of all packets, or events, of the file; from 1. */
   readonly number: number;
   readonly timeNs: number;
@@ -25,7 +25,7 @@ export interface Sighting {
 }
 
 export interface Sightings {
-  readonly packets: readonly Sighting[];
+  readonly packets: readonly LadderEntry[];
   readonly remarks: readonly string[];
 }
 

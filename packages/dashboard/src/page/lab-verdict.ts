@@ -1,7 +1,7 @@
 import type { LabChoices, LabSample, LabState } from '../messages/lab-messages.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
 
-export interface Verdict {
+export interface LabVerdict {
   readonly isBad: boolean;
   readonly title: string;
   readonly text: string;
@@ -15,7 +15,7 @@ const RULE_PERIOD = 256;
 
 type Plan = Pick<LabState, 'messageBytes' | 'mtu'> & { readonly choices: Pick<LabChoices, 'schemeSummaries'> };
 
-export function labVerdict(plan: Plan, sample: LabSample): Verdict {
+export function labVerdict(plan: Plan, sample: LabSample): LabVerdict {
   const { settings, linkBps, goodputBps, latency } = sample;
   if (linkBps === 0) return good('Nothing is on the link', 'A has sent no data in the last second.');
   if (goodputBps > 0) return delivers(plan, sample);
@@ -27,7 +27,7 @@ export function labVerdict(plan: Plan, sample: LabSample): Verdict {
   return good('No message is complete yet', `${since} A message is ${formatBytes(plan.messageBytes)}.`);
 }
 
-function livelock(plan: Plan, sample: LabSample): Verdict {
+function livelock(plan: Plan, sample: LabSample): LabVerdict {
   return {
     isBad: true,
     title: 'Livelock: the link is busy, and nothing arrives',
@@ -47,7 +47,7 @@ function whatIsLost(plan: Plan, { settings, queuePairs }: LabSample): string {
   return `the switch loses ${formatShare(chance)} of them: one message in ${formatCount(Math.round(1 / whole))} gets through without a loss`;
 }
 
-function delivers({ choices }: Plan, sample: LabSample): Verdict {
+function delivers({ choices }: Plan, sample: LabSample): LabVerdict {
   const { settings, goodputBps, linkBps, queueBytes } = sample;
   const useful = `${formatShare(Math.min(1, goodputBps / linkBps))} of what A sends is useful.`;
   if (settings.loss === 'none') {
@@ -71,6 +71,6 @@ function packetsOf({ messageBytes, mtu }: Plan): number {
   return messageBytes / mtu;
 }
 
-function good(title: string, text: string): Verdict {
+function good(title: string, text: string): LabVerdict {
   return { isBad: false, title, text };
 }

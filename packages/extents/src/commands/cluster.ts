@@ -1,4 +1,4 @@
-import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
+import { localAddressTowards, type NicFlags, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
 import { formatHostPort, type HostPort, parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
@@ -15,7 +15,7 @@ export function parseManagers(text: string): readonly HostPort[] {
   return text.split(',').map(parseManager);
 }
 
-export interface ClusterOptions extends NicOptions, SecureFlags {
+export interface ClusterOptions extends NicFlags, SecureFlags {
   readonly manager: readonly HostPort[];
   readonly bind?: IpAddress;
   readonly transport: ExtentTransport;

@@ -11,7 +11,7 @@ const EXTENTS_DISK_SNAPSHOT_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('ex
 const EXTENTS_DISK_CLONE_DOCUMENT = defineDocument<ExtentsDiskCopyResult>('extents-disk-clone');
 const EXTENTS_DISK_RM_DOCUMENT = defineDocument<ExtentsDiskRemoveResult>('extents-disk-rm');
 
-export interface CreateDiskOptions extends ClusterOptions {
+export interface CreateDiskCommandOptions extends ClusterOptions {
   readonly size: number;
 }
 
@@ -43,7 +43,7 @@ export interface ExtentsDiskRemoveResult {
   readonly disk: string;
 }
 
-export async function runDiskCreate(disk: string, options: CreateDiskOptions, output: Output): Promise<void> {
+export async function runDiskCreate(disk: string, options: CreateDiskCommandOptions, output: Output): Promise<void> {
   const { size: sizeBytes } = options;
   await withCluster(options, async (client) => {
     await checkNodes(client);

@@ -21,7 +21,7 @@ import { CODE_NAMES } from '../coding/erasure-code.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
 import { type ClusterOptions, MANAGER_PORT, parseManagers } from './cluster.js';
 import {
-  type CreateDiskOptions,
+  type CreateDiskCommandOptions,
   runDiskClone,
   runDiskCreate,
   runDiskList,
@@ -327,7 +327,9 @@ Examples:
       .requiredOption('--size <size>', 'its size, a multiple of 4KiB, 1TiB at most', sizeOption),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk create vol --size 10GiB')
-    .action((name: string, options: CreateDiskOptions & Json) => runDiskCreate(name, options, outputOf(options)));
+    .action((name: string, options: CreateDiskCommandOptions & Json) =>
+      runDiskCreate(name, options, outputOf(options)),
+    );
   addClusterOptions(disk.command('ls').description('Print all disks, snapshots and clones.'))
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk ls')
     .action((options: ClusterOptions & Json) => runDiskList(options, outputOf(options)));

@@ -2,7 +2,7 @@ import {
   counted,
   defineDocument,
   localAddressTowards,
-  type NicOptions,
+  type NicFlags,
   type Output,
   orInterrupted,
   type SecureFlags,
@@ -34,7 +34,7 @@ const PATIENCE_MS = 3000;
 const WATCH_MS = 1000;
 const NO_ANSWER = 'the node goes on asking until Ctrl-C: no manager that leads has answered so far at';
 
-export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
+export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly dir?: string;
   readonly metadata?: EtcdPlace;
   readonly port: number;
@@ -44,7 +44,7 @@ export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
   readonly estats?: boolean;
 }
 
-export interface NodeOptions extends NicOptions, SecureFlags {
+export interface NodeOptions extends NicFlags, SecureFlags {
   readonly dir: string;
   readonly journal?: string;
   /** Bytes of a journal that is made. */

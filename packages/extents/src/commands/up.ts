@@ -5,7 +5,7 @@ import {
   CommandFailure,
   defineDocument,
   EXIT_INTERRUPTED,
-  type NicOptions,
+  type NicFlags,
   type Output,
   orInterrupted,
   type SecureFlags,
@@ -32,7 +32,7 @@ const PORT_MAX = 65_535;
 
 type MetadataPlace = Pick<ServeManagerOptions, 'folder' | 'etcd' | 'etcdAccess'>;
 
-export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
+export interface UpOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly nodes?: number;
   readonly dir: string;
   readonly journal?: string;

@@ -8,7 +8,7 @@ import { type Listener, listen } from 'rocev2/internal/cm';
 import type { ConnectionLimits } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
-import { type Handlers, StreamListener } from './stream-listener.js';
+import { type RequestHandlers, StreamListener } from './stream-listener.js';
 
 /** Ports that are tried where the system chooses: the next one may be taken. */
 const ATTEMPTS = 20;
@@ -46,7 +46,7 @@ export class DualListener implements AsyncDisposable {
   }
 
   /** Begins to answer. */
-  serve(service: Service, handlers: Handlers): void {
+  serve(service: Service, handlers: RequestHandlers): void {
     this.#streams.serve(service, handlers);
     this.#rdma = serveRpc(this.#listener, service, handlers);
   }

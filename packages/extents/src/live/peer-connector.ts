@@ -35,7 +35,7 @@ const CONNECT_MS = 12_000;
 /** A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
 const LOST_PACKETS = ['ERR_ROCE_TIMEOUT', 'ERR_ROCE_CONNECT', 'ERR_ROCE_CLOSED', 'ERR_ROCE_COMPLETION'];
 
-export interface PeerLink {
+export interface PeerClient {
   readonly client: RpcClient<Service>;
   readonly transport: 'rdma' | 'tcp';
 }
@@ -46,8 +46,8 @@ export interface ConnectLimits {
 }
 
 export interface PeerConnector {
-  connect(address: string, service: Service, limits: ConnectLimits): Promise<PeerLink>;
-  answers(link: PeerLink, service: Service): Promise<boolean>;
+  connect(address: string, service: Service, limits: ConnectLimits): Promise<PeerClient>;
+  answers(link: PeerClient, service: Service): Promise<boolean>;
   /** RDMA to this address has failed: it is held down. */
   noteFailure(address: string): void;
 }
@@ -62,8 +62,8 @@ export class DeviceConnector implements PeerConnector {
     this.#transport = transport;
   }
 
-  async connect(address: string, service: Service, { timeoutMs, signal }: ConnectLimits): Promise<PeerLink> {
-    const overTcp = async (): Promise<PeerLink> => {
+  async connect(address: string, service: Service, { timeoutMs, signal }: ConnectLimits): Promise<PeerClient> {
+    const overTcp = async (): Promise<PeerClient> => {
       const stream = await this.#dial(address, signal);
       this.#fallbacks.onTcp(address);
       return { client: connectRpc(rpcOverStream(stream), service), transport: 'tcp' };
@@ -90,7 +90,7 @@ export class DeviceConnector implements PeerConnector {
     }
   }
 
-  async answers({ client }: PeerLink, service: Service): Promise<boolean> {
+  async answers({ client }: PeerClient, service: Service): Promise<boolean> {
     return ask(client, service, { timeoutMs: PROOF_MS }).then(
       () => true,
       () => false,

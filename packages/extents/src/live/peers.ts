@@ -10,16 +10,16 @@ import { type Clock, RoceError } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { FollowingManager } from '../following-manager.js';
 import type { Manager, Nodes } from '../messages.js';
-import { DeviceConnector, type ExtentTransport, type PeerConnector, type PeerLink } from './peer-connector.js';
+import { DeviceConnector, type ExtentTransport, type PeerClient, type PeerConnector } from './peer-connector.js';
 import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
 import { FOLLOW_MS, SEARCH_MS } from './timing.js';
 
 interface Peer {
   readonly address: string;
   readonly service: Service;
-  readonly connecting: Promise<PeerLink>;
+  readonly connecting: Promise<PeerClient>;
   readonly giveUp: AbortController;
-  link: PeerLink | undefined;
+  link: PeerClient | undefined;
   hasFailed: boolean;
   isInDoubt: boolean;
 }
@@ -105,7 +105,7 @@ export class Peers implements AsyncDisposable {
       if (peer.link?.transport === 'rdma' && !peer.isInDoubt) void this.#doubt(peer, peer.link);
   }
 
-  async #doubt(peer: Peer, link: PeerLink): Promise<void> {
+  async #doubt(peer: Peer, link: PeerClient): Promise<void> {
     peer.isInDoubt = true;
     if (!(await this.#connector.answers(link, peer.service))) this.#lose(peer);
     peer.isInDoubt = false;

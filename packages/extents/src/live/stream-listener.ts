@@ -15,7 +15,7 @@ const LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
 const FIRST_FRAME_MS = 10_000;
 const KEEPALIVE_IDLE_MS = 10_000;
 
-export type Handlers = Record<string, (request: unknown) => Promise<object>>;
+export type RequestHandlers = Record<string, (request: unknown) => Promise<object>>;
 
 interface StreamPeer {
   readonly socket: Socket;
@@ -27,7 +27,7 @@ export class StreamListener {
   readonly #device: RdmaDevice;
   readonly #limiter: ConnectionLimiter<StreamPeer>;
   #tcp!: TcpListener;
-  #served: { readonly service: Service; readonly handlers: Handlers } | undefined;
+  #served: { readonly service: Service; readonly handlers: RequestHandlers } | undefined;
 
   private constructor(device: RdmaDevice, limits: ConnectionLimits) {
     this.#device = device;
@@ -55,7 +55,7 @@ export class StreamListener {
   }
 
   /** Begins to answer. */
-  serve(service: Service, handlers: Handlers): void {
+  serve(service: Service, handlers: RequestHandlers): void {
     this.#served = { service, handlers };
   }
 

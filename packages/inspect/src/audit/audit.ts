@@ -14,7 +14,7 @@ import { type Finding, Ledger, type RuleResult } from './ledger.js';
 import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
-import { SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK, Sighting } from './sighting.js';
+import { PacketView, SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK } from './sighting.js';
 
 export interface AuditOptions {
   readonly rules?: readonly number[];
@@ -76,7 +76,7 @@ export class Audit {
   readonly #connections: Connections;
   readonly #packetRules: PacketRules;
   readonly #measures = new Measures();
-  readonly #seen = new Sighting();
+  readonly #seen = new PacketView();
   readonly #ports: ReadonlySet<number>;
   readonly #judgesPort: boolean;
   #fitsRates: boolean;
@@ -178,7 +178,7 @@ export class Audit {
     }
   }
 
-  #isRoceElsewhere(seen: Sighting): boolean {
+  #isRoceElsewhere(seen: PacketView): boolean {
     if (!this.#judgesPort || seen.isCut || seen.udpEnd !== seen.ipEnd) return false;
     if (seen.udpEnd - seen.udp - UDP_BYTES < SHORTEST_ROCE_BYTES || (seen.udpEnd - seen.udp) % ICRC_BYTES !== 0)
       return false;
@@ -191,7 +191,7 @@ export class Audit {
   }
 }
 
-function isProtected({ bytes, udp, udpEnd }: Sighting): boolean {
+function isProtected({ bytes, udp, udpEnd }: PacketView): boolean {
   const start = udp + UDP_BYTES;
   return bytes.length >= start + PSP_HEADER_BYTES && isPspOfRoce(bytes, start, udpEnd - start);
 }

@@ -1,7 +1,7 @@
 /** CNPs against the marks that cause them (rule 83), and their intervals by scope (rules 85, 87, 89). */
 
 import type { Judge } from './judge.js';
-import type { Sighting } from './sighting.js';
+import type { PacketView } from './sighting.js';
 
 const CONGESTION_EXPERIENCED = 3;
 const NEAR_NAK_NS = 20_000;
@@ -12,7 +12,7 @@ export class Marks {
   unanswered = 0;
   lastNakNs = NEVER;
 
-  take({ ecn }: Sighting): void {
+  take({ ecn }: PacketView): void {
     if (ecn === CONGESTION_EXPERIENCED) this.unanswered++;
   }
 }
@@ -24,7 +24,7 @@ export class CongestionWatch {
    * Takes a CNP to a queue pair: `flow` is its direction, `road` its two addresses, `sender` who sent it, `marks` those
    * of the other direction (undefined: not known). `isCapturedHere`: the capture was made at the sender of the CNP.
    */
-  takeCnp(seen: Sighting, place: CnpPlace, marks: Marks | undefined, judge: Judge): void {
+  takeCnp(seen: PacketView, place: CnpPlace, marks: Marks | undefined, judge: Judge): void {
     const { timeNs, interfaceId } = seen;
     this.#interval('CNP interval of a queue pair', `${interfaceId} q ${place.flow}`, timeNs, judge);
     this.#interval('CNP interval of a pair of addresses', `${interfaceId} r ${place.road}`, timeNs, judge);

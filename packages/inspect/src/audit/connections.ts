@@ -18,11 +18,11 @@ import {
   rejectReason,
 } from './cm-message.js';
 import { CongestionWatch } from './congestion-watch.js';
-import { Flow, isAnswer } from './flow.js';
+import { isAnswer, PacketFlow } from './flow.js';
 import type { Judge } from './judge.js';
 import { Predictability } from './predictability.js';
 import type { RateRecord } from './rate-watch.js';
-import type { Sighting } from './sighting.js';
+import type { PacketView } from './sighting.js';
 
 const GSI_QPN = 1;
 const FLOWS_MAX = 65_536;
@@ -33,7 +33,7 @@ const CERTAIN_HITS = 16;
 const FORBIDDEN_REASONS = new Set([13, 19]);
 
 class Road {
-  readonly flows = new Map<number, Flow>();
+  readonly flows = new Map<number, PacketFlow>();
   readonly name: string;
   back: Road | undefined;
   readonly source: string;
@@ -42,7 +42,7 @@ class Road {
 
   readonly #addresses: Uint8Array;
 
-  constructor(seen: Sighting) {
+  constructor(seen: PacketView) {
     this.source = address(seen, 0);
     this.interfaceId = seen.interfaceId;
     this.name = `${this.source} -> ${address(seen, 1)}`;
@@ -50,7 +50,7 @@ class Road {
     this.#addresses = seen.bytes.slice(start, start + (seen.family === 4 ? 8 : 32));
   }
 
-  isOf(seen: Sighting): boolean {
+  isOf(seen: PacketView): boolean {
     const addresses = this.#addresses;
     const { length } = addresses;
     if (seen.interfaceId !== this.interfaceId || length !== (seen.family === 4 ? 8 : 32)) return false;
@@ -96,15 +96,15 @@ export class Connections {
     return records;
   }
 
-  roadName(seen: Sighting): string {
+  roadName(seen: PacketView): string {
     return this.#road(seen).name;
   }
 
-  isKnownRoad(seen: Sighting): boolean {
+  isKnownRoad(seen: PacketView): boolean {
     return this.#road(seen).flows.size > 0;
   }
 
-  take(seen: Sighting): void {
+  take(seen: PacketView): void {
     const { packet } = seen;
     const road = this.#road(seen);
     const flow = this.#flow(road, packet.destQpn);
@@ -144,7 +144,7 @@ export class Connections {
     }
   }
 
-  #restart(flow: Flow): void {
+  #restart(flow: PacketFlow): void {
     const { partner } = flow;
     flow.begin(undefined);
     if (partner !== undefined) {
@@ -153,7 +153,7 @@ export class Connections {
     }
   }
 
-  #takeAnswer(seen: Sighting, road: Road, flow: Flow): void {
+  #takeAnswer(seen: PacketView, road: Road, flow: PacketFlow): void {
     const partner = flow.partner ?? this.#findPartner(seen, road, flow);
     if (partner === undefined) {
       this.unmatchedAnswers++;
@@ -173,10 +173,10 @@ export class Connections {
    * Looks for the requests that this answers; certain at once if there is one queue pair a side, else after sixteen
    * answers.
    */
-  #findPartner(seen: Sighting, road: Road, flow: Flow): Flow | undefined {
+  #findPartner(seen: PacketView, road: Road, flow: PacketFlow): PacketFlow | undefined {
     const back = road.back;
     if (back === undefined) return undefined;
-    let found: Flow | undefined;
+    let found: PacketFlow | undefined;
     let tried = 0;
     for (const candidate of back.flows.values()) {
       if (candidate.partner !== undefined || candidate.requests.next < 0) continue;
@@ -197,13 +197,13 @@ export class Connections {
     return found;
   }
 
-  #pair(one: Flow, other: Flow): void {
+  #pair(one: PacketFlow, other: PacketFlow): void {
     one.partner = other;
     other.partner = one;
     this.#pairs++;
   }
 
-  #takeManagement(seen: Sighting, road: Road): void {
+  #takeManagement(seen: PacketView, road: Road): void {
     const { packet, bytes } = seen;
     const at = packet.payloadOffset;
     if (seen.isCut || !isCmMessage(bytes, at, packet.payloadBytes)) return;
@@ -261,19 +261,19 @@ export class Connections {
     this.#pair(toPassive, toActive);
   }
 
-  #flow(road: Road, destQpn: number): Flow | undefined {
+  #flow(road: Road, destQpn: number): PacketFlow | undefined {
     let flow = road.flows.get(destQpn);
     if (flow === undefined) {
       if (this.#flows >= FLOWS_MAX) return undefined;
       this.#flows++;
-      flow = new Flow(`${road.name} QP 0x${destQpn.toString(16).padStart(6, '0')}`, destQpn);
+      flow = new PacketFlow(`${road.name} QP 0x${destQpn.toString(16).padStart(6, '0')}`, destQpn);
       road.flows.set(destQpn, flow);
     }
     return flow;
   }
 
   /** A cache: most packets use the path of the previous one, or its reverse. */
-  #road(seen: Sighting): Road {
+  #road(seen: PacketView): Road {
     const last = this.#lastRoad;
     if (last?.isOf(seen) === true) return last;
     const back = last?.back;
@@ -282,7 +282,7 @@ export class Connections {
     return road;
   }
 
-  #findRoad(seen: Sighting): Road {
+  #findRoad(seen: PacketView): Road {
     const { bytes, ip, family, interfaceId } = seen;
     const source = family === 4 ? readU32(bytes, ip + 12) + interfaceId * 0x100000000 : v6Key(seen, ip + 8);
     const destination = family === 4 ? readU32(bytes, ip + 16) : v6Key(seen, ip + 24);
@@ -313,17 +313,17 @@ function connected(road: Road): number {
   return count;
 }
 
-function v6Key({ bytes, interfaceId }: Sighting, at: number): string {
+function v6Key({ bytes, interfaceId }: PacketView, at: number): string {
   return `${interfaceId} ${toHex(bytes.subarray(at, at + 16))}`;
 }
 
-function address(seen: Sighting, which: number): string {
+function address(seen: PacketView, which: number): string {
   const { bytes, family } = seen;
   const length = family === 4 ? 4 : 16;
   const at = addressesAt(seen) + which * length;
   return IpAddress.fromBytes(bytes.subarray(at, at + length)).text;
 }
 
-function addressesAt({ ip, family }: Sighting): number {
+function addressesAt({ ip, family }: PacketView): number {
   return ip + (family === 4 ? 12 : 8);
 }

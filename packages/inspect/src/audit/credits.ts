@@ -10,7 +10,7 @@ const CODE = 0x1f;
 const CODE_UNLIMITED = 31;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-export class Credits {
+export class EndToEndCredits {
   #limit = UNLIMITED;
 
   granted(syndrome: number, completed: number): void {

@@ -1,12 +1,12 @@
 import type { CapturedPacket } from 'rocev2/internal/capture';
 import { BTH_BYTES, ICRC_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { carriedIcrc, computedIcrc, repairIcrc } from './packet-icrc.js';
-import { SEEN_UDP, Sighting } from './sighting.js';
+import { PacketView, SEEN_UDP } from './sighting.js';
 
 export class IcrcRepair {
   repaired = 0;
   readonly #ports: ReadonlySet<number>;
-  readonly #seen = new Sighting();
+  readonly #seen = new PacketView();
 
   constructor(udpPorts: readonly number[]) {
     this.#ports = new Set(udpPorts);

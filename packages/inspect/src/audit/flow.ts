@@ -12,7 +12,7 @@ import { Marks } from './congestion-watch.js';
 import type { Judge } from './judge.js';
 import { RateWatch } from './rate-watch.js';
 import { Requests } from './requests.js';
-import type { Sighting } from './sighting.js';
+import type { PacketView } from './sighting.js';
 
 /** Findings of one kind and flow: all packets behind a change differ from the first. */
 const PATH_FINDINGS_MAX = 8;
@@ -21,11 +21,11 @@ const NOT_SEEN = -1;
 const FLOW_PORTS = 0x4000;
 const FLOW_PORTS_MASK = FLOW_PORTS - 1;
 
-export class Flow {
+export class PacketFlow {
   readonly name: string;
   readonly destQpn: number;
-  partner: Flow | undefined;
-  candidate: Flow | undefined;
+  partner: PacketFlow | undefined;
+  candidate: PacketFlow | undefined;
   candidateHits = 0;
   isConnected = false;
   /** Transport of its queue pair, which drops the packets of others; undefined: no RDMA CM exchange was captured. */
@@ -58,7 +58,7 @@ export class Flow {
     if (startPsn !== undefined) this.requests.begin(startPsn);
   }
 
-  judgePath(seen: Sighting, judge: Judge): void {
+  judgePath(seen: PacketView, judge: Judge): void {
     const { packet } = seen;
     if (packet.opcode === CNP) return;
     if (this.#dscp === NOT_SEEN) this.#dscp = seen.dscp;
@@ -74,7 +74,7 @@ export class Flow {
    * A multipath connection of this project announces that and uses consecutive ports; the first one seen may be any of
    * them.
    */
-  #isEntropy({ packet, sourcePort }: Sighting): boolean {
+  #isEntropy({ packet, sourcePort }: PacketView): boolean {
     if ((packet.resv6 & BTH_MULTIPATH) === 0) return false;
     const distance = (sourcePort - this.#sourcePort) & FLOW_PORTS_MASK;
     return (
@@ -83,7 +83,7 @@ export class Flow {
     );
   }
 
-  #judgeEcn({ ecn, packet }: Sighting, judge: Judge): void {
+  #judgeEcn({ ecn, packet }: PacketView, judge: Judge): void {
     const group = packet.info.kind === OP_READ_RESPONSE ? 1 : 0;
     const capable = ecn === 0 ? 0 : 1;
     if (this.#ecnCapable[group] === NOT_SEEN) this.#ecnCapable[group] = capable;

@@ -30,7 +30,7 @@ import {
 } from 'rocev2/internal/packet';
 import type { Ledger } from './ledger.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
-import type { Sighting } from './sighting.js';
+import type { PacketView } from './sighting.js';
 
 const MESSAGE_BYTES_MAX = 0x80000000;
 /** NAK codes 0x60..0x63; 0x64 is of reliable datagrams, the others are reserved. */
@@ -50,15 +50,15 @@ export const PACKET_CUT = 3;
 
 export class PacketRules {
   readonly #ledger: Ledger;
-  readonly #flowName: (sighting: Sighting) => string;
+  readonly #flowName: (sighting: PacketView) => string;
   #whole = new Uint8Array(0);
 
-  constructor(ledger: Ledger, flowName: (sighting: Sighting) => string) {
+  constructor(ledger: Ledger, flowName: (sighting: PacketView) => string) {
     this.#ledger = ledger;
     this.#flowName = flowName;
   }
 
-  judge(seen: Sighting): number {
+  judge(seen: PacketView): number {
     this.#judgeIpHeader(seen);
     const end = this.#judgeLengths(seen);
     if (end < 0) return PACKET_DROPPED;
@@ -77,11 +77,11 @@ export class PacketRules {
     return PACKET_SOUND;
   }
 
-  #violation(rule: number, seen: Sighting, text: string): void {
+  #violation(rule: number, seen: PacketView, text: string): void {
     this.#ledger.violation({ rule, packets: [seen.number], flow: this.#flowName(seen), text });
   }
 
-  #judgeIpHeader(seen: Sighting): void {
+  #judgeIpHeader(seen: PacketView): void {
     if (seen.family === 6) {
       if (seen.hasExtensionHeaders) {
         this.#violation(3, seen, 'extension headers stand between IPv6 and UDP; expected next header 17 (UDP)');
@@ -93,7 +93,7 @@ export class PacketRules {
   }
 
   /** Returns where the packet ends, or -1 where it cannot be one. */
-  #judgeLengths(seen: Sighting): number {
+  #judgeLengths(seen: PacketView): number {
     const { ipEnd, udpEnd, family, bytes } = seen;
     const ofIp = family === 4 ? 2 : 3;
     const shortest = seen.udp + UDP_BYTES + BTH_BYTES + ICRC_BYTES;
@@ -116,7 +116,7 @@ export class PacketRules {
     return udpIsRight ? udpEnd : -1;
   }
 
-  #judgeChecksum(seen: Sighting): void {
+  #judgeChecksum(seen: PacketView): void {
     const { bytes, udp, udpEnd, family, ip } = seen;
     const carried = readU16(bytes, udp + 6);
     if (carried === 0) {
@@ -138,7 +138,7 @@ export class PacketRules {
     } else this.#violation(9, seen, `the UDP checksum 0x${carried.toString(16)} is wrong; expected 0 or the right one`);
   }
 
-  #judgeIcrc(seen: Sighting, end: number): boolean {
+  #judgeIcrc(seen: PacketView, end: number): boolean {
     const computed = computedIcrc(seen.bytes, seen, end);
     const carried = carriedIcrc(seen.bytes, seen, end);
     if (computed === carried) {
@@ -150,14 +150,14 @@ export class PacketRules {
     return false;
   }
 
-  #filled(seen: Sighting, end: number): Uint8Array {
+  #filled(seen: PacketView, end: number): Uint8Array {
     if (this.#whole.length < end) this.#whole = new Uint8Array(2 * end);
     this.#whole.fill(0, seen.bytes.length, end);
     this.#whole.set(seen.bytes);
     return this.#whole;
   }
 
-  #judgeMalformed(seen: Sighting, end: number, reason: string): number {
+  #judgeMalformed(seen: PacketView, end: number, reason: string): number {
     const start = seen.udp + UDP_BYTES;
     if (seen.bytes.length < start + BTH_BYTES) return PACKET_CUT;
     const opcode = seen.bytes[start];
@@ -187,7 +187,7 @@ export class PacketRules {
     return PACKET_DROPPED;
   }
 
-  #judgeFields(seen: Sighting, packet: RocePacket, start: number): void {
+  #judgeFields(seen: PacketView, packet: RocePacket, start: number): void {
     const { info } = packet;
     // Includes the bits of our trailers and of connections with several source ports.
     const ours = packet.trailerBytes === 0 ? BTH_MULTIPATH : BTH_TRAILER | BTH_MULTIPATH;
@@ -209,7 +209,7 @@ export class PacketRules {
     if (info.kind === OP_CNP) this.#judgeCnp(seen, packet, start);
   }
 
-  #judgeSyndrome(seen: Sighting, { syndrome }: RocePacket): void {
+  #judgeSyndrome(seen: PacketView, { syndrome }: RocePacket): void {
     const kind = syndromeKind(syndrome);
     const isReserved =
       kind === SYNDROME_KIND_RESERVED || (kind === SYNDROME_KIND_NAK && (syndrome & 0x1f) >= NAK_CODES_RC);
@@ -220,7 +220,7 @@ export class PacketRules {
     }
   }
 
-  #judgeCnp(seen: Sighting, packet: RocePacket, start: number): void {
+  #judgeCnp(seen: PacketView, packet: RocePacket, start: number): void {
     const wrong: string[] = [];
     if (packet.psn !== 0) wrong.push(`PSN ${packet.psn}`);
     if (packet.solicited) wrong.push('Solicited Event');

@@ -14,7 +14,7 @@ import {
   psnDiff,
   type RocePacket,
 } from 'rocev2/internal/packet';
-import { Credits } from './credits.js';
+import { EndToEndCredits } from './credits.js';
 import { Holes } from './holes.js';
 import type { Judge } from './judge.js';
 import { MessageCounts } from './message-counts.js';
@@ -60,7 +60,7 @@ export class Requests {
   readonly order = new MessageOrder();
   readonly recovery = new RecoveryWatch();
   readonly timer = new RetryTimer();
-  readonly credits = new Credits();
+  readonly credits = new EndToEndCredits();
   readonly refusals = new Refusals();
   readonly holes = new Holes();
   readLimit = 0;

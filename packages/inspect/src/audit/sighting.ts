@@ -24,7 +24,7 @@ const TUNNEL_PROTOCOLS = new Set([4, 41, 47]);
  */
 const EXTENSION_HEADERS = new Set([0, 43, 60]);
 
-export class Sighting {
+export class PacketView {
   /** Counts all packets of the file from 1. */
   number = 0;
   timeNs = 0;

@@ -5,7 +5,7 @@
 
 import { type RandomSource, randomInt, toHex } from 'rocev2/internal/core';
 import { PSN_MASK } from 'rocev2/internal/packet';
-import { Inbox } from './inbox.js';
+import { TimedInbox } from './inbox.js';
 import type { Offer } from './offer.js';
 import { type Order, TESTER_MEMORY } from './order.js';
 import type { ConnectionTerms, ConnectOutcome, Connector, PeerConnection } from './peer.js';
@@ -41,7 +41,7 @@ export class AgentConnector implements Connector {
     const startPsn = terms.startPsn ?? randomInt(this.#random, 0, PSN_MASK);
     const peerStartPsn = randomInt(this.#random, 0, PSN_MASK);
     const { timeout, retryCount, rnrRetryCount } = order ?? TIMERS;
-    const inbox = new Inbox<Received>(this.#wire.clock);
+    const inbox = new TimedInbox<Received>(this.#wire.clock);
     this.#wire.listen(qpn, (received) => inbox.push(received));
     const forget = () => this.#wire.ignore(qpn);
     try {

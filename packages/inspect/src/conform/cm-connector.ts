@@ -16,7 +16,7 @@ import {
 } from 'rocev2/internal/cm';
 import { NS_PER_MS, randomInt } from 'rocev2/internal/core';
 import { PSN_MASK } from 'rocev2/internal/packet';
-import { Inbox } from './inbox.js';
+import { TimedInbox } from './inbox.js';
 import type { Management } from './management.js';
 import { type Offer, parseOffer } from './offer.js';
 import { encodeWish } from './order.js';
@@ -69,12 +69,12 @@ export class CmConnector implements Connector {
 
 class TestedConnection implements PeerConnection, CmRepetition {
   readonly mtu: number;
-  readonly inbox: Inbox<Received>;
+  readonly inbox: TimedInbox<Received>;
   readonly peerStartPsn: number;
   readonly #management: Management;
   readonly #terms: ConnectionTerms;
   readonly #port: number;
-  readonly #mads: Inbox<CmMad>;
+  readonly #mads: TimedInbox<CmMad>;
   readonly #commId: number;
   readonly #qpn: number;
   readonly #transactionId: bigint;
@@ -90,8 +90,8 @@ class TestedConnection implements PeerConnection, CmRepetition {
     this.#port = port;
     this.mtu = terms.mtu;
     this.peerStartPsn = randomInt(management.random, 0, PSN_MASK);
-    this.inbox = new Inbox(clock);
-    this.#mads = new Inbox(clock);
+    this.inbox = new TimedInbox(clock);
+    this.#mads = new TimedInbox(clock);
     this.#qpn = randomInt(management.random, QPN_MIN, PSN_MASK - 1);
     this.#commId = management.open((mad) => this.#take(mad));
     this.#transactionId = transactionOf(this.#commId);

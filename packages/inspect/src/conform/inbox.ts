@@ -1,6 +1,6 @@
 import type { Clock } from 'rocev2/internal/core';
 
-export class Inbox<T> {
+export class TimedInbox<T> {
   readonly #clock: Clock;
   readonly #items: T[] = [];
   #wake: (() => void) | undefined;

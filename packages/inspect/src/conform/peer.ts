@@ -1,4 +1,4 @@
-import type { Inbox } from './inbox.js';
+import type { TimedInbox } from './inbox.js';
 import type { Offer } from './offer.js';
 import type { Order } from './order.js';
 import type { Received } from './wire.js';
@@ -33,7 +33,7 @@ export interface PeerConnection {
   readonly peerStartPsn: number;
   readonly depth: number;
   readonly offer: Offer | undefined;
-  readonly inbox: Inbox<Received>;
+  readonly inbox: TimedInbox<Received>;
   readonly repetition?: CmRepetition;
   close(): Promise<void>;
 }

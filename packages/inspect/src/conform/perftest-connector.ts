@@ -6,7 +6,7 @@
 import { type RandomSource, RoceError, randomInt } from 'rocev2/internal/core';
 import { PSN_MASK } from 'rocev2/internal/packet';
 import type { PerftestExchange } from 'rocev2/internal/stock-exchanges';
-import { Inbox } from './inbox.js';
+import { TimedInbox } from './inbox.js';
 import type { Offer } from './offer.js';
 import { TESTER_MEMORY } from './order.js';
 import type { ConnectionTerms, ConnectOutcome, Connector } from './peer.js';
@@ -41,7 +41,7 @@ export class PerftestConnector implements Connector {
   async connect({ mtu, startPsn: wanted }: ConnectionTerms): Promise<ConnectOutcome> {
     const qpn = randomInt(this.#random, QPN_MIN, PSN_MASK - 1);
     const startPsn = wanted ?? randomInt(this.#random, 0, PSN_MASK);
-    const inbox = new Inbox<Received>(this.#wire.clock);
+    const inbox = new TimedInbox<Received>(this.#wire.clock);
     this.#wire.listen(qpn, (received) => inbox.push(received));
     try {
       const exchange = await this.#open(mtu);

@@ -1,10 +1,10 @@
-import { localAddressTowards, type NicOptions, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
+import { localAddressTowards, type NicFlags, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
 import { parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type KvClient, type KvShards, openKv, openKvShards } from '../index.js';
 
-export interface KvReaderOptions extends NicOptions, SecureFlags {
+export interface KvReaderOptions extends NicFlags, SecureFlags {
   readonly port: number;
   readonly bind?: IpAddress;
 }

@@ -1,6 +1,6 @@
 import {
   defineDocument,
-  type NicOptions,
+  type NicFlags,
   type Output,
   type SecureFlags,
   secureOf,
@@ -14,7 +14,7 @@ import { type Eviction, type KvCounters, serveKv } from '../index.js';
 
 const KV_SERVE_DOCUMENT = defineDocument<KvServeResult>('kv-serve');
 
-export interface KvServeOptions extends NicOptions, SecureFlags {
+export interface KvServeOptions extends NicFlags, SecureFlags {
   readonly port: number;
   readonly bind: IpAddress;
   readonly memory: number;

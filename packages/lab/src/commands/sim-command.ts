@@ -1,12 +1,12 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
 import { availableParallelism } from 'node:os';
-import { type CliIo, countOption, defineDocument, extensionOption, Output } from '@rocev2/command';
+import { type CliIo, countOption, defineDocument, extensionOption, leftAligned, Output } from '@rocev2/command';
 import { type Command, Option } from 'commander';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { type FigureOptions, showFigure } from './sim/figures/figure-command.js';
-import { type RunOptions, runCommand } from './sim/run-command.js';
+import { type RunCommandOptions, runCommand } from './sim/run-command.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { type SweepOptions, sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
@@ -65,7 +65,9 @@ Examples:
 Fields of a scenario file: docs/lab.md.`,
     )
     .addOption(extensionOption())
-    .action((name: string, options: RunOptions) => runCommand(name, options, new Output(io, options.json === true)));
+    .action((name: string, options: RunCommandOptions) =>
+      runCommand(name, options, new Output(io, options.json === true)),
+    );
   sim
     .command('list')
     .description('List the built-in scenarios.')
@@ -149,10 +151,7 @@ Examples:
 
 function list(output: Output): void {
   output.table(
-    [
-      { title: 'Scenario', align: 'left' },
-      { title: 'What it shows', align: 'left' },
-    ],
+    leftAligned('Scenario', 'What it shows'),
     BUILT_IN_SCENARIOS.map(({ name, title }) => [name, title ?? '']),
   );
   output.document(SIM_LIST_DOCUMENT, { scenarios: BUILT_IN_SCENARIOS });

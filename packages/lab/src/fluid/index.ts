@@ -15,14 +15,6 @@ export { DCQCN_LONG_RAMP, DCQCN_SIGCOMM15, type DcqcnInPackets, type DcqcnParame
 export type { JitterParameters } from './feedback-jitter.js';
 export { type FlowGroup, flowCount, togetherAtStart } from './flow-group.js';
 export {
-  type PatchedTimelyFixedPoint,
-  patchedTimelyConvergenceBoundNs,
-  patchedTimelyFixedPoint,
-  patchedTimelyLoop,
-} from './patched-timely-stability.js';
-export { criticalDelayNs, type OpenLoop, type PhaseMargin, phaseMargin } from './phase-margin.js';
-export { DCQCN_PI, type PiGains } from './pi-controller.js';
-export {
   type FluidModel,
   type FluidRun,
   type FluidTrace,
@@ -31,6 +23,14 @@ export {
   type Swing,
   simulate,
 } from './fluid-simulation.js';
+export {
+  type PatchedTimelyFixedPoint,
+  patchedTimelyConvergenceBoundNs,
+  patchedTimelyFixedPoint,
+  patchedTimelyLoop,
+} from './patched-timely-stability.js';
+export { criticalDelayNs, type OpenLoop, type PhaseMargin, phaseMargin } from './phase-margin.js';
+export { DCQCN_PI, type PiGains } from './pi-controller.js';
 export {
   type DcqcnStudyOptions,
   dcqcnStudy,
@@ -45,9 +45,9 @@ export { TimelyModel, type TimelyModelOptions } from './timely-model.js';
 export {
   PATCHED_TIMELY_CONEXT16,
   PATCHED_TIMELY_PI_CONEXT16,
-  type PatchedTimelyParameters,
+  type PatchedTimelyModelParameters,
   TIMELY_SIGCOMM15,
-  type TimelyParameters,
+  type TimelyModelParameters,
 } from './timely-parameters.js';
 export {
   type HostPiGains,

@@ -5,7 +5,7 @@
 
 import { add, type Complex, complex, divide, multiply, product, scale, subtract, unitPhasor } from './complex.js';
 import type { OpenLoop } from './phase-margin.js';
-import { type PatchedTimelyParameters, timelyInBits } from './timely-parameters.js';
+import { type PatchedTimelyModelParameters, timelyInBits } from './timely-parameters.js';
 
 /** The fixed point of patched TIMELY (CoNEXT'16, section 4.3). */
 export interface PatchedTimelyFixedPoint {
@@ -16,7 +16,10 @@ export interface PatchedTimelyFixedPoint {
 }
 
 /** Flat gradient, half weight, equal shares: q* = q' (1 + N delta / (beta C)), with q' = C Tlow. */
-export function patchedTimelyFixedPoint(parameters: PatchedTimelyParameters, flows: number): PatchedTimelyFixedPoint {
+export function patchedTimelyFixedPoint(
+  parameters: PatchedTimelyModelParameters,
+  flows: number,
+): PatchedTimelyFixedPoint {
   const { capacity, lowQueue, additiveIncrease, decrease } = timelyInBits(parameters);
   return {
     queueBytes: (lowQueue * (1 + (flows * additiveIncrease) / (decrease * capacity))) / 8,
@@ -28,7 +31,7 @@ export function patchedTimelyFixedPoint(parameters: PatchedTimelyParameters, flo
  * The published bound on the time until the flows' rates differ by at most a tenth of a fair share: differences shrink
  * as e^(-delta (N-1) t / (2 Seg)). At least two flows.
  */
-export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyParameters, flows: number): number {
+export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyModelParameters, flows: number): number {
   const { segment, additiveIncrease } = timelyInBits(parameters);
   return (1e9 * Math.log(flows / 0.1) * 2 * segment) / (additiveIncrease * (flows - 1));
 }
@@ -37,7 +40,11 @@ export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyParamet
  * The loop linearised at the fixed point. It is exact for the model; the published curves are the same loop with a
  * weight slope of 1/2. `delaySeconds` is the propagation part of the feedback delay.
  */
-export function patchedTimelyLoop(parameters: PatchedTimelyParameters, flows: number, delaySeconds: number): OpenLoop {
+export function patchedTimelyLoop(
+  parameters: PatchedTimelyModelParameters,
+  flows: number,
+  delaySeconds: number,
+): OpenLoop {
   const { capacity, mtu, segment, gain, decrease, additiveIncrease, lowQueue, minRtt } = timelyInBits(parameters);
   const rate = capacity / flows;
   const queue = patchedTimelyFixedPoint(parameters, flows).queueBytes * 8;

@@ -5,11 +5,11 @@
 
 import { type LossModel as Losses, type RecoveryName, recoverySchemes } from 'rocev2/internal/retransmit';
 
-export type LossModel = Losses | { readonly kind: 'none' };
+export type OptionalLossModel = Losses | { readonly kind: 'none' };
 
 export function closedFormEfficiency(
   scheme: RecoveryName,
-  loss: LossModel,
+  loss: OptionalLossModel,
   messagePackets: number,
   pipelineDepth: number,
 ): number | undefined {

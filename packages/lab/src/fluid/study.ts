@@ -5,6 +5,7 @@ import { DcqcnModel } from './dcqcn-model.js';
 import type { DcqcnParameters } from './dcqcn-parameters.js';
 import type { JitterParameters } from './feedback-jitter.js';
 import { type FlowGroup, flowCount } from './flow-group.js';
+import type { FluidModel } from './fluid-simulation.js';
 import {
   patchedTimelyConvergenceBoundNs,
   patchedTimelyFixedPoint,
@@ -12,12 +13,11 @@ import {
 } from './patched-timely-stability.js';
 import { criticalDelayNs, type OpenLoop, phaseMargin } from './phase-margin.js';
 import type { PiGains } from './pi-controller.js';
-import type { FluidModel } from './fluid-simulation.js';
 import { TimelyModel } from './timely-model.js';
 import {
-  type PatchedTimelyParameters,
+  type PatchedTimelyModelParameters,
   PUBLISHED_MARGIN_WEIGHT_SLOPE,
-  type TimelyParameters,
+  type TimelyModelParameters,
 } from './timely-parameters.js';
 import { type HostPiGains, HostPiLaw, OriginalTimelyLaw, PatchedTimelyLaw } from './timely-rate-laws.js';
 
@@ -90,7 +90,7 @@ export interface DcqcnStudyOptions extends StudyOptions<DcqcnParameters> {
 }
 
 /** A case of patched TIMELY. */
-export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyParameters> {
+export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyModelParameters> {
   /** PI control at the hosts instead of the patched law (CoNEXT'16, figure 19). */
   readonly pi?: {
     /** See {@link publishedHostPi}. */
@@ -138,7 +138,7 @@ export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
  * TIMELY as published has no fixed point: its rates never settle, so there is nothing to linearise around. Throws as
  * {@link TimelyModel} does.
  */
-export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyParameters>): FluidStudy {
+export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyModelParameters>): FluidStudy {
   return {
     model: 'timely',
     groups,

@@ -9,13 +9,13 @@ import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
 import { checkFlowGroups, type FlowGroup, flowCount } from './flow-group.js';
 import type { FluidModel } from './fluid-simulation.js';
-import { type TimelyInBits, type TimelyParameters, timelyInBits } from './timely-parameters.js';
+import { type TimelyInBits, type TimelyModelParameters, timelyInBits } from './timely-parameters.js';
 import type { TimelyRateLaw } from './timely-rate-laws.js';
 
 /** One run of the model: parameters, rate law, flows, delay. */
 export interface TimelyModelOptions {
   /** Link and sender parameters. */
-  readonly parameters: TimelyParameters;
+  readonly parameters: TimelyModelParameters;
   /** The sender's reaction to a delay sample. */
   readonly law: TimelyRateLaw;
   /** The flows, at least one group. */

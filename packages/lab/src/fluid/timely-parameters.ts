@@ -6,7 +6,7 @@
 import { RoceError } from 'rocev2/internal/core';
 
 /** TIMELY's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
-export interface TimelyParameters {
+export interface TimelyModelParameters {
   /** Capacity C of the bottleneck. */
   readonly linkRateBps: number;
   /** Packet at the bottleneck: its transmission time is part of the feedback delay. */
@@ -30,7 +30,7 @@ export interface TimelyParameters {
 }
 
 /** TIMELY of SIGCOMM'15 as modelled in CoNEXT'16: 10 Gb/s, segments of 64 KB. */
-export const TIMELY_SIGCOMM15: TimelyParameters = {
+export const TIMELY_SIGCOMM15: TimelyModelParameters = {
   linkRateBps: 10e9,
   mtuBytes: 1000,
   segmentBytes: 64_000,
@@ -44,7 +44,7 @@ export const TIMELY_SIGCOMM15: TimelyParameters = {
 };
 
 /** TIMELY's parameters and the one that the patch adds (CoNEXT'16, algorithm 2). */
-export interface PatchedTimelyParameters extends TimelyParameters {
+export interface PatchedTimelyModelParameters extends TimelyModelParameters {
   /**
    * dw/dg: how fast the weight of the absolute error turns from 0 to 1 around a flat gradient. Algorithm 2 says 2, the
    * published phase margins were computed with 1/2.
@@ -53,7 +53,7 @@ export interface PatchedTimelyParameters extends TimelyParameters {
 }
 
 /** Patched TIMELY of CoNEXT'16, algorithm 2: segments of 16 KB, beta 0.008, w = 2 g + 1/2. */
-export const PATCHED_TIMELY_CONEXT16: PatchedTimelyParameters = {
+export const PATCHED_TIMELY_CONEXT16: PatchedTimelyModelParameters = {
   ...TIMELY_SIGCOMM15,
   segmentBytes: 16_000,
   decrease: 0.008,
@@ -61,7 +61,10 @@ export const PATCHED_TIMELY_CONEXT16: PatchedTimelyParameters = {
 };
 
 /** Patched TIMELY under PI control at the host: CoNEXT'16, section 5, goes back to segments of 64 KB. */
-export const PATCHED_TIMELY_PI_CONEXT16: PatchedTimelyParameters = { ...PATCHED_TIMELY_CONEXT16, segmentBytes: 64_000 };
+export const PATCHED_TIMELY_PI_CONEXT16: PatchedTimelyModelParameters = {
+  ...PATCHED_TIMELY_CONEXT16,
+  segmentBytes: 64_000,
+};
 
 export const PUBLISHED_MARGIN_WEIGHT_SLOPE = 0.5;
 
@@ -83,7 +86,7 @@ export interface TimelyInBits {
   readonly minimumRate: number;
 }
 
-export function timelyInBits(parameters: TimelyParameters): TimelyInBits {
+export function timelyInBits(parameters: TimelyModelParameters): TimelyInBits {
   for (const [name, value] of Object.entries(parameters)) {
     if (!(value > 0) || !Number.isFinite(value)) {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `TIMELY ${name} = ${value} must be a number above 0`);

@@ -3,7 +3,7 @@
  * proportional-integral control at the host (CoNEXT'16, sections 4 and 5). Bits and bits/s.
  */
 
-import { type PatchedTimelyParameters, type TimelyParameters, timelyInBits } from './timely-parameters.js';
+import { type PatchedTimelyModelParameters, type TimelyModelParameters, timelyInBits } from './timely-parameters.js';
 
 /** A sender's law. Queues and thresholds in bits, rates in bits/s; the gradient has no unit. */
 export interface TimelyRateLaw {
@@ -19,7 +19,7 @@ function observeNothing(): void {}
 export class OriginalTimelyLaw implements TimelyRateLaw {
   readonly #parameters;
 
-  constructor(parameters: TimelyParameters) {
+  constructor(parameters: TimelyModelParameters) {
     this.#parameters = timelyInBits(parameters);
   }
 
@@ -40,7 +40,7 @@ export class PatchedTimelyLaw implements TimelyRateLaw {
   readonly #parameters;
   readonly #weightSlope: number;
 
-  constructor(parameters: PatchedTimelyParameters) {
+  constructor(parameters: PatchedTimelyModelParameters) {
     this.#parameters = timelyInBits(parameters);
     this.#weightSlope = parameters.weightSlope;
   }
@@ -69,7 +69,7 @@ export interface HostPiGains {
 }
 
 /** The published gains for 10 Gb/s and segments of 64 KB; the reference lies half way between Tlow and Thigh. */
-export function publishedHostPi(parameters: TimelyParameters): HostPiGains {
+export function publishedHostPi(parameters: TimelyModelParameters): HostPiGains {
   const { capacity, segment, lowQueue, highQueue } = timelyInBits(parameters);
   const perBitSecond = 1.816e-9 / ((10 * segment) / capacity);
   return {
@@ -90,7 +90,7 @@ export class HostPiLaw implements TimelyRateLaw {
   readonly #shared: boolean;
   readonly #signals: Float64Array;
 
-  constructor(parameters: TimelyParameters, gains: HostPiGains, scope: 'per-flow' | 'shared', groups: number) {
+  constructor(parameters: TimelyModelParameters, gains: HostPiGains, scope: 'per-flow' | 'shared', groups: number) {
     this.#additiveIncrease = parameters.additiveIncreaseBps;
     this.#gains = gains;
     this.#shared = scope === 'shared';

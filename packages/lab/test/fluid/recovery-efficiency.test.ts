@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { closedFormEfficiency, type LossModel } from '../../src/fluid/recovery-efficiency.js';
+import { closedFormEfficiency, type OptionalLossModel } from '../../src/fluid/recovery-efficiency.js';
 
-const ONE_IN_256: LossModel = { kind: 'regular', period: 256 };
+const ONE_IN_256: OptionalLossModel = { kind: 'regular', period: 256 };
 
 describe('the closed form for one packet in 256', () => {
   it.each([

@@ -6,7 +6,7 @@ import {
   defineDocument,
   EXIT_INTERRUPTED,
   measureInTurns,
-  type NicOptions,
+  type NicFlags,
   type Output,
   printRows,
   resolveHost,
@@ -28,7 +28,7 @@ interface NvmeBenchResult {
 
 const NVME_BENCH_DOCUMENT = defineDocument<NvmeBenchResult>('nvme-bench');
 
-export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicOptions, BenchPlan {
+export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicFlags, BenchPlan {
   readonly nqn: string;
   readonly nsid: number;
   readonly transports: readonly NvmeTransport[];

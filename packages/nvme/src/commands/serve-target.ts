@@ -2,7 +2,7 @@ import {
   counted,
   DISK_CLOSING_MS,
   defineDocument,
-  type NicOptions,
+  type NicFlags,
   type Output,
   openStorageDevice,
   packageVersion,
@@ -57,7 +57,7 @@ interface NvmeTargetResult {
 
 const NVME_TARGET_DOCUMENT = defineDocument<NvmeTargetResult>('nvme-target');
 
-export interface NvmeTargetOptions extends NicOptions {
+export interface NvmeTargetOptions extends NicFlags {
   readonly disk: readonly DiskOption[];
   /** Size in bytes of disks in memory and in new files. */
   readonly size?: number;

@@ -7,7 +7,7 @@
  */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
-import { BufferPool, type Lease, MappableSlab, serveCompletions } from 'rocev2/internal/storage-rpc';
+import { type BufferLease, BufferPool, MappableSlab, serveCompletions } from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
@@ -31,7 +31,7 @@ export interface RdmaHostInit {
 }
 
 interface Mapping {
-  readonly lease: Lease<MappableSlab>;
+  readonly lease: BufferLease<MappableSlab>;
   readonly region: FastRegisterMemoryRegion;
   readonly key: number;
   open: boolean;

@@ -5,7 +5,7 @@
  */
 
 import { Permits, RoceError } from 'rocev2/internal/core';
-import { type BufferPool, type DataBuffer, type Lease, serveCompletions } from 'rocev2/internal/storage-rpc';
+import { type BufferLease, type BufferPool, type DataBuffer, serveCompletions } from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
@@ -126,13 +126,13 @@ export class RdmaTargetConnection implements TargetConnection {
     );
   }
 
-  buffer(bytes: number): Promise<Lease<MemoryRegion>> {
+  buffer(bytes: number): Promise<BufferLease<MemoryRegion>> {
     return this.#share.pool.acquire(bytes);
   }
 
   async pull(_: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void> {
     if (place.kind !== 'keyed') return;
-    const { slab, offset } = into as Lease<MemoryRegion>;
+    const { slab, offset } = into as BufferLease<MemoryRegion>;
     const { addr: remoteAddr, rkey, length } = place;
     await this.#reads.take(1);
     try {
@@ -150,7 +150,7 @@ export class RdmaTargetConnection implements TargetConnection {
   async reply({ place, completion, data }: TargetReply): Promise<void> {
     const inline = encodeCompletion(completion);
     if (data !== undefined && place.kind === 'keyed') {
-      const { slab, offset } = data as Lease<MemoryRegion>;
+      const { slab, offset } = data as BufferLease<MemoryRegion>;
       const { addr: remoteAddr, rkey, length } = place;
       const sges = [slab.sge(offset, length)];
       // Unsignaled: the completion of the answer behind it covers it.

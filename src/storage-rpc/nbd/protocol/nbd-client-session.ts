@@ -43,7 +43,7 @@ interface Chunk {
 
 const CHUNK_BYTES_MAX = wire.PAYLOAD_BYTES_MAX + 4096;
 
-export class ClientSession {
+export class NbdClientSession {
   readonly #export: RemoteExport;
   readonly #pending = new Map<number, Pending>();
   #nextCookie = 0;

@@ -3,7 +3,7 @@ import type { BlockErrno } from '../../disk/block-device.js';
 import type { ByteQueue } from './byte-queue.js';
 import { ALLOCATION_CONTEXT_ID } from './meta-context.js';
 import type { NbdExport } from './nbd-export.js';
-import type { Agreement } from './negotiation.js';
+import type { NbdAgreement } from './negotiation.js';
 import * as wire from './wire.js';
 
 export interface NbdRequest {
@@ -124,7 +124,7 @@ const CARRYING: ReadonlySet<number> = new Set([wire.CMD_WRITE, wire.CMD_BLOCK_ST
 const WRITING: ReadonlySet<number> = new Set([wire.CMD_WRITE, wire.CMD_TRIM, wire.CMD_WRITE_ZEROES]);
 
 /** The order is that of the checks of other servers. */
-export function refusalOf(request: NbdRequest, agreement: Agreement<NbdExport>): BlockErrno | undefined {
+export function refusalOf(request: NbdRequest, agreement: NbdAgreement<NbdExport>): BlockErrno | undefined {
   const { type, flags, offset, lengthBytes } = request;
   const { sizeBytes, blockBytes, readOnly } = agreement.export;
   const isExtended = agreement.extendedHeaders;

@@ -2,39 +2,39 @@
 
 import { ByteQueue } from './byte-queue.js';
 import type { NbdExport } from './nbd-export.js';
-import { type Agreement, Negotiation, type TlsPolicy } from './negotiation.js';
 import { type NbdRequest, RequestReader } from './nbd-request.js';
+import { type NbdAgreement, NbdNegotiation, type TlsPolicy } from './negotiation.js';
 import { CMD_DISC } from './wire.js';
 
 /**
- * `starttls`: the rest is over TLS, see {@link ServerSession.secured}. `finish`: the client has disconnected cleanly;
+ * `starttls`: the rest is over TLS, see {@link NbdServerSession.secured}. `finish`: the client has disconnected cleanly;
  * requests in flight are still answered. `close`: a protocol violation or refusal.
  */
 type Upcoming = NbdRequest | 'starttls' | 'finish' | 'close';
 
-export interface ServerSessionOptions {
+export interface NbdServerSessionOptions {
   readonly allocate?: (bytes: number) => Uint8Array;
   readonly tls?: TlsPolicy;
 }
 
-export class ServerSession<E extends NbdExport> {
+export class NbdServerSession<E extends NbdExport> {
   readonly #input: ByteQueue;
-  readonly #negotiation: Negotiation<E>;
+  readonly #negotiation: NbdNegotiation<E>;
   readonly #allocate: ((bytes: number) => Uint8Array) | undefined;
   #requests: RequestReader | undefined;
-  #agreement: Agreement<E> | undefined;
+  #agreement: NbdAgreement<E> | undefined;
 
   constructor(
     exports: readonly E[],
     send: (bytes: Uint8Array) => void,
-    { allocate, tls = 'off' }: ServerSessionOptions = {},
+    { allocate, tls = 'off' }: NbdServerSessionOptions = {},
   ) {
     this.#input = new ByteQueue(allocate);
     this.#allocate = allocate;
-    this.#negotiation = new Negotiation(exports, send, tls);
+    this.#negotiation = new NbdNegotiation(exports, send, tls);
   }
 
-  get agreement(): Agreement<E> | undefined {
+  get agreement(): NbdAgreement<E> | undefined {
     return this.#agreement;
   }
 

@@ -18,7 +18,7 @@ const OPTIONS_MAX = 1024;
 /** After the export's size and flags, unless both sides leave them out. */
 const EXPORT_NAME_ZEROES = 124;
 
-export interface Agreement<E extends NbdExport> extends AgreedForm {
+export interface NbdAgreement<E extends NbdExport> extends AgreedForm {
   readonly export: E;
 }
 
@@ -31,7 +31,7 @@ export type TlsPolicy = 'off' | 'optional' | 'required';
 /** `starttls`: everything that follows goes over TLS. `close`: send what is there, then disconnect. */
 type NegotiationState = 'negotiating' | 'starttls' | 'transmission' | 'close';
 
-export class Negotiation<E extends NbdExport> {
+export class NbdNegotiation<E extends NbdExport> {
   readonly #exports: readonly E[];
   readonly #send: (bytes: Uint8Array) => void;
   readonly #tls: TlsPolicy;
@@ -72,7 +72,7 @@ export class Negotiation<E extends NbdExport> {
     this.#state = 'negotiating';
   }
 
-  get agreement(): Agreement<E> {
+  get agreement(): NbdAgreement<E> {
     const chosen = this.#chosen!;
     return { export: chosen, ...this.#formOf(chosen) };
   }

@@ -6,14 +6,14 @@ import { createSecureContext } from 'node:tls';
 import { RoceError } from '../../../core/errors.js';
 import { whyUnreadable } from '../../../core/file-errors.js';
 
-export interface Certificates {
+export interface TlsCredentials {
   readonly ca?: string;
   readonly crl?: string;
   readonly cert?: string;
   readonly key?: string;
 }
 
-export async function readCertificates(folder: string, side: 'server' | 'client'): Promise<Certificates> {
+export async function readCertificates(folder: string, side: 'server' | 'client'): Promise<TlsCredentials> {
   const isServer = side === 'server';
   const cert = await read(folder, `${side}-cert.pem`, isServer);
   const found = {

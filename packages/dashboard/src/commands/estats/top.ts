@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type AttachedEndpoint,
   attach,
   type Column,
   counted,
   defineDocument,
   type EndpointDocument,
   type EndpointOptions,
+  type EndpointReading,
   type Endpoints,
   endpointName,
+  leftAligned,
   type Output,
+  rightAligned,
 } from '@rocev2/command';
 import { formatNs, formatRate, NS_PER_MS } from 'rocev2/internal/core';
 import { CONSECUTIVE_STAGES, type EstatsSnapshot, type GroupRow, type QpRow, stageLabel } from 'rocev2/internal/estats';
@@ -23,23 +25,16 @@ export interface TopOptions extends EndpointOptions {
 
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 
-const right = (title: string): Column => ({ title, align: 'right' });
-const left = (title: string): Column => ({ title, align: 'left' });
 const COLUMNS = [
-  left('connection'),
-  left('op'),
-  left('status'),
-  right('count'),
-  right('p50'),
-  right('p99'),
-  right('max'),
-  left('where the time goes'),
+  ...leftAligned('connection', 'op', 'status'),
+  ...rightAligned('count', 'p50', 'p99', 'max'),
+  ...leftAligned('where the time goes'),
 ];
 
 export async function top(options: TopOptions, output: Output): Promise<void> {
   const { interrupted, stdout } = output.io;
   const refreshes = stdout.isTTY === true && options.once !== true && !output.json;
-  let before: readonly AttachedEndpoint[] = [];
+  let before: readonly EndpointReading[] = [];
   for (;;) {
     const endpoints = await attach(options.endpoint, options.minutes);
     if (refreshes) stdout.write(CLEAR_SCREEN);

@@ -3,7 +3,7 @@ import {
   defineDocument,
   type FrameFlags,
   frameDeviceOptions,
-  type NicOptions,
+  type NicFlags,
   type Output,
   type RecoveryFlags,
   recoveryOf,
@@ -16,7 +16,7 @@ import { type ConformServeCounts, ConformService } from '../../conform/service.j
 
 const CONFORM_SERVE_DOCUMENT = defineDocument<ConformServeResult>('conform-serve');
 
-export interface ConformServeOptions extends FrameFlags, NicOptions, RecoveryFlags {
+export interface ConformServeOptions extends FrameFlags, NicFlags, RecoveryFlags {
   readonly bind: IpAddress;
   readonly port: number;
 }

@@ -4,7 +4,7 @@ import { CaptureStream } from 'rocev2/internal/capture';
 import { readU24 } from 'rocev2/internal/core';
 import { CNP, ECN_CE, type IpAddress, UDP_BYTES } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../../audit/audit.js';
-import { SEEN_UDP, Sighting } from '../../audit/sighting.js';
+import { PacketView, SEEN_UDP } from '../../audit/sighting.js';
 
 const GSI_QPN = 1;
 
@@ -13,7 +13,7 @@ export interface ArrivedClasses {
   readonly ecns: readonly [number, number, number, number];
 }
 
-export interface Arrivals {
+export interface CapturedArrivals {
   readonly management: ArrivedClasses;
   readonly connections: ArrivedClasses;
   readonly marksSent: number;
@@ -21,9 +21,9 @@ export interface Arrivals {
   readonly audit: AuditReport;
 }
 
-export async function readArrivals(path: string, local: IpAddress, remote: IpAddress): Promise<Arrivals> {
+export async function readArrivals(path: string, local: IpAddress, remote: IpAddress): Promise<CapturedArrivals> {
   const audit = new Audit({ capturedAt: local.text });
-  const seen = new Sighting();
+  const seen = new PacketView();
   const management = emptyClasses();
   const connections = emptyClasses();
   let cnps = 0;
@@ -47,7 +47,7 @@ export async function readArrivals(path: string, local: IpAddress, remote: IpAdd
   return { management, connections, marksSent, cnps, audit: audit.report() };
 }
 
-function isFrom({ bytes, ip, family }: Sighting, address: IpAddress): boolean {
+function isFrom({ bytes, ip, family }: PacketView, address: IpAddress): boolean {
   const [at, length] = family === 4 ? [ip + 12, 4] : [ip + 8, 16];
   return address.family === family && address.bytes.every((byte, i) => i >= length || bytes[at + i] === byte);
 }

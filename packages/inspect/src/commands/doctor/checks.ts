@@ -1,6 +1,6 @@
 import { formatNs } from 'rocev2/internal/core';
 import { ruleOf } from '../../audit/catalogue.js';
-import type { Arrivals, ArrivedClasses } from './arrivals.js';
+import type { ArrivedClasses, CapturedArrivals } from './arrivals.js';
 import { type Check, check } from './check.js';
 import type { PathReport } from './path-probe.js';
 import type { ServiceReport } from './service-test.js';
@@ -109,7 +109,7 @@ function lostTowards(counters: ServiceReport['counters'], pings: number): string
   return 'in one of the directions';
 }
 
-export function checkDscp(asked: number, { management, connections }: Arrivals, isVisible: boolean): Check {
+export function checkDscp(asked: number, { management, connections }: CapturedArrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
       'dscp',
@@ -131,7 +131,7 @@ export function checkDscp(asked: number, { management, connections }: Arrivals, 
   );
 }
 
-export function checkEcn({ management, connections, marksSent, cnps }: Arrivals, isVisible: boolean): Check {
+export function checkEcn({ management, connections, marksSent, cnps }: CapturedArrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
       'ecn',
@@ -170,7 +170,7 @@ export function checkEcn({ management, connections, marksSent, cnps }: Arrivals,
   );
 }
 
-export function checkIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
+export function checkIcrc({ audit }: CapturedArrivals, isAnswered: boolean): Check {
   const icrc = audit.rules.find(({ rule }) => rule === 11);
   if (icrc !== undefined && icrc.violations > 0) {
     return check(
@@ -184,7 +184,7 @@ export function checkIcrc({ audit }: Arrivals, isAnswered: boolean): Check {
   return check('icrc', 'ok', 'right in all packets that came back; the peer answers, so it takes ours');
 }
 
-export function checkRules({ audit }: Arrivals): Check {
+export function checkRules({ audit }: CapturedArrivals): Check {
   const broken = audit.rules.filter(({ rule, verdict }) => rule !== 11 && verdict === 'violation');
   const judged = audit.rules.filter(({ verdict }) => verdict === 'pass').length;
   if (broken.length === 0) return check('rules', 'ok', `${judged} rules of RoCEv2 occurred, and all were kept`);

@@ -1,7 +1,7 @@
 import { drop, parseFaultRules } from 'rocev2/internal/faults';
-import type { LossModel } from '../../fluid/recovery-efficiency.js';
+import type { OptionalLossModel } from '../../fluid/recovery-efficiency.js';
 
-export function lossModelOf(lossRule: string | undefined): LossModel | undefined {
+export function lossModelOf(lossRule: string | undefined): OptionalLossModel | undefined {
   if (lossRule === undefined) return { kind: 'none' };
   const rules = parseFaultRules(lossRule);
   const [{ text, ingress, limit, actions }] = rules;

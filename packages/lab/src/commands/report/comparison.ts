@@ -1,5 +1,5 @@
 import { escapeXml, htmlTable } from '@rocev2/command';
-import type { Origin } from './origin.js';
+import type { ReportOrigin } from './origin.js';
 import type { ReportEntry } from './section.js';
 
 export function comparisonBody(entries: readonly ReportEntry[], base: readonly ReportEntry[]): string[] {
@@ -37,7 +37,7 @@ export function comparisonBody(entries: readonly ReportEntry[], base: readonly R
   return [...body, ...lonely.map((text) => `<p>${escapeXml(text)}</p>`)];
 }
 
-function differences(base: Origin, run: Origin): string[] {
+function differences(base: ReportOrigin, run: ReportOrigin): string[] {
   const named = (['command', 'versions', 'machine'] as const).filter((name) => base.get(name) !== run.get(name));
   if (named.length === 0) return [];
   const lines = named.map((name) => `${name}: ${base.get(name) ?? 'not known'} / ${run.get(name) ?? 'not known'}`);

@@ -15,9 +15,9 @@ const headSchema = z.looseObject({
 
 const HEAD_FIELDS = new Set(['schema', 'schemaVersion', 'toolVersion', 'command', 'host', 'start', 'end']);
 
-export type Origin = ReadonlyMap<'command' | 'date' | 'versions' | 'machine', string>;
+export type ReportOrigin = ReadonlyMap<'command' | 'date' | 'versions' | 'machine', string>;
 
-export function originOf(document: unknown): Origin {
+export function originOf(document: unknown): ReportOrigin {
   const { data } = headSchema.safeParse(document);
   if (data === undefined) return new Map();
   const { command, start, toolVersion, host } = data;
@@ -37,7 +37,7 @@ export function withoutHead(document: unknown): unknown {
   return Object.fromEntries(Object.entries(document).filter(([name]) => !HEAD_FIELDS.has(name)));
 }
 
-export function originLine(origin: Origin): string {
+export function originLine(origin: ReportOrigin): string {
   if (origin.size === 0) return '';
   const parts = [...origin].map(([name, text]) =>
     name === 'command' ? `<code>${escapeXml(text)}</code>` : escapeXml(text),

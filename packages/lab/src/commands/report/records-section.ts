@@ -1,5 +1,5 @@
 import { escapeXml, htmlTable } from '@rocev2/command';
-import type { Measure, SectionReader } from './section.js';
+import type { ReportMeasure, SectionReader } from './section.js';
 
 type Plain = string | number | boolean | null;
 type PlainRecord = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export const recordsSection: SectionReader = (document) => {
   };
 };
 
-function measuresOf(list: string, records: readonly PlainRecord[]): Measure[] {
+function measuresOf(list: string, records: readonly PlainRecord[]): ReportMeasure[] {
   const names = new Set<string>();
   return records.slice(0, ROWS_MAX).flatMap((record, row) => {
     const fields = [...flatten(record)];

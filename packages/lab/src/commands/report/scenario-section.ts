@@ -2,7 +2,7 @@ import { formatBytes, formatRate } from 'rocev2/internal/core';
 import type { Summary } from '../../sim/scenario/result.js';
 import { scenarioBody } from '../sim/page.js';
 import { isScenarioResult } from '../sim/result-schema.js';
-import type { Measure, SectionReader } from './section.js';
+import type { ReportMeasure, SectionReader } from './section.js';
 
 const count = (value: number) => String(value);
 const bytes = (value: number) => formatBytes(Math.round(value));
@@ -28,7 +28,7 @@ export const scenarioSection: SectionReader = (document) => {
   return { title: title === '' ? scenario : title, body: scenarioBody(document, 3), measures: measuresOf(summary) };
 };
 
-function measuresOf(summary: Partial<Summary>): Measure[] {
+function measuresOf(summary: Partial<Summary>): ReportMeasure[] {
   return MEASURES.flatMap(([name, field, format]) => {
     const value = summary[field];
     return typeof value === 'number' ? [{ name, value, text: format(value) }] : [];

@@ -1,12 +1,12 @@
-import type { Origin } from './origin.js';
+import type { ReportOrigin } from './origin.js';
 
 export interface Section {
   readonly title: string;
   readonly body: readonly string[];
-  readonly measures: readonly Measure[];
+  readonly measures: readonly ReportMeasure[];
 }
 
-export interface Measure {
+export interface ReportMeasure {
   readonly name: string;
   readonly value: number;
   readonly text: string;
@@ -17,5 +17,5 @@ export type SectionReader = (document: unknown) => Section | undefined;
 export interface ReportEntry {
   readonly file: string;
   readonly section: Section | undefined;
-  readonly origin: Origin;
+  readonly origin: ReportOrigin;
 }

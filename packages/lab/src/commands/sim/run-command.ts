@@ -21,7 +21,7 @@ import { printResult } from './tables.js';
 
 const SIM_RUN_DOCUMENT = defineDocument<ScenarioResult>('sim-run');
 
-export interface RunOptions {
+export interface RunCommandOptions {
   readonly json?: true;
   readonly set?: readonly string[];
   readonly seed?: number;
@@ -37,7 +37,7 @@ export interface RunOptions {
   readonly cores?: number;
 }
 
-export async function runCommand(name: string, options: RunOptions, output: Output): Promise<void> {
+export async function runCommand(name: string, options: RunCommandOptions, output: Output): Promise<void> {
   const set = overridesOf(options);
   const { topology, flows, flowFormat } = options;
   const scenario = await loadScenario({
@@ -63,19 +63,19 @@ export async function runCommand(name: string, options: RunOptions, output: Outp
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }
 
-function overridesOf({ set = [], seed, cores }: RunOptions): string[] {
+function overridesOf({ set = [], seed, cores }: RunCommandOptions): string[] {
   const given = Object.entries({ seed, cores }).flatMap(([field, value]) =>
     value === undefined ? [] : [`${field}=${value}`],
   );
   return [...set, ...given];
 }
 
-function foreignFiles({ topology, flows, flowFormat }: RunOptions): string[] {
+function foreignFiles({ topology, flows, flowFormat }: RunCommandOptions): string[] {
   const flowFile = flows === undefined ? [] : [`--flows ${flows} --flow-format ${flowFormat}`];
   return [...(topology === undefined ? [] : [`--topology ${topology}`]), ...flowFile];
 }
 
-async function runCaptured(scenario: Scenario, options: RunOptions, output: Output): Promise<ScenarioResult> {
+async function runCaptured(scenario: Scenario, options: RunCommandOptions, output: Output): Promise<ScenarioResult> {
   const { pcap, trace: tracePath, series: seriesPath, at } = options;
   if (at !== undefined && pcap === undefined && tracePath === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap and --trace');
@@ -117,7 +117,7 @@ async function writeFiles(
   result: ScenarioResult,
   scenario: Scenario,
   command: string,
-  options: RunOptions,
+  options: RunCommandOptions,
   output: Output,
 ): Promise<void> {
   if (options.report !== undefined) {

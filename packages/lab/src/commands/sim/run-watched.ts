@@ -3,15 +3,15 @@ import type { Output } from '@rocev2/command';
 import { formatNs } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
-import { runScenario } from '../../sim/scenario/run-scenario.js';
 import type { WatchedRunOptions } from '../../sim/scenario/run-options.js';
+import { runScenario } from '../../sim/scenario/run-scenario.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { runOnCores } from './cores/run-on-cores.js';
 import type { FrameCapture } from './frame-capture.js';
 import type { SeriesFile } from './series-file.js';
 import type { StationTrace } from './station-trace.js';
 
-export interface Watchers {
+export interface RunWatchers {
   readonly capture?: FrameCapture | undefined;
   readonly trace?: StationTrace | undefined;
   readonly series?: SeriesFile | undefined;
@@ -20,7 +20,7 @@ export interface Watchers {
 export async function runWatched(
   scenario: Scenario,
   output: Output,
-  { capture, trace, series }: Watchers = {},
+  { capture, trace, series }: RunWatchers = {},
 ): Promise<ScenarioResult> {
   const progress = output.progress(100);
   const watchers: WatchedRunOptions = {

@@ -7,7 +7,7 @@ export class Baseline {
   readonly #network: Network;
   readonly #flows: readonly Flow[];
   readonly #probes: Probes;
-  readonly #progress = new Map<Flow, Progress>();
+  readonly #progress = new Map<Flow, HostProgress>();
   readonly #queues = new Map<QueueProbe, QueueCounts>();
   readonly #cableBytes = new Map<string, number>();
   #lostAtHosts = 0;
@@ -25,7 +25,7 @@ export class Baseline {
     for (const [name, cable] of this.#network.cables) this.#cableBytes.set(name, bytesOn(cable));
   }
 
-  progress(flow: Flow): Progress {
+  progress(flow: Flow): HostProgress {
     const now = progressOf(flow);
     const before = this.#progress.get(flow) ?? { ...NO_PROGRESS, ns: flow.plan.startNs };
     return {
@@ -66,7 +66,7 @@ function lostAtHosts({ stations }: Network): number {
   return [...stations.values()].reduce((sum, { lostPackets }) => sum + lostPackets, 0);
 }
 
-export interface Progress {
+export interface HostProgress {
   readonly messages: number;
   readonly bytes: number;
   readonly ns: number;
@@ -74,9 +74,9 @@ export interface Progress {
   readonly retransmitted: number;
 }
 
-const NO_PROGRESS: Progress = { messages: 0, bytes: 0, ns: 0, cnps: 0, retransmitted: 0 };
+const NO_PROGRESS: HostProgress = { messages: 0, bytes: 0, ns: 0, cnps: 0, retransmitted: 0 };
 
-function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }: Flow): Progress {
+function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }: Flow): HostProgress {
   return { messages, bytes: doneBytes, ns: doneNs, cnps, retransmitted: retransmittedPackets };
 }
 

@@ -5,7 +5,7 @@
 
 import type { Cable } from '../cable.js';
 import { mean, quantile } from '../statistics.js';
-import type { Baseline, Progress } from './baseline.js';
+import type { Baseline, HostProgress } from './baseline.js';
 import type { Flow } from './flow.js';
 import type { FlowPlan } from './flow-plan.js';
 import type { Probes, QueueProbe } from './probes.js';
@@ -20,7 +20,7 @@ export interface FlowFacts {
   readonly completedNs: number | undefined;
   readonly failure: string | undefined;
   readonly passiveFailure: string | undefined;
-  readonly progress: Progress;
+  readonly progress: HostProgress;
   /**
    * Payload sent for the first time in each interval, bits/s; undefined where another logical process has its source.
    */

@@ -10,7 +10,7 @@ import { type FlowPlan, planFlows } from '../scenario/flow-plan.js';
 import type { Scenario } from '../scenario/schema.js';
 import { topologyOf } from '../scenario/topology-of.js';
 import { TcpReceiver } from './receiver.js';
-import { readSegment, SEGMENT_HEADER_BYTES, type Segment, writeSegment } from './segment.js';
+import { readSegment, SEGMENT_HEADER_BYTES, type TcpSegment, writeSegment } from './segment.js';
 import { TcpSender } from './sender.js';
 
 /** One flow of a run. */
@@ -66,7 +66,7 @@ export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): T
   const cableOut = new Map(
     topology.hosts.map((host) => [host, [...network.cables].find(([name]) => name.startsWith(`${host}>`))![1]]),
   );
-  const send = (from: string, to: string, segment: Segment): void => {
+  const send = (from: string, to: string, segment: TcpSegment): void => {
     const length = writeSegment(frame, network.station(from), network.station(to), segment);
     cableOut.get(from)!.send(frame, 0, length);
   };
@@ -89,7 +89,7 @@ export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): T
     });
     return { plan, sender, receiver: new TcpReceiver(), completedNs: undefined };
   });
-  const take = (host: string, segment: Segment): void => {
+  const take = (host: string, segment: TcpSegment): void => {
     const { connection, sequence, acknowledged, bytes } = segment;
     const at = connections[connection];
     if (host === at.plan.to) {
@@ -104,7 +104,7 @@ export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): T
     running--;
   };
   let running = connections.length;
-  const arrived: Segment = { connection: 0, sequence: 0, acknowledged: 0, bytes: 0 };
+  const arrived: TcpSegment = { connection: 0, sequence: 0, acknowledged: 0, bytes: 0 };
   for (const [name, cable] of network.cables) {
     const host = name.slice(name.indexOf('>') + 1);
     if (!network.stations.has(host)) continue;

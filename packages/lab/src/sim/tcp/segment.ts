@@ -19,7 +19,7 @@ const HOP_LIMIT = 64;
 const TCP_BYTES = 32;
 export const SEGMENT_HEADER_BYTES: number = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES;
 
-export interface Segment {
+export interface TcpSegment {
   /** Which connection, 0..65535: both ports. */
   connection: number;
   /** First byte of the payload, counted from 0; 32 bits. */
@@ -33,7 +33,12 @@ export interface SegmentEnd {
   readonly mac: Uint8Array;
 }
 
-export function writeSegment(frame: Uint8Array, from: SegmentEnd, to: SegmentEnd, segment: Readonly<Segment>): number {
+export function writeSegment(
+  frame: Uint8Array,
+  from: SegmentEnd,
+  to: SegmentEnd,
+  segment: Readonly<TcpSegment>,
+): number {
   const { connection, sequence, acknowledged, bytes } = segment;
   const ip = writeEthernet(frame, 0, to.mac, from.mac, ETHERTYPE_IPV4);
   const [source, destination] = [from.address.bytes, to.address.bytes];
@@ -45,7 +50,7 @@ export function writeSegment(frame: Uint8Array, from: SegmentEnd, to: SegmentEnd
   return SEGMENT_HEADER_BYTES + bytes;
 }
 
-export function readSegment(frame: Uint8Array, offset: number, length: number, into: Segment): void {
+export function readSegment(frame: Uint8Array, offset: number, length: number, into: TcpSegment): void {
   const tcp = offset + ETHERNET_BYTES + IPV4_BYTES;
   into.connection = readU16(frame, tcp);
   into.sequence = readU32(frame, tcp + 4);
