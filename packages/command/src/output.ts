@@ -44,6 +44,14 @@ export interface Column {
   readonly align: 'left' | 'right';
 }
 
+export function leftAligned(...titles: string[]): Column[] {
+  return titles.map((title) => ({ title, align: 'left' }));
+}
+
+export function rightAligned(...titles: string[]): Column[] {
+  return titles.map((title) => ({ title, align: 'right' }));
+}
+
 /** Progress of a long task, shown on stderr if it is a terminal. */
 export interface Progress {
   /** Shows `done` of the total, and a few words. */

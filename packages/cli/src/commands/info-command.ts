@@ -1,4 +1,13 @@
-import { type CliIo, defineDocument, type HostReport, hostReport, Output, packageVersion } from '@rocev2/command';
+import {
+  type CliIo,
+  defineDocument,
+  type HostReport,
+  hostReport,
+  leftAligned,
+  Output,
+  packageVersion,
+  rightAligned,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 
 const INFO_DOCUMENT = defineDocument<HostReport>('info');
@@ -36,13 +45,7 @@ function printReport(output: Output, report: HostReport): void {
   output.line(`rocev2 ${packageVersion()} on Node.js ${versions.node}, ${platform} ${arch}`);
   output.line();
   output.table(
-    [
-      { title: 'Interface', align: 'left' },
-      { title: 'Address', align: 'left' },
-      { title: 'GID', align: 'left' },
-      { title: 'Link MTU', align: 'right' },
-      { title: 'Path MTU', align: 'right' },
-    ],
+    [...leftAligned('Interface', 'Address', 'GID'), ...rightAligned('Link MTU', 'Path MTU')],
     report.addresses.map((address) => [
       address.interface,
       address.address,

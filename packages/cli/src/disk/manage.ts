@@ -1,4 +1,4 @@
-import { defineDocument, type Output } from '@rocev2/command';
+import { defineDocument, leftAligned, type Output, rightAligned } from '@rocev2/command';
 import { formatBytes } from 'rocev2/internal/core';
 import { changeDisks, chooseDiskServer, type DiskServer, findDiskServers } from './disk-control.js';
 import type { DiskEntry } from './disk-entries.js';
@@ -57,14 +57,7 @@ export async function runList({ server }: ManageOptions, output: Output): Promis
 
 function printServers(servers: readonly DiskServer[], output: Output): void {
   output.table(
-    [
-      { title: 'server', align: 'left' },
-      { title: 'disk', align: 'left' },
-      { title: 'size', align: 'right' },
-      { title: 'store', align: 'left' },
-      { title: 'access', align: 'left' },
-      { title: 'UUID', align: 'left' },
-    ],
+    [...leftAligned('server', 'disk'), ...rightAligned('size'), ...leftAligned('store', 'access', 'UUID')],
     servers.flatMap(({ at, disks }) =>
       disks.map(({ name, sizeBytes, store, readOnly, writers, uuid }) => {
         const access = writers.length > 0 ? `written by ${writers.join(', ')}` : readOnly ? 'read-only' : 'free';

@@ -1,4 +1,4 @@
-import { type Column, CommandFailure, EXIT_FAILED, type LatencyNs, type Output } from '@rocev2/command';
+import { CommandFailure, EXIT_FAILED, type LatencyNs, type Output, rightAligned } from '@rocev2/command';
 import type { Agreement, TransportName } from 'rocev2/internal/cm';
 import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
@@ -161,7 +161,6 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
 }
 
-const right = (title: string): Column => ({ title, align: 'right' });
 const MIB = 1024 * 1024;
 
 function bandwidthIn({ reportGbits }: ReportUnit, bps: number): number {
@@ -192,7 +191,7 @@ export function printBandwidth(
     (result.messagesPerSecond / 1e6).toFixed(6),
     ...(options.cpuUtil === true ? [(result.cpuPercent ?? 0).toFixed(2)] : []),
   ]);
-  output.table(titles.map(right), rows);
+  output.table(rightAligned(...titles), rows);
   printTail(output, results);
 }
 
@@ -231,7 +230,7 @@ export function printLatency(output: Output, results: readonly TransferResult[])
     us(latencyNs?.p999),
     us(latencyNs?.max),
   ]);
-  output.table(['#bytes', '#iterations', ...titles].map(right), rows);
+  output.table(rightAligned('#bytes', '#iterations', ...titles), rows);
   printTail(output, results);
 }
 

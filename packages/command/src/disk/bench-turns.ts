@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { formatBytes, formatNs, NS_PER_S, RoceError, SeededRandom } from 'rocev2/internal/core';
 import { choiceOption, countOption, durationOption, listOption, optionWithDefault, sizeOption } from '../options.js';
-import type { Column, Output } from '../output.js';
+import { type Column, leftAligned, type Output, rightAligned } from '../output.js';
 import {
   BENCH_OPS,
   type BenchCell,
@@ -135,15 +135,10 @@ async function runTurns(
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'Op', align: 'left' },
-  { title: 'Block', align: 'right' },
-  { title: 'Depth', align: 'right' },
-  { title: 'Transport', align: 'left' },
-  { title: 'IOPS', align: 'right' },
-  { title: 'MB/s', align: 'right' },
-  { title: 'p50', align: 'right' },
-  { title: 'p99', align: 'right' },
-  { title: 'CPU/IO', align: 'right' },
+  ...leftAligned('Op'),
+  ...rightAligned('Block', 'Depth'),
+  ...leftAligned('Transport'),
+  ...rightAligned('IOPS', 'MB/s', 'p50', 'p99', 'CPU/IO'),
 ];
 
 /** Prints a table. */

@@ -8,12 +8,14 @@ import {
   defineDocument,
   frameOption,
   framePortOption,
+  leftAligned,
   linkMtuOption,
   mtuOption,
   Output,
   optionWithDefault,
   portOption,
   positiveDurationOption,
+  rightAligned,
 } from '@rocev2/command';
 import { type Command, Option } from 'commander';
 import { ruleOf } from '../audit/catalogue.js';
@@ -185,13 +187,7 @@ Examples:
 
 function listCases(output: Output): void {
   output.table(
-    [
-      { title: 'Rule', align: 'right' },
-      { title: 'Level', align: 'left' },
-      { title: 'Case', align: 'left' },
-      { title: 'Needs', align: 'left' },
-      { title: 'What it is about', align: 'left' },
-    ],
+    [...rightAligned('Rule'), ...leftAligned('Level', 'Case', 'Needs', 'What it is about')],
     CASES.map(({ name, rules, about, needs = [] }) => [
       rules.join(','),
       ruleOf(rules[0])!.severity,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Output } from '@rocev2/command';
+import { leftAligned, type Output, rightAligned } from '@rocev2/command';
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
 import { DECODE_DOCUMENT, DECODE_LINES } from './decode-lines.js';
 
@@ -37,13 +37,7 @@ export async function decodeTrace(
     if (++shown === limit) break;
   }
   output.line();
-  output.table(
-    [
-      { title: 'Event', align: 'left' },
-      { title: 'Times', align: 'right' },
-    ],
-    [...counts],
-  );
+  output.table([...leftAligned('Event'), ...rightAligned('Times')], [...counts]);
   output.document(DECODE_DOCUMENT, { type: 'summary', events: Object.fromEntries(counts) });
 }
 

@@ -1,4 +1,4 @@
-import { type Column, counted, renderLineChart } from '@rocev2/command';
+import { type Column, counted, leftAligned, renderLineChart, rightAligned } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
 
@@ -91,17 +91,19 @@ function criticalText(criticalDelayNs: number | null): string {
 }
 
 export const SWING_COLUMNS: readonly Column[] = [
-  { title: '', align: 'left' },
-  { title: 'Delay', align: 'right' },
-  { title: 'Queue KB mean', align: 'right' },
-  { title: 'min', align: 'right' },
-  { title: 'max', align: 'right' },
-  { title: 'Rate Gb/s min', align: 'right' },
-  { title: 'max', align: 'right' },
-  { title: 'Slowest flow', align: 'right' },
-  { title: 'Fastest flow', align: 'right' },
-  { title: 'Link use', align: 'right' },
-  { title: 'Queue', align: 'left' },
+  ...leftAligned(''),
+  ...rightAligned(
+    'Delay',
+    'Queue KB mean',
+    'min',
+    'max',
+    'Rate Gb/s min',
+    'max',
+    'Slowest flow',
+    'Fastest flow',
+    'Link use',
+  ),
+  ...leftAligned('Queue'),
 ];
 
 export function swingRow(asked: boolean, delayNs: number, { queueBytes, rateBps, utilization }: FluidRun): string[] {

@@ -1,4 +1,4 @@
-import { type Column, LiveLine, type Output } from '@rocev2/command';
+import { type Column, LiveLine, leftAligned, type Output, rightAligned } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import { timeoutMs } from 'rocev2/internal/driver';
 import type { FaultPlan } from 'rocev2/internal/faults';
@@ -73,10 +73,7 @@ export function printSwitchReport(output: Output, { names, counters, snapshot, r
   const always = new Set(['rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes']);
   const counted = Object.keys(counters[names[0]]) as Array<keyof LiveSwitchPortCounters>;
   const shown = counted.filter((name) => always.has(name) || names.some((port) => counters[port][name] > 0));
-  const columns: Column[] = [
-    { title: 'Counter', align: 'left' },
-    ...names.map((name): Column => ({ title: name, align: 'right' })),
-  ];
+  const columns: Column[] = [...leftAligned('Counter'), ...rightAligned(...names)];
   const longestQueues = names.map((name) => Math.max(...snapshot.ports[name].egress.map(({ bytesMax }) => bytesMax)));
   output.table(columns, [
     ...shown.map((name) => [name, ...names.map((port) => counters[port][name])]),
@@ -85,10 +82,7 @@ export function printSwitchReport(output: Output, { names, counters, snapshot, r
   if (rules.length === 0) return;
   output.line();
   output.table(
-    [
-      { title: 'Rule', align: 'left' },
-      { title: 'Hits', align: 'right' },
-    ],
+    [...leftAligned('Rule'), ...rightAligned('Hits')],
     rules.map(({ rule, hits }) => [rule, hits]),
   );
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   attach,
-  type Column,
   counted,
   defineDocument,
   type EndpointDocument,

@@ -1,4 +1,4 @@
-import { counted, type Output } from '@rocev2/command';
+import { counted, leftAligned, type Output, rightAligned } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import type { AuditReport } from '../../audit/audit.js';
 import { ruleOf } from '../../audit/catalogue.js';
@@ -16,13 +16,10 @@ export function printReport(output: Output, report: AuditReport): void {
   for (const result of untold) printFindings(output, result, report.findings, 'cannot tell');
   output.table(
     [
-      { title: 'Rule', align: 'right' },
-      { title: 'Level', align: 'left' },
-      { title: 'Verdict', align: 'left' },
-      { title: 'Kept', align: 'right' },
-      { title: 'Broken', align: 'right' },
-      { title: 'Cannot tell', align: 'right' },
-      { title: 'What it asks for', align: 'left' },
+      ...rightAligned('Rule'),
+      ...leftAligned('Level', 'Verdict'),
+      ...rightAligned('Kept', 'Broken', 'Cannot tell'),
+      ...leftAligned('What it asks for'),
     ],
     report.rules
       .filter(({ verdict }) => verdict !== 'not seen')
@@ -76,14 +73,7 @@ function printMeasures(output: Output, { measures, choices }: AuditReport): void
       unit === 'ns' ? formatNs(value) : unit === 'bit/s' ? formatRate(value) : Math.round(value);
     output.line();
     output.table(
-      [
-        { title: 'Measured, without a verdict', align: 'left' },
-        { title: 'Count', align: 'right' },
-        { title: 'Least', align: 'right' },
-        { title: 'Median', align: 'right' },
-        { title: '99 %', align: 'right' },
-        { title: 'Most', align: 'right' },
-      ],
+      [...leftAligned('Measured, without a verdict'), ...rightAligned('Count', 'Least', 'Median', '99 %', 'Most')],
       measures.map(({ name, unit, count, min, median, p99, max }) => [
         unit === 'ns' || unit === 'bit/s' ? name : `${name} (${unit})`,
         count,

@@ -6,8 +6,10 @@ import {
   defineDocument,
   escapeXml,
   htmlPage,
+  leftAligned,
   type Output,
   readJsonFile,
+  rightAligned,
   writeOutputFile,
 } from '@rocev2/command';
 import { z } from 'zod';
@@ -49,11 +51,7 @@ export async function runMatrix(files: readonly string[], html: string | undefin
   const peers = (await Promise.all(files.map(readPeers))).flat();
   const rules = matrixOf(peers);
   output.table(
-    [
-      { title: 'Rule', align: 'right' },
-      { title: 'Level', align: 'left' },
-      ...peers.map(({ name }) => ({ title: name, align: 'left' as const })),
-    ],
+    [...rightAligned('Rule'), ...leftAligned('Level'), ...leftAligned(...peers.map(({ name }) => name))],
     rules.map(({ rule, verdicts }) => [
       rule,
       RULES.find(({ id }) => id === rule)!.severity,

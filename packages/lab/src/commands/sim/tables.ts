@@ -1,4 +1,4 @@
-import { type Column, counted, type Output } from '@rocev2/command';
+import { type Column, counted, leftAligned, type Output, rightAligned } from '@rocev2/command';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import type {
   BufferResult,
@@ -10,13 +10,8 @@ import type {
 } from '../../sim/scenario/result.js';
 
 export const FLOW_COLUMNS: readonly Column[] = [
-  { title: 'Flow', align: 'left' },
-  { title: 'From', align: 'left' },
-  { title: 'To', align: 'left' },
-  { title: 'Goodput', align: 'right' },
-  { title: 'Completed in', align: 'right' },
-  { title: 'Retransmitted', align: 'right' },
-  { title: 'CNPs', align: 'right' },
+  ...leftAligned('Flow', 'From', 'To'),
+  ...rightAligned('Goodput', 'Completed in', 'Retransmitted', 'CNPs'),
 ];
 
 export function flowRow(flow: FlowResult): (string | number)[] {
@@ -26,16 +21,8 @@ export function flowRow(flow: FlowResult): (string | number)[] {
 }
 
 export const QUEUE_COLUMNS: readonly Column[] = [
-  { title: 'Queue', align: 'left' },
-  { title: 'Mean', align: 'right' },
-  { title: 'Median', align: 'right' },
-  { title: 'p99', align: 'right' },
-  { title: 'Max', align: 'right' },
-  { title: 'Link use', align: 'right' },
-  { title: 'Marked', align: 'right' },
-  { title: 'Dropped', align: 'right' },
-  { title: 'Pauses sent', align: 'right' },
-  { title: 'received', align: 'right' },
+  ...leftAligned('Queue'),
+  ...rightAligned('Mean', 'Median', 'p99', 'Max', 'Link use', 'Marked', 'Dropped', 'Pauses sent', 'received'),
 ];
 
 export function isTelling({ meanBytes, pauseFrames, receivedPauseFrames, droppedPackets }: QueueResult): boolean {
@@ -58,11 +45,8 @@ export function queueRow(queue: QueueResult): (string | number)[] {
 }
 
 export const BUFFER_COLUMNS: readonly Column[] = [
-  { title: 'Memory of', align: 'left' },
-  { title: 'Shared', align: 'right' },
-  { title: 'peak', align: 'right' },
-  { title: 'Headroom', align: 'right' },
-  { title: 'peak', align: 'right' },
+  ...leftAligned('Memory of'),
+  ...rightAligned('Shared', 'peak', 'Headroom', 'peak'),
 ];
 
 export function bufferRow(buffer: BufferResult): (string | number)[] {
@@ -70,14 +54,14 @@ export function bufferRow(buffer: BufferResult): (string | number)[] {
   return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];
 }
 
-export const SLOWDOWN_COLUMNS: readonly Column[] = [
-  { title: 'Flows up to', align: 'right' },
-  { title: 'Flows', align: 'right' },
-  { title: 'unfinished', align: 'right' },
-  { title: 'Slowdown p50', align: 'right' },
-  { title: 'p95', align: 'right' },
-  { title: 'p99', align: 'right' },
-];
+export const SLOWDOWN_COLUMNS: readonly Column[] = rightAligned(
+  'Flows up to',
+  'Flows',
+  'unfinished',
+  'Slowdown p50',
+  'p95',
+  'p99',
+);
 
 export const SLOWDOWN_FLOWS_MIN = 20;
 

@@ -3,6 +3,7 @@ import {
   checkWritable,
   defineDocument,
   EXIT_USAGE,
+  leftAligned,
   type Output,
   writeOutputFile,
 } from '@rocev2/command';
@@ -31,11 +32,7 @@ export async function showFigure(name: string | undefined, options: FigureOption
       throw new CommandFailure(EXIT_USAGE, "name a figure, or give --list alone: 'rocev2 sim figure --list'");
     }
     output.table(
-      [
-        { title: 'Figure', align: 'left' },
-        { title: 'By', align: 'left' },
-        { title: 'What it shows', align: 'left' },
-      ],
+      leftAligned('Figure', 'By', 'What it shows'),
       FIGURES.map(({ name, by, title }) => [name, by, title]),
     );
     output.document(SIM_FIGURE_DOCUMENT, { figures: FIGURES.map(listedFigure) });

@@ -1,4 +1,4 @@
-import { type Column, renderLineChart } from '@rocev2/command';
+import { type Column, leftAligned, renderLineChart, rightAligned } from '@rocev2/command';
 import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
 
 /** What is known of a figure without running it. */
@@ -50,12 +50,11 @@ export function figureResult(figure: Figure, { values }: FigureRun): FigureResul
 }
 
 export const FIGURE_COLUMNS: readonly Column[] = [
-  { title: 'Value', align: 'left' },
-  { title: 'Published', align: 'right' },
-  { title: 'Ours', align: 'right' },
-  { title: '', align: 'left' },
-  { title: 'Difference', align: 'right' },
-  { title: 'Verdict', align: 'left' },
+  ...leftAligned('Value'),
+  ...rightAligned('Published', 'Ours'),
+  ...leftAligned(''),
+  ...rightAligned('Difference'),
+  ...leftAligned('Verdict'),
 ];
 
 export function figureRow({ what, unit, published, ours, difference, verdict }: JudgedValue): string[] {

@@ -4,7 +4,9 @@ import {
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_USAGE,
+  leftAligned,
   type Output,
+  rightAligned,
 } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
 import { parseScenario } from '../../../sim/scenario/schema.js';
@@ -72,16 +74,9 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
   const results = await sweeping.finally(() => progress.stop());
   output.table(
     [
-      ...axes.map((axis) => ({ title: axis.split('=')[0], align: 'left' as const })),
-      { title: 'Goodput', align: 'right' },
-      { title: 'Jain', align: 'right' },
-      { title: 'Queue mean KB', align: 'right' },
-      { title: 'p99 KB', align: 'right' },
-      { title: 'CNPs', align: 'right' },
-      { title: 'Pauses', align: 'right' },
-      { title: 'Dropped', align: 'right' },
-      { title: 'Assertions', align: 'left' },
-      { title: 'Trace', align: 'left' },
+      ...leftAligned(...axes.map((axis) => axis.split('=')[0])),
+      ...rightAligned('Goodput', 'Jain', 'Queue mean KB', 'p99 KB', 'CNPs', 'Pauses', 'Dropped'),
+      ...leftAligned('Assertions', 'Trace'),
     ],
     results.map(sweepRow),
   );
