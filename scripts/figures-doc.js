@@ -58,7 +58,7 @@ for (const figure of FIGURES) {
   const run = await figure.run(lab);
   const { row, section } = textOf(figureResult(figure, run));
   const path = new URL(`${name}.svg`, pictures);
-  const picture = figureChart(run);
+  const picture = figureChart(figure, run);
   const isSame = row === rowBefore.get(name) && section === sectionBefore.get(name) && picture === contentOf(path);
   if (!isSame) different.push(name);
   console.log(`${name}: ${isSame ? 'as on the page' : 'differs'}`);

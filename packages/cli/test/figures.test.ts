@@ -20,7 +20,7 @@ function sectionOf(name: string): string {
 function judged(by: Figure['by'], published: number, ours: number) {
   const value = { what: 'x', unit: 'KB', published, ours };
   const figure: Figure = { name: 'x', title: 'x', source: 'x', by, run: () => Promise.reject() };
-  const chart = { title: '', subtitle: '', xLabel: '', x: [], panels: [] };
+  const chart = { xLabel: '', x: [], panels: [] };
   return figureResult(figure, { values: [value], chart }).values[0];
 }
 

@@ -70,6 +70,7 @@ export {
   leftAligned,
   Output,
   type Progress,
+  printing,
   rightAligned,
   SILENT_PROGRESS,
 } from './output.js';

@@ -183,3 +183,15 @@ export function visibleWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
   return text.replaceAll(/\u001b\[[0-9;]*m/g, '').length;
 }
+
+/** The action of a command: `run` with its arguments and options, and with the output that the options ask for. */
+export function printing<Given extends unknown[]>(
+  io: CliIo,
+  run: (...given: [...Given, Output]) => void | Promise<void>,
+): (...given: [...Given, command: unknown]) => void | Promise<void> {
+  return (...all) => {
+    const given = all.slice(0, -1) as Given;
+    const { json } = given.at(-1) as { readonly json?: boolean };
+    return run(...given, new Output(io, json === true));
+  };
+}

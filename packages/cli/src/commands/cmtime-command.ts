@@ -3,7 +3,7 @@
  * rdma_cm take.
  */
 
-import { type CliIo, counted, defineDocument, Output } from '@rocev2/command';
+import { type CliIo, counted, defineDocument, type Output, printing } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
 import { NS_PER_MS, NS_PER_US } from 'rocev2/internal/core';
@@ -63,7 +63,7 @@ Examples:
   rocev2 cmtime -s 127.0.0.2 -b 127.0.0.1 -c 100
   rocev2 cmtime -s 192.0.2.7 -c 100                      # the server runs: cmtime`,
     )
-    .action((options: ManyConnectionsOptions) => cmtime(options, new Output(io, options.json === true)));
+    .action(printing(io, cmtime));
 }
 
 async function cmtime(options: ManyConnectionsOptions, output: Output): Promise<void> {
@@ -101,8 +101,8 @@ async function measure(cm: ConnectionManager, options: ManyConnectionsOptions, o
     steps.push({ name, totalNs: nowNs() - startNs, minNs: Math.min(...each), maxNs: Math.max(...each) });
     return results;
   };
-  const places = Array.from({ length: options.connections }, (_, place) => place);
-  const ends = await step('create qp', places, () => MessageEnd.create(cm.device, NO_MESSAGES));
+  const positions = Array.from({ length: options.connections }, (_, place) => place);
+  const ends = await step('create qp', positions, () => MessageEnd.create(cm.device, NO_MESSAGES));
   const connections: CmConnection[] = await step('connect', ends, (end) => connectTo(cm, options, end, output));
   await step('disconnect', connections, (connection) => connection.disconnect());
   await step('destroy', ends, (end) => end.close());

@@ -9,6 +9,7 @@ import {
   Output,
   optionWithDefault,
   positiveDurationOption,
+  printing,
   sizeOption,
   textOption,
 } from '@rocev2/command';
@@ -19,13 +20,13 @@ import { uuidBytes, uuidText } from 'rocev2/internal/disk';
 import { parseSocketAddress } from 'rocev2/internal/nbd';
 import { LEASE_NS_MIN } from 'rocev2/internal/storage-rpc';
 import { parseAdvertised } from '../disk/advertise.js';
-import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
+import { BENCH_TRANSPORTS, runBench } from '../disk/bench.js';
 import { type DiskEntry, parseDiskEntry } from '../disk/disk-entries.js';
 import { addLimitOptions } from '../disk/limit-options.js';
 import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
-import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
+import { runNbdGateway } from '../disk/nbd-gateway.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
-import { type DiskServeOptions, runServe } from '../disk/serve.js';
+import { runServe } from '../disk/serve.js';
 import { addTlsOptions } from '../disk/tls-options.js';
 
 const BACKEND_HELP = 'memory, file:PATH, nbd:URI, stream:NAME@MANAGER, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
@@ -92,9 +93,7 @@ Examples:
   rocev2 disk serve --disk db=file:/srv/db,size=100GiB --disk iso=file:/srv/install.iso,read-only
   rocev2 disk serve --config /etc/rocev2/disks.json --bind 192.0.2.7`,
     )
-    .action((options: DiskServeOptions & { readonly json?: true }) =>
-      runServe(options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runServe));
 }
 
 function registerNbd(disk: Command, io: CliIo): void {
@@ -152,9 +151,7 @@ Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen 192.0.2.7:10809 --tls-certs /etc/pki/nbd --tls-verify-peer
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,
     )
-    .action((options: NbdGatewayOptions & { readonly json?: true }) =>
-      runNbdGateway(options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runNbdGateway));
 }
 
 function registerBench(disk: Command, io: CliIo): void {
@@ -187,9 +184,7 @@ Examples:
   rocev2 disk bench 192.0.2.7 --blocks 4KiB --depths 1,8,64 -D 2s
   rocev2 disk bench --nbd 'nbd+unix:///?socket=/tmp/nbdkit.sock' --json`,
     )
-    .action((host: string | undefined, options: BenchOptions & { readonly json?: true }) =>
-      runBench(host, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runBench));
 }
 
 function registerManagement(disk: Command, io: CliIo): void {

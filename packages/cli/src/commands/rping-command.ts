@@ -18,9 +18,10 @@ import {
   linger,
   linkMtuOption,
   localAddressTowards,
-  Output,
+  type Output,
   type PingOptions,
   portOption,
+  printing,
   RpingEnd,
   SIZE_MAX_BYTES,
   SIZE_MIN_BYTES,
@@ -88,7 +89,7 @@ Examples:
   rocev2 rping -c -a 127.0.0.2 --bind 127.0.0.1 -C 1000 -V
   rocev2 rping -c -a 10.77.0.2 --bind 10.77.0.1 --frame 127.0.0.1:6002 -C 10     # a port of rocev2 switch`,
     )
-    .action((options: RpingOptions) => rping(options, new Output(io, options.json === true)));
+    .action(printing(io, rping));
 }
 
 async function rping(options: RpingOptions, output: Output): Promise<void> {

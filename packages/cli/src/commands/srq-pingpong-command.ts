@@ -11,8 +11,9 @@ import {
   endingInTime,
   linger,
   mtuOption,
-  Output,
+  type Output,
   portOption,
+  printing,
   rangeOption,
   resolveHost,
   sizeOption,
@@ -106,9 +107,7 @@ Examples:
   rocev2 srq-pingpong 127.0.0.2 --bind 127.0.0.1 -q 4 -c
   rocev2 srq-pingpong 192.0.2.7 -n 500                   # the server runs: ibv_srq_pingpong -g GID_INDEX -n 500`,
     )
-    .action((host: string | undefined, options: SrqPingpongOptions) =>
-      srqPingpong(host, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, srqPingpong));
 }
 
 async function srqPingpong(host: string | undefined, options: SrqPingpongOptions, output: Output): Promise<void> {

@@ -1,6 +1,6 @@
 /** `rocev2 ucmatose`: a peer of ucmatose (rdma-core, librdmacm/examples/cmatose.c). */
 
-import { type CliIo, defineDocument, linger, Output, watched } from '@rocev2/command';
+import { type CliIo, defineDocument, linger, type Output, printing, watched } from '@rocev2/command';
 import type { Command } from 'commander';
 import type { CmConnection, ConnectionManager } from 'rocev2/internal/cm';
 import { NS_PER_S, type RoceError } from 'rocev2/internal/core';
@@ -45,7 +45,7 @@ Examples:
   rocev2 ucmatose -s 127.0.0.2 -b 127.0.0.1 -c 16
   rocev2 ucmatose -s 192.0.2.7 -C 100 -S 1KiB            # the server runs: ucmatose -C 100 -S 1024`,
     )
-    .action((options: BothWaysOptions) => ucmatose(options, new Output(io, options.json === true)));
+    .action(printing(io, ucmatose));
 }
 
 async function ucmatose(options: BothWaysOptions, output: Output): Promise<void> {

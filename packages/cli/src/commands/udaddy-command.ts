@@ -7,7 +7,8 @@ import {
   CommandFailure,
   defineDocument,
   EXIT_FAILED,
-  Output,
+  type Output,
+  printing,
   watched,
   whileListening,
 } from '@rocev2/command';
@@ -77,7 +78,7 @@ Examples:
   rocev2 udaddy -s 127.0.0.2 -b 127.0.0.1 -c 4
   rocev2 udaddy -s 192.0.2.7 -C 100 -S 1KiB              # the server runs: udaddy -C 100 -S 1024`,
     )
-    .action((options: BothWaysOptions) => udaddy(options, new Output(io, options.json === true)));
+    .action(printing(io, udaddy));
 }
 
 async function udaddy(options: BothWaysOptions, output: Output): Promise<void> {

@@ -12,8 +12,9 @@ import {
   EXIT_VERIFICATION_FAILED,
   leftAligned,
   type NicFlags,
-  Output,
+  type Output,
   optionWithDefault,
+  printing,
   rightAligned,
   sizeOption,
 } from '@rocev2/command';
@@ -73,7 +74,7 @@ Examples:
   rocev2 window --blocks 2 --grow-to 32           # a pool that starts too small
   rocev2 window --engine worker                   # NICs in threads of their own`,
     )
-    .action((options: WindowOptions) => window(options, new Output(io, options.json === true)));
+    .action(printing(io, window));
 }
 
 async function window(options: WindowOptions, output: Output): Promise<void> {

@@ -13,9 +13,10 @@ import {
   EXIT_FAILED,
   EXIT_USAGE,
   extensionOption,
-  Output,
+  type Output,
   orInterrupted,
   portOption,
+  printing,
   rangeOption,
   readInputFile,
 } from '@rocev2/command';
@@ -24,8 +25,8 @@ import type { Command } from 'commander';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import { Attachment } from '../attached/attachment.js';
-import { QUEUE_PAIRS_MAX } from '../lab/lab-endpoint.js';
 import { Lab } from '../lab/lab.js';
+import { QUEUE_PAIRS_MAX } from '../lab/lab-endpoint.js';
 import { captureSource, captureState } from '../ladder/source.js';
 import type { CaptureState } from '../messages/ladder-messages.js';
 import { loadPageFiles } from '../page-files.js';
@@ -91,7 +92,7 @@ Examples:
   rocev2 dashboard --attach                          # all programs with --estats, as they start and end
   rocev2 dashboard --bind 192.0.2.7 --port 8080      # for a projector: the printed URL contains the token`,
     )
-    .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
+    .action(printing(io, dashboard));
 }
 
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {

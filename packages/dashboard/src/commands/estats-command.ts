@@ -1,12 +1,12 @@
 /** `rocev2 estats`: looks into running endpoints. */
 
-import { type CliIo, choiceOption, countOption, durationOption, Output, optionWithDefault } from '@rocev2/command';
+import { type CliIo, choiceOption, countOption, durationOption, optionWithDefault, printing } from '@rocev2/command';
 import type { Command } from 'commander';
 import { STAGES } from 'rocev2/internal/estats';
-import { type DiagnoseOptions, diagnoseEndpoints } from './estats/diagnose.js';
-import { type DumpOptions, dump } from './estats/dump.js';
-import { type HistOptions, hist } from './estats/hist.js';
-import { type TopOptions, top } from './estats/top.js';
+import { diagnoseEndpoints } from './estats/diagnose.js';
+import { dump } from './estats/dump.js';
+import { hist } from './estats/hist.js';
+import { top } from './estats/top.js';
 
 /** Adds `rocev2 estats` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -38,7 +38,7 @@ Examples:
   rocev2 estats top --once -e 127.0.0.2
   rocev2 estats top --once --json -e http://192.0.2.7:9400      # an endpoint with --estats-http 192.0.2.7:9400`,
     )
-    .action((options: TopOptions) => top(options, new Output(io, options.json === true)));
+    .action(printing(io, top));
 
   attachOptions(estats.command('hist').description('Show the latency of one stage: quantiles and a histogram.'))
     .option('--stage <stage>', STAGES.join(', '), choiceOption(STAGES), 't6_t1')
@@ -57,7 +57,7 @@ Examples:
   rocev2 estats hist --stage t4_t3 --op RDMA_READ --minutes 5
   rocev2 estats hist -e 127.0.0.2 --hgrm > latency.hgrm`,
     )
-    .action((options: HistOptions) => hist(options, new Output(io, options.json === true)));
+    .action(printing(io, hist));
 
   attachOptions(
     estats
@@ -73,7 +73,7 @@ Examples:
   rocev2 estats dump --now -e 127.0.0.2
   rocev2 estats dump --json | jq '.endpoints[].dumps'`,
     )
-    .action((options: DumpOptions) => dump(options, new Output(io, options.json === true)));
+    .action(printing(io, dump));
 
   attachOptions(estats.command('diagnose').description('Show which side owns the latency of each connection, and why.'))
     .option(
@@ -89,7 +89,7 @@ Examples:
   rocev2 estats diagnose -e 127.0.0.2 --minutes 5
   rocev2 estats diagnose -e 127.0.0.2 --peer http://192.0.2.7:9400`,
     )
-    .action((options: DiagnoseOptions) => diagnoseEndpoints(options, new Output(io, options.json === true)));
+    .action(printing(io, diagnoseEndpoints));
 }
 
 function attachOptions(command: Command): Command {

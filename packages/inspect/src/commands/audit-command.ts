@@ -13,11 +13,12 @@ import {
   EXIT_USAGE,
   EXIT_VERIFICATION_FAILED,
   listOption,
-  Output,
+  type Output,
   optionWithDefault,
   type Progress,
   packageVersion,
   portOption,
+  printing,
   rangeOption,
   SILENT_PROGRESS,
   writeOutputFile,
@@ -108,9 +109,7 @@ Examples:
   rocev2 audit protected.pcapng --keys keys.log --fix-icrc opened.pcapng
   rocev2 audit anonymous.pcap --fix-icrc fixed.pcapng`,
     )
-    .action((file: string | undefined, options: AuditCommandOptions) =>
-      auditCommand(file, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, auditCommand));
 }
 
 async function auditCommand(path: string | undefined, options: AuditCommandOptions, output: Output): Promise<void> {

@@ -15,6 +15,7 @@ import {
   optionWithDefault,
   portOption,
   positiveDurationOption,
+  printing,
   rightAligned,
 } from '@rocev2/command';
 import { type Command, Option } from 'commander';
@@ -24,8 +25,8 @@ import type { Need } from '../conform/step.js';
 import { printAgent } from './conform/agent.js';
 import { caseListOption } from './conform/case-list.js';
 import { runMatrix } from './conform/matrix.js';
-import { type ConformRunOptions, runConform } from './conform/run.js';
-import { type ConformServeOptions, runConformServe } from './conform/serve.js';
+import { runConform } from './conform/run.js';
+import { runConformServe } from './conform/serve.js';
 import { CONFORM_PORT, VIAS } from './conform/via.js';
 
 /** A case of `conform list --json`. */
@@ -105,9 +106,7 @@ Examples:
   rocev2 conform serve --bind 10.0.0.2
   rocev2 conform serve --bind 127.0.0.2 --port 7171`,
     )
-    .action((options: ConformServeOptions & { json?: true }) =>
-      runConformServe(options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runConformServe));
 }
 
 function addRun(conform: Command, io: CliIo): void {
@@ -158,9 +157,7 @@ Examples:
   rocev2 conform run 10.0.0.2 --via agent                   # rocev2 conform help agent
   rocev2 conform run 10.0.0.2 --port 7174 --any-service     # rping -s -P there`,
     )
-    .action((host: string, options: ConformRunOptions & { json?: true }) =>
-      runConform(host, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runConform));
 }
 
 function addMatrix(conform: Command, io: CliIo): void {

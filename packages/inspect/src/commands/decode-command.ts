@@ -9,8 +9,9 @@ import {
   countOption,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
-  Output,
+  type Output,
   portOption,
+  printing,
   qpnOption,
   readInputFile,
 } from '@rocev2/command';
@@ -81,7 +82,7 @@ Examples:
   rocev2 decode trace.jsonl --flow
   rocev2 decode trace.pcapng --json | jq 'select(.bth.psn == 256)'`,
     )
-    .action((file: string, options: DecodeOptions) => decode(file, options, new Output(io, options.json === true)));
+    .action(printing(io, decode));
 }
 
 async function decode(path: string, options: DecodeOptions, output: Output): Promise<void> {

@@ -17,9 +17,10 @@ import {
   framePortOption,
   linkMtuOption,
   localAddressTowards,
-  Output,
+  type Output,
   optionWithDefault,
   portOption,
+  printing,
   rangeOption,
   resolveHost,
   SIZE_MAX_BYTES,
@@ -94,7 +95,7 @@ Examples:
   rocev2 doctor 10.0.0.2 --port 7174 --dscp 26 --timeout 14 --retry 7
   rocev2 doctor 127.0.0.2 --bind 127.0.0.1 --endpoint 127.0.0.1`,
     )
-    .action((host: string, options: DoctorOptions) => doctor(host, options, new Output(io, options.json === true)));
+    .action(printing(io, doctor));
 }
 
 async function doctor(host: string, options: DoctorOptions, output: Output): Promise<void> {

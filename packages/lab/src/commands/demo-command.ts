@@ -6,8 +6,9 @@ import {
   defineDocument,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
-  Output,
+  type Output,
   orInterrupted,
+  printing,
 } from '@rocev2/command';
 import type { Command } from 'commander';
 import { formatNs } from 'rocev2/internal/core';
@@ -65,7 +66,7 @@ Examples:
   rocev2 demo
   rocev2 demo --seconds 3 --json`,
     )
-    .action((options: DemoOptions) => demo(options, new Output(io, options.json === true)));
+    .action(printing(io, demo));
 }
 
 async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {

@@ -10,7 +10,8 @@ import {
   defineDocument,
   durationOption,
   EXIT_INTERRUPTED,
-  Output,
+  type Output,
+  printing,
   rateOption,
   writeOutputFile,
 } from '@rocev2/command';
@@ -119,7 +120,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--plot <file>', 'write queue and rates as an SVG chart')
     .option('--json', 'print one JSON document')
     .addHelpText('after', helpText())
-    .action((model: ModelName, options: FluidOptions) => fluid(model, options, new Output(io, options.json === true)));
+    .action(printing(io, fluid));
 }
 
 function wrapped(words: readonly string[], indent: string): string {

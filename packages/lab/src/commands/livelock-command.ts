@@ -13,7 +13,8 @@ import {
   listOption,
   messageSizeOption,
   mtuOption,
-  Output,
+  type Output,
+  printing,
   textOption,
 } from '@rocev2/command';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -21,8 +22,8 @@ import { formatBytes, parseCount } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import type { PathMtu } from 'rocev2/internal/packet';
 import { type RecoveryName, recoveryNamesByWaste, senderTraits } from 'rocev2/internal/retransmit';
-import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
+import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { printRuns } from './livelock/table.js';
 
 /** The fields of `livelock --json`. */
@@ -109,7 +110,7 @@ Examples:
   rocev2 livelock --ops write --drop 'a>b:random=0.001'
   rocev2 livelock --window 200 --schemes go-back-n   # a deep pipeline makes go-back-N wasteful`,
     )
-    .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
+    .action(printing(io, livelock));
   command.addOption(extensionOption());
 }
 

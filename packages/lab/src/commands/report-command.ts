@@ -6,8 +6,9 @@ import {
   CommandFailure,
   defineDocument,
   EXIT_FAILED,
-  Output,
+  type Output,
   packageVersion,
+  printing,
   writeOutputFile,
 } from '@rocev2/command';
 import type { Command } from 'commander';
@@ -62,7 +63,7 @@ Fill the folder first, for example:
   rocev2 livelock --ops write --json > results/livelock.json
   rocev2 sim run dcqcn-n10-85us --json > results/sim.json`,
     )
-    .action((folder: string, options: ReportOptions) => report(folder, options, new Output(io, options.json === true)));
+    .action(printing(io, report));
 }
 
 async function report(folder: string, options: ReportOptions, output: Output): Promise<void> {

@@ -1,14 +1,22 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
 import { availableParallelism } from 'node:os';
-import { type CliIo, countOption, defineDocument, extensionOption, leftAligned, Output } from '@rocev2/command';
+import {
+  type CliIo,
+  countOption,
+  defineDocument,
+  extensionOption,
+  leftAligned,
+  Output,
+  printing,
+} from '@rocev2/command';
 import { type Command, Option } from 'commander';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
-import { type FigureOptions, showFigure } from './sim/figures/figure-command.js';
-import { type RunCommandOptions, runCommand } from './sim/run-command.js';
+import { showFigure } from './sim/figures/figure-command.js';
+import { runCommand } from './sim/run-command.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
-import { type SweepOptions, sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
+import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
 /** The fields of `sim list --json`. */
 interface ScenarioList {
@@ -65,9 +73,7 @@ Examples:
 Fields of a scenario file: docs/lab.md.`,
     )
     .addOption(extensionOption())
-    .action((name: string, options: RunCommandOptions) =>
-      runCommand(name, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runCommand));
   sim
     .command('list')
     .description('List the built-in scenarios.')
@@ -98,9 +104,7 @@ Examples:
   rocev2 sim figure conext16-4 --plot figure4.svg
   rocev2 sim figure ns3-pfc --json | jq '.figures[].values[] | select(.verdict == "outside")'`,
     )
-    .action((name: string | undefined, options: FigureOptions) =>
-      showFigure(name, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, showFigure));
   sim
     .command('sweep')
     .description('Run a scenario with every combination of seeds and values, on all cores.')
@@ -126,9 +130,7 @@ Examples:
   rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
     )
     .addOption(extensionOption())
-    .action((name: string, options: SweepOptions) =>
-      sweepCommand(name, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, sweepCommand));
   sim
     .command('worker')
     .description('Compute runs of sweeps that wait in a Redis server, until Ctrl-C.')

@@ -6,7 +6,8 @@ import {
   defineDocument,
   durationOption,
   EXIT_USAGE,
-  Output,
+  type Output,
+  printing,
   textOption,
 } from '@rocev2/command';
 import type { Command } from 'commander';
@@ -102,7 +103,7 @@ Examples:
   rocev2 switch --port a=127.0.0.1:5001,127.0.0.1:6001 --port b=127.0.0.1:5002,127.0.0.1:6002 --loss ip-id-lsb=0xff
   rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002 --rate 1Gbps --ecn 100KB,400KB,0.2`,
     )
-    .action((options: SwitchCommandOptions) => runSwitch(options, new Output(io, options.json === true)));
+    .action(printing(io, runSwitch));
 }
 
 function each<T>(parse: (text: string) => T): (text: string, previous?: readonly T[]) => T[] {

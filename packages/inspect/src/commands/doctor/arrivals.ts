@@ -4,7 +4,7 @@ import { CaptureStream } from 'rocev2/internal/capture';
 import { readU24 } from 'rocev2/internal/core';
 import { CNP, ECN_CE, type IpAddress, UDP_BYTES } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../../audit/audit.js';
-import { PacketView, SEEN_UDP } from '../../audit/sighting.js';
+import { PacketView, SEEN_UDP } from '../../audit/packet-view.js';
 
 const GSI_QPN = 1;
 

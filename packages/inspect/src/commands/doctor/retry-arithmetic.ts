@@ -26,7 +26,7 @@ export interface RetryArithmetic extends RetrySettings {
 
 /** A timeout below this multiple of the longest round trip retransmits packets that are only late. */
 const ROUND_TRIPS_MIN = 4;
-const PATIENCE_NS = 60e9;
+const LIMIT_NS = 60e9;
 /** A timer may wait up to four timeouts (C9-140). */
 const SPREAD = 4;
 
@@ -52,7 +52,7 @@ export function checkTimeout(settings: RetrySettings, longestRttNs: number | und
     const text = `${sums}; the longest round trip took ${formatNs(longestRttNs)}, so the timer retransmits packets that are only late`;
     return check('timeout', 'warning', text, `set timeout ${Math.min(31, fitting)} or more`);
   }
-  if (shortestNs > PATIENCE_NS) {
+  if (shortestNs > LIMIT_NS) {
     return check('timeout', 'warning', `${sums}: a dead peer is noticed late`, 'set a lower timeout or fewer retries');
   }
   return check('timeout', 'ok', sums);

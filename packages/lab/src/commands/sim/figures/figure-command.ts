@@ -48,7 +48,7 @@ export async function showFigure(name: string | undefined, options: FigureOption
   output.table(FIGURE_COLUMNS, result.values.map(figureRow));
   if (result.note !== null) output.line(`\n${result.note}`);
   if (options.plot !== undefined) {
-    await writeOutputFile(options.plot, figureChart(run));
+    await writeOutputFile(options.plot, figureChart(chosen, run));
     output.note(`wrote ${options.plot}`);
   }
   output.document(SIM_FIGURE_DOCUMENT, { figures: [result] });

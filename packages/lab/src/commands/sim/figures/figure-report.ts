@@ -66,6 +66,6 @@ function shown(value: number): string {
   return String(Number(value.toPrecision(4)));
 }
 
-export function figureChart({ chart }: FigureRun): string {
-  return renderLineChart(chart);
+export function figureChart({ title, source }: Figure, { chart }: FigureRun): string {
+  return renderLineChart({ title, subtitle: source, ...chart });
 }

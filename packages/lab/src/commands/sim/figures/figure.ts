@@ -23,12 +23,16 @@ export interface FigureValue {
   readonly ours: number;
 }
 
+export function compared(what: string, unit: string, published: number, ours: number): FigureValue {
+  return { what, unit, published, ours };
+}
+
 /** What a figure gives when it is run. */
 export interface FigureRun {
   /** The values compared. */
   readonly values: readonly FigureValue[];
   /** Ours, and the published values over it. */
-  readonly chart: LineChart;
+  readonly chart: Omit<LineChart, 'title' | 'subtitle'>;
 }
 
 /** What figures run. */

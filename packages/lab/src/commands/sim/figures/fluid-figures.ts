@@ -21,7 +21,7 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../../../fluid/index.js';
-import type { Figure, FigureValue } from './figure.js';
+import { compared, type Figure, type FigureValue } from './figure.js';
 
 const KB = 1000;
 const GB = 1e9;
@@ -48,22 +48,13 @@ const level = (name: string, value: number, { trace }: FluidRun): ChartSeries =>
   values: trace.timeNs.map(() => value),
 });
 
-function timeChart(title: string, subtitle: string, { trace }: FluidRun, panels: readonly ChartPanel[]) {
-  return { title, subtitle, xLabel: 'time (ms)', x: trace.timeNs.map((ns) => ns / MS), panels };
+function timeChart({ trace }: FluidRun, panels: readonly ChartPanel[]) {
+  return { xLabel: 'time (ms)', x: trace.timeNs.map((ns) => ns / MS), panels };
 }
 
-const queue = (what: string, published: number, bytes: number): FigureValue => ({
-  what,
-  unit: 'KB',
-  published,
-  ours: bytes / KB,
-});
-const rate = (what: string, published: number, bps: number): FigureValue => ({
-  what,
-  unit: 'Gb/s',
-  published,
-  ours: bps / GB,
-});
+const queue = (what: string, published: number, bytes: number): FigureValue =>
+  compared(what, 'KB', published, bytes / KB);
+const rate = (what: string, published: number, bps: number): FigureValue => compared(what, 'Gb/s', published, bps / GB);
 
 function leastMargin(marginAt: (flows: number) => number, flows: readonly number[]) {
   const margins = flows.map(marginAt);
@@ -82,7 +73,7 @@ const margins: Figure = {
     const at = (parameters: typeof slow, delayUs: number) =>
       leastMargin((flows) => phaseMargin(authorsDcqcnLoop(parameters, flows, delayUs * 1e-6))!.degrees, EVEN_FLOWS);
     const [b50, b100, c100] = [at(slow, 50), at(slow, 100), at({ ...slow, kmaxBytes: 1_000_000 }, 100)];
-    const degrees = (what: string, published: number, ours: number) => ({ what, unit: 'degrees', published, ours });
+    const degrees = (what: string, published: number, ours: number) => compared(what, 'degrees', published, ours);
     const flat = (name: string, value: number) => ({
       name: `published least, ${name}`,
       values: EVEN_FLOWS.map(() => value),
@@ -94,8 +85,6 @@ const margins: Figure = {
         degrees('least margin, R_AI 10 Mb/s and Kmax 1000 KB, 100 us', 15.5, c100.least),
       ],
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'flows',
         x: EVEN_FLOWS,
         panels: [
@@ -138,7 +127,7 @@ const queues: Figure = {
         queue('10 flows, 85 us, largest', 275.6, far.queueBytes.max),
         rate('10 flows, 85 us, least rate', 3.7, far.rateBps[0].min),
       ],
-      chart: timeChart(this.title, this.source, two, [
+      chart: timeChart(two, [
         {
           yLabel: 'queue at 4 us, KB',
           logFrom: 1,
@@ -191,7 +180,7 @@ const timelyStarts: Figure = {
         ...pair('from 5 and 5 Gb/s', equal, [5.1, 3.89]),
         ...pair('from 5 and 5 Gb/s, the second 10 ms late', late, [2.8, 6.37]),
       ],
-      chart: timeChart(this.title, this.source, apart, [
+      chart: timeChart(apart, [
         panel('from 7 and 3', apart, [6.25, 2.88]),
         panel('from 5 and 5', equal, [5.1, 3.89]),
         panel('second 10 ms late', late, [2.8, 6.37]),
@@ -226,7 +215,7 @@ const patchedTimely: Figure = {
         queue('40 flows, least', 337, many.queueBytes.min),
         queue('40 flows, largest', 387, many.queueBytes.max),
       ],
-      chart: timeChart(this.title, this.source, two, [
+      chart: timeChart(two, [
         {
           yLabel: 'two flows, Gb/s',
           series: [rateLine('first', two, 0), rateLine('second', two, 1), level('both 4.79', 4.79, two)],
@@ -257,15 +246,8 @@ const patchedMargins: Figure = {
     const parameters = { ...PATCHED_TIMELY_CONEXT16, weightSlope: 0.5 };
     const ours = flows.map((count) => phaseMargin(patchedTimelyLoop(parameters, count, 0))!.degrees);
     return {
-      values: flows.map((count, i) => ({
-        what: `${count} flows, no delay`,
-        unit: 'degrees',
-        published: published[i],
-        ours: ours[i],
-      })),
+      values: flows.map((count, i) => compared(`${count} flows, no delay`, 'degrees', published[i], ours[i])),
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'flows',
         x: flows,
         panels: [
@@ -297,7 +279,7 @@ const marking: Figure = {
         queue('as it leaves, largest', 20.7, egress.queueBytes.max),
         queue('as it comes, largest', 39.6, enqueue.queueBytes.max),
       ],
-      chart: timeChart(this.title, this.source, egress, [
+      chart: timeChart(egress, [
         {
           yLabel: 'queue, KB',
           series: [
@@ -329,7 +311,7 @@ const switchPi: Figure = {
     for (const [flows] of cases) runs.push(await lab.fluid(dcqcn(flows, { pi: DCQCN_PI }), 4000, times));
     return {
       values: cases.map(([flows, published], i) => queue(`${flows} flows`, published, runs[i].queueBytes.mean)),
-      chart: timeChart(this.title, this.source, runs[0], [
+      chart: timeChart(runs[0], [
         {
           yLabel: 'queue, KB',
           logFrom: 10,
@@ -360,7 +342,7 @@ const hostPi: Figure = {
         rate('second flow', 2.13, run.rateBps[1].mean),
         queue('queue', 343.5, run.queueBytes.mean),
       ],
-      chart: timeChart(this.title, this.source, run, [
+      chart: timeChart(run, [
         {
           yLabel: 'rate, Gb/s',
           series: [
@@ -395,7 +377,7 @@ const jitter: Figure = {
         queue('patched TIMELY', 32, trips.queueBytes.mean),
         queue('patched TIMELY, largest', 83, trips.queueBytes.max),
       ],
-      chart: timeChart(this.title, this.source, marks, [
+      chart: timeChart(marks, [
         { yLabel: 'DCQCN, queue KB', series: [queueLine('ours', marks), level('20.5 KB', 20.5, marks)] },
         {
           yLabel: 'patched TIMELY, queue KB',

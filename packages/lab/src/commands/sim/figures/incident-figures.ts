@@ -5,7 +5,7 @@ import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
 import { MACSEC_BYTES } from '../../../sim/scenarios/incidents.js';
 import { mean, quantile } from '../../../sim/statistics.js';
-import type { Figure, FigureRun, FigureValue } from './figure.js';
+import { compared, type Figure, type FigureRun, type FigureValue } from './figure.js';
 
 const GB = 1e9;
 
@@ -18,11 +18,9 @@ const pausesAt = ({ queues }: ScenarioResult, port: string) =>
 
 const micros = (ns: number | null) => (ns ?? Number.NaN) / 1000;
 
-function goodputs(figure: Figure, runs: Readonly<Record<string, ScenarioResult>>): FigureRun['chart'] {
+function goodputs(runs: Readonly<Record<string, ScenarioResult>>): FigureRun['chart'] {
   const [first] = Object.values(runs);
   return {
-    title: figure.title,
-    subtitle: figure.source,
     xLabel: 'time (ms)',
     x: first.series.timeNs.map((ns) => ns / 1e6),
     panels: [
@@ -38,14 +36,11 @@ function goodputs(figure: Figure, runs: Readonly<Record<string, ScenarioResult>>
 }
 
 function sideBySide(
-  figure: Figure,
   xLabel: string,
   runs: readonly ScenarioResult[],
   panels: ReadonlyArray<readonly [yLabel: string, of: (run: ScenarioResult) => number]>,
 ): FigureRun['chart'] {
   return {
-    title: figure.title,
-    subtitle: figure.source,
     xLabel,
     x: runs.map((_, i) => i),
     panels: panels.map(([yLabel, of]) => ({ yLabel, series: [{ name: 'ours', values: runs.map(of) }] })),
@@ -64,12 +59,12 @@ const deadlock: Figure = {
     const watched = await lab.packets('deadlock-watchdog');
     return {
       values: [
-        { what: 'goodput in the deadlock', unit: 'Gb/s', published: 0, ours: stuck.summary.goodputBps / GB },
-        { what: 'lost in the deadlock', unit: 'packets', published: 0, ours: stuck.summary.droppedPackets },
+        compared('goodput in the deadlock', 'Gb/s', 0, stuck.summary.goodputBps / GB),
+        compared('lost in the deadlock', 'packets', 0, stuck.summary.droppedPackets),
         claim('without the circle every flow goes on', open.summary.minGoodputBps > 0),
         claim('without the circle nothing is lost', open.summary.droppedPackets === 0),
       ],
-      chart: goodputs(this, { ring: stuck, 'open ring': open, 'ring with watchdog': watched }),
+      chart: goodputs({ ring: stuck, 'open ring': open, 'ring with watchdog': watched }),
     };
   },
 };
@@ -90,11 +85,10 @@ const slowReceiver: Figure = {
         claim('a slow receiver pauses its switch', pausesAt(small, 's1>h4') > 0),
         claim('and that the next switch', pausesAt(small, 's0>s1') > 0),
         claim('so that messages to others are late', tail(small) > 1.1 * tail(pages)),
-        { what: 'pauses with larger pages', unit: 'frames', published: 0, ours: pausesAt(pages, 's1>h4') },
-        { what: 'spread with more memory', unit: 'frames', published: 0, ours: pausesAt(buffer, 's0>s1') },
+        compared('pauses with larger pages', 'frames', 0, pausesAt(pages, 's1>h4')),
+        compared('spread with more memory', 'frames', 0, pausesAt(buffer, 's0>s1')),
       ],
       chart: sideBySide(
-        this,
         '0: small pages, 1: more memory, 2: larger pages',
         [small, buffer, pages],
         [
@@ -123,7 +117,6 @@ const alpha: Figure = {
         claim('and messages take longer', median(changed) > median(old)),
       ],
       chart: sideBySide(
-        this,
         '0: alpha 1/16, 1: alpha 1/64',
         [old, changed],
         [
@@ -147,12 +140,10 @@ const closFigure: Figure = {
     const used = links.map(({ utilization }) => utilization);
     return {
       values: [
-        { what: 'mean use of the links', unit: '', published: 0.6, ours: mean(used) },
-        { what: 'lost', unit: 'packets', published: 0, ours: summary.droppedPackets },
+        compared('mean use of the links', '', 0.6, mean(used)),
+        compared('lost', 'packets', 0, summary.droppedPackets),
       ],
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'link between leaf and spine, the most used first',
         x: used.map((_, i) => i + 1),
         panels: [
@@ -184,7 +175,7 @@ const tcpLatency: Figure = {
     const overRdma = await lab.packets('service-latency');
     const [tcp, rdma] = [ascendingMicros(overTcp.flows), ascendingMicros(overRdma.flows)];
     const percents = Array.from({ length: 200 }, (_, i) => 90 + (i + 1) / 20);
-    const value = (what: string, published: number, ours: number) => ({ what, unit: 'us', published, ours });
+    const value = (what: string, published: number, ours: number) => compared(what, 'us', published, ours);
     const line = (name: string, times: Float64Array) => ({
       name,
       values: percents.map((percent) => quantile(times, percent / 100)),
@@ -197,11 +188,9 @@ const tcpLatency: Figure = {
         claim("RDMA's p99.9 is below TCP's p99", quantile(rdma, 0.999) < quantile(tcp, 0.99)),
         claim("TCP's tail goes up to several ms", quantile(tcp, 1) > 2000),
         claim('TCP loses packets', overTcp.droppedPackets > 0),
-        { what: 'lost under RDMA', unit: 'packets', published: 0, ours: overRdma.summary.droppedPackets },
+        compared('lost under RDMA', 'packets', 0, overRdma.summary.droppedPackets),
       ],
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'percent of the messages',
         x: percents,
         panels: [{ yLabel: 'completed within, us', logFrom: 10, series: [line('TCP', tcp), line('RDMA', rdma)] }],
@@ -230,7 +219,6 @@ const tuning: Figure = {
         claim('and than pauses alone', p99(tuned) < p99(pauses)),
       ],
       chart: sideBySide(
-        this,
         '0: pauses alone, 1: DCQCN, 2: tuned DCQCN',
         [pauses, plain, tuned],
         [
@@ -255,12 +243,12 @@ const loopback: Figure = {
     const part = shared.summary.goodputBps / alone.summary.goodputBps;
     return {
       values: [
-        { what: 'goodput beside that without loopback', unit: '', published: 0.5, ours: part },
+        compared('goodput beside that without loopback', '', 0.5, part),
         claim('the NIC pauses its switch', pausesAt(shared, 's0>h2') > 0),
-        { what: 'dropped by the watchdog', unit: 'packets', published: 0, ours: shared.summary.droppedPackets },
-        { what: 'pauses without loopback', unit: 'frames', published: 0, ours: pausesAt(alone, 's0>h2') },
+        compared('dropped by the watchdog', 'packets', 0, shared.summary.droppedPackets),
+        compared('pauses without loopback', 'frames', 0, pausesAt(alone, 's0>h2')),
       ],
-      chart: goodputs(this, { 'with loopback': shared, 'without it': alone }),
+      chart: goodputs({ 'with loopback': shared, 'without it': alone }),
     };
   },
 };
@@ -296,15 +284,13 @@ const macsec: Figure = {
       const packets = Math.ceil(bytes / mtu);
       const wireBytes = bytes + packets * PACKET_OVERHEAD_BYTES + RETH_BYTES;
       const published = wireBytes / (wireBytes + packets * MACSEC_BYTES);
-      values.push({ what: `${bytes} bytes in packets of up to ${mtu}`, unit: '', published, ours: secured / plain });
+      values.push(compared(`${bytes} bytes in packets of up to ${mtu}`, '', published, secured / plain));
       const computed = (published * plain) / GB;
       if (mtu === MACSEC_DRAWN_MTU) drawn.push({ bytes, plain: plain / GB, secured: secured / GB, computed });
     }
     return {
       values,
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: `bytes of a message, log2, in packets of up to ${MACSEC_DRAWN_MTU}`,
         x: drawn.map(({ bytes }) => Math.log2(bytes)),
         panels: [

@@ -10,7 +10,7 @@ import {
   type DcqcnParameters,
   dcqcnConvergence,
   dcqcnStudy,
-  type FluidRun,
+  type FluidStudy,
   TIMELY_SIGCOMM15,
   timelyStudy,
   togetherAtStart,
@@ -18,7 +18,7 @@ import {
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
 import { mean } from '../../../sim/statistics.js';
-import type { Figure, FigureValue } from './figure.js';
+import { compared, type Figure, type FigureLab, type FigureValue } from './figure.js';
 
 const GB = 1e9;
 const MS = 1e6;
@@ -50,6 +50,24 @@ function resampled(times: readonly number[], values: readonly number[], at: read
   });
 }
 
+/** Of both the rate of a flow in Gb/s; `model` at the times of the packets. */
+async function modelAndPackets(lab: FigureLab, study: FluidStudy, name: string, set: readonly string[]) {
+  const run = await lab.fluid(study, 4000, { durationNs: SHOWN_NS, observeNs: SHOWN_NS / 2 });
+  const packets = await lab.packets(name, set);
+  const { timeNs, rateBps } = packets.series;
+  const settled = timeNs.findIndex((ns) => ns > SHOWN_NS / 2);
+  const modelRates = run.trace.rateBps[0].map((bps) => bps / GB);
+  return {
+    run,
+    packets,
+    x: timeNs.map((ns) => ns / MS),
+    model: resampled(run.trace.timeNs, modelRates, timeNs),
+    first: rateBps[0].map((bps) => (bps * WIRE_SHARE) / GB),
+    settledMean: (rates: readonly number[]) => mean(rates.slice(settled)),
+    level: (name: string, value: number) => ({ name: `published: ${name}`, values: timeNs.map(() => value) }),
+  };
+}
+
 const overlay: Figure = {
   name: 'conext16-2',
   title: 'DCQCN from line rate on: the fluid model, and packets over it',
@@ -62,35 +80,27 @@ const overlay: Figure = {
     let x: readonly number[] = [];
     for (const flows of [2, 10, 20]) {
       const study = dcqcnStudy({ parameters: DCQCN_LONG_RAMP, groups: togetherAtStart(flows), delayNs: 4000 });
-      const model: FluidRun = await lab.fluid(study, 4000, { durationNs: SHOWN_NS, observeNs: SHOWN_NS / 2 });
-      const packets = await lab.packets('dcqcn-n10-4us', packetsOf(flows));
-      const { timeNs } = packets.series;
-      const settled = timeNs.findIndex((ns) => ns > SHOWN_NS / 2);
+      const shown = await modelAndPackets(lab, study, 'dcqcn-n10-4us', packetsOf(flows));
+      const { run, packets, first, settledMean } = shown;
       const rates = meanRates(packets);
-      const first = packets.series.rateBps[0].map((bps) => (bps * WIRE_SHARE) / GB);
       const share = LINK_GB / flows;
       values.push(
-        { what: `${flows} flows, model`, unit: 'Gb/s', published: share, ours: model.rateBps[0].mean / GB },
-        { what: `${flows} flows, packets`, unit: 'Gb/s', published: share, ours: mean(rates.slice(settled)) },
-        { what: `${flows} flows, first of them`, unit: 'Gb/s', published: share, ours: mean(first.slice(settled)) },
+        compared(`${flows} flows, model`, 'Gb/s', share, run.rateBps[0].mean / GB),
+        compared(`${flows} flows, packets`, 'Gb/s', share, settledMean(rates)),
+        compared(`${flows} flows, first of them`, 'Gb/s', share, settledMean(first)),
       );
-      x = timeNs.map((ns) => ns / MS);
-      const line = resampled(
-        model.trace.timeNs,
-        model.trace.rateBps[0].map((bps) => bps / GB),
-        timeNs,
-      );
+      x = shown.x;
       panels.push({
         yLabel: `${flows} flows, Gb/s each`,
         series: [
-          { name: 'model', values: line },
+          { name: 'model', values: shown.model },
           { name: 'packets, mean of all', values: rates },
           { name: 'packets, first flow', values: first },
-          { name: 'published: C/N', values: timeNs.map(() => share) },
+          shown.level('C/N', share),
         ],
       });
     }
-    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+    return { values, chart: { xLabel: 'time (ms)', x, panels } };
   },
 };
 
@@ -111,20 +121,19 @@ const cycles: Figure = {
     const flows = [2, 4, 10, 20, 100];
     const steady = flows.map((count) => dcqcnConvergence(DCQCN_SIGCOMM15, count));
     const intervals = [17, 12.5, 8.5, 6.5, 3.8];
-    const lengths = flows.map((count, i) => ({
-      what: `${count} flows, a cycle`,
-      unit: 'alpha intervals',
-      published: intervals[i],
-      ours: steady[i].cycleIntervals,
-    }));
+    const lengths = flows.map((count, i) =>
+      compared(`${count} flows, a cycle`, 'alpha intervals', intervals[i], steady[i].cycleIntervals),
+    );
     const bounds = PUBLISHED_BOUNDS.map(([name, changes, published]) => ({
       name,
-      values: flows.map((count, i) => ({
-        what: `${count} flows equal to a tenth, ${name}`,
-        unit: 'ms',
-        published: published[i],
-        ours: dcqcnConvergence({ ...DCQCN_SIGCOMM15, ...changes }, count).boundNs / MS,
-      })),
+      values: flows.map((count, i) =>
+        compared(
+          `${count} flows equal to a tenth, ${name}`,
+          'ms',
+          published[i],
+          dcqcnConvergence({ ...DCQCN_SIGCOMM15, ...changes }, count).boundNs / MS,
+        ),
+      ),
     }));
     const lines = (values: readonly FigureValue[]) => [
       { name: 'ours', values: values.map(({ ours }) => ours) },
@@ -133,8 +142,6 @@ const cycles: Figure = {
     return {
       values: [...lengths, ...bounds.flatMap(({ values }) => values)],
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'flows',
         x: flows,
         panels: [
@@ -171,41 +178,28 @@ const timelyOverlay: Figure = {
       const share = (TIMELY_LINK_GB * GB) / flows;
       const groups = [{ count: flows, startNs: 0, initialRateBps: share }];
       const study = timelyStudy({ parameters: TIMELY_SIGCOMM15, groups, delayNs: 4000 });
-      const model = await lab.fluid(study, 4000, { durationNs: SHOWN_NS, observeNs: SHOWN_NS / 2 });
-      const packets = await lab.packets('timely-n10', [...packetsOf(flows), `nic.cc.initialRateBps=${share}`]);
-      const { timeNs } = packets.series;
-      const settled = timeNs.findIndex((ns) => ns > SHOWN_NS / 2);
-      const first = packets.series.rateBps[0].map((bps) => (bps * WIRE_SHARE) / GB);
-      const value = (what: string, published: number, ours: number) => ({
-        what: `${flows} flows, ${what}`,
-        unit: 'Gb/s',
-        published,
-        ours,
-      });
+      const set = [...packetsOf(flows), `nic.cc.initialRateBps=${share}`];
+      const shown = await modelAndPackets(lab, study, 'timely-n10', set);
+      const { run, first, settledMean } = shown;
+      const value = (what: string, published: number, ours: number) =>
+        compared(`${flows} flows, ${what}`, 'Gb/s', published, ours);
       values.push(
-        value('model', modelMean, model.rateBps[0].mean / GB),
-        value('model, largest', largest, model.rateBps[0].max / GB),
-        value('packets, one flow', packetMean, mean(first.slice(settled))),
+        value('model', modelMean, run.rateBps[0].mean / GB),
+        value('model, largest', largest, run.rateBps[0].max / GB),
+        value('packets, one flow', packetMean, settledMean(first)),
       );
-      x = timeNs.map((ns) => ns / MS);
+      x = shown.x;
       panels.push({
         yLabel: `${flows} flows, Gb/s each`,
         series: [
-          {
-            name: 'model',
-            values: resampled(
-              model.trace.timeNs,
-              model.trace.rateBps[0].map((bps) => bps / GB),
-              timeNs,
-            ),
-          },
+          { name: 'model', values: shown.model },
           { name: 'packets, first flow', values: first },
-          { name: 'published: model', values: timeNs.map(() => modelMean) },
-          { name: 'published: packets', values: timeNs.map(() => packetMean) },
+          shown.level('model', modelMean),
+          shown.level('packets', packetMean),
         ],
       });
     }
-    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+    return { values, chart: { xLabel: 'time (ms)', x, panels } };
   },
 };
 

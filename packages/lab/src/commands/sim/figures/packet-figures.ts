@@ -1,19 +1,17 @@
-import { SMALL_FLOW_BYTES } from '../../../sim/scenario/scenario-report.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import { SMALL_FLOW_BYTES } from '../../../sim/scenario/scenario-report.js';
 import { mean, quantile, Samples } from '../../../sim/statistics.js';
-import type { Figure, FigureRun, FigureValue } from './figure.js';
+import { compared, type Figure, type FigureRun, type FigureValue } from './figure.js';
 
 interface Point {
   readonly x: number;
   readonly values: readonly FigureValue[];
 }
 
-function byX(figure: Figure, xLabel: string, yLabels: readonly string[], points: readonly Point[]): FigureRun {
+function byX(xLabel: string, yLabels: readonly string[], points: readonly Point[]): FigureRun {
   return {
     values: points.flatMap(({ values }) => values),
     chart: {
-      title: figure.title,
-      subtitle: figure.source,
       xLabel,
       x: points.map(({ x }) => x),
       panels: yLabels.map((yLabel, i) => ({
@@ -42,9 +40,9 @@ const pfcFigure: Figure = {
       [16, 2792],
     ]) {
       const ours = meanQueue(await lab.packets(`pfc-n${flows}`));
-      points.push({ x: flows, values: [{ what: `${flows} flows, queue`, unit: 'KB', published, ours }] });
+      points.push({ x: flows, values: [compared(`${flows} flows, queue`, 'KB', published, ours)] });
     }
-    return byX(this, 'flows', ['queue, KB'], points);
+    return byX('flows', ['queue, KB'], points);
   },
 };
 
@@ -62,12 +60,8 @@ const timelyFigure: Figure = {
       [16, 0.818, 0.979, 16.3],
     ]) {
       const result = await lab.packets(`timely-n${flows}`);
-      const value = (what: string, unit: string, published: number, ours: number) => ({
-        what: `${flows} flows, ${what}`,
-        unit,
-        published,
-        ours,
-      });
+      const value = (what: string, unit: string, published: number, ours: number) =>
+        compared(`${flows} flows, ${what}`, unit, published, ours);
       const { efficiency, jain: ours } = result.summary;
       points.push({
         x: flows,
@@ -78,7 +72,7 @@ const timelyFigure: Figure = {
         ],
       });
     }
-    return byX(this, 'flows', ['share of the link', "Jain's index", 'queue, KB'], points);
+    return byX('flows', ['share of the link', "Jain's index", 'queue, KB'], points);
   },
 };
 
@@ -98,12 +92,10 @@ const dcqcnFigure: Figure = {
     const level = (name: string, value: number) => ({ name: `published: ${name}`, values: x.map(() => value) });
     return {
       values: [
-        { what: 'queue, mean', unit: 'KB', published: 145, ours: summary.queueMeanBytes / 1000 },
-        { what: 'queue, p99', unit: 'KB', published: 390, ours: summary.queueP99Bytes / 1000 },
+        compared('queue, mean', 'KB', 145, summary.queueMeanBytes / 1000),
+        compared('queue, p99', 'KB', 390, summary.queueP99Bytes / 1000),
       ],
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'time (ms)',
         x,
         panels: [
@@ -169,12 +161,12 @@ const fctFigure: Figure = {
       points.push({
         x: load,
         values: [
-          { what: `load ${load}, median`, unit: 'us', published: median, ours: quantile(times, 0.5) },
-          { what: `load ${load}, p90`, unit: 'us', published: p90, ours: quantile(times, 0.9) },
+          compared(`load ${load}, median`, 'us', median, quantile(times, 0.5)),
+          compared(`load ${load}, p90`, 'us', p90, quantile(times, 0.9)),
         ],
       });
     }
-    return byX(this, 'load', ['median, us', 'p90, us'], points);
+    return byX('load', ['median, us', 'p90, us'], points);
   },
 };
 
@@ -206,20 +198,20 @@ const fctDistribution: Figure = {
       const times = smallFlowTimes(await lab.packets(scenario, FCT_SAMPLING));
       const published: Readonly<Record<string, number>> = PUBLISHED_TIMES[name];
       for (const [percent, us] of Object.entries(published)) {
-        values.push({
-          what: `${name}, ${percent === '100' ? 'slowest' : `p${percent}`}`,
-          unit: 'us',
-          published: us,
-          ours: quantile(times, Number(percent) / 100),
-        });
+        values.push(
+          compared(
+            `${name}, ${percent === '100' ? 'slowest' : `p${percent}`}`,
+            'us',
+            us,
+            quantile(times, Number(percent) / 100),
+          ),
+        );
       }
       series.push({ name, values: percents.map((percent) => quantile(times, percent / 100)) });
     }
     return {
       values,
       chart: {
-        title: this.title,
-        subtitle: this.source,
         xLabel: 'percent of the flows',
         x: percents,
         panels: [{ yLabel: 'completed within, us', logFrom: 10, series }],
@@ -258,12 +250,7 @@ const fctQueue: Figure = {
       };
       const published: Readonly<Record<string, number>> = PUBLISHED_QUEUES[name];
       for (const [what, kilobytes] of Object.entries(published)) {
-        values.push({
-          what: `${name}, ${what}`,
-          unit: 'KB',
-          published: kilobytes,
-          ours: ours[what as keyof typeof ours],
-        });
+        values.push(compared(`${name}, ${what}`, 'KB', kilobytes, ours[what as keyof typeof ours]));
       }
       x = series.timeNs.map((ns) => ns / 1e6);
       const publishedMean = PUBLISHED_QUEUES[name].mean;
@@ -276,7 +263,7 @@ const fctQueue: Figure = {
         ],
       });
     }
-    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+    return { values, chart: { xLabel: 'time (ms)', x, panels } };
   },
 };
 
