@@ -8,9 +8,9 @@ import {
   choiceOption,
   countOption,
   durationOption,
-  Output,
   optionWithDefault,
   portOrAnyOption,
+  printing,
   rangeOption,
   sizeOption,
   textOption,
@@ -19,21 +19,14 @@ import type { Command } from 'commander';
 import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { CODE_NAMES } from '../coding/erasure-code.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
-import { type ClusterOptions, MANAGER_PORT, parseManagers } from './cluster.js';
-import {
-  type CreateDiskCommandOptions,
-  runDiskClone,
-  runDiskCreate,
-  runDiskList,
-  runDiskRemove,
-  runDiskSnapshot,
-} from './disk-commands.js';
+import { MANAGER_PORT, parseManagers } from './cluster.js';
+import { runDiskClone, runDiskCreate, runDiskList, runDiskRemove, runDiskSnapshot } from './disk-commands.js';
 import { parseEtcdPlace } from './etcd-place.js';
-import { type ManagerOptions, type NodeOptions, runManager, runNode } from './serve.js';
-import { runStatus, type StatusOptions } from './status.js';
-import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from './streams.js';
+import { runManager, runNode } from './serve.js';
+import { runStatus } from './status.js';
+import { runAppend, runList, runRead, runRemove } from './streams.js';
 import { addTelemetryOption } from './telemetry.js';
-import { runUp, type UpOptions } from './up.js';
+import { runUp } from './up.js';
 
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
@@ -90,8 +83,6 @@ Examples:
   registerRemove(extents, io);
   registerDisk(extents, io);
 }
-
-type Json = { json?: true };
 
 function addTransportOption(command: Command): Command {
   return command.option(
@@ -175,7 +166,7 @@ Examples:
   rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
   rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
     )
-    .action((options: UpOptions & Json) => runUp(options, new Output(io, options.json === true)));
+    .action(printing(io, runUp));
 }
 
 function registerManager(extents: Command, io: CliIo): void {
@@ -200,7 +191,7 @@ Examples:
   rocev2 extents manager --metadata 'etcd:https://10.0.0.7:2379?ca=ca.pem&cert=manager.pem&key=manager-key.pem'
   rocev2 extents manager --metadata 'etcd:https://10.0.0.7:2379?ca=ca.pem&user=extents&password=password.txt'`,
     )
-    .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
+    .action(printing(io, runManager));
 }
 
 function registerNode(extents: Command, io: CliIo): void {
@@ -233,7 +224,7 @@ Examples:
   rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --bind 10.0.0.2 --domain rack2
   rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --journal /dev/nvme0n1p3`,
     )
-    .action((options: NodeOptions & Json) => runNode(options, new Output(io, options.json === true)));
+    .action(printing(io, runNode));
 }
 
 function registerStatus(extents: Command, io: CliIo): void {
@@ -243,13 +234,13 @@ function registerStatus(extents: Command, io: CliIo): void {
     .option('--watch', 'again every second until Ctrl-C; with --json a document each time');
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents status\n  rocev2 extents status --watch')
-    .action((options: StatusOptions & Json) => runStatus(options, new Output(io, options.json === true)));
+    .action(printing(io, runStatus));
 }
 
 function registerList(extents: Command, io: CliIo): void {
   addClusterOptions(extents.command('ls').description('Print all streams.'))
     .addHelpText('after', '\nExamples:\n  rocev2 extents ls')
-    .action((options: ClusterOptions & Json) => runList(options, new Output(io, options.json === true)));
+    .action(printing(io, runList));
 }
 
 function registerAppend(extents: Command, io: CliIo): void {
@@ -271,9 +262,7 @@ Examples:
   echo hello | rocev2 extents append log
   rocev2 extents append log events.txt --lines`,
     )
-    .action((stream: string, file: string, options: AppendOptions & Json) =>
-      runAppend(stream, file, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runAppend));
 }
 
 function registerRead(extents: Command, io: CliIo): void {
@@ -285,9 +274,7 @@ function registerRead(extents: Command, io: CliIo): void {
     .option('-n, --count <n>', 'end after so many records', countOption);
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents read log\n  rocev2 extents read log --from 100 -n 10 --json')
-    .action((stream: string, options: ReadOptions & Json) =>
-      runRead(stream, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runRead));
 }
 
 function registerRemove(extents: Command, io: CliIo): void {
@@ -298,9 +285,7 @@ function registerRemove(extents: Command, io: CliIo): void {
       .argument('<stream>', 'its name'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
-    .action((stream: string, options: ClusterOptions & Json) =>
-      runRemove(stream, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runRemove));
 }
 
 function registerDisk(extents: Command, io: CliIo): void {
@@ -318,7 +303,6 @@ Examples:
   rocev2 extents disk snapshot vol vol-monday
   rocev2 extents disk ls`,
     );
-  const outputOf = (options: Json) => new Output(io, options.json === true);
   addClusterOptions(
     disk
       .command('create')
@@ -327,12 +311,10 @@ Examples:
       .requiredOption('--size <size>', 'its size, a multiple of 4KiB, 1TiB at most', sizeOption),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk create vol --size 10GiB')
-    .action((name: string, options: CreateDiskCommandOptions & Json) =>
-      runDiskCreate(name, options, outputOf(options)),
-    );
+    .action(printing(io, runDiskCreate));
   addClusterOptions(disk.command('ls').description('Print all disks, snapshots and clones.'))
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk ls')
-    .action((options: ClusterOptions & Json) => runDiskList(options, outputOf(options)));
+    .action(printing(io, runDiskList));
   addClusterOptions(
     disk
       .command('snapshot')
@@ -341,9 +323,7 @@ Examples:
       .argument('<snapshot>', 'name of the snapshot'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk snapshot vol vol-monday')
-    .action((name: string, copy: string, options: ClusterOptions & Json) =>
-      runDiskSnapshot(name, copy, options, outputOf(options)),
-    );
+    .action(printing(io, runDiskSnapshot));
   addClusterOptions(
     disk
       .command('clone')
@@ -352,9 +332,7 @@ Examples:
       .argument('<clone>', 'name of the new disk'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk clone vol-monday vol2')
-    .action((name: string, copy: string, options: ClusterOptions & Json) =>
-      runDiskClone(name, copy, options, outputOf(options)),
-    );
+    .action(printing(io, runDiskClone));
   addClusterOptions(
     disk
       .command('rm')
@@ -362,5 +340,5 @@ Examples:
       .argument('<name>', 'its name'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk rm vol-monday')
-    .action((name: string, options: ClusterOptions & Json) => runDiskRemove(name, options, outputOf(options)));
+    .action(printing(io, runDiskRemove));
 }

@@ -12,6 +12,7 @@ import {
   portOption,
   portOrAnyOption,
   positiveDurationOption,
+  printing,
   rangeOption,
   secondsOption,
   sizeOption,
@@ -19,11 +20,10 @@ import {
 } from '@rocev2/command';
 import type { Command } from 'commander';
 import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
-import { type KvBenchOptions, runKvBench } from './bench.js';
+import { runKvBench } from './bench.js';
 import { type KvSetOptions, runKvGet, runKvList, runKvSet } from './entries.js';
-import type { KvReaderOptions } from './reader.js';
-import { type KvServeOptions, runKvServe } from './serve.js';
-import { type KvWatchOptions, runKvWatch } from './watch.js';
+import { runKvServe } from './serve.js';
+import { runKvWatch } from './watch.js';
 
 const KV_PORT = 18521;
 const BENCH_VALUE_BYTES_MIN = 8;
@@ -95,7 +95,7 @@ Examples:
   rocev2 kv serve --memory 1GiB --entries 1000000 --eviction none
   rocev2 kv serve --snapshot cache.kv --every 10s`,
     )
-    .action((options: KvServeOptions & { json?: true }) => runKvServe(options, new Output(io, options.json === true)));
+    .action(printing(io, runKvServe));
 }
 
 function registerGet(kv: Command, io: CliIo): void {
@@ -109,9 +109,7 @@ function registerGet(kv: Command, io: CliIo): void {
       'after',
       '\nExamples:\n  rocev2 kv get 127.0.0.1 colour\n  rocev2 kv get 127.0.0.1:18521,127.0.0.1:18522 colour',
     )
-    .action((host: string, key: string, options: KvReaderOptions & { json?: true }) =>
-      runKvGet(host, key, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runKvGet));
 }
 
 function registerSet(kv: Command, io: CliIo): void {
@@ -148,9 +146,7 @@ function registerList(kv: Command, io: CliIo): void {
     .argument('[prefix]', 'beginning of the keys', '');
   addReaderOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 kv list 127.0.0.1 user:')
-    .action((host: string, prefix: string, options: KvReaderOptions & { json?: true }) =>
-      runKvList(host, prefix, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runKvList));
 }
 
 function registerWatch(kv: Command, io: CliIo): void {
@@ -168,9 +164,7 @@ Examples:
   rocev2 kv watch 127.0.0.1
   rocev2 kv watch 127.0.0.1 user: -n 1`,
     )
-    .action((host: string, prefix: string, options: KvWatchOptions & { json?: true }) =>
-      runKvWatch(host, prefix, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runKvWatch));
 }
 
 function registerBench(kv: Command, io: CliIo): void {
@@ -191,7 +185,5 @@ Examples:
   rocev2 kv bench 127.0.0.1
   rocev2 kv bench 127.0.0.1 --value 4KiB --depth 16 --engine worker`,
     )
-    .action((host: string, options: KvBenchOptions & { json?: true }) =>
-      runKvBench(host, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runKvBench));
 }

@@ -12,6 +12,7 @@ import {
   Output,
   optionWithDefault,
   portOption,
+  printing,
   rangeOption,
   sizeOption,
   textOption,
@@ -21,14 +22,14 @@ import { ANA_STATES } from '../ana.js';
 import { parseCommandFaults } from '../command-faults.js';
 import { NVME_PORT } from '../opcodes.js';
 import { checkNqn } from '../subsystem.js';
-import { type NvmeBenchOptions, runNvmeBench } from './bench.js';
+import { runNvmeBench } from './bench.js';
 import { CHANGE_FORMS, parseChange } from './changes.js';
 import { askForChange } from './control.js';
 import { parseDisk } from './disk-option.js';
-import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from './host.js';
+import { addHostOptions, addPathOptions, NVME_TRANSPORTS } from './host.js';
 import type { SubsystemFlags } from './only-subsystem.js';
 import { runDiscover, runIdController, runList } from './queries.js';
-import { type NvmeTargetOptions, runNvmeTarget } from './serve-target.js';
+import { runNvmeTarget } from './serve-target.js';
 
 /** The fields of `nvme change --json`. */
 interface NvmeChangeResult {
@@ -55,8 +56,7 @@ Examples:
   registerChange(nvme, io);
   registerBench(nvme, io);
   registerDiscover(nvme, io);
-  registerList(nvme, io);
-  registerIdController(nvme, io);
+  registerSubsystemQueries(nvme, io);
 }
 
 function registerTarget(nvme: Command, io: CliIo): void {
@@ -79,14 +79,7 @@ function registerTarget(nvme: Command, io: CliIo): void {
       optionWithDefault('--bind <addresses>', 'IP addresses of this side', listOption(addressOption), '127.0.0.1'),
     )
     .option('-p, --port <port>', 'port of RDMA and TCP', portOption, NVME_PORT)
-    .addOption(
-      optionWithDefault(
-        '--transport <list>',
-        NVME_TRANSPORTS.join(', '),
-        listOption(choiceOption(NVME_TRANSPORTS)),
-        NVME_TRANSPORTS.join(),
-      ),
-    )
+    .addOption(transportsOption('--transport <list>'))
     .addOption(
       new Option('--host <nqn>', 'only this host may connect (default: any); may be repeated').argParser(
         repeated(textOption(checkedNqn)),
@@ -117,9 +110,7 @@ Examples:
   rocev2 nvme target --disk db=file:/var/tmp/db --disk log=file:/var/tmp/log --size 10GiB
   nvme connect -t rdma -a 192.0.2.7 -n nqn.2026-11.rocev2:disk     # on the host`,
     )
-    .action((options: NvmeTargetOptions & { readonly json?: true }) =>
-      runNvmeTarget(options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runNvmeTarget));
 }
 
 function registerChange(nvme: Command, io: CliIo): void {
@@ -159,14 +150,7 @@ function registerBench(nvme: Command, io: CliIo): void {
     .argument('<host>', 'the target; the namespace is OVERWRITTEN')
     .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn))
     .option('--nsid <n>', 'namespace ID', countOption, 1)
-    .addOption(
-      optionWithDefault(
-        '--transports <list>',
-        NVME_TRANSPORTS.join(', '),
-        listOption(choiceOption(NVME_TRANSPORTS)),
-        NVME_TRANSPORTS.join(),
-      ),
-    )
+    .addOption(transportsOption('--transports <list>'))
     .option('--nbd <uri>', 'also measure an NBD export; it is OVERWRITTEN')
     .option('--queues <n>', 'I/O queues', rangeOption(1, 64), 1);
   addNicOptions(addPathOptions(addPlanOptions(command, '4KiB,1MiB', '1,32')), 'worker')
@@ -179,76 +163,60 @@ Examples:
   rocev2 nvme bench 192.0.2.7 --nqn nqn.2026-11.rocev2:disk
   rocev2 nvme bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --transports tcp -D 2s --json`,
     )
-    .action((host: string, options: NvmeBenchOptions & { readonly json?: true }) =>
-      runNvmeBench(host, options, new Output(io, options.json === true)),
-    );
+    .action(printing(io, runNvmeBench));
+}
+
+/** A command that prints what a target says. */
+function registerQuery(
+  command: Command,
+  io: CliIo,
+  run: (host: string, options: SubsystemFlags, output: Output) => Promise<void>,
+  examples: string,
+): void {
+  addHostOptions(command.argument('<host>', 'the target'))
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', `\nExamples:\n${examples}`)
+    .action(printing(io, run));
 }
 
 function registerDiscover(nvme: Command, io: CliIo): void {
-  const command = nvme
-    .command('discover')
-    .description('Print the subsystems that a target shows to this host.')
-    .argument('<host>', 'the target');
-  addHostOptions(command)
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  rocev2 nvme discover 192.0.2.7
+  const command = nvme.command('discover').description('Print the subsystems that a target shows to this host.');
+  registerQuery(
+    command,
+    io,
+    runDiscover,
+    `  rocev2 nvme discover 192.0.2.7
   rocev2 nvme discover 127.0.0.1 --transport rdma --bind 127.0.0.2`,
-    )
-    .action((host: string, options: NvmeHostFlags & { readonly json?: true }) =>
-      runDiscover(host, options, new Output(io, options.json === true)),
-    );
+  );
 }
 
-function registerList(nvme: Command, io: CliIo): void {
-  const command = nvme
-    .command('list')
-    .description('Print the namespaces of a subsystem.')
-    .argument('<host>', 'the target')
-    .option(
-      '--nqn <nqn>',
-      'NQN of the subsystem (default: the only one that the target shows)',
-      textOption(checkedNqn),
+function registerSubsystemQueries(nvme: Command, io: CliIo): void {
+  const queries = [
+    ['list', 'Print the namespaces of a subsystem.', runList],
+    ['id-ctrl', 'Print what the controller of a subsystem says of itself.', runIdController],
+  ] as const;
+  for (const [name, description, run] of queries) {
+    const command = nvme
+      .command(name)
+      .description(description)
+      .option(
+        '--nqn <nqn>',
+        'NQN of the subsystem (default: the only one that the target shows)',
+        textOption(checkedNqn),
+      );
+    registerQuery(
+      command,
+      io,
+      run,
+      `  rocev2 nvme ${name} 192.0.2.7
+  rocev2 nvme ${name} 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
     );
-  addHostOptions(command)
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  rocev2 nvme list 192.0.2.7
-  rocev2 nvme list 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
-    )
-    .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>
-      runList(host, options, new Output(io, options.json === true)),
-    );
+  }
 }
 
-function registerIdController(nvme: Command, io: CliIo): void {
-  const command = nvme
-    .command('id-ctrl')
-    .description('Print what the controller of a subsystem says of itself.')
-    .argument('<host>', 'the target')
-    .option(
-      '--nqn <nqn>',
-      'NQN of the subsystem (default: the only one that the target shows)',
-      textOption(checkedNqn),
-    );
-  addHostOptions(command)
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  rocev2 nvme id-ctrl 192.0.2.7
-  rocev2 nvme id-ctrl 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
-    )
-    .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>
-      runIdController(host, options, new Output(io, options.json === true)),
-    );
+function transportsOption(flags: string): Option {
+  const parse = listOption(choiceOption(NVME_TRANSPORTS));
+  return optionWithDefault(flags, NVME_TRANSPORTS.join(', '), parse, NVME_TRANSPORTS.join());
 }
 
 function repeated<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
