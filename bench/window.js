@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const blocks = Number(values.blocks);
-/** @type {import('../build/packages/command/src/nic-options.js').NicOptions} */
+/** @type {import('../build/packages/command/src/nic-options.js').NicFlags} */
 const nic = {
   io: /** @type {any} */ (values.io),
   engine: /** @type {any} */ (values.engine),

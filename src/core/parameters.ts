@@ -62,13 +62,13 @@ export function completeParameters<T extends ParameterTable>(
     }
     values[name] = value;
   }
-  const stranger = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(table, name));
-  if (stranger === undefined) return values as ParametersOf<T>;
+  const unknown = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(table, name));
+  if (unknown === undefined) return values as ParametersOf<T>;
   const names = Object.keys(table);
   throw new RoceError(
     'ERR_ROCE_UNKNOWN_NAME',
-    `there is no ${kind} parameter ${stranger} here`,
-    names.length === 0 ? 'this scheme has none' : namesHint(stranger, names, 'there are'),
+    `there is no ${kind} parameter ${unknown} here`,
+    names.length === 0 ? 'this scheme has none' : namesHint(unknown, names, 'there are'),
   );
 }
 

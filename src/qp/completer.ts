@@ -142,7 +142,7 @@ export class Completer {
   }
 
   #fatalNak(packet: RocePacket): void {
-    const retirement = this.#completion;
+    const completion = this.#completion;
     const { counters } = this.#parts.host;
     if (packet.psn !== this.#out.unacked) {
       this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
@@ -150,13 +150,13 @@ export class Completer {
     }
     if (packet.syndrome === NAK_INVALID_REQUEST) {
       counters[COUNTER.req_remote_invalid_request]++;
-      retirement.completeInError(STATUS_REM_INV_REQ_ERR, packet.syndrome);
+      completion.completeInError(STATUS_REM_INV_REQ_ERR, packet.syndrome);
     } else if (packet.syndrome === NAK_REMOTE_ACCESS) {
       counters[COUNTER.req_remote_access_errors]++;
-      retirement.completeInError(STATUS_REM_ACCESS_ERR, packet.syndrome);
+      completion.completeInError(STATUS_REM_ACCESS_ERR, packet.syndrome);
     } else {
       counters[COUNTER.req_remote_operation_errors]++;
-      retirement.completeInError(STATUS_REM_OP_ERR, packet.syndrome);
+      completion.completeInError(STATUS_REM_OP_ERR, packet.syndrome);
     }
   }
 

@@ -60,10 +60,10 @@ export class Retransmitter {
   /** Everything before this PSN has been reported to the rate control as acknowledged. */
   #reportedPsn = 0;
 
-  constructor(parts: Parts, out: Outstanding, retirement: WorkRequestCompletion, ackRequests: AckRequestPolicy) {
+  constructor(parts: Parts, out: Outstanding, completion: WorkRequestCompletion, ackRequests: AckRequestPolicy) {
     this.#parts = parts;
     this.#out = out;
-    this.#completion = retirement;
+    this.#completion = completion;
     this.#ackRequests = ackRequests;
   }
 

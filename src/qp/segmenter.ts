@@ -37,25 +37,29 @@ type Parts = Pick<QueuePairParts, 'host' | 'pd' | 'attributes' | 'sendQueue' | '
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 
 /** Packet opcodes of one kind of message: first, middle, last, only. */
-type Places = readonly [first: number, middle: number, last: number, only: number];
+type PositionOpcodes = readonly [first: number, middle: number, last: number, only: number];
 
 /** Packet opcodes by work request opcode; undefined where the transport has no such message. */
-export type DataOpcodes = ReadonlyArray<Places | undefined>;
+export type DataOpcodes = ReadonlyArray<PositionOpcodes | undefined>;
 
-function byWorkRequest(rows: ReadonlyArray<readonly [wrOpcode: number, places: Places]>): DataOpcodes {
-  const table = Array<Places | undefined>(WR_SEND_WITH_INV + 1).fill(undefined);
-  for (const [wrOpcode, places] of rows) table[wrOpcode] = places;
+function byWorkRequest(rows: ReadonlyArray<readonly [wrOpcode: number, opcodes: PositionOpcodes]>): DataOpcodes {
+  const table = Array<PositionOpcodes | undefined>(WR_SEND_WITH_INV + 1).fill(undefined);
+  for (const [wrOpcode, opcodes] of rows) table[wrOpcode] = opcodes;
   return table;
 }
 
 /** SEND and WRITE of a transport whose opcodes begin at `base`: they look the same in RC (0x00) and UC (0x20). */
-function sendAndWrite(base: number): ReadonlyArray<readonly [number, Places]> {
-  const places = (...opcodes: Places): Places => opcodes.map((opcode) => base | opcode) as unknown as Places;
+function sendAndWrite(base: number): ReadonlyArray<readonly [number, PositionOpcodes]> {
+  const withBase = (...opcodes: PositionOpcodes): PositionOpcodes =>
+    opcodes.map((opcode) => base | opcode) as unknown as PositionOpcodes;
   return [
-    [WR_SEND, places(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST, op.RC_SEND_ONLY)],
-    [WR_SEND_WITH_IMM, places(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_IMM, op.RC_SEND_ONLY_IMM)],
-    [WR_RDMA_WRITE, places(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST, op.RC_WRITE_ONLY)],
-    [WR_RDMA_WRITE_WITH_IMM, places(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST_IMM, op.RC_WRITE_ONLY_IMM)],
+    [WR_SEND, withBase(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST, op.RC_SEND_ONLY)],
+    [WR_SEND_WITH_IMM, withBase(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_IMM, op.RC_SEND_ONLY_IMM)],
+    [WR_RDMA_WRITE, withBase(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST, op.RC_WRITE_ONLY)],
+    [
+      WR_RDMA_WRITE_WITH_IMM,
+      withBase(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST_IMM, op.RC_WRITE_ONLY_IMM),
+    ],
   ];
 }
 
@@ -137,8 +141,8 @@ export class Segmenter {
     const isPlainWrite = wqe.opcode === WR_RDMA_WRITE;
     let flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
     if (isLast && (wqe.flags & SEND_SOLICITED) !== 0 && !isPlainWrite) flags |= BTH_SOLICITED;
-    const places = this.#opcodes[wqe.opcode]!;
-    const opcode = isFirst ? places[isLast ? 3 : 0] : places[isLast ? 2 : 1];
+    const opcodes = this.#opcodes[wqe.opcode]!;
+    const opcode = isFirst ? opcodes[isLast ? 3 : 0] : opcodes[isLast ? 2 : 1];
     const b = batch.slab;
     const start = batch.payloadOffset(batch.count);
     let o = writeBth(b, start, opcode, flags, attributes.destQpn, ackReq, psn);

@@ -39,7 +39,7 @@ export class RecycledEntropies extends EntropyChoice {
     this.#freezeNs = freezeNs;
   }
 
-  get isFrozen(): boolean {
+  get isFreezing(): boolean {
     return this.#thawNs >= 0;
   }
 
@@ -53,7 +53,7 @@ export class RecycledEntropies extends EntropyChoice {
       this.#fresh--;
       return entropy;
     }
-    if (!this.isFrozen || this.#filled === 0) return this.#roundRobin.next();
+    if (!this.isFreezing || this.#filled === 0) return this.#roundRobin.next();
     const entropy = this.#ring[this.#head % this.#filled];
     this.#head = (this.#head + 1) % this.#filled;
     return entropy;
@@ -64,13 +64,13 @@ export class RecycledEntropies extends EntropyChoice {
     this.#head = (this.#head + 1) % RING_ENTROPIES;
     this.#fresh = Math.min(RING_ENTROPIES, this.#fresh + 1);
     this.#filled = Math.min(RING_ENTROPIES, this.#filled + 1);
-    if (!this.isFrozen || now < this.#thawNs) return;
+    if (!this.isFreezing || now < this.#thawNs) return;
     this.#thawNs = -1;
     this.#exploring = EXPLORING_PACKETS;
   }
 
   override onTimeout(now: number): void {
-    if (this.isFrozen || this.#exploring > 0) return;
+    if (this.isFreezing || this.#exploring > 0) return;
     this.#thawNs = now + this.#freezeNs;
   }
 }

@@ -3,7 +3,7 @@
  * receiver buffers what arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only
  * what is missing. An extension between our own endpoints.
  *
- * What is buffered is executed when the gap before it is filled, so the store is where a stranger who does not know the
+ * What is buffered is executed when the gap before it is filled, so the store is where an unauthenticated peer that lacks the
  * PSN would aim. It takes only what the window lets the peer have in flight, and no packet wins over another: of two
  * that differ neither is buffered, and the peer sends its own again.
  *

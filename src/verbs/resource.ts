@@ -13,10 +13,10 @@ export abstract class Resource implements AsyncDisposable {
 
   constructor(parent: Resource | undefined) {
     this.#parent = parent;
-    parent?.adopt(this);
+    parent?.addChild(this);
   }
 
-  private adopt(child: Resource): void {
+  private addChild(child: Resource): void {
     this.#children.add(child);
   }
 

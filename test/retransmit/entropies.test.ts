@@ -70,9 +70,9 @@ describe('recycled ways', () => {
     choice.onTimeout(100);
     expect(new Set(take(choice, 40, 200))).toEqual(new Set([20, 21, 22, 23, 24, 25, 26, 27]));
     choice.onGood(21, 300);
-    expect(choice.isFrozen).toBe(true);
+    expect(choice.isFreezing).toBe(true);
     choice.onGood(21, 100 + FREEZE_NS);
-    expect(choice.isFrozen).toBe(false);
+    expect(choice.isFreezing).toBe(false);
     expect(take(choice, 17)).toEqual([...Array.from({ length: 16 }, (_, i) => i), 21]);
   });
 

@@ -31,7 +31,7 @@ describe('the replay window', () => {
               : taken.has(counter)
                 ? COUNTER_SEEN
                 : COUNTER_NEW;
-        const verdict = window.judge(counter);
+        const verdict = window.check(counter);
         if (verdict !== expected) expect.fail(`${counter} of ${highest}: ${verdict}, not ${expected}`);
         if (verdict !== COUNTER_NEW || dice.chance(0.2)) continue;
         window.take(counter);

@@ -269,7 +269,7 @@ export class ExtentNode {
     }
     const { extent } = sealed[turn];
     let from: readonly NodePlace[] | undefined;
-    for await (const offset of store.replica(extent).damagedPlaces()) {
+    for await (const offset of store.replica(extent).damagedOffsets()) {
       this.counters.damaged++;
       from ??= (await manager.call('locateExtent', { extent }, timing.callMs)).replicas;
       await this.#repair(extent, offset, from).catch(() => {});

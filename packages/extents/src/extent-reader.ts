@@ -53,7 +53,7 @@ export class ExtentReader {
   readonly #parts: ReaderParts;
   readonly #coded: CodedReader;
   readonly #readBytes: number;
-  readonly #places = new Map<number, ExtentPlace>();
+  readonly #locations = new Map<number, ExtentPlace>();
   readonly #learnedNs = new Map<number, number>();
 
   constructor(parts: ReaderParts) {
@@ -63,12 +63,12 @@ export class ExtentReader {
   }
 
   learn(place: ExtentPlace): void {
-    this.#places.set(place.extent, place);
+    this.#locations.set(place.extent, place);
     this.#learnedNs.set(place.extent, this.#parts.clock.nowNs());
   }
 
   forget(extent: number): void {
-    this.#places.delete(extent);
+    this.#locations.delete(extent);
     this.#learnedNs.delete(extent);
   }
 
@@ -181,7 +181,7 @@ export class ExtentReader {
   }
 
   async #place(extent: number): Promise<ExtentPlace> {
-    return this.#places.get(extent) ?? (await this.#locate(extent));
+    return this.#locations.get(extent) ?? (await this.#locate(extent));
   }
 
   async #locate(extent: number): Promise<ExtentPlace> {

@@ -43,7 +43,7 @@ export class ExtentStore {
   /**
    * Opens a folder, and finds how long each replica is. Rejects with ERR_ROCE_MALFORMED if the folder has extents and
    * does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, or the
-   * journal is not the one that it had, and as `introduce` does; then it is as it was.
+   * journal is not the one that it had, and as `registerNode` does; then it is as it was.
    */
   static async open(
     files: ExtentFiles,
@@ -56,7 +56,7 @@ export class ExtentStore {
       const hint = 'name an empty folder, or the one that the node had before';
       throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
-    const { identity, journal } = await nextBoot({ files, names, registerNode: registerNode, device });
+    const { identity, journal } = await nextBoot({ files, names, registerNode, device });
     const store = new ExtentStore(files, identity, journal);
     for (const name of names) {
       if (name.endsWith(SUFFIX)) await store.#recover(name);
@@ -214,7 +214,7 @@ function isData(name: string): boolean {
 async function nextBoot({
   files,
   names,
-  registerNode: introduce,
+  registerNode,
   device,
 }: {
   readonly files: ExtentFiles;
@@ -227,7 +227,7 @@ async function nextBoot({
     const hint = 'empty it, and the cluster fills it again';
     throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
   }
-  const identity = { ...(value ?? (await introduce())), lives: (value?.lives ?? 0) + 1 };
+  const identity = { ...(value ?? (await registerNode())), lives: (value?.lives ?? 0) + 1 };
   const { cluster, node, lives: life } = identity;
   const used = value?.journal;
   if (device === undefined && used !== undefined) throw missingJournal(node);

@@ -289,10 +289,10 @@ export function missingJournal(node: number): RoceError {
 /** Done again after a crash in the middle, it comes to the same. */
 async function replay(file: ExtentFile, head: JournalHead, files: ExtentFiles): Promise<void> {
   const format = new FrameFormat(head);
-  const places = await intactFrames(file, head, format);
+  const frames = await intactFrames(file, head, format);
   const names = new Set(await files.list());
   const opened = new Map<string, ExtentFile>();
-  for (const { place, length } of places) {
+  for (const { place, length } of frames) {
     const { name, offset, bytes } = format.decode(await file.read(SLOTS_BYTES + place, length));
     if (!names.has(name)) continue;
     const target = opened.get(name) ?? (await files.open(name));
@@ -312,7 +312,7 @@ async function intactFrames(
   { ring, tail }: JournalHead,
   format: FrameFormat,
 ): Promise<readonly FramePlace[]> {
-  const places: FramePlace[] = [];
+  const frames: FramePlace[] = [];
   let chunk: { readonly from: number; readonly bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) };
   for (let place = 0; place < ring; ) {
     if (place + FRAME_HEAD_BYTES > chunk.from + chunk.bytes.length) {
@@ -325,12 +325,12 @@ async function intactFrames(
     if (isHere && place + seen.length <= ring) {
       const frame = await file.read(SLOTS_BYTES + place, seen.length);
       if (frame.length === seen.length && format.isIntact(frame)) {
-        places.push({ place, ...seen });
+        frames.push({ place, ...seen });
         place += seen.length;
         continue;
       }
     }
     place += FRAME_ALIGN;
   }
-  return places.sort((a, b) => a.position - b.position);
+  return frames.sort((a, b) => a.position - b.position);
 }

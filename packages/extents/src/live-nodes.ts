@@ -71,9 +71,9 @@ export class LiveNodes {
     return this.isHeard(node) && this.#nodes.get(node)!.report!.readOnly === undefined;
   }
 
-  places(nodes: readonly number[]): NodePlace[] {
-    const places = nodes.flatMap((node) => this.#nodes.get(node) ?? []);
-    return places
+  addresses(nodes: readonly number[]): NodePlace[] {
+    const addresses = nodes.flatMap((node) => this.#nodes.get(node) ?? []);
+    return addresses
       .sort((a, b) => Number(this.isUp(b.node)) - Number(this.isUp(a.node)))
       .map(({ node, address }) => ({ node, address }));
   }

@@ -101,7 +101,7 @@ export class RepairLoop {
     target: { node: number; address: string },
   ): Promise<void> {
     const { parts, live, schema, counters } = this.#manager;
-    const request = { extent, epoch, length: sealed!, from: live.places(replicas) };
+    const request = { extent, epoch, length: sealed!, from: live.addresses(replicas) };
     await parts.nodes.call(target, 'copy', request, parts.timing.copyMs);
     const { key, version, value } = await schema.extent(extent);
     const there = value.replicas.filter((node) => live.isHeard(node));

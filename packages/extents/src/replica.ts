@@ -288,7 +288,7 @@ export class Replica {
   }
 
   /** After the first damaged head in a row nothing is known until the next intact record. */
-  async *damagedPlaces(end = this.readable): AsyncGenerator<number, void, undefined> {
+  async *damagedOffsets(end = this.readable): AsyncGenerator<number, void, undefined> {
     for (let offset = 0; offset < end; ) {
       const head = await this.#readHead(offset);
       const whole = head && (await this.#file.read(SLOTS_BYTES + offset, recordBytes(head.length)));

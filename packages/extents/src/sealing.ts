@@ -39,12 +39,12 @@ export async function sealExtent(manager: SealingManager, extent: number, acked:
     if (value.sealed !== undefined) return;
     const epoch = value.epoch + 1;
     if (!(await schema.commit([{ key, version, value: { ...value, epoch } }]))) continue;
-    const places = live.places(value.replicas);
+    const addresses = live.addresses(value.replicas);
     const fence = async (place: NodePlace): Promise<FencedReplica | undefined> => {
       const answer = await nodes.call(place, 'fence', { extent, epoch }, timing.callMs).catch(() => undefined);
       return answer && { ...answer, node: place.node };
     };
-    const fenced = (await Promise.all(places.map(fence))).filter((replica) => replica !== undefined);
+    const fenced = (await Promise.all(addresses.map(fence))).filter((replica) => replica !== undefined);
     const sealed = manager.chooseLength(fenced, acked);
     if (sealed === undefined) throw new RpcError('UNREACHABLE', `no replica of extent ${extent} answers`);
     const whole = fenced.filter(({ length }) => length >= sealed).map(({ node }) => node);
@@ -55,7 +55,7 @@ export async function sealExtent(manager: SealingManager, extent: number, acked:
     counters.seals++;
     const seal = { extent, epoch, length: sealed };
     await Promise.all(
-      live.places(whole).map((place) => nodes.call(place, 'seal', seal, timing.callMs).catch(() => {})),
+      live.addresses(whole).map((place) => nodes.call(place, 'seal', seal, timing.callMs).catch(() => {})),
     );
     return;
   }

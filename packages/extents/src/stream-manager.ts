@@ -170,7 +170,7 @@ export class StreamManager implements SealingManager {
     if (version === 0) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
     const extent = value.extents.at(-1);
     if (extent !== undefined) await this.seal(extent, 0);
-    const extents = await this.#places(value.extents);
+    const extents = await this.#locations(value.extents);
     return { epoch: value.epoch, extents, extentBytes: this.parts.extentBytes };
   }
 
@@ -279,14 +279,14 @@ export class StreamManager implements SealingManager {
     const { extents } = (await this.schema.stream(stream)).value;
     const others = (await this.schema.streams()).filter((other) => other.stream !== stream);
     const elsewhere = new Set(others.flatMap(({ value }) => value.extents));
-    return { extents: await this.#places(extents), shared: extents.filter((extent) => elsewhere.has(extent)) };
+    return { extents: await this.#locations(extents), shared: extents.filter((extent) => elsewhere.has(extent)) };
   }
 
   async #sealTail(stream: string): Promise<ManagerMethods['cut'][1]> {
     const { extents } = (await this.schema.stream(stream)).value;
     const last = extents.at(-1);
     if (last !== undefined) await this.seal(last, 0);
-    return { extents: await this.#places(extents) };
+    return { extents: await this.#locations(extents) };
   }
 
   /** Each transaction takes some of them, the last ones first: a store bounds how much one may do. */
@@ -315,7 +315,7 @@ export class StreamManager implements SealingManager {
     }
   }
 
-  async #places(extents: readonly number[]): Promise<ExtentPlace[]> {
+  async #locations(extents: readonly number[]): Promise<ExtentPlace[]> {
     const records = await Promise.all(extents.map((extent) => this.schema.extent(extent)));
     return records.map(({ value }, k) => this.#place(extents[k], value));
   }
@@ -325,7 +325,7 @@ export class StreamManager implements SealingManager {
       extent,
       epoch,
       ...(sealed !== undefined && { sealed }),
-      replicas: this.live.places(replicas),
+      replicas: this.live.addresses(replicas),
       ...(coded !== undefined && { coded: codedPlace(coded, this.live) }),
     };
   }

@@ -36,7 +36,7 @@ export interface Geometry {
   readonly seed: number;
 }
 
-export interface Places {
+export interface RegionLayout {
   readonly table: number;
   readonly log: number;
   /** Bytes of the region. */
@@ -47,7 +47,7 @@ export function bucketBytes({ slotBytes }: Geometry): number {
   return BUCKET_SLOTS * slotBytes;
 }
 
-export function placesOf(geometry: Geometry): Places {
+export function layoutOf(geometry: Geometry): RegionLayout {
   const table = HEADER_BYTES;
   const tableEnd = table + (geometry.buckets + 1) * bucketBytes(geometry);
   const log = Math.ceil(tableEnd / UNIT_BYTES) * UNIT_BYTES;
@@ -95,7 +95,7 @@ export function readHeader(header: Buffer, regionBytes: number): Geometry {
     graceMs: at(6),
     seed: at(7),
   };
-  if (placesOf(geometry).end !== regionBytes || geometry.slotBytes % 8 !== 0 || geometry.slotBytes < 16)
+  if (layoutOf(geometry).end !== regionBytes || geometry.slotBytes % 8 !== 0 || geometry.slotBytes < 16)
     throw foreign(`the header does not describe a region of ${regionBytes} bytes`, 'restart the owner');
   return geometry;
 }

@@ -13,7 +13,7 @@ import { wallMs } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { KvClient } from './client.js';
 import { type Codec, type CodecName, codecOf } from './codec.js';
-import { placesOf } from './geometry.js';
+import { layoutOf } from './geometry.js';
 import { geometryFor, type StoreSizes } from './geometry-for.js';
 import { KvOwner } from './owner.js';
 import { SnapshotFile } from './snapshot-file.js';
@@ -166,7 +166,7 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
   const last = await file?.load();
   const geometry = geometryFor(sizes, last?.seed ?? randomInt(U32));
   const store = new KvStore({
-    region: device.allocate(placesOf(geometry).end),
+    region: device.allocate(layoutOf(geometry).end),
     geometry,
     eviction,
     nowNs: () => device.clock.nowNs(),

@@ -5,8 +5,8 @@ import type { StoreRegion } from './protocol.js';
 import type { RemoteMemory } from './remote-table.js';
 
 /** Memory of all buffers of a connection, unless one READ needs more. */
-const LANES_BYTES = 4 << 20;
-const LANES_MAX = 64;
+const SCRATCH_BYTES = 4 << 20;
+const SCRATCH_BUFFERS_MAX = 64;
 
 export class ConnectionMemory implements RemoteMemory {
   readonly #connection: Connection;
@@ -20,7 +20,7 @@ export class ConnectionMemory implements RemoteMemory {
   }
 
   static async open(connection: Connection, place: StoreRegion, readBytesMax: number): Promise<ConnectionMemory> {
-    const count = Math.max(1, Math.min(LANES_MAX, Math.floor(LANES_BYTES / readBytesMax)));
+    const count = Math.max(1, Math.min(SCRATCH_BUFFERS_MAX, Math.floor(SCRATCH_BYTES / readBytesMax)));
     return new ConnectionMemory(connection, await ScratchBufferPool.open(connection, readBytesMax, count), place);
   }
 

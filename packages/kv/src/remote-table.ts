@@ -6,7 +6,7 @@
  */
 
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
-import { BUCKET_SLOTS, bucketBytes, type Geometry, type Places, placesOf, UNIT_BYTES } from './geometry.js';
+import { BUCKET_SLOTS, bucketBytes, type Geometry, layoutOf, type RegionLayout, UNIT_BYTES } from './geometry.js';
 import { keyPositionOf } from './key-hash.js';
 import { decodeRecord, type KvRecord } from './record.js';
 import { INLINE, readSlot, SLOT_HEAD_BYTES, type Slot } from './slot.js';
@@ -40,14 +40,14 @@ export class RemoteTable {
   readonly counters: LookupCounters;
   readonly #memory: RemoteMemory;
   readonly #geometry: Geometry;
-  readonly #places: Places;
+  readonly #layout: RegionLayout;
   readonly #clock: Clock;
 
   constructor(memory: RemoteMemory, geometry: Geometry, clock: Clock, counters: LookupCounters = noLookups()) {
     this.counters = counters;
     this.#memory = memory;
     this.#geometry = geometry;
-    this.#places = placesOf(geometry);
+    this.#layout = layoutOf(geometry);
     this.#clock = clock;
   }
 
@@ -57,7 +57,7 @@ export class RemoteTable {
     const { bucket, fingerprint } = keyPositionOf(key, this.#geometry.buckets, this.#geometry.seed);
     this.counters.bucket_reads++;
     const bytesEach = bucketBytes(this.#geometry);
-    const seen = await this.#memory.read(this.#places.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>
+    const seen = await this.#memory.read(this.#layout.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>
       this.#inBuckets(bytes, fingerprint, key),
     );
     let found = seen.found;
@@ -98,10 +98,10 @@ export class RemoteTable {
   }
 
   #inLog(slot: Slot, key: Buffer): Lookup | Promise<Lookup> {
-    const offset = this.#places.log + slot.place * UNIT_BYTES;
+    const offset = this.#layout.log + slot.place * UNIT_BYTES;
     const length = slot.units * UNIT_BYTES;
     // A slot that was met during its change can say anything; a READ outside the region would end the connection.
-    if (length === 0 || length > this.#geometry.segmentBytes || offset + length > this.#places.end) return 'unclear';
+    if (length === 0 || length > this.#geometry.segmentBytes || offset + length > this.#layout.end) return 'unclear';
     this.counters.record_reads++;
     return this.#memory.read(offset, length, (bytes) => recordOf(bytes, slot, key));
   }

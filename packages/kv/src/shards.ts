@@ -47,11 +47,11 @@ export class KvShards<V> implements Kv<V> {
 
   /** The values of several keys, read concurrently from all their owners. Rejects if one of these cannot be reached. */
   async getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
-    const places = this.#clients.map((): number[] => []);
-    for (const [place, key] of keys.entries()) places[this.#rendezvous.ownerOf(keyBytes(key))].push(place);
+    const positions = this.#clients.map((): number[] => []);
+    for (const [place, key] of keys.entries()) positions[this.#rendezvous.ownerOf(keyBytes(key))].push(place);
     const values = new Array<V | undefined>(keys.length);
     const reading = this.#clients.map(async (client, owner) => {
-      const ofOwner = places[owner];
+      const ofOwner = positions[owner];
       if (ofOwner.length === 0) return;
       const found = await client.getMany(
         ofOwner.map((place) => keys[place]),

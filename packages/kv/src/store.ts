@@ -8,8 +8,8 @@ import {
   BUCKET_SLOTS,
   bucketBytes,
   type Geometry,
-  type Places,
-  placesOf,
+  layoutOf,
+  type RegionLayout,
   UNIT_BYTES,
   writeHeader,
 } from './geometry.js';
@@ -95,7 +95,7 @@ export class KvStore {
     waits: 0,
   };
   onChange: ((change: StoreChange) => void) | undefined;
-  readonly #places: Places;
+  readonly #layout: RegionLayout;
   readonly #log: SegmentLog;
   readonly #logBytes: Buffer;
   readonly #eviction: Eviction;
@@ -113,8 +113,8 @@ export class KvStore {
   constructor({ region, geometry, eviction = 'lru', nowNs, random }: StoreParts) {
     this.region = region;
     this.geometry = geometry;
-    this.#places = placesOf(geometry);
-    this.#logBytes = region.subarray(this.#places.log, this.#places.end);
+    this.#layout = layoutOf(geometry);
+    this.#logBytes = region.subarray(this.#layout.log, this.#layout.end);
     this.#log = new SegmentLog(this.#logBytes, geometry.segmentBytes, geometry.graceMs * NS_PER_MS);
     this.#eviction = eviction;
     this.#nowNs = nowNs;
@@ -274,7 +274,7 @@ export class KvStore {
   }
 
   *#slotsOf(bucket: number, buckets: number): Generator<number, void, undefined> {
-    const start = this.#places.table + bucket * bucketBytes(this.geometry);
+    const start = this.#layout.table + bucket * bucketBytes(this.geometry);
     for (let k = 0; k < buckets * BUCKET_SLOTS; k++) yield start + k * this.geometry.slotBytes;
   }
 
@@ -283,7 +283,7 @@ export class KvStore {
   }
 
   #slotNumber(at: number): number {
-    return (at - this.#places.table) / this.geometry.slotBytes;
+    return (at - this.#layout.table) / this.geometry.slotBytes;
   }
 
   #touch(at: number): void {
@@ -355,7 +355,7 @@ export class KvStore {
     // A stride through all slots finds an entry wherever it is, and is a sample where there are many.
     for (let k = 0; k < 2 * slots && seen < EVICTION_SAMPLE; k++) {
       const number = k < slots ? (start + k * stride) % slots : k - slots;
-      const at = this.#places.table + number * this.geometry.slotBytes;
+      const at = this.#layout.table + number * this.geometry.slotBytes;
       if (at === exceptAt || this.region.readUInt16LE(at) === 0) continue;
       const slot = readSlot(this.region, at);
       if (isInlineSlot(slot)) continue;

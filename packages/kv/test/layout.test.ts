@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HEADER_BYTES, placesOf, readHeader, writeHeader } from '../src/geometry.js';
+import { HEADER_BYTES, layoutOf, readHeader, writeHeader } from '../src/geometry.js';
 import { geometryFor } from '../src/geometry-for.js';
 import { keyPositionOf, murmur3 } from '../src/key-hash.js';
 import { decodeRecord, encodeRecord } from '../src/record.js';
@@ -8,7 +8,7 @@ import { SMALL } from './small-store.js';
 
 describe('the header', () => {
   const geometry = geometryFor(SMALL, 7);
-  const { end } = placesOf(geometry);
+  const { end } = layoutOf(geometry);
   const header = () => {
     const bytes = Buffer.alloc(HEADER_BYTES);
     writeHeader(bytes, geometry);
@@ -46,7 +46,7 @@ describe('sizes', () => {
     'of %j make a region whose parts stand at multiples of 64 or 8',
     (sizes) => {
       const geometry = geometryFor(sizes, 1);
-      expect(placesOf(geometry).log % 64).toBe(0);
+      expect(layoutOf(geometry).log % 64).toBe(0);
       expect(geometry.segmentBytes % 64).toBe(0);
       expect(geometry.slotBytes % 8).toBe(0);
       expect(geometry.segments).toBeGreaterThanOrEqual(8);

@@ -1,7 +1,7 @@
 /** Stores without a device: memory of the test, a clock that it sets, seeded choices. */
 
 import { SeededRandom } from '../../../src/core/random.js';
-import { placesOf } from '../src/geometry.js';
+import { layoutOf } from '../src/geometry.js';
 import { geometryFor, type StoreSizes } from '../src/geometry-for.js';
 import type { KvRecord } from '../src/record.js';
 import type { RemoteMemory } from '../src/remote-table.js';
@@ -29,7 +29,7 @@ export function smallStore(sizes: StoreSizes = {}, { seed = 1, eviction = 'none'
   const random = new SeededRandom(seed);
   const geometry = geometryFor({ ...SMALL, ...sizes }, random.stream('hash').u32());
   const store = new KvStore({
-    region: Buffer.alloc(placesOf(geometry).end),
+    region: Buffer.alloc(layoutOf(geometry).end),
     geometry,
     eviction,
     nowNs: clock.nowNs,

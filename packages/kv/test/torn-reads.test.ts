@@ -1,7 +1,7 @@
 /** READs that meet a change: every byte is where the old memory ends and the new begins, or the reverse. */
 
 import { describe, expect, it } from 'vitest';
-import { placesOf, UNIT_BYTES } from '../src/geometry.js';
+import { layoutOf, UNIT_BYTES } from '../src/geometry.js';
 import { keyPositionOf } from '../src/key-hash.js';
 import { decodeRecord, encodeRecord, recordBytes } from '../src/record.js';
 import { type Lookup, type RemoteMemory, RemoteTable } from '../src/remote-table.js';
@@ -53,7 +53,7 @@ const lookUp = (memory: RemoteMemory) => table(memory).lookUp(NAME);
 
 /** Reads buckets and records that change after `at` bytes of them. */
 function torn({ before, after }: Change, at: { readonly buckets: number; readonly record: number }): RemoteMemory {
-  const { log } = placesOf(geometry);
+  const { log } = layoutOf(geometry);
   return {
     read: async (offset, length, use) => {
       const split = offset + Math.min(length, offset < log ? at.buckets : at.record);
@@ -86,7 +86,7 @@ describe('a GET that meets', () => {
   it('memory that was used again sees a change, wherever the READ is cut', async () => {
     const { before } = changeOf(set(LONG, 'a'), () => {});
     const at = before.indexOf(value(LONG, 'a'));
-    const start = placesOf(geometry).log + Math.floor((at - placesOf(geometry).log) / UNIT_BYTES) * UNIT_BYTES;
+    const start = layoutOf(geometry).log + Math.floor((at - layoutOf(geometry).log) / UNIT_BYTES) * UNIT_BYTES;
     const old = decodeRecord(before.subarray(start))!;
     // A later value of the same key, of the same length, at the same place.
     const after = Buffer.from(before);
@@ -110,7 +110,7 @@ describe('a GET that meets', () => {
 function trusting(memory: RemoteMemory): Promise<string> {
   const { bucket, fingerprint } = keyPositionOf(NAME, geometry.buckets, geometry.seed);
   const bytesEach = 8 * geometry.slotBytes;
-  return memory.read(placesOf(geometry).table + bucket * bytesEach, 2 * bytesEach, (bytes) => {
+  return memory.read(layoutOf(geometry).table + bucket * bytesEach, 2 * bytesEach, (bytes) => {
     for (let k = 0; k < 16; k++) {
       const at = k * geometry.slotBytes;
       if (readSlot(bytes, at).fingerprint === fingerprint)
@@ -124,7 +124,7 @@ describe('slots that say anything', () => {
   it('never lead a READ outside the log', async () => {
     const { before } = changeOf(set(LONG, 'a'), () => {});
     const { bucket, fingerprint } = keyPositionOf(NAME, geometry.buckets, geometry.seed);
-    const { table: start, log, end } = placesOf(geometry);
+    const { table: start, log, end } = layoutOf(geometry);
     const region = Buffer.from(before);
     for (const [place, units] of [
       [0xffff_fffe, 1],

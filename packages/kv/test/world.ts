@@ -9,7 +9,7 @@ import { createPair, type Pair } from '../../../test/support/pair.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
 import { KvClient } from '../src/client.js';
 import { codecOf } from '../src/codec.js';
-import { placesOf } from '../src/geometry.js';
+import { layoutOf } from '../src/geometry.js';
 import { geometryFor, type StoreSizes } from '../src/geometry-for.js';
 import { KvOwner } from '../src/owner.js';
 import { decodeSnapshot } from '../src/snapshot.js';
@@ -76,7 +76,7 @@ export class World {
     const geometry = geometryFor(this.#sizes, last?.seed ?? this.#seeds.stream(`hash${life}`).u32());
     const { clock } = this.pair.b.device;
     const store = new KvStore({
-      region: this.pair.b.device.allocate(placesOf(geometry).end),
+      region: this.pair.b.device.allocate(layoutOf(geometry).end),
       geometry,
       eviction: 'none',
       nowNs: () => clock.nowNs(),

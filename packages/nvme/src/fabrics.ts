@@ -49,7 +49,7 @@ export function writeAuthentication(sqe: Buffer, length: number): void {
 
 export type ConnectParameter = 'qid' | 'entries' | 'cntlid' | 'subnqn' | 'hostnqn';
 
-const PLACES: Readonly<Record<ConnectParameter, number>> = {
+const OFFSETS: Readonly<Record<ConnectParameter, number>> = {
   qid: AT.QID,
   entries: AT.SQSIZE,
   cntlid: DATA_AT.CNTLID | IN_DATA,
@@ -61,11 +61,11 @@ export function refuseParameter(
   parameter: ConnectParameter,
   status: number = STATUS.CONNECT_INVALID_PARAMETERS,
 ): Error {
-  return refuse(status, PLACES[parameter]);
+  return refuse(status, OFFSETS[parameter]);
 }
 
 export function refusedParameter(result: number): ConnectParameter | undefined {
-  return (Object.keys(PLACES) as ConnectParameter[]).find((parameter) => PLACES[parameter] === result);
+  return (Object.keys(OFFSETS) as ConnectParameter[]).find((parameter) => OFFSETS[parameter] === result);
 }
 
 export function readConnect({ bytes }: NvmeCommand, data: Uint8Array): ConnectRequest {

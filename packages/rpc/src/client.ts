@@ -1,11 +1,4 @@
-import {
-  type CancellationState,
-  Permits,
-  WAIT_OPTIONS,
-  WaitDeadline,
-  type WaitOptions,
-  waitFor,
-} from 'rocev2/internal/core';
+import { type CancellationState, Permits, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
@@ -68,7 +61,7 @@ class Caller {
   readonly #link: RpcLink;
   readonly #limits: Limits;
   readonly #open = new Map<number, OpenCall>();
-  #places: Permits | undefined;
+  #slots: Permits | undefined;
   #peer: Limits | undefined;
   readonly ended: Promise<void>;
   #markEnded: () => void = () => {};
@@ -87,7 +80,7 @@ class Caller {
     this.#link = new RpcLink(carrier, limits, {
       onHello: (peer) => {
         this.#peer = peer;
-        this.#places = new Permits(peer.callsMax);
+        this.#slots = new Permits(peer.callsMax);
         this.#onHello();
       },
       onFrame: (frame, body) => this.#onFrame(frame, body),
@@ -114,7 +107,7 @@ class Caller {
   }
 
   async #unary(name: string, method: Method, input: unknown, options: WaitOptions | undefined): Promise<unknown> {
-    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    const deadline = WaitDeadline.of(name, options, this.#link.carrier.device.clock);
     return waitFor(deadline, async (cancellation) => {
       let settle: (output: Promise<unknown>) => void = () => {};
       const output = new Promise<unknown>((resolve) => {
@@ -139,7 +132,7 @@ class Caller {
     input: unknown,
     options: WaitOptions | undefined,
   ): AsyncGenerator<unknown, void, undefined> {
-    const deadline = WaitDeadline.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
+    const deadline = WaitDeadline.of(name, options, this.#link.carrier.device.clock);
     const cancellation: CancellationState = { error: undefined, onEnd: undefined };
     const stop = deadline?.watch((error) => {
       cancellation.error = error;
@@ -173,9 +166,9 @@ class Caller {
     const streamsOut = method.stream === 'output' || method.stream === 'both';
     const parts = [nameBytes(name), ...(streamsIn ? [] : encodeValue(input))];
     await this.#ready;
-    await this.#places?.take(1);
+    await this.#slots?.take(1);
     if (cancellation.error !== undefined || this.#link.end !== undefined) {
-      this.#places?.give(1);
+      this.#slots?.give(1);
       throw cancellation.error ?? this.#link.end!;
     }
     const id = this.#nextId;
@@ -240,7 +233,7 @@ class Caller {
 
   #close(id: number): void {
     this.#open.get(id)?.inputs.stop();
-    if (this.#open.delete(id)) this.#places!.give(1);
+    if (this.#open.delete(id)) this.#slots!.give(1);
   }
 
   #onFrame({ kind, call: id, a }: Frame, body: () => Promise<Buffer>): void {
@@ -271,7 +264,7 @@ class Caller {
   #onEnd(error: Error): void {
     this.#onHello();
     this.#markEnded();
-    this.#places?.freeAll();
+    this.#slots?.freeAll();
     for (const [id, call] of [...this.#open]) {
       this.#close(id);
       call.settle(Promise.reject(error));

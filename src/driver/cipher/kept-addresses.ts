@@ -5,17 +5,17 @@
 
 import { koffiPackage } from '../../dgram-ext/libc.js';
 
-const PLACES = 2048;
+const SLOTS = 2048;
 const SPREAD = 0x9e3779b1;
-const SPREAD_SHIFT = 32 - Math.log2(PLACES);
+const SPREAD_SHIFT = 32 - Math.log2(SLOTS);
 
 /** Objects, which a list of numbers would not keep: what was put there as an object comes out as the same one. */
 type Kept = Array<number | undefined>;
 
-class Places {
+class AddressSlots {
   readonly base: number;
-  readonly offsets = new Int32Array(PLACES).fill(-1);
-  readonly addresses: Kept = new Array(PLACES).fill(undefined);
+  readonly offsets = new Int32Array(SLOTS).fill(-1);
+  readonly addresses: Kept = new Array(SLOTS).fill(undefined);
 
   constructor(base: number) {
     this.base = base;
@@ -27,12 +27,12 @@ class Places {
  */
 export class KeptAddresses {
   readonly #memcpy: (to: Uint8Array, from: Uint8Array, bytes: number) => number;
-  readonly #ofArray = new WeakMap<Uint8Array, Places>();
+  readonly #ofArray = new WeakMap<Uint8Array, AddressSlots>();
   /** The two arrays that were asked for last: a packet goes from one into the other. */
   #first: Uint8Array | undefined;
-  #firstPlaces: Places | undefined;
+  #firstSlots: AddressSlots | undefined;
   #second: Uint8Array | undefined;
-  #secondPlaces: Places | undefined;
+  #secondSlots: AddressSlots | undefined;
 
   constructor() {
     this.#memcpy = koffiPackage().load(null).func('uintptr_t memcpy(void *, void *, size_t)');
@@ -43,28 +43,28 @@ export class KeptAddresses {
   }
 
   of(bytes: Uint8Array, offset: number): number {
-    const places = this.#placesOf(bytes);
+    const slots = this.#slotsOf(bytes);
     const place = Math.imul(offset, SPREAD) >>> SPREAD_SHIFT;
-    if (places.offsets[place] !== offset) {
-      places.addresses[place] = places.base + offset;
-      places.offsets[place] = offset;
+    if (slots.offsets[place] !== offset) {
+      slots.addresses[place] = slots.base + offset;
+      slots.offsets[place] = offset;
     }
-    return places.addresses[place]!;
+    return slots.addresses[place]!;
   }
 
-  #placesOf(bytes: Uint8Array): Places {
-    if (bytes === this.#first) return this.#firstPlaces!;
-    if (bytes === this.#second) return this.#secondPlaces!;
-    let places = this.#ofArray.get(bytes);
-    if (places === undefined) {
-      places = new Places(this.start(bytes));
-      this.#ofArray.set(bytes, places);
+  #slotsOf(bytes: Uint8Array): AddressSlots {
+    if (bytes === this.#first) return this.#firstSlots!;
+    if (bytes === this.#second) return this.#secondSlots!;
+    let slots = this.#ofArray.get(bytes);
+    if (slots === undefined) {
+      slots = new AddressSlots(this.start(bytes));
+      this.#ofArray.set(bytes, slots);
     }
     this.#second = this.#first;
-    this.#secondPlaces = this.#firstPlaces;
+    this.#secondSlots = this.#firstSlots;
     this.#first = bytes;
-    this.#firstPlaces = places;
-    return places;
+    this.#firstSlots = slots;
+    return slots;
   }
 }
 

@@ -77,9 +77,9 @@ export class FaultPlan {
    * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a
    * rule with another name would never match. Default: anything.
    */
-  static parse(text: string, random: SeededRandom, places?: readonly string[]): FaultPlan {
+  static parse(text: string, random: SeededRandom, ports?: readonly string[]): FaultPlan {
     const specs = parseFaultRules(text);
-    if (places !== undefined) for (const spec of specs) checkDirection(spec, places);
+    if (ports !== undefined) for (const spec of specs) checkDirection(spec, ports);
     return new FaultPlan(specs, random);
   }
 
@@ -122,12 +122,12 @@ export class FaultPlan {
   }
 }
 
-function checkDirection({ text, ingress, egress }: FaultRuleSpec, places: readonly string[]): void {
-  const unknown = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
+function checkDirection({ text, ingress, egress }: FaultRuleSpec, ports: readonly string[]): void {
+  const unknown = [ingress, egress].find((name) => name !== '*' && !ports.includes(name));
   if (unknown === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
     `fault rule '${text}' would never match: there is no '${unknown}'`,
-    `a direction is FROM>TO, of ${places.join(', ')} and *`,
+    `a direction is FROM>TO, of ${ports.join(', ')} and *`,
   );
 }

@@ -159,7 +159,7 @@ export class Association {
     const ivHigh = pspIvHigh(packet, offset);
     if (ivHigh > IV_HIGH_MAX) return this.#refuse(FORGED);
     const counter = ivHigh * U32 + pspIvLow(packet, offset);
-    if (this.#window.judge(counter) !== COUNTER_NEW) return this.#refuse(REPLAYED);
+    if (this.#window.check(counter) !== COUNTER_NEW) return this.#refuse(REPLAYED);
     const cipher = this.#cipherOf(pspPhase(packet, offset), counter, nowNs);
     const textBytes = packetBytes - clearBytes - PSP_ICV_BYTES;
     if (cipher?.open(packet, offset, clearBytes, textBytes, text, textOffset) !== true) return this.#refuse(FORGED);

@@ -25,7 +25,7 @@ export class ReplayWindow {
     return this.#next[0];
   }
 
-  judge(counter: number): number {
+  check(counter: number): number {
     const next = this.#next[0];
     if (counter >= next) return COUNTER_NEW;
     if (next - counter > REPLAY_WINDOW_PACKETS) return COUNTER_OLD;

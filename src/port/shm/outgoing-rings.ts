@@ -148,11 +148,11 @@ export class OutgoingRings {
 
   refusedBy(address: IpAddress, port: number): void {
     const link = this.#linkOf(address, port);
-    if (link !== undefined && !link.isOpen) link.giveUp();
+    if (link !== undefined && !link.isOpen) link.abandon();
   }
 
-  hasGivenUpOn(address: IpAddress, port: number): boolean {
-    return this.#linkOf(address, port)?.hasGivenUp === true;
+  isAbandoned(address: IpAddress, port: number): boolean {
+    return this.#linkOf(address, port)?.isAbandoned === true;
   }
 
   dropOver(nowNs: number): void {
@@ -183,7 +183,7 @@ export class OutgoingRings {
 
   heardFrom(address: IpAddress, port: number): void {
     const link = this.#linkOf(address, port);
-    if (link?.hasGivenUp) this.#drop(link);
+    if (link?.isAbandoned) this.#drop(link);
     else link?.offerAgain();
   }
 

@@ -8,9 +8,9 @@ import type { LibC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { TxBatch } from '../datagram.js';
 import type { RingOffer } from './control-datagram.js';
-import { RING_BYTES, RingWriter } from './shared-ring.js';
 import type { Copying } from './ring-batch.js';
 import { Segment } from './segment.js';
+import { RING_BYTES, RingWriter } from './shared-ring.js';
 
 const OFFERS_MAX = 5;
 /** The first pause between offers, which doubles. */
@@ -40,7 +40,7 @@ export class RingLink {
   #isOpen = false;
   #hasNews = false;
   #owesDoorbell = false;
-  #hasGivenUp = false;
+  #isAbandoned = false;
 
   constructor({ lib, address, udpPort, copying }: OwnEnd, peer: IpAddress, peerPort: number, nonce: number) {
     this.peer = peer;
@@ -51,23 +51,23 @@ export class RingLink {
     this.#writer = new RingWriter(this.#segment.memory, nonce, ends, copying);
   }
 
-  get hasGivenUp(): boolean {
-    return this.#hasGivenUp;
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
   }
 
   offer(nowNs: number): RingOffer | undefined {
-    if (this.#isOpen || this.#hasGivenUp || nowNs < this.#nextOfferNs) return undefined;
+    if (this.#isOpen || this.#isAbandoned || nowNs < this.#nextOfferNs) return undefined;
     if (this.#offers === OFFERS_MAX) {
-      this.giveUp();
+      this.abandon();
       return undefined;
     }
     this.#nextOfferNs = nowNs + OFFER_PAUSE_NS * 2 ** this.#offers++;
     return { pid: process.pid, fd: this.#segment.fd, nonce: this.#nonce };
   }
 
-  giveUp(): void {
+  abandon(): void {
     this.close();
-    this.#hasGivenUp = true;
+    this.#isAbandoned = true;
   }
 
   /** The peer is there now: earlier offers may have been lost. */
@@ -82,14 +82,14 @@ export class RingLink {
 
   /** Only while nothing for the peer is on its way to the socket, which the ring would overtake. */
   openIfRead(nowNs: number): void {
-    if (this.#isOpen || this.#hasGivenUp || !this.#writer.isOpen) return;
+    if (this.#isOpen || this.#isAbandoned || !this.#writer.isOpen) return;
     this.#isOpen = true;
     this.#checkedNs = nowNs;
     this.#segment.forgetName();
   }
 
   isOver(nowNs: number): boolean {
-    if (this.#hasGivenUp) return false;
+    if (this.#isAbandoned) return false;
     if (this.#writer.isOver || this.#hasDied) return true;
     if (!this.#isOpen || nowNs - this.#checkedNs < CHECK_NS) return false;
     this.#checkedNs = nowNs;
@@ -138,7 +138,7 @@ export class RingLink {
   }
 
   close(): void {
-    if (this.#hasGivenUp) return;
+    if (this.#isAbandoned) return;
     this.#writer.close();
     this.#segment.close();
   }

@@ -20,12 +20,12 @@ import { type LibC, libC } from '../../dgram-ext/libc.js';
 import type { IpAddress } from '../../packet/address.js';
 import { appendSlot } from '../append-slot.js';
 import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../datagram.js';
+import { DOORBELL_BYTES, type RingOffer, readControlDatagram, writeRefusal } from './control-datagram.js';
 import { CopyChoice } from './copy-choice.js';
 import { IncomingRings } from './incoming-rings.js';
-import { DOORBELL_BYTES, type RingOffer, readControlDatagram, writeRefusal } from './control-datagram.js';
 import { OutgoingRings, PEERS_MAX, type SendControl } from './outgoing-rings.js';
-import { RING_SLOTS } from './shared-ring.js';
 import type { Copying } from './ring-batch.js';
+import { RING_SLOTS } from './shared-ring.js';
 import { loadStreamingCopy } from './streaming-copy.js';
 
 /** Ring offers that a port looks at: each costs system calls, and anybody can send them. */
@@ -39,7 +39,7 @@ const BUDGET_PACKETS = RING_SLOTS - 129;
 /** Looks at the rings for one at the socket, a system call, where nothing but control datagrams is expected. */
 const RING_LOOKS = 16;
 /** How long a peer that announces shared memory has to accept a ring before the first packets go through the socket. */
-const SHARE_PATIENCE_NS = 1e9;
+const SHARE_TIMEOUT_NS = 1e9;
 const SHARE_POLL_MS = 1;
 /** How long a thread sleeps while a ring is full: there is no notification when it has room. */
 const FULL_SLEEP_NS = 50_000;
@@ -214,9 +214,9 @@ class ShmPort implements SharedMemoryPort {
 
   async share(address: IpAddress, udpPort: number): Promise<boolean> {
     const { nowNs } = this.#options;
-    const endNs = nowNs() + SHARE_PATIENCE_NS;
+    const endNs = nowNs() + SHARE_TIMEOUT_NS;
     this.#outgoing.heardFrom(address, udpPort);
-    while (!this.#isClosed && nowNs() < endNs && !this.#outgoing.hasGivenUpOn(address, udpPort)) {
+    while (!this.#isClosed && nowNs() < endNs && !this.#outgoing.isAbandoned(address, udpPort)) {
       if (!this.#isReading) this.#forgetOver(nowNs());
       if (!this.#outgoing.offer(address, udpPort, nowNs())) return false;
       if (this.#waiting.length === 0) this.#activateAccepted(nowNs());

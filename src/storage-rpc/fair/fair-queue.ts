@@ -116,7 +116,7 @@ export class FairQueue {
   #waiting: Account[] = [];
   #granting: Account | undefined;
   #isServing = false;
-  #places: number;
+  #freeSlots: number;
   #heldBytes = 0;
   #poolBytes = 0;
   /** It was served, holds nothing of the pool and found it too full: released memory is reserved for it. */
@@ -128,7 +128,7 @@ export class FairQueue {
   constructor(options: FairQueueOptions) {
     const { clock, requestsMax = Number.POSITIVE_INFINITY, bytesMax, shareBytes = 0, stuckNs = STUCK_NS } = options;
     this.#clock = clock;
-    this.#places = requestsMax;
+    this.#freeSlots = requestsMax;
     this.#bytesMax = bytesMax;
     this.#shareBytes = shareBytes;
     this.#stuckNs = stuckNs;
@@ -171,7 +171,7 @@ export class FairQueue {
 
   /** @internal */
   done(): void {
-    this.#places++;
+    this.#freeSlots++;
     this.#serve();
   }
 
@@ -196,7 +196,7 @@ export class FairQueue {
     if (this.#isServing || this.#waiting.length === 0) return;
     this.#isServing = true;
     this.#limitNs = Number.POSITIVE_INFINITY;
-    for (let held = 0; this.#places > 0 && held < this.#waiting.length; ) {
+    for (let held = 0; this.#freeSlots > 0 && held < this.#waiting.length; ) {
       const account = this.#waiting.shift()!;
       if (this.#turn(account)) held = 0;
       else held++;
@@ -250,7 +250,7 @@ export class FairQueue {
   }
 
   #take(account: Account, { bytes, limit }: Ask): void {
-    this.#places--;
+    this.#freeSlots--;
     this.#hold(account, bytes);
     limit?.take(bytes, this.#clock.nowNs());
     this.#poolIsServed(account);

@@ -19,7 +19,7 @@ import { ConnectionWatch } from '../link/connection-watch.js';
 import type { KeptSession } from '../session/reconnector.js';
 import type { SkClientChannel, SkReply } from './channel.js';
 import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
-import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
+import { ABANDONED, arrivedIntact, ClientSlots, type PendingIo, type SkIo } from './client-slots.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { decodeSize } from './disk-size.js';
 import { ExpectedDisk } from './expected-disk.js';
@@ -318,7 +318,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
     this.#mismatches = 0;
     this.latency.add(this.#clock.nowNs() - sentNs);
     this.#slots.release(response.slot);
-    if (pending !== GIVEN_UP) this.#finish(pending, reply);
+    if (pending !== ABANDONED) this.#finish(pending, reply);
     if (this.outstanding === 0) this.#onDrained?.();
     this.#pump();
   }

@@ -40,7 +40,7 @@ interface Slot extends ClientSlot {
 }
 
 /** Occupies the slot of a request that has failed here and may still be executed, until its answer. */
-export const GIVEN_UP: PendingIo = {
+export const ABANDONED: PendingIo = {
   io: { op: 'FLUSH', offset: 0, length: 0 },
   checks: NO_CHECKS,
   changes: 0,
@@ -91,7 +91,7 @@ export class ClientSlots {
   release(slot: number): void {
     const state = this.#slots[slot];
     this.#inFlightBytes -= bytesMovedBy(state.pending!.io);
-    if (state.pending === GIVEN_UP) this.#cancellation--;
+    if (state.pending === ABANDONED) this.#cancellation--;
     state.pending = undefined;
     this.#free.push(slot);
   }
@@ -100,10 +100,10 @@ export class ClientSlots {
   giveUp(): PendingIo[] {
     const failed: PendingIo[] = [];
     for (const state of this.#slots) {
-      if (state.pending === undefined || state.pending === GIVEN_UP) continue;
+      if (state.pending === undefined || state.pending === ABANDONED) continue;
       failed.push(state.pending);
       this.#inFlightBytes -= bytesMovedBy(state.pending.io);
-      state.pending = GIVEN_UP;
+      state.pending = ABANDONED;
       this.#cancellation++;
     }
     return failed;

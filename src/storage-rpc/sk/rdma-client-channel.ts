@@ -55,7 +55,7 @@ interface CallInProgress {
 
 /** wr_id of a LOCAL_INV: that of the SEND, and this. */
 const INVALIDATION = 0x1_0000;
-const PLACES = SK_SLOTS_MAX + 1;
+const SLOTS = SK_SLOTS_MAX + 1;
 
 export class RdmaClientChannel implements SkClientChannel {
   readonly transport = 'rdma';
@@ -69,7 +69,7 @@ export class RdmaClientChannel implements SkClientChannel {
   readonly #pool: BufferPool<MappableSlab>;
   readonly #own: OwnMemory;
   /** By slot; PING and RESUME have the last place. */
-  readonly #calls: Array<CallInProgress | undefined> = Array(PLACES).fill(undefined);
+  readonly #calls: Array<CallInProgress | undefined> = Array(SLOTS).fill(undefined);
   readonly #maps = new Set<Promise<void>>();
   #ended = false;
   #closing: Promise<void> | undefined;
@@ -103,7 +103,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   static async over(parts: SkRdmaParts, poolBytesMax: number, own = new OwnMemory()): Promise<RdmaClientChannel> {
-    const requests = await parts.pd.regMr(PLACES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
+    const requests = await parts.pd.regMr(SLOTS * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
     const receives = await parts.pd.regMr(SK_RECEIVES * RESPONSE_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
     const channel = new RdmaClientChannel(parts, { requests, receives }, poolBytesMax, own);
     for (let i = 0; i < SK_RECEIVES; i++) channel.#postReceive(i);

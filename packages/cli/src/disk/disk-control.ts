@@ -74,9 +74,9 @@ export async function findDiskServers(): Promise<DiskServer[]> {
   });
   if (names === undefined) return [];
   await checkControlDirectory(directory);
-  const places = names.filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length));
+  const addresses = names.filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length));
   const found = await Promise.all(
-    places.map(async (at) => {
+    addresses.map(async (at) => {
       try {
         return [{ at, disks: await ask(at, 'GET', '/disks') }];
       } catch (error) {

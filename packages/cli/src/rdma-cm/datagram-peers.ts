@@ -40,9 +40,9 @@ export class DatagramPeers {
     const name = `${source} ${qpn}`;
     let peer = this.#peers.get(name);
     if (peer === undefined) {
-      const places = this.#admitted.get(source.text) ?? 0;
-      if (places === 0) return;
-      this.#admitted.set(source.text, places - 1);
+      const slots = this.#admitted.get(source.text) ?? 0;
+      if (slots === 0) return;
+      this.#admitted.set(source.text, slots - 1);
       peer = { source, qpn, received: 0 };
       this.#peers.set(name, peer);
       this.#firstAddress ??= source;

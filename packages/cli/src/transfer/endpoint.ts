@@ -134,7 +134,7 @@ function areaBytes(plan: TransferPlan): number {
 /**
  * A flow's part of the region: one area that the peer reads and writes, and one to send from where both happen at once.
  */
-function laneBytes(plan: TransferPlan): number {
+function flowBytes(plan: TransferPlan): number {
   return areaBytes(plan) * (plan.tool === 'lat' || plan.bidirectional ? 2 : 1);
 }
 
@@ -234,10 +234,10 @@ async function establish(
     const maxRecvWr = receiveDepth(plan, options.rxDepth);
     const recvCq = note(await device.createCq(maxRecvWr * plan.qps * 2));
     const pd = note(await device.createPd());
-    const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
+    const region = await pd.regMr(flowBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
     const flows: TransferFlow[] = [];
     for (let flow = 0; flow < plan.qps; flow++) {
-      const offset = flow * laneBytes(plan);
+      const offset = flow * flowBytes(plan);
       const qp = await pd.createQp({
         type: qpTypeOf(plan.transport),
         sendCq,
@@ -258,7 +258,7 @@ async function establish(
         ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),
         maxRdAtomic: options.outs,
         purpose: plan,
-        region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
+        region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: flowBytes(plan) },
         allowForeignGid: isTcpElsewhere(options),
       });
       if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);

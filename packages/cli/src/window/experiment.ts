@@ -116,13 +116,13 @@ async function pump(
   { policy, blockBytes, totalBytes }: WindowSettings,
   { interrupted, onSent }: WindowRun,
 ): Promise<{ totalBytes: number; seconds: number; digest: number }> {
-  const places = source.length / blockBytes;
-  const under = Array<Promise<void> | undefined>(places).fill(undefined);
+  const blocks = source.length / blockBytes;
+  const under = Array<Promise<void> | undefined>(blocks).fill(undefined);
   const lengths: number[] = [];
   const startNs = nowNs();
   let sent = 0;
   for (let n = 0; sent < totalBytes && !interrupted.aborted; n++) {
-    const place = n % places;
+    const place = n % blocks;
     await under[place];
     const length = Math.min(blockBytes, totalBytes - sent);
     const write = writer.write(source, place * blockBytes, length);
@@ -139,11 +139,11 @@ async function pump(
 }
 
 function digestOf(bytes: Buffer, blockBytes: number, lengths: readonly number[]): number {
-  const places = bytes.length / blockBytes;
+  const blocks = bytes.length / blockBytes;
   const word = Buffer.alloc(4);
   let digest = 0;
   lengths.forEach((length, n) => {
-    const begin = (n % places) * blockBytes;
+    const begin = (n % blocks) * blockBytes;
     word.writeUInt32BE(crc32(bytes.subarray(begin, begin + length)));
     digest = crc32(word, digest);
   });

@@ -20,7 +20,7 @@ import { AttachedHistory, type AttachedMessage } from './history.js';
 const LOOK_INTERVAL_MS = 1000;
 const MINUTES = 1;
 const PROGRAMS_MAX = 64;
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 /**
  * A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times
  * that, but not for longer than this.
@@ -75,14 +75,14 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const places = await this.#places();
-    for (const place of this.#history.places) if (!places.includes(place)) this.#gone(place);
-    for (const place of this.#notBeforeNs.keys()) if (!places.includes(place)) this.#notBeforeNs.delete(place);
+    const addresses = await this.#addresses();
+    for (const place of this.#history.addresses) if (!addresses.includes(place)) this.#gone(place);
+    for (const place of this.#notBeforeNs.keys()) if (!addresses.includes(place)) this.#notBeforeNs.delete(place);
     const now = nowNs();
-    for (const place of places) if (now >= (this.#notBeforeNs.get(place) ?? 0)) void this.#ask(place);
+    for (const place of addresses) if (now >= (this.#notBeforeNs.get(place) ?? 0)) void this.#ask(place);
   }
 
-  async #places(): Promise<string[]> {
+  async #addresses(): Promise<string[]> {
     const named = this.#which.filter(isPlace);
     const isLooking = this.#which.length === 0 || named.length < this.#which.length;
     const all = [...new Set([...named, ...(isLooking ? await controlSockets() : [])])];
@@ -98,7 +98,7 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     const startNs = nowNs();
     let pauseNs = 0;
     try {
-      const document = await askDocument(targetOf(place), MINUTES, PATIENCE_MS);
+      const document = await askDocument(targetOf(place), MINUTES, TIMEOUT_MS);
       pauseNs = Math.min(PAUSE_NS_MAX, PAUSE_FACTOR * (nowNs() - startNs));
       if (!this.#isClosed && this.#isWanted(place, document)) {
         this.#tell(this.#history.read(place, document, this.#nowNs()));

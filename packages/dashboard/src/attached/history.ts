@@ -30,7 +30,7 @@ export class AttachedHistory {
     return { kind: 'attached', which: this.#which, programs, events: this.#events };
   }
 
-  get places(): readonly string[] {
+  get addresses(): readonly string[] {
     return [...this.#followed.keys()];
   }
 

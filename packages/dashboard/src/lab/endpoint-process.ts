@@ -14,7 +14,7 @@ function endpoint(): LabEndpoint {
 }
 
 const target = z.object({ remoteAddr: z.bigint(), rkey: z.number().int() });
-const lane = z.object({ qpn: z.number().int(), psn: z.number().int() });
+const flow = z.object({ qpn: z.number().int(), psn: z.number().int() });
 
 const service = {
   open: method(
@@ -28,14 +28,14 @@ const service = {
   connect: method(
     {
       peerAddress: z.string(),
-      peerLanes: z.array(lane),
+      peerFlows: z.array(flow),
       mtu: z.number().int(),
       windowPackets: z.number().int(),
       recovery: z.custom<RecoveryName>(),
       rateControl: z.custom<RateControlOptions>(),
       timeout: z.number().int(),
     },
-    ({ peerAddress, peerLanes, ...options }) => endpoint().connect(peerAddress, peerLanes, options),
+    ({ peerAddress, peerFlows, ...options }) => endpoint().connect(peerAddress, peerFlows, options),
   ),
   start: method({ op: z.enum(LAB_OPS), target }, (args) => endpoint().start(args.op, args.target)),
   sample: method({}, () => endpoint().sample()),

@@ -29,7 +29,7 @@ export const QUEUE_PAIRS_MAX = 8;
 const PACKETS_RECORDED = 1024;
 const BUCKETS_PER_BAR = 4;
 
-export interface LaneAddress {
+export interface FlowAddress {
   readonly qpn: number;
   readonly psn: number;
 }
@@ -44,7 +44,7 @@ export interface LabEndpointSample {
   readonly failures: readonly string[];
 }
 
-interface Lane {
+interface LabFlow {
   readonly qp: QueuePair;
   readonly psn: number;
   position: PsnPosition;
@@ -69,9 +69,9 @@ export class LabEndpoint {
   readonly #ring: PacketRing;
   readonly #messagesCompleted: number[] = [];
   readonly #latency = new Histogram();
-  #lanes: Lane[] = [];
+  #flows: LabFlow[] = [];
   #failures: string[] = [];
-  #post: (lane: Lane) => void = () => {};
+  #post: (flow: LabFlow) => void = () => {};
 
   private constructor({ device, pd, sendCq, recvCq, memory, ring }: LabEndpointParts) {
     this.#device = device;
@@ -100,37 +100,37 @@ export class LabEndpoint {
     return { remoteAddr: this.#memory.addr, rkey: this.#memory.rkey };
   }
 
-  async renew(count: number): Promise<LaneAddress[]> {
+  async renew(count: number): Promise<FlowAddress[]> {
     this.#post = () => {};
-    for (const { qp } of this.#lanes) await qp.close();
-    this.#lanes = [];
+    for (const { qp } of this.#flows) await qp.close();
+    this.#flows = [];
     this.#failures = [];
     this.#latency.reset();
     for (let i = 0; i < count; i++) {
       const queues = { sendCq: this.#sendCq, recvCq: this.#recvCq };
       const qp = await this.#pd.createQp({ ...queues, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
       const psn = randomInt(PSN_COUNT);
-      this.#lanes.push({ qp, psn, position: { psn, count: 0 }, postedNs: [] });
+      this.#flows.push({ qp, psn, position: { psn, count: 0 }, postedNs: [] });
       this.#messagesCompleted[i] ??= 0;
     }
-    return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
+    return this.#flows.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
   }
 
   async connect(
     peer: string,
-    peerLanes: readonly LaneAddress[],
+    peerFlows: readonly FlowAddress[],
     options: Omit<PeerQueuePair, 'peerAddress' | 'peerQpn' | 'peerPsn'>,
   ): Promise<void> {
     const peerAddress = IpAddress.parse(peer);
-    for (const [i, { qpn, psn }] of peerLanes.entries()) {
-      const lane = this.#lanes[i];
-      await connectQueuePair(this.#device, lane.qp, lane.psn, {
+    for (const [i, { qpn, psn }] of peerFlows.entries()) {
+      const flow = this.#flows[i];
+      await connectQueuePair(this.#device, flow.qp, flow.psn, {
         ...options,
         peerAddress,
         peerQpn: qpn,
         peerPsn: psn,
       });
-      for (let n = 0; n < RECEIVES_POSTED; n++) lane.qp.postRecv({ sges: [this.#memory.sge()] });
+      for (let n = 0; n < RECEIVES_POSTED; n++) flow.qp.postRecv({ sges: [this.#memory.sge()] });
     }
   }
 
@@ -142,20 +142,20 @@ export class LabEndpoint {
       postedNs.push(nowNs());
       qp.postSend(request);
     };
-    for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
+    for (const flow of this.#flows) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(flow);
   }
 
   async sample(): Promise<LabEndpointSample> {
-    const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
+    const infos = await Promise.all(this.#flows.map(({ qp }) => qp.query()));
     for (const [i, { sqPsn }] of infos.entries()) {
-      const lane = this.#lanes[i];
-      const { psn, count } = lane.position;
-      lane.position = { psn: sqPsn, count: count + psnDiff(sqPsn, psn) };
+      const flow = this.#flows[i];
+      const { psn, count } = flow.position;
+      flow.position = { psn: sqPsn, count: count + psnDiff(sqPsn, psn) };
     }
     const { count, p50Ns, p99Ns, maxNs } = this.#latency.summary();
     return {
       counters: this.#device.counters(),
-      messagesCompleted: this.#messagesCompleted.slice(0, this.#lanes.length),
+      messagesCompleted: this.#messagesCompleted.slice(0, this.#flows.length),
       latency: { count, p50Ns, p99Ns, maxNs },
       rates: infos.map(({ rateBps, alpha }) => ({ rateBps: finiteOrNull(rateBps), alpha: finiteOrNull(alpha) })),
       bars: this.#latency.bars(BUCKETS_PER_BAR),
@@ -164,7 +164,7 @@ export class LabEndpoint {
   }
 
   packets(): { packets: RecordedPacket[]; positions: PsnPosition[] } {
-    return { packets: this.#ring.packets(), positions: this.#lanes.map(({ position }) => position) };
+    return { packets: this.#ring.packets(), positions: this.#flows.map(({ position }) => position) };
   }
 
   close(): Promise<void> {
@@ -173,23 +173,23 @@ export class LabEndpoint {
 
   async #serveReceives(): Promise<void> {
     for await (const wc of this.#recvCq) {
-      const lane = this.#lanes.find(({ qp }) => qp.qpn === wc.qpn);
-      if (wc.status === 0 && lane?.qp.isClosed === false) lane.qp.postRecv({ sges: [this.#memory.sge()] });
+      const flow = this.#flows.find(({ qp }) => qp.qpn === wc.qpn);
+      if (wc.status === 0 && flow?.qp.isClosed === false) flow.qp.postRecv({ sges: [this.#memory.sge()] });
     }
   }
 
   async #serveCompletions(): Promise<void> {
     for await (const wc of this.#sendCq) {
-      const index = this.#lanes.findIndex(({ qp }) => qp.qpn === wc.qpn);
-      const lane = this.#lanes[index];
-      if (lane === undefined || lane.qp.isClosed) continue;
+      const index = this.#flows.findIndex(({ qp }) => qp.qpn === wc.qpn);
+      const flow = this.#flows[index];
+      if (flow === undefined || flow.qp.isClosed) continue;
       if (wc.status !== 0) {
         if (wc.statusName !== 'WR_FLUSH_ERR') this.#failures.push(wc.statusName);
         continue;
       }
       this.#messagesCompleted[index]++;
-      this.#latency.record(nowNs() - lane.postedNs.shift()!);
-      this.#post(lane);
+      this.#latency.record(nowNs() - flow.postedNs.shift()!);
+      this.#post(flow);
     }
   }
 }

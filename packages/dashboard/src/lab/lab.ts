@@ -151,7 +151,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
   }
 
   async #connect({ op, scheme, link, cc }: LabSettings): Promise<void> {
-    const [lanesA, lanesB] = await Promise.all([
+    const [flowsA, flowsB] = await Promise.all([
       this.#a.call('renew', { count: this.#queuePairs }),
       this.#b.call('renew', { count: this.#queuePairs }),
     ]);
@@ -160,13 +160,13 @@ export class Lab implements DashboardSource, AsyncDisposable {
     const recovery = scheme as RecoveryName;
     const path = { mtu: MTU, windowPackets, timeout, recovery, rateControl: rateControlOf(network, cc) };
     await Promise.all([
-      this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerLanes: lanesB }),
-      this.#b.call('connect', { ...path, peerAddress: ADDRESS_A, peerLanes: lanesA }),
+      this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerFlows: flowsB }),
+      this.#b.call('connect', { ...path, peerAddress: ADDRESS_A, peerFlows: flowsA }),
     ]);
     const { a, b } = this.#targets!;
     if (op === 'read') await this.#b.call('start', { op, target: a });
     else await this.#a.call('start', { op, target: b });
-    this.#qpns = { a: lanesA.map(({ qpn }) => qpn), b: lanesB.map(({ qpn }) => qpn) };
+    this.#qpns = { a: flowsA.map(({ qpn }) => qpn), b: flowsB.map(({ qpn }) => qpn) };
     this.#history.reconnected(this.#qpns.a);
   }
 

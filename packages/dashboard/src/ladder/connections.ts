@@ -4,7 +4,7 @@
  */
 
 import { OP_READ_RESPONSE, OPCODES, psnAdd, psnDiff } from 'rocev2/internal/packet';
-import type { LadderEntry } from './sighting.js';
+import type { LadderEntry } from './ladder-entry.js';
 
 /** The smallest path MTU: an upper bound for the PSNs of a READ. */
 const SMALLEST_MTU = 256;

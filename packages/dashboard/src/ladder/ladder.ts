@@ -1,7 +1,7 @@
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
 import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
-import type { LadderEntry } from './sighting.js';
+import type { LadderEntry } from './ladder-entry.js';
 
 const NAK_SEQUENCE = 'NAK PSN_SEQUENCE_ERROR';
 const GSI_QPN = 1;
@@ -30,26 +30,25 @@ class Ladder {
 
   constructor(seen: readonly LadderEntry[], a: string) {
     this.#a = a;
-    const counted = (end: 'a' | 'b') =>
-      seen.filter((sighting) => hasPsn(sighting) && this.#counterOf(sighting) === end);
+    const counted = (end: 'a' | 'b') => seen.filter((entry) => hasPsn(entry) && this.#counterOf(entry) === end);
     this.#numbers = { a: new PsnNumbers(counted('a')), b: new PsnNumbers(counted('b')) };
-    for (const sighting of seen) this.#add(sighting);
+    for (const entry of seen) this.#add(entry);
   }
 
   #fromOf({ source }: LadderEntry): 'a' | 'b' {
     return source === this.#a ? 'a' : 'b';
   }
 
-  #counterOf(sighting: LadderEntry): 'a' | 'b' {
-    const from = this.#fromOf(sighting);
-    return isAnswer(sighting) === (from === 'a') ? 'b' : 'a';
+  #counterOf(entry: LadderEntry): 'a' | 'b' {
+    const from = this.#fromOf(entry);
+    return isAnswer(entry) === (from === 'a') ? 'b' : 'a';
   }
 
-  #add(sighting: LadderEntry): void {
-    const { number, timeNs, opcode, psn, answer, isRepeated, missing, isLost, notes } = sighting;
-    const from = this.#fromOf(sighting);
-    const kind = kindOf(sighting);
-    const numbers = this.#numbers[this.#counterOf(sighting)];
+  #add(entry: LadderEntry): void {
+    const { number, timeNs, opcode, psn, answer, isRepeated, missing, isLost, notes } = entry;
+    const from = this.#fromOf(entry);
+    const kind = kindOf(entry);
+    const numbers = this.#numbers[this.#counterOf(entry)];
     const isBare = kind === 'ack' || kind === 'nak';
     const common = { sentNs: timeNs, arrivedNs: null, from };
     if (missing > 0) {
@@ -71,13 +70,13 @@ class Ladder {
       number,
       operation: isBare && answer !== undefined ? answer.meaning : opcodeName(opcode),
       psn,
-      relativePsn: hasPsn(sighting) ? numbers.of(psn) : null,
+      relativePsn: hasPsn(entry) ? numbers.of(psn) : null,
       kind,
       isLost,
       isRepeated,
       notes: [...notes],
     };
-    if (isRepeated) packet.notes = [...packet.notes, this.#whyAgain(packet, isAnswer(sighting))];
+    if (isRepeated) packet.notes = [...packet.notes, this.#whyAgain(packet, isAnswer(entry))];
     this.packets.push(packet);
     if (packet.operation === NAK_SEQUENCE) this.#blame(packet);
   }

@@ -1,7 +1,7 @@
 import { CaptureReader, decodeRoce, FlowTracker, udpOf } from 'rocev2/internal/capture';
-import { type LadderEntry, SIGHTINGS_MAX, type Sightings } from './sighting.js';
+import { ENTRIES_MAX, type LadderEntries, type LadderEntry } from './ladder-entry.js';
 
-export function readCapture(file: Uint8Array, udpPort: number): Sightings {
+export function readCapture(file: Uint8Array, udpPort: number): LadderEntries {
   const reader = new CaptureReader(file);
   const tracker = new FlowTracker();
   const packets: LadderEntry[] = [];
@@ -18,7 +18,7 @@ export function readCapture(file: Uint8Array, udpPort: number): Sightings {
       others++;
       continue;
     }
-    if (packets.length === SIGHTINGS_MAX) {
+    if (packets.length === ENTRIES_MAX) {
       leftOut++;
       continue;
     }
@@ -56,7 +56,7 @@ export function readCapture(file: Uint8Array, udpPort: number): Sightings {
   if (others > 0) remarks.push(`${others} other packets of the file are not to UDP port ${udpPort}.`);
   if (malformed > 0) remarks.push(`${malformed} packets to this port are not RoCEv2.`);
   if (leftOut > 0)
-    remarks.push(`${leftOut} packets behind the first ${SIGHTINGS_MAX} are not shown: cut the file with editcap.`);
+    remarks.push(`${leftOut} packets behind the first ${ENTRIES_MAX} are not shown: cut the file with editcap.`);
   if (reader.damage !== undefined) {
     remarks.push(
       `The file is damaged at byte ${reader.damage.offset}: ${reader.damage.reason}. What stands before is shown.`,

@@ -1,17 +1,17 @@
 import { readTrace, type TraceRecord } from 'rocev2/internal/capture';
 import { NS_PER_MS } from 'rocev2/internal/core';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_REQUEST, OP_READ_RESPONSE, OPCODES, psnDiff } from 'rocev2/internal/packet';
-import { type LadderEntry, opcodeOf, SIGHTINGS_MAX, type Sightings } from './sighting.js';
+import { ENTRIES_MAX, type LadderEntries, type LadderEntry, opcodeOf } from './ladder-entry.js';
 
 const ENDPOINT = 'this endpoint';
 const PEER = 'its peer';
 
-export function readTraceFile(text: string): Sightings {
+export function readTraceFile(text: string): LadderEntries {
   const reader = new TracePackets();
   let number = 0;
   for (const record of readTrace(text)) reader.take(++number, record);
   const { leftOut } = reader;
-  const remarks = leftOut === 0 ? [] : [`${leftOut} packets behind the first ${SIGHTINGS_MAX} are not shown.`];
+  const remarks = leftOut === 0 ? [] : [`${leftOut} packets behind the first ${ENTRIES_MAX} are not shown.`];
   return { packets: reader.packets, remarks };
 }
 
@@ -34,7 +34,7 @@ class TracePackets {
   #packet(number: number, timeNs: number, direction: 'sent' | 'received', data: TraceRecord['data']): void {
     const opcode = opcodeOf(String(data['operation']));
     if (opcode === undefined) return;
-    if (this.packets.length === SIGHTINGS_MAX) {
+    if (this.packets.length === ENTRIES_MAX) {
       this.leftOut++;
       return;
     }

@@ -37,7 +37,7 @@ interface QueueBar {
 
 export class NetworkView {
   readonly element: SVGSVGElement;
-  readonly #places = new Map<string, Place>();
+  readonly #positions = new Map<string, Place>();
   readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
   readonly #bars: QueueBar[] = [];
 
@@ -56,7 +56,7 @@ export class NetworkView {
     const height = 2 * TOP + rows * ROW;
     for (const [names, x] of columns) {
       for (const [i, name] of names.entries())
-        this.#places.set(name, { x, y: TOP + ((i + 0.5) / names.length) * (height - 2 * TOP) });
+        this.#positions.set(name, { x, y: TOP + ((i + 0.5) / names.length) * (height - 2 * TOP) });
     }
     this.element = svgElement('svg', {
       class: 'topology',
@@ -66,7 +66,7 @@ export class NetworkView {
     });
     for (const { port } of queues) this.#drawLink(port);
     for (const [port, bytes] of Object.entries(series.queueBytes)) this.#drawQueue(port, Math.max(...bytes));
-    for (const [name, place] of this.#places) this.#drawNode(name, place, hosts.has(name));
+    for (const [name, place] of this.#positions) this.#drawNode(name, place, hosts.has(name));
     for (const host of hosts) this.#drawRate(host, flows);
   }
 
@@ -82,13 +82,13 @@ export class NetworkView {
   }
 
   #drawLink(port: string): void {
-    const [from, to] = port.split('>').map((name) => this.#places.get(name));
+    const [from, to] = port.split('>').map((name) => this.#positions.get(name));
     if (from === undefined || to === undefined) return;
     this.element.append(svgElement('line', { class: 'wire', x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
   }
 
   #drawQueue(port: string, maxBytes: number): void {
-    const [from, to] = port.split('>').map((name) => this.#places.get(name));
+    const [from, to] = port.split('>').map((name) => this.#positions.get(name));
     if (from === undefined || to === undefined) return;
     const towardsRight = to.x >= from.x;
     const share = 0.42;
@@ -110,7 +110,7 @@ export class NetworkView {
   }
 
   #drawRate(host: string, flows: ScenarioResult['flows']): void {
-    const place = this.#places.get(host);
+    const place = this.#positions.get(host);
     if (place === undefined) return;
     const isSender = place.x < WIDTH / 2;
     const mine = flows.filter(({ from, to }) => (isSender ? from : to) === host).map(({ id }) => id);

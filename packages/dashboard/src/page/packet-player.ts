@@ -10,11 +10,11 @@ const NODE = { wide: 62, narrow: 38 } as const;
 const NODE_MARGIN = { wide: 90, narrow: 48 } as const;
 const LINE_HEIGHT = 18;
 const FLIGHT_MS = 2400;
-const LANE_GAP_MAX = 26;
-const LANES_HEIGHT = 60;
+const ROW_GAP_MAX = 26;
+const ROWS_HEIGHT = 60;
 
-const PLACES = ['a', 'switch', 'b'] as const;
-type Place = (typeof PLACES)[number];
+const NODES = ['a', 'switch', 'b'] as const;
+type Place = (typeof NODES)[number];
 
 interface Flying {
   readonly packet: LabPacket;
@@ -40,8 +40,8 @@ export class PacketPlayer {
   readonly #nodes = svgElement('g');
   readonly #rates = new Map<string, { readonly text: SVGTextElement; lines: readonly string[] }>();
   #width = 960;
-  readonly #lanes: number;
-  readonly #laneGap: number;
+  readonly #rows: number;
+  readonly #rowGap: number;
   readonly #load: () => Promise<readonly LabPacket[]>;
   #waiting: LabPacket[] = [];
   #flying: Flying[] = [];
@@ -50,11 +50,11 @@ export class PacketPlayer {
   #isPaused = matchMedia('(prefers-reduced-motion: reduce)').matches;
   #pausedMs = 0;
 
-  constructor(lanes: number, load: () => Promise<readonly LabPacket[]>) {
-    this.#lanes = lanes;
-    this.#laneGap = Math.min(LANE_GAP_MAX, LANES_HEIGHT / lanes);
+  constructor(rows: number, load: () => Promise<readonly LabPacket[]>) {
+    this.#rows = rows;
+    this.#rowGap = Math.min(ROW_GAP_MAX, ROWS_HEIGHT / rows);
     this.#load = load;
-    for (const place of PLACES) this.#rates.set(place, { text: svgElement('text', { class: 'small' }), lines: [] });
+    for (const place of NODES) this.#rates.set(place, { text: svgElement('text', { class: 'small' }), lines: [] });
     this.#svg.append(this.#nodes);
     this.#draw();
     new ResizeObserver(() => this.#resize()).observe(this.#svg);
@@ -114,7 +114,7 @@ export class PacketPlayer {
       : { a: 'endpoint A', switch: 'switch', b: 'endpoint B' };
     const link = { class: 'link', x1: this.#xOf('a'), x2: this.#xOf('b'), y1: MIDDLE, y2: MIDDLE };
     this.#nodes.replaceChildren(svgElement('line', link));
-    for (const place of PLACES) {
+    for (const place of NODES) {
       const x = this.#xOf(place);
       const rate = this.#rates.get(place)!;
       rate.text.setAttribute('x', String(x));
@@ -193,7 +193,7 @@ export class PacketPlayer {
     const fall = isDropping ? (share - 0.5) * 2 * (HEIGHT - MIDDLE) : 0;
     group.setAttribute(
       'transform',
-      `translate(${x} ${MIDDLE + (packet.lane - (this.#lanes - 1) / 2) * this.#laneGap + fall})`,
+      `translate(${x} ${MIDDLE + (packet.lane - (this.#rows - 1) / 2) * this.#rowGap + fall})`,
     );
     if (isDropping) group.setAttribute('opacity', String(2 - 2 * share));
     return true;

@@ -4,10 +4,10 @@ import { type CodedRecord, NOBODY } from '../metadata-schema.js';
 import { erasureCode } from './erasure-code.js';
 
 export function codedPlace({ code, fragments }: CodedRecord, live: LiveNodes): CodedPlace {
-  const places = fragments.flatMap(({ node, making }, fragment): FragmentPlace[] =>
-    node === NOBODY || !live.isUp(node) ? [] : live.places([node]).map((place) => ({ ...place, fragment, making })),
+  const addresses = fragments.flatMap(({ node, making }, fragment): FragmentPlace[] =>
+    node === NOBODY || !live.isUp(node) ? [] : live.addresses([node]).map((place) => ({ ...place, fragment, making })),
   );
-  return { code, fragments: places };
+  return { code, fragments: addresses };
 }
 
 export function isDecodable({ code, fragments }: CodedRecord, isThere: (node: number) => boolean): boolean {

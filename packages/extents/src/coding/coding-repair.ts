@@ -57,7 +57,7 @@ export class CodingRepair {
     const holder = holders[random.u32() % holders.length];
     const make = async () => {
       const making = await schema.newMaking();
-      const [place] = live.places([holder]);
+      const [place] = live.addresses([holder]);
       await parts.nodes.call(place, 'encode', { extent, making, ...shape, targets }, timing.copyMs);
       await this.#take(extent, { code: name, fragments: targets.map(({ node }) => ({ node, making })) });
     };

@@ -21,9 +21,9 @@ export interface ClusterOptions extends NicFlags, SecureFlags {
   readonly transport: ExtentTransport;
 }
 
-export async function managerAddress(places: readonly HostPort[]): Promise<{ host: IpAddress; text: string }> {
-  const hosts = await Promise.all(places.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
-  const texts = hosts.map((host, k) => formatHostPort(host.text, places[k].port));
+export async function managerAddress(addresses: readonly HostPort[]): Promise<{ host: IpAddress; text: string }> {
+  const hosts = await Promise.all(addresses.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
+  const texts = hosts.map((host, k) => formatHostPort(host.text, addresses[k].port));
   return { host: hosts[0], text: texts.join() };
 }
 

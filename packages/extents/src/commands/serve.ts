@@ -30,7 +30,7 @@ import { serveClusterDocument } from './telemetry.js';
 const EXTENTS_MANAGER_DOCUMENT = defineDocument<ExtentsManagerResult>('extents-manager');
 const EXTENTS_NODE_DOCUMENT = defineDocument<ExtentsNodeResult>('extents-node');
 
-const PATIENCE_MS = 3000;
+const TIMEOUT_MS = 3000;
 const WATCH_MS = 1000;
 const NO_ANSWER = 'the node goes on asking until Ctrl-C: no manager that leads has answered so far at';
 
@@ -146,7 +146,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     ...(journal !== undefined && { journal, journalBytes }),
   };
   const joining = serveNode({ device, ...place, manager, port, transport });
-  const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), PATIENCE_MS);
+  const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), TIMEOUT_MS);
   const node = await orInterrupted(joining, output.io.interrupted).finally(() => clearTimeout(waiting));
   if (node === undefined) return;
   await using _ = node;

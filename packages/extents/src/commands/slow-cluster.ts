@@ -1,6 +1,6 @@
 import type { Output } from '@rocev2/command';
 
-const PATIENCE_MS = 8000;
+const TIMEOUT_MS = 8000;
 const LOOK_MS = 1000;
 const WORDS =
   "nothing has been written for 8 s: writes wait while fewer than three nodes take data, or have room for two extents ('rocev2 extents status' shows them); Ctrl-C ends the wait";
@@ -16,7 +16,7 @@ export async function sayingIfSlow<T>(
     const now = progress();
     stillMs = now === last ? stillMs + LOOK_MS : 0;
     last = now;
-    if (stillMs < PATIENCE_MS) return;
+    if (stillMs < TIMEOUT_MS) return;
     output.note(WORDS);
     clearInterval(timer);
   }, LOOK_MS);

@@ -9,7 +9,7 @@ import { isNotLeader, leaderIn } from '../not-leader.js';
 
 const SUSPECT_MS = MANAGER_TIMING.downMs / 2;
 /** The dashboard waits two seconds; a store that does not answer must not make the manager look dead. */
-const PATIENCE_MS = 1000;
+const TIMEOUT_MS = 1000;
 const RECENT_MS = 10_000;
 
 type WatchedStatus = NonNullable<ClusterDocument['status']>;
@@ -95,7 +95,7 @@ function stateWithSilence({
 async function inTime<T>(value: Promise<T>, otherwise: T, clock: Clock): Promise<T> {
   let cancel = () => {};
   const late = new Promise<T>((resolve) => {
-    cancel = clock.wakeAt(clock.nowNs() + PATIENCE_MS * NS_PER_MS, () => resolve(otherwise));
+    cancel = clock.wakeAt(clock.nowNs() + TIMEOUT_MS * NS_PER_MS, () => resolve(otherwise));
   });
   try {
     return await Promise.race([value, late]);

@@ -80,9 +80,9 @@ export class Cleaner {
       .filter(({ extent, sealed }) => extent !== current && sealed !== undefined);
   }
 
-  async #free(places: readonly ExtentPlace[]): Promise<void> {
+  async #free(locations: readonly ExtentPlace[]): Promise<void> {
     const { manager, timing, reader } = this.#parts;
-    const extents = places.map(({ extent }) => extent).filter((extent) => !this.isNeeded(extent));
+    const extents = locations.map(({ extent }) => extent).filter((extent) => !this.isNeeded(extent));
     if (extents.length === 0) return;
     const { name, epoch } = this.#disk;
     await manager.call('drop', { stream: logOf(name), epoch, extents }, timing.callMs);

@@ -9,19 +9,19 @@ import { CaptureClock } from './capture-clock.js';
 import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';
 import { FITTED_CNPS_MIN, fitDcqcn } from './dcqcn-fit.js';
-import { Judge, type JudgeListener } from './judge.js';
 import { type Finding, Ledger, type RuleResult } from './ledger.js';
 import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
-import { PacketView, SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK } from './sighting.js';
+import { PacketView, SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK } from './packet-view.js';
+import { type RuleListener, RuleReporter } from './rule-reporter.js';
 
 export interface AuditOptions {
   readonly rules?: readonly number[];
   readonly udpPorts?: readonly number[];
   readonly capturedAt?: string;
   readonly fitsRates?: boolean;
-  readonly listener?: JudgeListener;
+  readonly listener?: RuleListener;
 }
 
 /** Packets of a file by what the audit made of them. */
@@ -90,7 +90,7 @@ export class Audit {
 
   constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener }: AuditOptions = {}) {
     this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
-    this.#connections = new Connections(new Judge(this.#ledger, this.#measures, listener), capturedAt);
+    this.#connections = new Connections(new RuleReporter(this.#ledger, this.#measures, listener), capturedAt);
     this.#packetRules = new PacketRules(this.#ledger, (seen) => this.#connections.roadName(seen));
     this.#fitsRates = fitsRates;
     this.#ports = new Set(udpPorts);
@@ -118,7 +118,7 @@ export class Audit {
       return;
     } else if (this.#judgesPort) this.#ledger.pass(7);
     this.#roce++;
-    const outcome = this.#packetRules.judge(seen);
+    const outcome = this.#packetRules.check(seen);
     if (outcome === PACKET_SOUND) this.#connections.take(seen);
     else if (outcome === PACKET_FOREIGN) this.#foreign++;
     else if (outcome === PACKET_CUT) this.#others[SEEN_CUT]++;

@@ -19,10 +19,10 @@ import {
 } from './cm-message.js';
 import { CongestionWatch } from './congestion-watch.js';
 import { isAnswer, PacketFlow } from './flow.js';
-import type { Judge } from './judge.js';
+import type { PacketView } from './packet-view.js';
 import { Predictability } from './predictability.js';
 import type { RateRecord } from './rate-watch.js';
-import type { PacketView } from './sighting.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const GSI_QPN = 1;
 const FLOWS_MAX = 65_536;
@@ -63,7 +63,7 @@ class Road {
 export class Connections {
   readonly #roads = new Map<number | string, Map<number | string, Road>>();
   readonly #reqs = new Map<string, CmSide>();
-  readonly #judge: Judge;
+  readonly #reporter: RuleReporter;
   readonly #capturedAt: string | undefined;
   readonly #congestion = new CongestionWatch();
   readonly #predictability = new Predictability();
@@ -73,8 +73,8 @@ export class Connections {
   unfollowed = 0;
   unmatchedAnswers = 0;
 
-  constructor(judge: Judge, capturedAt?: string) {
-    this.#judge = judge;
+  constructor(reporter: RuleReporter, capturedAt?: string) {
+    this.#reporter = reporter;
     this.#capturedAt = capturedAt;
   }
 
@@ -112,9 +112,9 @@ export class Connections {
       this.unfollowed++;
       return;
     }
-    const judge = this.#judge;
-    judge.packet = seen.number;
-    judge.flow = flow.name;
+    const reporter = this.#reporter;
+    reporter.packet = seen.number;
+    reporter.flow = flow.name;
     const { info } = packet;
     if (info.transport === 'UD') {
       if (packet.destQpn === GSI_QPN) this.#takeManagement(seen, road);
@@ -122,25 +122,25 @@ export class Connections {
     }
     if (info.transport === 'RC' || info.transport === 'UC') {
       if (flow.transport !== undefined && info.transport !== flow.transport) return;
-      flow.judgePath(seen, judge);
+      flow.checkPath(seen, reporter);
     }
     if (info.kind === OP_CNP) {
       const isCapturedHere = road.source === this.#capturedAt;
       const place = { flow: flow.name, road: road.name, sender: road.source, isCapturedHere };
-      this.#congestion.takeCnp(seen, place, flow.partner?.marks, judge);
+      this.#congestion.takeCnp(seen, place, flow.partner?.marks, reporter);
       flow.partner?.rate.cnp(seen.timeNs);
       return;
     }
     if (info.kind === OP_TRIMMED) return;
     flow.isConnected = true;
     flow.marks.take(seen);
-    if (packet.payloadBytes > 0) flow.rate.take(seen.timeNs, seen.ipEnd - seen.ip, judge);
+    if (packet.payloadBytes > 0) flow.rate.take(seen.timeNs, seen.ipEnd - seen.ip, reporter);
     if (isAnswer(info.kind)) this.#takeAnswer(seen, road, flow);
     else {
       if (flow.requests.isForeign(packet.psn)) this.#restart(flow);
       flow.requests.timer.isCapturedHere = road.source === this.#capturedAt;
-      if (info.transport === 'RC') flow.requests.takeReliable(packet, seen.ipId, seen.timeNs, judge);
-      else flow.requests.takeUnreliable(packet, seen.ipId, judge);
+      if (info.transport === 'RC') flow.requests.takeReliable(packet, seen.ipId, seen.timeNs, reporter);
+      else flow.requests.takeUnreliable(packet, seen.ipId, reporter);
     }
   }
 
@@ -165,7 +165,7 @@ export class Connections {
       return;
     }
     flow.answers.isCapturedHere = road.source === this.#capturedAt;
-    flow.answers.take(seen.packet, partner.requests, seen.timeNs, this.#judge);
+    flow.answers.take(seen.packet, partner.requests, seen.timeNs, this.#reporter);
     if (partner.requests.nak?.packet === seen.number) partner.marks.lastNakNs = seen.timeNs;
   }
 
@@ -207,25 +207,26 @@ export class Connections {
     const { packet, bytes } = seen;
     const at = packet.payloadOffset;
     if (seen.isCut || !isCmMessage(bytes, at, packet.payloadBytes)) return;
-    const judge = this.#judge;
+    const reporter = this.#reporter;
     const error = cmFormError(bytes, at, packet.payloadBytes);
     if (error !== undefined) {
-      judge.violation(91, `a CM message with ${error}`);
+      reporter.violation(91, `a CM message with ${error}`);
       return;
     }
-    judge.pass(91);
+    reporter.pass(91);
     const attribute = cmAttribute(bytes, at);
     if (attribute === CM_REJ) {
       const reason = rejectReason(bytes, at);
-      if (FORBIDDEN_REASONS.has(reason)) judge.violation(92, `a REJ with reason ${reason}, which RoCEv2 does not have`);
-      else judge.pass(92);
+      if (FORBIDDEN_REASONS.has(reason))
+        reporter.violation(92, `a REJ with reason ${reason}, which RoCEv2 does not have`);
+      else reporter.pass(92);
     } else if (attribute === CM_REQ) this.#takeReq(readReq(bytes, at), road);
     else if (attribute === CM_REP) this.#takeRep(readRep(bytes, at), road);
   }
 
   #takeReq(req: CmSide, road: Road): void {
     const key = `${road.interfaceId} ${road.name} ${req.commId}`;
-    if (!this.#reqs.has(key)) this.#predictability.take(road, req, this.#judge);
+    if (!this.#reqs.has(key)) this.#predictability.take(road, req, this.#reporter);
     if (this.#reqs.size >= REQS_MAX) this.#reqs.delete(this.#reqs.keys().next().value!);
     this.#reqs.set(key, req);
   }
@@ -237,7 +238,7 @@ export class Connections {
     const req = this.#reqs.get(key);
     if (req === undefined) return;
     this.#reqs.delete(key); // a REP that is retransmitted begins nothing
-    this.#predictability.take(road, rep, this.#judge);
+    this.#predictability.take(road, rep, this.#reporter);
     const toPassive = this.#flow(back, rep.qpn);
     const toActive = this.#flow(road, req.qpn);
     if (toPassive === undefined || toActive === undefined) return;

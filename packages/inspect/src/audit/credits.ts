@@ -4,7 +4,7 @@
  */
 
 import { CREDIT_COUNT, OP_SEND, PLACE_FIRST, PLACE_ONLY, type RocePacket } from 'rocev2/internal/packet';
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const CODE = 0x1f;
 const CODE_UNLIMITED = 31;
@@ -23,14 +23,19 @@ export class EndToEndCredits {
   }
 
   /** One message beyond the limit may be sent, to ask for more. */
-  judge({ info: { kind, place, name } }: RocePacket, message: number, isCapturedHere: boolean, judge: Judge): void {
+  check(
+    { info: { kind, place, name } }: RocePacket,
+    message: number,
+    isCapturedHere: boolean,
+    reporter: RuleReporter,
+  ): void {
     if (this.#limit === UNLIMITED || kind !== OP_SEND || (place !== PLACE_FIRST && place !== PLACE_ONLY)) return;
     if (message <= this.#limit + 1) {
-      judge.pass(41);
+      reporter.pass(41);
       return;
     }
     const text = `${name} begins message ${message} of the connection; the responder has given credits for ${this.#limit}, and one more may ask`;
-    if (isCapturedHere) judge.violation(41, text);
-    else judge.cannotTell(41, `${text}; perhaps the capture has missed an acknowledgement`);
+    if (isCapturedHere) reporter.violation(41, text);
+    else reporter.cannotTell(41, `${text}; perhaps the capture has missed an acknowledgement`);
   }
 }

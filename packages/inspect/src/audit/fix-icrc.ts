@@ -1,7 +1,7 @@
 import type { CapturedPacket } from 'rocev2/internal/capture';
 import { BTH_BYTES, ICRC_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { carriedIcrc, computedIcrc, repairIcrc } from './packet-icrc.js';
-import { PacketView, SEEN_UDP } from './sighting.js';
+import { PacketView, SEEN_UDP } from './packet-view.js';
 
 export class IcrcRepair {
   repaired = 0;

@@ -9,10 +9,10 @@ import {
 } from 'rocev2/internal/packet';
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
-import type { Judge } from './judge.js';
+import type { PacketView } from './packet-view.js';
 import { RateWatch } from './rate-watch.js';
 import { Requests } from './requests.js';
-import type { PacketView } from './sighting.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 /** Findings of one kind and flow: all packets behind a change differ from the first. */
 const PATH_FINDINGS_MAX = 8;
@@ -58,16 +58,17 @@ export class PacketFlow {
     if (startPsn !== undefined) this.requests.begin(startPsn);
   }
 
-  judgePath(seen: PacketView, judge: Judge): void {
+  checkPath(seen: PacketView, reporter: RuleReporter): void {
     const { packet } = seen;
     if (packet.opcode === CNP) return;
     if (this.#dscp === NOT_SEEN) this.#dscp = seen.dscp;
-    if (this.#dscp === seen.dscp) judge.pass(5);
-    else this.#pathViolation(5, `DSCP ${seen.dscp}; this flow began with ${this.#dscp}`, judge);
+    if (this.#dscp === seen.dscp) reporter.pass(5);
+    else this.#pathViolation(5, `DSCP ${seen.dscp}; this flow began with ${this.#dscp}`, reporter);
     if (this.#sourcePort === NOT_SEEN) this.#sourcePort = seen.sourcePort;
-    if (this.#sourcePort === seen.sourcePort || this.#isEntropy(seen)) judge.pass(10);
-    else this.#pathViolation(10, `UDP source port ${seen.sourcePort}; this flow began with ${this.#sourcePort}`, judge);
-    if (packet.info.place !== PLACE_NONE) this.#judgeEcn(seen, judge);
+    if (this.#sourcePort === seen.sourcePort || this.#isEntropy(seen)) reporter.pass(10);
+    else
+      this.#pathViolation(10, `UDP source port ${seen.sourcePort}; this flow began with ${this.#sourcePort}`, reporter);
+    if (packet.info.place !== PLACE_NONE) this.#checkEcn(seen, reporter);
   }
 
   /**
@@ -83,25 +84,25 @@ export class PacketFlow {
     );
   }
 
-  #judgeEcn({ ecn, packet }: PacketView, judge: Judge): void {
+  #checkEcn({ ecn, packet }: PacketView, reporter: RuleReporter): void {
     const group = packet.info.kind === OP_READ_RESPONSE ? 1 : 0;
     const capable = ecn === 0 ? 0 : 1;
     if (this.#ecnCapable[group] === NOT_SEEN) this.#ecnCapable[group] = capable;
-    if (this.#ecnCapable[group] === capable) judge.pass(6);
+    if (this.#ecnCapable[group] === capable) reporter.pass(6);
     else {
       const words = ['not ECN-capable', 'ECN-capable'];
       this.#pathViolation(
         6,
         `${packet.info.name} is ${words[capable]}; the first packet with data was ${words[1 - capable]}`,
-        judge,
+        reporter,
       );
     }
   }
 
-  #pathViolation(rule: number, text: string, judge: Judge): void {
+  #pathViolation(rule: number, text: string, reporter: RuleReporter): void {
     const count = (this.#pathFindings.get(rule) ?? 0) + 1;
     this.#pathFindings.set(rule, count);
-    if (count <= PATH_FINDINGS_MAX) judge.violation(rule, text);
+    if (count <= PATH_FINDINGS_MAX) reporter.violation(rule, text);
   }
 }
 

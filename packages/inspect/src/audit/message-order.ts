@@ -13,7 +13,7 @@ import {
   PLACE_ONLY,
   type RocePacket,
 } from 'rocev2/internal/packet';
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const NO_MESSAGE = 0;
 const UNKNOWN = -1;
@@ -35,16 +35,16 @@ export class MessageOrder {
     this.#open = NO_MESSAGE;
   }
 
-  take(packet: RocePacket, judge: Judge): boolean {
+  take(packet: RocePacket, reporter: RuleReporter): boolean {
     const { place, kind, name } = packet.info;
     const isMessage = kind === OP_SEND || kind === OP_WRITE;
     const continues = isMessage && (place === PLACE_MIDDLE || place === PLACE_LAST);
     const expected = continues ? kind : NO_MESSAGE;
     this.isBroken = this.#open !== UNKNOWN && this.#open !== expected;
     if (this.#open !== UNKNOWN) {
-      if (this.#open === expected) judge.pass(23);
+      if (this.#open === expected) reporter.pass(23);
       else
-        judge.violation(
+        reporter.violation(
           23,
           `${name} ${continues ? 'continues no message of its kind' : `begins inside a ${kindName(this.#open)}`}`,
         );
@@ -54,50 +54,50 @@ export class MessageOrder {
       this.#open = NO_MESSAGE;
       return true;
     }
-    this.#judgeLength(packet, judge);
-    if (kind === OP_WRITE) this.#countWrite(packet, follows, judge);
+    this.#checkLength(packet, reporter);
+    if (kind === OP_WRITE) this.#countWrite(packet, follows, reporter);
     const isLast = place === PLACE_LAST || place === PLACE_ONLY;
     if (isLast) this.#open = NO_MESSAGE;
     else if (!continues || this.#open !== UNKNOWN) this.#open = kind;
     return isLast;
   }
 
-  #judgeLength({ info, payloadBytes }: RocePacket, judge: Judge): void {
+  #checkLength({ info, payloadBytes }: RocePacket, reporter: RuleReporter): void {
     const limit = this.mtu || MTU_MAX;
     if (info.place === PLACE_FIRST || info.place === PLACE_MIDDLE) {
       if (!isPathMtu(payloadBytes)) {
-        judge.violation(
+        reporter.violation(
           25,
           `${info.name} carries ${payloadBytes} bytes; expected the path MTU${this.mtu === 0 ? '' : ` ${this.mtu}`}`,
         );
         return;
       }
-      judge.pass(25);
+      reporter.pass(25);
       if (this.mtu === 0) this.mtu = payloadBytes;
-      else if (this.mtu === payloadBytes) judge.pass(32);
+      else if (this.mtu === payloadBytes) reporter.pass(32);
       else
-        judge.violation(
+        reporter.violation(
           32,
           `${info.name} carries ${payloadBytes} bytes; the path MTU of the connection is ${this.mtu}`,
         );
     } else if (info.place === PLACE_LAST) {
       if (payloadBytes === 0 || payloadBytes > limit) {
-        judge.violation(26, `${info.name} carries ${payloadBytes} bytes; expected 1 to ${limit}`);
-      } else judge.pass(26);
+        reporter.violation(26, `${info.name} carries ${payloadBytes} bytes; expected 1 to ${limit}`);
+      } else reporter.pass(26);
     } else if (payloadBytes > limit) {
-      judge.violation(27, `${info.name} carries ${payloadBytes} bytes; expected at most ${limit}`);
-    } else judge.pass(27);
+      reporter.violation(27, `${info.name} carries ${payloadBytes} bytes; expected at most ${limit}`);
+    } else reporter.pass(27);
   }
 
-  #countWrite({ info, payloadBytes, dmaLength }: RocePacket, follows: boolean, judge: Judge): void {
+  #countWrite({ info, payloadBytes, dmaLength }: RocePacket, follows: boolean, reporter: RuleReporter): void {
     if (info.place === PLACE_FIRST || info.place === PLACE_ONLY) {
       this.#writeBytes = dmaLength;
       this.#arrivedBytes = 0;
     } else if (!follows) return;
     this.#arrivedBytes += payloadBytes;
     if (info.place !== PLACE_LAST && info.place !== PLACE_ONLY) return;
-    if (this.#arrivedBytes === this.#writeBytes) judge.pass(29);
-    else judge.violation(29, `a WRITE ends after ${this.#arrivedBytes} bytes; its RETH says ${this.#writeBytes}`);
+    if (this.#arrivedBytes === this.#writeBytes) reporter.pass(29);
+    else reporter.violation(29, `a WRITE ends after ${this.#arrivedBytes} bytes; its RETH says ${this.#writeBytes}`);
   }
 }
 

@@ -30,7 +30,7 @@ import {
 } from 'rocev2/internal/packet';
 import type { Ledger } from './ledger.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
-import type { PacketView } from './sighting.js';
+import type { PacketView } from './packet-view.js';
 
 const MESSAGE_BYTES_MAX = 0x80000000;
 /** NAK codes 0x60..0x63; 0x64 is of reliable datagrams, the others are reserved. */
@@ -50,30 +50,30 @@ export const PACKET_CUT = 3;
 
 export class PacketRules {
   readonly #ledger: Ledger;
-  readonly #flowName: (sighting: PacketView) => string;
+  readonly #flowName: (view: PacketView) => string;
   #whole = new Uint8Array(0);
 
-  constructor(ledger: Ledger, flowName: (sighting: PacketView) => string) {
+  constructor(ledger: Ledger, flowName: (view: PacketView) => string) {
     this.#ledger = ledger;
     this.#flowName = flowName;
   }
 
-  judge(seen: PacketView): number {
-    this.#judgeIpHeader(seen);
-    const end = this.#judgeLengths(seen);
+  check(seen: PacketView): number {
+    this.#checkIpHeader(seen);
+    const end = this.#checkLengths(seen);
     if (end < 0) return PACKET_DROPPED;
-    this.#judgeChecksum(seen);
+    this.#checkChecksum(seen);
     const start = seen.udp + UDP_BYTES;
     const isCut = end > seen.bytes.length;
-    if (!isCut && !this.#judgeIcrc(seen, end)) return PACKET_DROPPED;
+    if (!isCut && !this.#checkIcrc(seen, end)) return PACKET_DROPPED;
     const bytes = isCut ? this.#filled(seen, end) : seen.bytes;
     const reason = parseRoce(bytes, start, end - start, seen.packet);
-    if (reason !== PARSE_OK) return this.#judgeMalformed(seen, end, PARSE_REASONS[reason]);
+    if (reason !== PARSE_OK) return this.#checkMalformed(seen, end, PARSE_REASONS[reason]);
     if (start + BTH_BYTES + seen.packet.info.extBytes > seen.bytes.length) return PACKET_CUT;
     this.#ledger.pass(16);
     this.#ledger.pass(17);
     this.#ledger.pass(30);
-    this.#judgeFields(seen, seen.packet, start);
+    this.#checkFields(seen, seen.packet, start);
     return PACKET_SOUND;
   }
 
@@ -81,7 +81,7 @@ export class PacketRules {
     this.#ledger.violation({ rule, packets: [seen.number], flow: this.#flowName(seen), text });
   }
 
-  #judgeIpHeader(seen: PacketView): void {
+  #checkIpHeader(seen: PacketView): void {
     if (seen.family === 6) {
       if (seen.hasExtensionHeaders) {
         this.#violation(3, seen, 'extension headers stand between IPv6 and UDP; expected next header 17 (UDP)');
@@ -93,7 +93,7 @@ export class PacketRules {
   }
 
   /** Returns where the packet ends, or -1 where it cannot be one. */
-  #judgeLengths(seen: PacketView): number {
+  #checkLengths(seen: PacketView): number {
     const { ipEnd, udpEnd, family, bytes } = seen;
     const ofIp = family === 4 ? 2 : 3;
     const shortest = seen.udp + UDP_BYTES + BTH_BYTES + ICRC_BYTES;
@@ -116,7 +116,7 @@ export class PacketRules {
     return udpIsRight ? udpEnd : -1;
   }
 
-  #judgeChecksum(seen: PacketView): void {
+  #checkChecksum(seen: PacketView): void {
     const { bytes, udp, udpEnd, family, ip } = seen;
     const carried = readU16(bytes, udp + 6);
     if (carried === 0) {
@@ -138,7 +138,7 @@ export class PacketRules {
     } else this.#violation(9, seen, `the UDP checksum 0x${carried.toString(16)} is wrong; expected 0 or the right one`);
   }
 
-  #judgeIcrc(seen: PacketView, end: number): boolean {
+  #checkIcrc(seen: PacketView, end: number): boolean {
     const computed = computedIcrc(seen.bytes, seen, end);
     const carried = carriedIcrc(seen.bytes, seen, end);
     if (computed === carried) {
@@ -157,7 +157,7 @@ export class PacketRules {
     return this.#whole;
   }
 
-  #judgeMalformed(seen: PacketView, end: number, reason: string): number {
+  #checkMalformed(seen: PacketView, end: number, reason: string): number {
     const start = seen.udp + UDP_BYTES;
     if (seen.bytes.length < start + BTH_BYTES) return PACKET_CUT;
     const opcode = seen.bytes[start];
@@ -187,7 +187,7 @@ export class PacketRules {
     return PACKET_DROPPED;
   }
 
-  #judgeFields(seen: PacketView, packet: RocePacket, start: number): void {
+  #checkFields(seen: PacketView, packet: RocePacket, start: number): void {
     const { info } = packet;
     // Includes the bits of our trailers and of connections with several source ports.
     const ours = packet.trailerBytes === 0 ? BTH_MULTIPATH : BTH_TRAILER | BTH_MULTIPATH;
@@ -205,11 +205,11 @@ export class PacketRules {
         this.#violation(28, seen, `the RETH says ${packet.dmaLength} bytes; expected at most 2147483648`);
       } else this.#ledger.pass(28);
     }
-    if ((info.headers & HDR_AETH) !== 0) this.#judgeSyndrome(seen, packet);
-    if (info.kind === OP_CNP) this.#judgeCnp(seen, packet, start);
+    if ((info.headers & HDR_AETH) !== 0) this.#checkSyndrome(seen, packet);
+    if (info.kind === OP_CNP) this.#checkCnp(seen, packet, start);
   }
 
-  #judgeSyndrome(seen: PacketView, { syndrome }: RocePacket): void {
+  #checkSyndrome(seen: PacketView, { syndrome }: RocePacket): void {
     const kind = syndromeKind(syndrome);
     const isReserved =
       kind === SYNDROME_KIND_RESERVED || (kind === SYNDROME_KIND_NAK && (syndrome & 0x1f) >= NAK_CODES_RC);
@@ -220,7 +220,7 @@ export class PacketRules {
     }
   }
 
-  #judgeCnp(seen: PacketView, packet: RocePacket, start: number): void {
+  #checkCnp(seen: PacketView, packet: RocePacket, start: number): void {
     const wrong: string[] = [];
     if (packet.psn !== 0) wrong.push(`PSN ${packet.psn}`);
     if (packet.solicited) wrong.push('Solicited Event');

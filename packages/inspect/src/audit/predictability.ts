@@ -1,6 +1,6 @@
 /** Whether the QPNs and start PSNs of a host can be predicted (rule 101): the steps from one connection to the next. */
 
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 /** Connections of a host before it is evaluated, and again after as many. */
 const CONNECTIONS = 64;
@@ -22,7 +22,7 @@ export class Predictability {
   take(
     { source: address, interfaceId }: { readonly source: string; readonly interfaceId: number },
     { qpn, startPsn }: { readonly qpn: number; readonly startPsn: number },
-    judge: Judge,
+    reporter: RuleReporter,
   ): void {
     const key = `${interfaceId} ${address}`;
     const host = this.#hosts.get(key);
@@ -36,20 +36,20 @@ export class Predictability {
     host.lastQpn = qpn;
     host.lastPsn = startPsn;
     if (++host.count % CONNECTIONS !== 0) return;
-    this.#judge('QPN', host.qpnSteps, address, judge);
-    this.#judge('start PSN', host.psnSteps, address, judge);
+    this.#check('QPN', host.qpnSteps, address, reporter);
+    this.#check('start PSN', host.psnSteps, address, reporter);
     host.qpnSteps.clear();
     host.psnSteps.clear();
   }
 
-  #judge(what: string, steps: ReadonlyMap<number, number>, address: string, judge: Judge): void {
+  #check(what: string, steps: ReadonlyMap<number, number>, address: string, reporter: RuleReporter): void {
     const [step, times] = [...steps].reduce((most, one) => (one[1] > most[1] ? one : most));
     if (times < GUESSABLE * (CONNECTIONS - 1)) {
-      judge.pass(101);
+      reporter.pass(101);
       return;
     }
     const text = `the ${what} of ${address} grows by ${step} in ${times} of the last ${CONNECTIONS} connections; expected random numbers`;
-    judge.violation(101, text);
+    reporter.violation(101, text);
   }
 }
 

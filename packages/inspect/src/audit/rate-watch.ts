@@ -3,7 +3,7 @@
  * what its NIC does. Packets are taken together in bins of eight; the first 4,096 bins from the first CNP on are kept.
  */
 
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const BIN_PACKETS = 8;
 const BINS_MAX = 4096;
@@ -41,7 +41,7 @@ export class RateWatch {
   #bins = 0;
   #open: OpenCnp | undefined;
 
-  take(timeNs: number, bytes: number, judge: Judge): void {
+  take(timeNs: number, bytes: number, reporter: RuleReporter): void {
     if (this.#binStartNs < 0) {
       this.#binStartNs = timeNs;
       return;
@@ -49,7 +49,7 @@ export class RateWatch {
     this.#binBytes += bytes;
     if (++this.#binPackets < BIN_PACKETS) return;
     const spanNs = timeNs - this.#binStartNs;
-    this.#endBin(timeNs, spanNs, judge);
+    this.#endBin(timeNs, spanNs, reporter);
     this.#binStartNs = timeNs;
     this.#binBytes = 0;
     this.#binPackets = 0;
@@ -73,7 +73,7 @@ export class RateWatch {
     };
   }
 
-  #endBin(timeNs: number, spanNs: number, judge: Judge): void {
+  #endBin(timeNs: number, spanNs: number, reporter: RuleReporter): void {
     if (spanNs <= 0) return;
     const rateBps = (this.#binBytes * 8e9) / spanNs;
     this.#bins++;
@@ -87,7 +87,7 @@ export class RateWatch {
     }
     const open = this.#open;
     if (open === undefined || this.#bins < open.firstBin + COMPARED_BINS) return;
-    judge.measure('rate after a CNP', (100 * mean(this.#lastRates)) / open.before);
+    reporter.measure('rate after a CNP', (100 * mean(this.#lastRates)) / open.before);
     this.#open = undefined;
   }
 }

@@ -16,7 +16,7 @@ import {
   syndromeKind,
   syndromeName,
 } from 'rocev2/internal/packet';
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const EMPTIES_MAX = 64;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -37,21 +37,21 @@ export class Refusals {
   /** Position of the first READ and WRITE with bytes: once it is acknowledged, such requests are allowed. */
   readonly #allowedFrom = new Map<number, number>();
 
-  misordered(position: number, judge: Judge): void {
-    this.#misordered ??= { position, packet: judge.packet };
+  misordered(position: number, reporter: RuleReporter): void {
+    this.#misordered ??= { position, packet: reporter.packet };
   }
 
-  skipped(position: number, judge: Judge): void {
-    this.#skipped ??= { position, packet: judge.packet };
+  skipped(position: number, reporter: RuleReporter): void {
+    this.#skipped ??= { position, packet: reporter.packet };
   }
 
-  begun(packet: RocePacket, position: number, judge: Judge): void {
+  begun(packet: RocePacket, position: number, reporter: RuleReporter): void {
     const { kind, place } = packet.info;
     if (packet.dmaLength > 0) {
       if (!this.#allowedFrom.has(kind)) this.#allowedFrom.set(kind, position);
     } else if (kind === OP_READ_REQUEST || place === PLACE_ONLY) {
       if (this.#empties.length === EMPTIES_MAX) this.#empties.shift();
-      this.#empties.push({ position, kind, packet: judge.packet });
+      this.#empties.push({ position, kind, packet: reporter.packet });
     }
   }
 
@@ -61,44 +61,50 @@ export class Refusals {
     if (this.#skipped !== undefined && position <= this.#skipped.position) this.#skipped = undefined;
   }
 
-  answered(syndrome: number, position: number, acknowledged: number, judge: Judge): void {
+  answered(syndrome: number, position: number, acknowledged: number, reporter: RuleReporter): void {
     if (this.#misordered !== undefined)
-      this.#judgeMisordered(this.#misordered, syndrome, position, acknowledged, judge);
-    if (this.#skipped !== undefined) this.#judgeSkipped(this.#skipped, syndrome, position, acknowledged, judge);
-    if (this.#empties.length > 0) this.#judgeEmpties(syndrome, position, acknowledged, judge);
+      this.#checkMisordered(this.#misordered, syndrome, position, acknowledged, reporter);
+    if (this.#skipped !== undefined) this.#checkSkipped(this.#skipped, syndrome, position, acknowledged, reporter);
+    if (this.#empties.length > 0) this.#checkEmpties(syndrome, position, acknowledged, reporter);
   }
 
-  #judgeMisordered(fault: Fault, syndrome: number, position: number, acknowledged: number, judge: Judge): void {
+  #checkMisordered(
+    fault: Fault,
+    syndrome: number,
+    position: number,
+    acknowledged: number,
+    reporter: RuleReporter,
+  ): void {
     if (acknowledged < fault.position) {
       if (syndrome === NAK_INVALID_REQUEST && position === fault.position) {
-        judge.pass(24);
+        reporter.pass(24);
         this.#misordered = undefined;
       }
       return;
     }
     const text = `${syndromeName(syndrome)} acknowledges packet ${fault.packet}, which is out of the order of its message; expected NAK 0x61`;
-    judge.violation(24, text, fault.packet);
+    reporter.violation(24, text, fault.packet);
     this.#misordered = undefined;
   }
 
-  #judgeSkipped(fault: Fault, syndrome: number, position: number, acknowledged: number, judge: Judge): void {
+  #checkSkipped(fault: Fault, syndrome: number, position: number, acknowledged: number, reporter: RuleReporter): void {
     if (acknowledged < fault.position) {
       if (syndrome === NAK_PSN_SEQUENCE && position === fault.position) {
-        judge.pass(44);
+        reporter.pass(44);
         this.#skipped = undefined;
       }
       return;
     }
     const text = `${syndromeName(syndrome)} acknowledges PSNs that were left out before packet ${fault.packet}; expected NAK 0x60 for the first of them`;
-    judge.violation(44, text, fault.packet);
+    reporter.violation(44, text, fault.packet);
     this.#skipped = undefined;
   }
 
-  #judgeEmpties(syndrome: number, position: number, acknowledged: number, judge: Judge): void {
+  #checkEmpties(syndrome: number, position: number, acknowledged: number, reporter: RuleReporter): void {
     const isRefusal = syndrome === NAK_REMOTE_ACCESS;
     while (this.#empties.length > 0 && this.#empties[0].position <= acknowledged) {
       this.#empties.shift();
-      if (syndromeKind(syndrome) === SYNDROME_KIND_ACK) judge.pass(68);
+      if (syndromeKind(syndrome) === SYNDROME_KIND_ACK) reporter.pass(68);
     }
     const empty = this.#empties[0];
     if (!isRefusal || empty === undefined || empty.position !== position) return;
@@ -106,7 +112,7 @@ export class Refusals {
     const what = empty.kind === OP_WRITE ? 'WRITE' : 'READ';
     const text = `NAK 0x62 refuses the ${what} of packet ${empty.packet}, which has no bytes: its R_Key is not to be checked`;
     // A responder may answer so, too, where the queue pair allows none at all.
-    if ((this.#allowedFrom.get(empty.kind) ?? NEVER) <= acknowledged) judge.violation(68, text, empty.packet);
-    else judge.cannotTell(68, `${text}; perhaps the queue pair allows no ${what}`, empty.packet);
+    if ((this.#allowedFrom.get(empty.kind) ?? NEVER) <= acknowledged) reporter.violation(68, text, empty.packet);
+    else reporter.cannotTell(68, `${text}; perhaps the queue pair allows no ${what}`, empty.packet);
   }
 }

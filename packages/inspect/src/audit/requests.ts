@@ -16,13 +16,13 @@ import {
 } from 'rocev2/internal/packet';
 import { EndToEndCredits } from './credits.js';
 import { Holes } from './holes.js';
-import type { Judge } from './judge.js';
 import { MessageCounts } from './message-counts.js';
 import { MessageOrder } from './message-order.js';
 import { type ReadSpan, ReadSpans } from './read-spans.js';
 import { RecoveryWatch } from './recovery-watch.js';
 import { Refusals } from './refusals.js';
 import { RetryTimer } from './retry-timer.js';
+import type { RuleReporter } from './rule-reporter.js';
 
 const RESTART_PSNS = 0x10000;
 /** Identifications this small may be places in a train of datagrams, which restart with each train. */
@@ -115,32 +115,32 @@ export class Requests {
     return distance > RESTART_PSNS + this.#slack || this.next + distance < earliest;
   }
 
-  takeReliable(packet: RocePacket, ipId: number, timeNs: number, judge: Judge): void {
+  takeReliable(packet: RocePacket, ipId: number, timeNs: number, reporter: RuleReporter): void {
     const idFollows = this.#idFollows(ipId);
     if (this.next < 0) this.#startAt(packet.psn);
     const position = this.position(packet.psn);
     const ahead = position - this.next;
-    if (ahead < 0) this.#takeAgain(packet, position, timeNs, idFollows, judge);
+    if (ahead < 0) this.#takeAgain(packet, position, timeNs, idFollows, reporter);
     else {
-      if (ahead > 0) this.#skip(packet, position, timeNs, idFollows, judge);
+      if (ahead > 0) this.#skip(packet, position, timeNs, idFollows, reporter);
       else {
-        judge.pass(33);
+        reporter.pass(33);
         if (this.#slack > 0) this.#endOfRead(position);
-        this.#answeredTooEarly(position, timeNs, judge);
+        this.#answeredTooEarly(position, timeNs, reporter);
       }
-      this.#takeNew(packet, position, timeNs, idFollows, judge);
+      this.#takeNew(packet, position, timeNs, idFollows, reporter);
     }
   }
 
-  takeUnreliable(packet: RocePacket, ipId: number, judge: Judge): void {
+  takeUnreliable(packet: RocePacket, ipId: number, reporter: RuleReporter): void {
     const idFollows = this.#idFollows(ipId);
     if (this.next < 0) this.#startAt(packet.psn);
     const position = this.position(packet.psn);
     if (position < this.next) return;
-    if (position > this.next) this.#skip(packet, position, 0, idFollows, judge);
-    else judge.pass(33);
+    if (position > this.next) this.#skip(packet, position, 0, idFollows, reporter);
+    else reporter.pass(33);
     this.next = position + 1;
-    this.order.take(packet, judge);
+    this.order.take(packet, reporter);
   }
 
   learnMtu(mtu: number): void {
@@ -169,7 +169,7 @@ export class Requests {
     return this.#idRun >= ID_RUN && ipId >= TRAIN_IDS;
   }
 
-  #skip(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
+  #skip(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, reporter: RuleReporter): void {
     const ahead = position - this.next;
     if (ahead <= this.#slack) {
       this.#endOfRead(position);
@@ -182,13 +182,13 @@ export class Requests {
     const [from, to] = [this.next, position - 1];
     const range = from === to ? `PSN ${hex(this.psn(from))}` : `PSNs ${hex(this.psn(from))} to ${hex(this.psn(to))}`;
     if (idFollows) {
-      judge.violation(
+      reporter.violation(
         33,
         `${range} skipped before ${packet.info.name}, and the IP identification shows that no packet is missing`,
       );
-      this.refusals.skipped(from, judge);
+      this.refusals.skipped(from, reporter);
     } else
-      judge.cannotTell(
+      reporter.cannotTell(
         33,
         `${range} missing before ${packet.info.name}: lost before the place of the capture, or by it`,
       );
@@ -212,53 +212,54 @@ export class Requests {
   }
 
   /** An answer has acknowledged PSNs that were not sent, as this request proves by being the next one. */
-  #answeredTooEarly(position: number, timeNs: number, judge: Judge): void {
+  #answeredTooEarly(position: number, timeNs: number, reporter: RuleReporter): void {
     const ghost = this.ghost;
     if (ghost === undefined) return;
     this.ghost = undefined;
     const psn = hex(this.psn(ghost.position));
     if (timeNs - ghost.timeNs > MISORDER_NS && position <= ghost.position) {
-      judge.violation(
+      reporter.violation(
         36,
         `packet ${ghost.packet} answers PSN ${psn}, before PSN ${hex(this.psn(position))} was sent for the first time`,
         ghost.packet,
       );
     } else
-      judge.cannotTell(
+      reporter.cannotTell(
         36,
         `packet ${ghost.packet} answers PSN ${psn}, which the capture shows later or not at all`,
         ghost.packet,
       );
   }
 
-  #takeNew(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
+  #takeNew(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, reporter: RuleReporter): void {
     const { kind } = packet.info;
     this.#slack = 0;
     this.timer.sentNew(position, timeNs);
-    this.recovery.sentNew(position, idFollows, judge);
-    if (this.countsMessages) this.credits.judge(packet, this.messages.total + 1, this.timer.isCapturedHere, judge);
+    this.recovery.sentNew(position, idFollows, reporter);
+    if (this.countsMessages) this.credits.check(packet, this.messages.total + 1, this.timer.isCapturedHere, reporter);
     if (this.nak !== undefined) {
       if (this.nak.position === position) this.nak = undefined;
       else this.nak.newRequests++;
     }
     let last = position;
-    if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, judge);
+    if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, reporter);
     this.next = Math.max(position, last) + 1;
-    if (this.order.take(packet, judge)) {
+    if (this.order.take(packet, reporter)) {
       this.messages.add(this.next - 1);
-      if (!packet.ackReq && (kind === OP_SEND || kind === OP_WRITE)) judge.choose(39, UNASKED);
+      if (!packet.ackReq && (kind === OP_SEND || kind === OP_WRITE)) reporter.choose(39, UNASKED);
     }
-    if (this.order.isBroken) this.refusals.misordered(position, judge);
-    if ((packet.info.headers & HDR_RETH) !== 0) this.refusals.begun(packet, position, judge);
+    if (this.order.isBroken) this.refusals.misordered(position, reporter);
+    if ((packet.info.headers & HDR_RETH) !== 0) this.refusals.begun(packet, position, reporter);
     const outstanding = this.next - this.acked - 1;
     if (this.acked >= 0) {
-      judge.measure('PSNs outstanding', outstanding);
-      if (outstanding > PSN_HALF) judge.violation(35, `${outstanding} PSNs are outstanding; expected at most 8388608`);
-      else judge.pass(35);
+      reporter.measure('PSNs outstanding', outstanding);
+      if (outstanding > PSN_HALF)
+        reporter.violation(35, `${outstanding} PSNs are outstanding; expected at most 8388608`);
+      else reporter.pass(35);
     }
   }
 
-  #takeRead(packet: RocePacket, position: number, judge: Judge): number {
+  #takeRead(packet: RocePacket, position: number, reporter: RuleReporter): number {
     const isRead = packet.info.kind === OP_READ_REQUEST;
     const bytes = isRead ? packet.dmaLength : 0;
     const { mtu } = this.order;
@@ -269,7 +270,7 @@ export class Requests {
       last: this.#slack > 0 ? -1 : position + least - 1,
       nextAt: Number.POSITIVE_INFINITY,
       isRead,
-      packet: judge.packet,
+      packet: reporter.packet,
       vaHigh: packet.vaHigh,
       vaLow: packet.vaLow,
       rkey: packet.rkey,
@@ -281,39 +282,39 @@ export class Requests {
     });
     if (this.readLimit > 0) {
       const { outstanding, oldestOutstanding } = this.spans;
-      if (outstanding <= this.readLimit) judge.pass(66);
-      else if (oldestOutstanding!.exceededBy === 0) oldestOutstanding!.exceededBy = judge.packet;
+      if (outstanding <= this.readLimit) reporter.pass(66);
+      else if (oldestOutstanding!.exceededBy === 0) oldestOutstanding!.exceededBy = reporter.packet;
     }
     return position + least - 1;
   }
 
-  #takeAgain(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
+  #takeAgain(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, reporter: RuleReporter): void {
     const noticedNs = this.holes.fill(position);
     const wasHole = noticedNs !== undefined; // this may be its first copy
-    if (wasHole) judge.measure('retransmission', timeNs - noticedNs);
+    if (wasHole) reporter.measure('retransmission', timeNs - noticedNs);
     if (this.nak !== undefined && position <= this.nak.position) this.nak = undefined;
     this.refusals.sentAgain(position);
     const span = this.spans.find(position);
-    this.timer.sentAgain(position, timeNs, { mayBeCaused: wasHole || this.spans.outstanding > 0, idFollows }, judge);
+    this.timer.sentAgain(position, timeNs, { mayBeCaused: wasHole || this.spans.outstanding > 0, idFollows }, reporter);
     const { kind, place } = packet.info;
     const { isCapturedHere } = this.timer;
-    this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere, idFollows }, judge);
+    this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere, idFollows }, reporter);
     if (kind === OP_READ_REQUEST) {
-      if (span?.isRead === true) this.#judgeReadAgain(packet, position, span, judge);
+      if (span?.isRead === true) this.#checkReadAgain(packet, position, span, reporter);
     } else if (span?.isRead === true && span.last > span.first && position > span.first) {
-      judge.violation(
+      reporter.violation(
         33,
         `${packet.info.name} has PSN ${hex(packet.psn)}, which belongs to the READ of packet ${span.packet}`,
         span.packet,
       );
     } else if (kind === OP_WRITE && place === PLACE_ONLY) {
-      if (packet.payloadBytes === packet.dmaLength) judge.pass(29);
-      else judge.violation(29, `a WRITE carries ${packet.payloadBytes} bytes; its RETH says ${packet.dmaLength}`);
+      if (packet.payloadBytes === packet.dmaLength) reporter.pass(29);
+      else reporter.violation(29, `a WRITE carries ${packet.payloadBytes} bytes; its RETH says ${packet.dmaLength}`);
     }
   }
 
   /** All of the READ from here on, or a part: a requester that has received what follows asks for less. */
-  #judgeReadAgain(packet: RocePacket, position: number, span: ReadSpan, judge: Judge): void {
+  #checkReadAgain(packet: RocePacket, position: number, span: ReadSpan, reporter: RuleReporter): void {
     const { mtu } = this.order;
     this.spans.askAgain(span, { first: position, bytes: packet.dmaLength });
     if (mtu === 0 || span.last < 0) return;
@@ -327,17 +328,17 @@ export class Requests {
       if (span.first >= this.answersKnownFrom) {
         const choice =
           'a part is asked for again before any response has come: a responder may count each part as a message';
-        judge.choose(63, choice);
+        reporter.choose(63, choice);
       }
     }
     const isPart = packet.dmaLength === rest || (packet.dmaLength < rest && packet.dmaLength % mtu === 0);
     if (seen === expected && isPart && packet.rkey === span.rkey) {
-      judge.pass(63);
+      reporter.pass(63);
       return;
     }
     const words = (va: bigint, bytes: number, key: number) =>
       `address 0x${va.toString(16)}, ${bytes} bytes, key 0x${key.toString(16)}`;
-    judge.violation(
+    reporter.violation(
       63,
       `a READ is asked for again from PSN ${hex(packet.psn)} with ${words(seen, packet.dmaLength, packet.rkey)}; expected ${words(expected, rest, span.rkey)}, or less`,
       span.packet,

@@ -5,7 +5,7 @@
  */
 
 import { RNR_TIMER_NS } from 'rocev2/internal/packet';
-import type { Judge } from './judge.js';
+import type { RuleReporter } from './rule-reporter.js';
 import { leastNs, timeoutOfCode } from './stamps.js';
 
 const RNR_FOR_EVER = 7;
@@ -46,12 +46,12 @@ export class RetryCounts {
     this.#rnrWaitNs = RNR_TIMER_NS[timerCode];
   }
 
-  sentAgain(position: number, timeNs: number, waits: Waits, judge: Judge): void {
-    this.#judgeRnr(position, timeNs, waits, judge);
-    if (waits.timeoutCode > 0) this.#judgeTimeouts(position, timeNs, waits, judge);
+  sentAgain(position: number, timeNs: number, waits: Waits, reporter: RuleReporter): void {
+    this.#checkRnr(position, timeNs, waits, reporter);
+    if (waits.timeoutCode > 0) this.#checkTimeouts(position, timeNs, waits, reporter);
   }
 
-  #judgeTimeouts(position: number, timeNs: number, waits: Waits, judge: Judge): void {
+  #checkTimeouts(position: number, timeNs: number, waits: Waits, reporter: RuleReporter): void {
     if (this.#position === NONE || position < this.#position) {
       this.#position = position;
       this.#timeouts = waits.isTimeout && !this.#isAsked ? 1 : 0;
@@ -64,14 +64,14 @@ export class RetryCounts {
     this.#timeouts++;
     if (this.retryCount === NOT_TOLD) return;
     if (this.#timeouts <= this.retryCount) {
-      judge.pass(54);
+      reporter.pass(54);
       return;
     }
     const text = `sent again ${this.#timeouts} times on timeouts without an answer; RDMA CM says ${this.retryCount}`;
-    this.#broken(54, text, waits, judge);
+    this.#broken(54, text, waits, reporter);
   }
 
-  #judgeRnr(position: number, timeNs: number, waits: Waits, judge: Judge): void {
+  #checkRnr(position: number, timeNs: number, waits: Waits, reporter: RuleReporter): void {
     if (this.#rnrPosition !== position || this.#rnrWaitNs === 0) return;
     const waitedNs = timeNs - this.#rnrNs;
     const isDue = waitedNs >= leastNs(this.#rnrWaitNs);
@@ -80,16 +80,16 @@ export class RetryCounts {
     this.#rnrRetries++;
     if (this.rnrRetryCount === NOT_TOLD || this.rnrRetryCount === RNR_FOR_EVER) return;
     if (this.#rnrRetries <= this.rnrRetryCount) {
-      judge.pass(59);
+      reporter.pass(59);
       return;
     }
     const text = `sent again after ${this.#rnrRetries} RNR NAKs without progress; RDMA CM says ${this.rnrRetryCount}`;
-    this.#broken(59, text, waits, judge);
+    this.#broken(59, text, waits, reporter);
   }
 
-  #broken(rule: number, text: string, { isCapturedHere }: Waits, judge: Judge): void {
-    if (isCapturedHere) judge.violation(rule, text);
-    else judge.cannotTell(rule, `${text}; perhaps the capture has missed an answer`);
+  #broken(rule: number, text: string, { isCapturedHere }: Waits, reporter: RuleReporter): void {
+    if (isCapturedHere) reporter.violation(rule, text);
+    else reporter.cannotTell(rule, `${text}; perhaps the capture has missed an answer`);
   }
 }
 

@@ -5,8 +5,8 @@
  */
 
 import { RNR_TIMER_NS } from 'rocev2/internal/packet';
-import type { Judge } from './judge.js';
 import { RetryCounts } from './retry-counts.js';
+import type { RuleReporter } from './rule-reporter.js';
 import { leastNs, mostNs, timeoutOfCode } from './stamps.js';
 
 /** A timer runs out between one timeout and so many (C9-140). */
@@ -67,15 +67,15 @@ export class RetryTimer {
     this.#rnr = { position, packet, timeNs, waitNs: RNR_TIMER_NS[timerCode] };
   }
 
-  sentAgain(position: number, timeNs: number, { mayBeCaused, idFollows }: Copy, judge: Judge): void {
+  sentAgain(position: number, timeNs: number, { mayBeCaused, idFollows }: Copy, reporter: RuleReporter): void {
     const { timeoutCode, isCapturedHere } = this;
     const isSentNow = idFollows || isCapturedHere;
     const isEarly = this.#isBeforeTimeout(position, timeNs);
     const mayBeCopy = position === this.#previous;
     const begins = !this.#isSendingAgain || position <= this.#previous;
-    this.#judgeRnr(position, timeNs, isEarly === true && !mayBeCopy && isSentNow, judge);
+    this.#checkRnr(position, timeNs, isEarly === true && !mayBeCopy && isSentNow, reporter);
     const isTimeout = isEarly === false && !mayBeCaused;
-    this.counts.sentAgain(position, timeNs, { isTimeout, timeoutCode, isCapturedHere }, judge);
+    this.counts.sentAgain(position, timeNs, { isTimeout, timeoutCode, isCapturedHere }, reporter);
     const waitedNs = timeNs - this.#activeNs;
     this.#activeNs = timeNs;
     this.#previous = position;
@@ -85,44 +85,44 @@ export class RetryTimer {
     // A copy that the network makes does not come a whole timeout later.
     if (!this.#isAsked && !mayBeCaused && isEarly !== undefined && !(mayBeCopy && isEarly)) {
       if (!isEarly) {
-        judge.pass(51);
-        this.#judgeLate(waitedNs, judge);
+        reporter.pass(51);
+        this.#checkLate(waitedNs, reporter);
       } else {
         const timeout = us(timeoutOfCode(timeoutCode));
         const text = `sent again without a NAK before the transport timeout of ${timeout} was over`;
-        if (isSentNow) judge.violation(51, text);
-        else judge.cannotTell(51, `${text}; perhaps it is an earlier copy that was late on the way`);
+        if (isSentNow) reporter.violation(51, text);
+        else reporter.cannotTell(51, `${text}; perhaps it is an earlier copy that was late on the way`);
       }
     }
     this.#isAsked = false;
   }
 
   /** Unsolicited, so the timer has fired: within four timeouts of the last sign of life. */
-  #judgeLate(waitedNs: number, judge: Judge): void {
-    judge.measure('transport timeout', waitedNs);
+  #checkLate(waitedNs: number, reporter: RuleReporter): void {
+    reporter.measure('transport timeout', waitedNs);
     const timeoutNs = timeoutOfCode(this.timeoutCode);
     if (waitedNs <= mostNs(TIMEOUT_SPREAD * timeoutNs)) {
-      judge.pass(52);
+      reporter.pass(52);
       return;
     }
     const text = `sent again after ${us(waitedNs)} of silence; expected within ${TIMEOUT_SPREAD} transport timeouts of ${us(timeoutNs)}`;
-    if (this.isCapturedHere) judge.violation(52, text);
-    else judge.cannotTell(52, `${text}; perhaps an earlier copy was lost before the place of the capture`);
+    if (this.isCapturedHere) reporter.violation(52, text);
+    else reporter.cannotTell(52, `${text}; perhaps an earlier copy was lost before the place of the capture`);
   }
 
-  #judgeRnr(position: number, timeNs: number, isEarly: boolean, judge: Judge): void {
+  #checkRnr(position: number, timeNs: number, isEarly: boolean, reporter: RuleReporter): void {
     const rnr = this.#rnr;
     if (rnr?.position !== position) return;
     this.#rnr = undefined;
     const waitedNs = timeNs - rnr.timeNs;
     if (waitedNs >= leastNs(rnr.waitNs)) {
-      judge.pass(58);
+      reporter.pass(58);
       return;
     }
     const text = `sent again ${us(waitedNs)} after the RNR NAK of packet ${rnr.packet}, which asks for ${us(rnr.waitNs)}`;
-    if (isEarly || this.isCapturedHere) judge.violation(58, text, rnr.packet);
+    if (isEarly || this.isCapturedHere) reporter.violation(58, text, rnr.packet);
     else
-      judge.cannotTell(
+      reporter.cannotTell(
         58,
         `${text}; perhaps the NAK was lost behind the place of the capture, or an earlier copy was late on the way`,
         rnr.packet,

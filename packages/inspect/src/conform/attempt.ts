@@ -121,19 +121,19 @@ export class Attempt {
   }
 
   async #repeat(message: 'REQ' | 'DREQ'): Promise<void> {
-    const repetition = this.#connection.repetition!;
+    const retransmission = this.#connection.retransmission!;
     if (message === 'REQ') {
-      const answer = await repetition.repeatRequest();
+      const answer = await retransmission.repeatRequest();
       if (answer !== 'REP')
         throw new Broken(`after a repeated REQ ${answer ?? 'nothing'} came; expected the REP again`);
       return;
     }
-    if (!(await repetition.disconnect())) throw new Broken('a DREQ was not answered; expected DREP');
-    if (!(await repetition.disconnect())) throw new Broken('a repeated DREQ was not answered; expected DREP');
+    if (!(await retransmission.disconnect())) throw new Broken('a DREQ was not answered; expected DREP');
+    if (!(await retransmission.disconnect())) throw new Broken('a repeated DREQ was not answered; expected DREP');
   }
 
   async #requestAnew(): Promise<typeof DONE | undefined> {
-    const answer = await this.#connection.repetition!.requestAnew();
+    const answer = await this.#connection.retransmission!.requestAnew();
     if (answer?.reason === REJ_STALE_CONNECTION) return DONE;
     if (answer?.name === 'REP') return undefined;
     const seen = answer === undefined ? 'nothing' : `${answer.name} with reason ${answer.reason}`;
@@ -194,7 +194,7 @@ export class Attempt {
       const isRight =
         packet.info.kind === OP_READ_RESPONSE &&
         (packet.info.place === segmentPositionOf(index, packets) ||
-          (isRest && packet.info.place === restPlaceOf(index, packets))) &&
+          (isRest && packet.info.place === restPositionOf(index, packets))) &&
         this.#at(packet) === at + index &&
         ((packet.info.headers & HDR_AETH) === 0 || syndromeKind(packet.syndrome) === SYNDROME_KIND_ACK) &&
         (msn === undefined || (packet.info.headers & HDR_AETH) === 0 || packet.msn === msn);
@@ -282,7 +282,7 @@ function segmentPositionOf(index: number, packets: number): number {
 }
 
 /** The answer to the rest of a READ, of a responder that continues its first answer. */
-function restPlaceOf(index: number, packets: number): number {
+function restPositionOf(index: number, packets: number): number {
   return index === packets - 1 ? PLACE_LAST : PLACE_MIDDLE;
 }
 

@@ -20,7 +20,7 @@ import { TimedInbox } from './inbox.js';
 import type { Management } from './management.js';
 import { type Offer, parseOffer } from './offer.js';
 import { encodeWish } from './order.js';
-import type { CmRepetition, ConnectionTerms, ConnectOutcome, Connector, PeerConnection } from './peer.js';
+import type { CmRetransmission, ConnectionTerms, ConnectOutcome, Connector, PeerConnection } from './peer.js';
 import type { Received } from './wire.js';
 
 const QPN_MIN = 0x100;
@@ -67,7 +67,7 @@ export class CmConnector implements Connector {
   }
 }
 
-class TestedConnection implements PeerConnection, CmRepetition {
+class TestedConnection implements PeerConnection, CmRetransmission {
   readonly mtu: number;
   readonly inbox: TimedInbox<Received>;
   readonly peerStartPsn: number;
@@ -121,7 +121,7 @@ class TestedConnection implements PeerConnection, CmRepetition {
     return parseOffer(this.#reply!.privateData);
   }
 
-  get repetition(): CmRepetition {
+  get retransmission(): CmRetransmission {
     return this;
   }
 

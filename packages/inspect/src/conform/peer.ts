@@ -34,11 +34,11 @@ export interface PeerConnection {
   readonly depth: number;
   readonly offer: Offer | undefined;
   readonly inbox: TimedInbox<Received>;
-  readonly repetition?: CmRepetition;
+  readonly retransmission?: CmRetransmission;
   close(): Promise<void>;
 }
 
-export interface CmRepetition {
+export interface CmRetransmission {
   repeatRequest(): Promise<string | undefined>;
   /** Sends a REQ as a restarted peer does: the same queue pair, another communication ID. */
   requestAnew(): Promise<{ readonly name: string; readonly reason?: number } | undefined>;

@@ -53,7 +53,7 @@ export async function runCase(
   const outcome = await connector.connect(terms);
   if (refusedWith !== undefined) {
     if (outcome.kind === 'connected') await outcome.connection.close();
-    return judgeRefusal(outcome, refusedWith);
+    return checkRefusal(outcome, refusedWith);
   }
   if (outcome.kind !== 'connected') {
     const { text } = outcome;
@@ -76,7 +76,7 @@ export async function runCase(
   }
 }
 
-function judgeRefusal(outcome: ConnectOutcome, reason: number): AttemptOutcome {
+function checkRefusal(outcome: ConnectOutcome, reason: number): AttemptOutcome {
   if (outcome.kind === 'refused' && outcome.reason === reason) return { kind: 'kept', steps: [] };
   let seen = outcome.kind === 'connected' ? 'a REP' : 'nothing';
   if (outcome.kind === 'refused') seen = `REJ with reason ${outcome.reason}`;

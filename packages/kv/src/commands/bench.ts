@@ -103,7 +103,7 @@ async function measure(
   const random = new SeededRandom(1).stream('bench');
   const startNs = nowNs();
   const endNs = startNs + duration;
-  const lane = async () => {
+  const worker = async () => {
     while (nowNs() < endNs && !interrupted.aborted) {
       const index = randomInt(random, 0, keys - 1);
       const isGet = randomUnit(random) < share;
@@ -116,6 +116,6 @@ async function measure(
       (isGet ? samples.gets : samples.sets).record(nowNs() - beginNs);
     }
   };
-  await Promise.all(Array.from({ length: depth }, lane));
+  await Promise.all(Array.from({ length: depth }, worker));
   return { ...samples, seconds: (nowNs() - startNs) / NS_PER_S };
 }

@@ -15,7 +15,7 @@ import type { FrameHandler, FrameLink } from './frame-link.js';
 
 export class DatagramLink implements FrameLink {
   readonly local: UdpEndpoint;
-  strangers = 0;
+  unknownPeers = 0;
   errors = 0;
   onFrame: FrameHandler = () => {};
   onFrames: () => void = () => {};
@@ -31,7 +31,7 @@ export class DatagramLink implements FrameLink {
     socket.on('error', () => this.errors++);
     socket.on('message', (bytes, from) => {
       if (!this.#isPeer(from)) {
-        this.strangers++;
+        this.unknownPeers++;
         return;
       }
       this.onFrame(bytes, 0, bytes.length);

@@ -2,7 +2,7 @@ export type FrameHandler = (bytes: Uint8Array, offset: number, length: number) =
 
 export interface FrameLink {
   readonly description: string;
-  readonly strangers: number;
+  readonly unknownPeers: number;
   readonly errors: number;
   onFrame: FrameHandler;
   onFrames: () => void;

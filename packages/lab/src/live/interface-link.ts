@@ -24,7 +24,7 @@ const CALLS_A_TURN = 4;
 
 export class InterfaceLink implements FrameLink {
   readonly description: string;
-  readonly strangers = 0;
+  readonly unknownPeers = 0;
   onFrame: FrameHandler = () => {};
   onFrames: () => void = () => {};
   onSuperFrame: FrameHandler = () => {};

@@ -77,7 +77,7 @@ export class LinkedSwitch {
     return Object.fromEntries(
       this.#ports.map(({ name, link }) => [
         name,
-        { ...counters[name], rx_strangers: link.strangers, tx_errors: link.errors },
+        { ...counters[name], rx_strangers: link.unknownPeers, tx_errors: link.errors },
       ]),
     );
   }

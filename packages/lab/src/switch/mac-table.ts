@@ -6,7 +6,7 @@
 /** An entry is refreshed when this share of its life is over: often enough, and no work per frame. */
 const REFRESH_SHARE = 1 / 8;
 
-const RECENT_PLACES = 1024;
+const RECENT_SLOTS = 1024;
 
 interface Entry {
   port: number;
@@ -15,9 +15,9 @@ interface Entry {
 
 /** Recent addresses by their low bits: most frames come from a station that was just seen on the same port. */
 class Recent {
-  readonly #macs = new Float64Array(RECENT_PLACES).fill(-1);
-  readonly #ports = new Int32Array(RECENT_PLACES);
-  readonly #seenNs = new Float64Array(RECENT_PLACES);
+  readonly #macs = new Float64Array(RECENT_SLOTS).fill(-1);
+  readonly #ports = new Int32Array(RECENT_SLOTS);
+  readonly #seenNs = new Float64Array(RECENT_SLOTS);
 
   has(mac: number, port: number, sinceNs: number): boolean {
     const place = recentSlotOf(mac);
@@ -33,7 +33,7 @@ class Recent {
 }
 
 function recentSlotOf(mac: number): number {
-  return mac & (RECENT_PLACES - 1); // Of the last 32 bits, which is quicker than a division.
+  return mac & (RECENT_SLOTS - 1); // Of the last 32 bits, which is quicker than a division.
 }
 
 export class MacTable {

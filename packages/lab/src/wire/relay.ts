@@ -77,8 +77,8 @@ class RelaySide implements FrameLink {
     this.description = description;
   }
 
-  get strangers(): number {
-    return this.#relay.strangers;
+  get unknownPeers(): number {
+    return this.#relay.unknownPeers;
   }
 
   readonly address: FrameHandler = (bytes, offset, length) => this.#relay.readdress(this, bytes, offset, length);
@@ -100,7 +100,7 @@ class RelaySide implements FrameLink {
 export class Relay {
   readonly client: RelaySide;
   readonly host: RelaySide;
-  strangers = 0;
+  unknownPeers = 0;
   readonly #port: Port;
   readonly #frame = new Uint8Array(FRAME_BYTES_MAX);
   readonly #info = new FrameInfo();
@@ -125,7 +125,7 @@ export class Relay {
   #receive(datagram: RxDatagram): void {
     const side = this.#sideOf(datagram.source);
     if (side === undefined || this.#closing !== undefined) {
-      this.strangers++;
+      this.unknownPeers++;
       return;
     }
     // The socket does not show the identification: it is recovered from the ICRC.
@@ -245,8 +245,8 @@ function readdressRequest(bytes: Uint8Array, bth: number, length: number, from: 
   if (bytes[bth] !== UD_SEND_ONLY || bytes[bth + 7] !== GSI_QPN || readU16(bytes, bth + 5) !== 0) return;
   if (length < mad - bth + 256 || bytes[mad + 1] !== CLASS_CM) return;
   const attribute = readU16(bytes, mad + 16);
-  const places = attribute === CM_REQ ? REQ_ADDRESSES : attribute === CM_SIDR_REQ ? SIDR_REQ_ADDRESSES : [];
-  for (const [source, destination] of places) {
+  const offsets = attribute === CM_REQ ? REQ_ADDRESSES : attribute === CM_SIDR_REQ ? SIDR_REQ_ADDRESSES : [];
+  for (const [source, destination] of offsets) {
     writeAddress(bytes, mad + MAD_HEADER_BYTES + source, from);
     writeAddress(bytes, mad + MAD_HEADER_BYTES + destination, to);
   }

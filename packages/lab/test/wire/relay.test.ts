@@ -164,7 +164,7 @@ describe('relay', () => {
     receive(sealed(send(1), CLIENT, RELAY), CLIENT);
     receive(sealed(send(2), THIRD, RELAY), THIRD);
     expect(port.sent.length).toBe(1);
-    expect(relay.strangers).toBe(1);
+    expect(relay.unknownPeers).toBe(1);
   });
 
   it('has nobody to send to before the client has spoken', () => {

@@ -92,7 +92,7 @@ export class TargetAuthentication {
       return;
     }
     if (step === 'negotiate') this.#negotiate(message);
-    else if (step === 'reply') this.#judge(message);
+    else if (step === 'reply') this.#verify(message);
     else throw new Failed(FAILURE.MESSAGE);
   }
 
@@ -127,7 +127,7 @@ export class TargetAuthentication {
     );
   }
 
-  #judge(message: Buffer): void {
+  #verify(message: Buffer): void {
     const exchange = this.#exchange!;
     const { transaction, hash, keys, challenge, sequence } = exchange;
     const reply = readReply(message);

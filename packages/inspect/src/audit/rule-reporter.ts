@@ -1,20 +1,20 @@
 import type { Ledger } from './ledger.js';
 import type { MeasureName, Measures } from './measures.js';
 
-export interface JudgeListener {
+export interface RuleListener {
   measured(name: MeasureName, value: number, flow: string): void;
   chosen(rule: number, choice: string, flow: string): void;
 }
 
-export class Judge {
+export class RuleReporter {
   packet = 0;
   flow = '';
   readonly #ledger: Ledger;
   readonly #measures: Measures;
 
-  readonly #listener: JudgeListener | undefined;
+  readonly #listener: RuleListener | undefined;
 
-  constructor(ledger: Ledger, measures: Measures, listener?: JudgeListener) {
+  constructor(ledger: Ledger, measures: Measures, listener?: RuleListener) {
     this.#ledger = ledger;
     this.#measures = measures;
     this.#listener = listener;

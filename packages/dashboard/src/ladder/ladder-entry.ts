@@ -1,7 +1,7 @@
 import { OPCODES, opcodeName } from 'rocev2/internal/packet';
 
 /** Files may be of any size; a page that can be read has no more packets than these. */
-export const SIGHTINGS_MAX = 20_000;
+export const ENTRIES_MAX = 20_000;
 
 export interface LadderEntry {
   /** Of all packets, or events, of the file; from 1. */
@@ -24,7 +24,7 @@ export interface LadderEntry {
   readonly notes: readonly string[];
 }
 
-export interface Sightings {
+export interface LadderEntries {
   readonly packets: readonly LadderEntry[];
   readonly remarks: readonly string[];
 }
