@@ -12,8 +12,8 @@
  *   - Losses are judged by time, as RACK does: on many paths order says nothing. A packet that a switch has cut to its
  *     header is known to be lost at once.
  *   - Placement: the receiver keeps what is ahead, in the store of selective repeat, and executes it in order. Messages
- *     of a queue pair keep their order, and what an unauthenticated peer injects is compared before it is written; both ask for the
- *     store. MRC has neither, and writes each packet where its address says.
+ *     of a queue pair keep their order, and what an unauthenticated peer injects is compared before it is written; both
+ *     ask for the store. MRC has neither, and writes each packet where its address says.
  *
  * A port whose source port is fixed, a datagram socket, has one entropy value. Then this is RACK with echoes.
  */
