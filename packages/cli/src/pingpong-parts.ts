@@ -1,4 +1,4 @@
-import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
+import type { Output } from '@rocev2/command';
 import { type FixedChannel, FixedListener } from 'rocev2/internal/cm';
 import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from 'rocev2/internal/stock-exchanges';
 
@@ -36,7 +36,7 @@ export async function acceptPingpongClient(port: number, output: Output): Promis
   try {
     return await listener.accept(output.io.interrupted);
   } catch (error) {
-    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    output.throwIfInterrupted();
     throw error;
   } finally {
     listener.close();

@@ -11,6 +11,7 @@ import picocolors from 'picocolors';
 import { wallMs } from 'rocev2/internal/driver';
 import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
+import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 
 export interface CliEnvironment {
   readonly NO_COLOR?: string | undefined;
@@ -99,6 +100,11 @@ export class Output {
   /** Prints a diagnostic on stderr, also with --json. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);
+  }
+
+  /** Ends the command with exit code 130 after Ctrl-C. */
+  throwIfInterrupted(message?: string): void {
+    if (this.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, message);
   }
 
   /** Prints the document of --json; nothing without --json. */

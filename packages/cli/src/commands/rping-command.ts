@@ -106,7 +106,6 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const local = server === true ? options.address! : (options.bind ?? (await localAddressTowards(options.address!)));
   await using device = await openDevice({ address: local.text, ...wire });
   await using cm = await ConnectionManager.open(device, { timing: TIMING, limits: LIMITS });
-  const { interrupted } = output.io;
   const tally = await (server === true ? serve : ping)(cm, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
   output.document(RPING_DOCUMENT, {
@@ -118,7 +117,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
     verified: options.validate === true && tally.faults === 0,
   });
   if (tally.faults > 0) throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${tally.faults} pings had wrong data`);
-  if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
   if (tally.pings < (options.count ?? 0)) {
     throw new CommandFailure(EXIT_FAILED, `the client ended after ${tally.pings} of ${options.count} pings`);
   }

@@ -8,7 +8,6 @@ import {
   countOption,
   defineDocument,
   durationOption,
-  EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
   leftAligned,
   type NicFlags,
@@ -131,7 +130,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   );
   output.document(WINDOW_DOCUMENT, result);
   if (!result.verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
 }
 
 function positiveSize(text: string): number {

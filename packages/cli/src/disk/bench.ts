@@ -2,10 +2,8 @@ import {
   type BenchPlan,
   type BenchRow,
   ChildService,
-  CommandFailure,
   type Contender,
   defineDocument,
-  EXIT_INTERRUPTED,
   flowOf,
   measureInTurns,
   type Output,
@@ -52,7 +50,7 @@ export async function runBench(host: string | undefined, options: BenchOptions, 
   } finally {
     for (const close of opened.reverse()) await close();
   }
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
 }
 
 type Server = ChildService<BenchServerService>;

@@ -57,7 +57,7 @@ export async function withManager<T>(
   const result = await endingInTime(work(cm), interrupted).catch((error) => {
     throw interrupted.aborted ? new CommandFailure(EXIT_INTERRUPTED) : error;
   });
-  if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
   return result;
 }
 

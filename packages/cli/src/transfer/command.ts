@@ -159,7 +159,7 @@ async function runClient(
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
     if (!results.every(({ verified, iterations }) => verified || iterations === 0))
       throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the received data differs from the data sent');
-    if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    output.throwIfInterrupted();
     expectLimits(result, options);
   } finally {
     await endpoint.close();

@@ -5,7 +5,7 @@
 
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CommandFailure, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
+import type { Output } from '@rocev2/command';
 import {
   acceptConcurrently,
   type CmConnection,
@@ -212,7 +212,7 @@ function acceptor(manager: ConnectionManager, port: number, output: Output): Con
       const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
       return await acceptConcurrently(listener, count, { makeEnd, from, ...resources });
     } catch (error) {
-      if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+      output.throwIfInterrupted();
       throw error;
     }
   };

@@ -3,14 +3,7 @@
  * its buffers, so only the total of the atomics can be verified.
  */
 
-import {
-  CommandFailure,
-  EXIT_FAILED,
-  EXIT_INTERRUPTED,
-  endingInTime,
-  endingWithFigures,
-  type Output,
-} from '@rocev2/command';
+import { CommandFailure, EXIT_FAILED, endingInTime, endingWithFigures, type Output } from '@rocev2/command';
 import { TRANSPORTS } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
 import { ATOMIC_BYTES } from 'rocev2/internal/packet';
@@ -25,9 +18,9 @@ import { connectFlows } from './perftest-flows.js';
 import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
 import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
-import { postReceives } from './transfer-round.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
+import { postReceives } from './transfer-round.js';
 
 export async function runPerftest(
   tool: TransferTool,
@@ -61,7 +54,7 @@ export async function runPerftest(
     output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
     output.document(tool.document, documentOf(role, results, options.all === true, unknownFields(role, result)));
-    if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    output.throwIfInterrupted();
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
     expectLimits(result, options);
   } finally {

@@ -14,19 +14,11 @@ const isTrouble = ({ isLost, kind, isRepeated }: LadderPacket) => isLost || kind
 
 const readoutsOfConnection = () =>
   new Readouts<LadderConnection>([
-    {
-      label: 'packets',
-      value: ({ packets }) => packets.filter(({ number }) => number !== null).length,
-      format: formatCount,
-    },
-    { label: 'lost', value: ({ packets }) => packets.filter(({ isLost }) => isLost).length, format: formatCount },
-    { label: 'NAKs', value: ({ packets }) => packets.filter(({ kind }) => kind === 'nak').length, format: formatCount },
-    {
-      label: 'sent again',
-      value: ({ packets }) => packets.filter(({ isRepeated }) => isRepeated).length,
-      format: formatCount,
-    },
-    { label: 'time', value: ({ packets }) => packets[packets.length - 1].sentNs - packets[0].sentNs, format: formatNs },
+    ['packets', ({ packets }) => packets.filter(({ number }) => number !== null).length, formatCount],
+    ['lost', ({ packets }) => packets.filter(({ isLost }) => isLost).length, formatCount],
+    ['NAKs', ({ packets }) => packets.filter(({ kind }) => kind === 'nak').length, formatCount],
+    ['sent again', ({ packets }) => packets.filter(({ isRepeated }) => isRepeated).length, formatCount],
+    ['time', ({ packets }) => packets[packets.length - 1].sentNs - packets[0].sentNs, formatNs],
   ]);
 
 export class CaptureView {

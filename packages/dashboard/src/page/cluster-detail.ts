@@ -62,20 +62,20 @@ const CHARTS: readonly Lines[] = [
 export class ClusterDetailView implements ProgramDetail<AttachedCluster> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<ClusterReading>([
-    { label: 'nodes up', value: ({ up }) => up, format: formatCount },
-    { label: 'suspect', value: ({ suspect }) => suspect, format: formatCount, isBad: isSome },
-    { label: 'down', value: ({ down }) => down, format: formatCount, isBad: isSome },
-    { label: 'open', value: ({ open }) => open, format: formatCount },
-    { label: 'sealed', value: ({ replicated, coded }) => replicated + coded, format: formatCount },
-    { label: 'in fragments', value: ({ coded }) => coded, format: formatCount },
-    { label: 'under-replicated', value: ({ underReplicated }) => underReplicated, format: formatCount, isBad: isSome },
-    { label: 'unavailable', value: ({ unavailable }) => unavailable, format: formatCount, isBad: isSome },
-    { label: 'repairs under way', value: ({ underWay }) => underWay, format: formatCount },
-    { label: 'repairs done', value: ({ totals }) => totals.repairs, format: formatCount },
-    { label: 'seals', value: ({ totals }) => totals.seals, format: formatCount },
-    { label: 'damaged records', value: ({ totals }) => totals.damaged, format: formatCount, isBad: isSome },
-    { label: 'stored', value: ({ usedBytes }) => usedBytes, format: formatBytes },
-    { label: 'free', value: ({ freeBytes }) => freeBytes, format: formatBytes },
+    ['nodes up', ({ up }) => up, formatCount],
+    ['suspect', ({ suspect }) => suspect, formatCount, isSome],
+    ['down', ({ down }) => down, formatCount, isSome],
+    ['open', ({ open }) => open, formatCount],
+    ['sealed', ({ replicated, coded }) => replicated + coded, formatCount],
+    ['in fragments', ({ coded }) => coded, formatCount],
+    ['under-replicated', ({ underReplicated }) => underReplicated, formatCount, isSome],
+    ['unavailable', ({ unavailable }) => unavailable, formatCount, isSome],
+    ['repairs under way', ({ underWay }) => underWay, formatCount],
+    ['repairs done', ({ totals }) => totals.repairs, formatCount],
+    ['seals', ({ totals }) => totals.seals, formatCount],
+    ['damaged records', ({ totals }) => totals.damaged, formatCount, isSome],
+    ['stored', ({ usedBytes }) => usedBytes, formatBytes],
+    ['free', ({ freeBytes }) => freeBytes, formatBytes],
   ]);
   readonly #group: ChartGroup;
   readonly #charts: ReadonlyArray<{ readonly chart: SeriesChart; readonly lines: Readonly<Record<string, Value>> }>;

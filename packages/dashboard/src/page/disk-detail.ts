@@ -12,19 +12,15 @@ const isSome = (count: number) => count > 0;
 export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<DiskSample>([
-    { label: 'is read', value: ({ outBps }) => outBps, format: formatByteRate },
-    { label: 'is written', value: ({ inBps }) => inBps, format: formatByteRate },
-    {
-      label: 'requests now',
-      value: ({ ops }) => ops.reduce((sum, { perSecond }) => sum + perSecond, 0),
-      format: formatPerSecond,
-    },
-    { label: 'requests', value: ({ totals }) => totals.requests, format: formatCount },
-    { label: 'failed', value: ({ totals }) => totals.errors, format: formatCount, isBad: isSome },
-    { label: 'CRC mismatches', value: ({ totals }) => totals.crcMismatches, format: formatCount, isBad: isSome },
-    { label: 'sessions', value: ({ totals }) => totals.sessions, format: formatCount },
-    { label: 'failovers', value: ({ totals }) => totals.failovers, format: formatCount },
-    { label: 'sent again', value: ({ totals }) => totals.resentRequests, format: formatCount },
+    ['is read', ({ outBps }) => outBps, formatByteRate],
+    ['is written', ({ inBps }) => inBps, formatByteRate],
+    ['requests now', ({ ops }) => ops.reduce((sum, { perSecond }) => sum + perSecond, 0), formatPerSecond],
+    ['requests', ({ totals }) => totals.requests, formatCount],
+    ['failed', ({ totals }) => totals.errors, formatCount, isSome],
+    ['CRC mismatches', ({ totals }) => totals.crcMismatches, formatCount, isSome],
+    ['sessions', ({ totals }) => totals.sessions, formatCount],
+    ['failovers', ({ totals }) => totals.failovers, formatCount],
+    ['sent again', ({ totals }) => totals.resentRequests, formatCount],
   ]);
   readonly #charts: ChartGroup;
   readonly #requests: SeriesChart;

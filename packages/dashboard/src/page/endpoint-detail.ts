@@ -12,26 +12,40 @@ import { Table } from './table.js';
 
 const isSome = (count: number) => count > 0;
 
+type OfConnection = (connection: AttachedConnection) => number | null;
+
+/** Each has a line for each connection. The optional ones are hidden where no connection has such a value. */
+const CHARTS: ReadonlyArray<
+  readonly [title: string, format: (value: number) => string, of: OfConnection, isOptional: boolean]
+> = [
+  ['Sent by connection', formatRate, ({ sentBps }) => sentBps, false],
+  ['Received by connection', formatRate, ({ receivedBps }) => receivedBps, false],
+  ['Rate that is allowed', formatRate, ({ rateBps }) => rateBps, true],
+  ['DCQCN’s alpha', (alpha) => alpha.toFixed(2), ({ alpha }) => alpha, true],
+];
+
 export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<EndpointSample>([
-    { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },
-    { label: 'receives', value: ({ inBps }) => inBps, format: formatRate },
-    { label: 'sent again', value: ({ totals }) => totals.resent, format: formatCount },
-    { label: 'NAKs', value: ({ totals }) => totals.naks, format: formatCount },
-    { label: 'RNR NAKs', value: ({ totals }) => totals.rnrNaks, format: formatCount },
-    { label: 'timeouts', value: ({ totals }) => totals.timeouts, format: formatCount, isBad: isSome },
-    { label: 'marked', value: ({ totals }) => totals.marks, format: formatCount },
-    { label: 'CNPs sent', value: ({ totals }) => totals.cnpsSent, format: formatCount },
-    { label: 'CNPs received', value: ({ totals }) => totals.cnpsReceived, format: formatCount },
-    { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
-    { label: 'failed', value: ({ totals }) => totals.errors, format: formatCount, isBad: isSome },
+    ['sends', ({ outBps }) => outBps, formatRate],
+    ['receives', ({ inBps }) => inBps, formatRate],
+    ['sent again', ({ totals }) => totals.resent, formatCount],
+    ['NAKs', ({ totals }) => totals.naks, formatCount],
+    ['RNR NAKs', ({ totals }) => totals.rnrNaks, formatCount],
+    ['timeouts', ({ totals }) => totals.timeouts, formatCount, isSome],
+    ['marked', ({ totals }) => totals.marks, formatCount],
+    ['CNPs sent', ({ totals }) => totals.cnpsSent, formatCount],
+    ['CNPs received', ({ totals }) => totals.cnpsReceived, formatCount],
+    ['pauses', ({ totals }) => totals.pauses, formatCount],
+    ['failed', ({ totals }) => totals.errors, formatCount, isSome],
   ]);
   readonly #charts: ChartGroup;
-  readonly #sent: SeriesChart;
-  readonly #received: SeriesChart;
-  readonly #rates: SeriesChart;
-  readonly #alphas: SeriesChart;
+  readonly #ofConnections: ReadonlyArray<{
+    readonly chart: SeriesChart;
+    readonly panel: HTMLElement;
+    readonly of: OfConnection;
+    readonly isOptional: boolean;
+  }>;
   readonly #repairs: SeriesChart;
   readonly #latency = new LatencyList();
   readonly #stages = new StageBars();
@@ -50,29 +64,25 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   ]);
   readonly #drops = element('p', { class: 'muted' });
   readonly #protectionPanel: HTMLElement;
-  readonly #ratePanel: HTMLElement;
-  readonly #alphaPanel: HTMLElement;
 
   readonly panels: readonly HTMLElement[];
 
   constructor(charts: ChartGroup) {
     this.#charts = charts;
-    this.#sent = charts.chart(formatRate);
-    this.#received = charts.chart(formatRate);
-    this.#rates = charts.chart(formatRate);
-    this.#alphas = charts.chart((alpha) => alpha.toFixed(2));
+    this.#ofConnections = CHARTS.map(([title, format, of, isOptional]) => {
+      const chart = charts.chart(format);
+      return { chart, panel: panel(title, isOptional ? 'half' : 'third', chart.element), of, isOptional };
+    });
+    const panelsOf = (isOptional: boolean) =>
+      this.#ofConnections.filter((one) => one.isOptional === isOptional).map((one) => one.panel);
     this.#repairs = charts.chart(formatPerSecond);
-    this.#ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
-    this.#alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
     this.#protectionPanel = panel('Protected connections', 'wide', this.#protection.element, this.#drops);
     this.panels = [
       panel('Endpoint', 'wide', this.#about, this.#readouts.element),
       charts.panel,
-      panel('Sent by connection', 'third', this.#sent.element),
-      panel('Received by connection', 'third', this.#received.element),
+      ...panelsOf(false),
       panel('Packets sent again', 'third', this.#repairs.element),
-      this.#ratePanel,
-      this.#alphaPanel,
+      ...panelsOf(true),
       panel('Latency, posted to polled', 'half', this.#latency.element),
       panel('Where the time goes', 'half', this.#stages.element),
       panel('Who owns the latency', 'wide', this.#verdicts.element),
@@ -93,33 +103,13 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     else this.#readouts.show(now, now.number);
     this.#charts.show(samples);
     const labels = shown.map(({ conn }) => connectionName(conn));
-    const ofConnection =
-      (value: (connection: AttachedConnection) => number | null) => (s: EndpointSample, label: string) => {
-        const connection = s.connections.find(({ conn }) => connectionName(conn) === label);
-        return connection === undefined ? null : value(connection);
-      };
-    this.#sent.show(
-      labels,
-      samples,
-      ofConnection(({ sentBps }) => sentBps),
-    );
-    this.#received.show(
-      labels,
-      samples,
-      ofConnection(({ receivedBps }) => receivedBps),
-    );
-    this.#ratePanel.hidden = shown.every(({ rateBps }) => rateBps === null);
-    this.#rates.show(
-      labels,
-      samples,
-      ofConnection(({ rateBps }) => rateBps),
-    );
-    this.#alphaPanel.hidden = shown.every(({ alpha }) => alpha === null);
-    this.#alphas.show(
-      labels,
-      samples,
-      ofConnection(({ alpha }) => alpha),
-    );
+    for (const { chart, panel, of, isOptional } of this.#ofConnections) {
+      panel.hidden = isOptional && shown.every((connection) => of(connection) === null);
+      chart.show(labels, samples, ({ connections }, label) => {
+        const connection = connections.find(({ conn }) => connectionName(conn) === label);
+        return connection === undefined ? null : of(connection);
+      });
+    }
     this.#repairs.show(['sent again'], samples, ({ resentPerSecond }) => resentPerSecond);
     this.#latency.show(latency);
     this.#stages.show(stages);

@@ -17,22 +17,18 @@ const SAMPLES_SHOWN = 960;
 
 const readoutsOfLab = () =>
   new Readouts<LabSample>([
-    { label: 'goodput', value: ({ goodputBps }) => goodputBps, format: formatRate, isBad: (value) => value === 0 },
-    { label: 'on the link', value: ({ linkBps }) => linkBps, format: formatRate },
-    {
-      label: 'of it useful',
-      value: ({ goodputBps, linkBps }) => (linkBps === 0 ? 0 : Math.min(1, goodputBps / linkBps)),
-      format: formatShare,
-    },
-    { label: 'lost', value: ({ totals }) => totals.packetsDropped, format: formatCount },
-    { label: 'sent again', value: ({ totals }) => totals.packetsRetransmitted, format: formatCount },
-    { label: 'messages done', value: ({ totals }) => totals.messages, format: formatCount },
-    { label: 'NAKs', value: ({ totals }) => totals.naks, format: formatCount },
-    { label: 'timeouts', value: ({ totals }) => totals.timeouts, format: formatCount },
-    { label: 'queue to B', value: ({ queueBytes }) => queueBytes, format: formatBytes },
-    { label: 'marked', value: ({ totals }) => totals.marks, format: formatCount },
-    { label: 'CNPs', value: ({ totals }) => totals.cnps, format: formatCount },
-    { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
+    ['goodput', ({ goodputBps }) => goodputBps, formatRate, (value) => value === 0],
+    ['on the link', ({ linkBps }) => linkBps, formatRate],
+    ['of it useful', ({ goodputBps, linkBps }) => (linkBps === 0 ? 0 : Math.min(1, goodputBps / linkBps)), formatShare],
+    ['lost', ({ totals }) => totals.packetsDropped, formatCount],
+    ['sent again', ({ totals }) => totals.packetsRetransmitted, formatCount],
+    ['messages done', ({ totals }) => totals.messages, formatCount],
+    ['NAKs', ({ totals }) => totals.naks, formatCount],
+    ['timeouts', ({ totals }) => totals.timeouts, formatCount],
+    ['queue to B', ({ queueBytes }) => queueBytes, formatBytes],
+    ['marked', ({ totals }) => totals.marks, formatCount],
+    ['CNPs', ({ totals }) => totals.cnps, formatCount],
+    ['pauses', ({ totals }) => totals.pauses, formatCount],
   ]);
 
 export class LiveView {

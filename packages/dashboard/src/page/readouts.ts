@@ -2,12 +2,12 @@
 
 import { element } from './dom.js';
 
-interface Readout<T> {
-  readonly label: string;
-  readonly value: (sample: T) => number;
-  readonly format: (value: number) => string;
-  readonly isBad?: (value: number) => boolean;
-}
+type Readout<T> = readonly [
+  label: string,
+  value: (sample: T) => number,
+  format: (value: number) => string,
+  isBad?: (value: number) => boolean,
+];
 
 export class Readouts<T> {
   readonly element = element('dl', { class: 'readouts' });
@@ -16,7 +16,7 @@ export class Readouts<T> {
 
   constructor(readouts: ReadonlyArray<Readout<T>>) {
     this.#readouts = readouts;
-    for (const { label } of readouts) {
+    for (const [label] of readouts) {
       const cell = element('dd', { 'data-name': label });
       this.#cells.push(cell);
       this.element.append(element('div', {}, element('dt', {}, label), cell));
@@ -25,7 +25,7 @@ export class Readouts<T> {
 
   show(sample: T, number: number): void {
     this.element.dataset['sample'] = String(number);
-    for (const [i, { value, format, isBad }] of this.#readouts.entries()) {
+    for (const [i, [, value, format, isBad]] of this.#readouts.entries()) {
       const cell = this.#cells[i];
       const now = value(sample);
       cell.dataset['value'] = String(now);

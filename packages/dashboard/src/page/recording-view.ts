@@ -28,11 +28,11 @@ function momentAt({ series }: ScenarioResult, index: number): Moment {
 export class RecordingView {
   readonly #result: ScenarioResult;
   readonly #readouts = new Readouts<Moment>([
-    { label: 'time', value: ({ timeNs }) => timeNs, format: formatNs },
-    { label: 'all flows', value: ({ goodputBps }) => goodputBps, format: formatRate },
-    { label: 'fullest queue', value: ({ fullestBytes }) => fullestBytes, format: formatBytes },
-    { label: 'CNPs so far', value: ({ cnps }) => cnps, format: formatCount },
-    { label: 'pauses so far', value: ({ pauseFrames }) => pauseFrames, format: formatCount },
+    ['time', ({ timeNs }) => timeNs, formatNs],
+    ['all flows', ({ goodputBps }) => goodputBps, formatRate],
+    ['fullest queue', ({ fullestBytes }) => fullestBytes, formatBytes],
+    ['CNPs so far', ({ cnps }) => cnps, formatCount],
+    ['pauses so far', ({ pauseFrames }) => pauseFrames, formatCount],
   ]);
   readonly #network: NetworkView;
   readonly #slider: HTMLInputElement;

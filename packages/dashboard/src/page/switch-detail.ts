@@ -20,15 +20,15 @@ const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: 
 
 export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
   readonly #readouts = new Readouts<SwitchSample>([
-    { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },
-    { label: 'takes', value: ({ inBps }) => inBps, format: formatRate },
-    { label: 'frames', value: ({ totals }) => totals.packets, format: formatCount },
-    { label: 'queued', value: ({ totals }) => totals.queueBytes, format: formatBytes },
-    { label: 'dropped', value: ({ totals }) => totals.dropped, format: formatCount },
-    { label: 'marked', value: ({ totals }) => totals.marked, format: formatCount },
-    { label: 'pauses sent', value: ({ totals }) => totals.pausesSent, format: formatCount },
-    { label: 'pauses received', value: ({ totals }) => totals.pausesReceived, format: formatCount },
-    { label: 'storms', value: ({ totals }) => totals.storms, format: formatCount, isBad: (count) => count > 0 },
+    ['sends', ({ outBps }) => outBps, formatRate],
+    ['takes', ({ inBps }) => inBps, formatRate],
+    ['frames', ({ totals }) => totals.packets, formatCount],
+    ['queued', ({ totals }) => totals.queueBytes, formatBytes],
+    ['dropped', ({ totals }) => totals.dropped, formatCount],
+    ['marked', ({ totals }) => totals.marked, formatCount],
+    ['pauses sent', ({ totals }) => totals.pausesSent, formatCount],
+    ['pauses received', ({ totals }) => totals.pausesReceived, formatCount],
+    ['storms', ({ totals }) => totals.storms, formatCount, (count) => count > 0],
   ]);
   readonly #group: ChartGroup;
   readonly #charts: ReadonlyArray<{ readonly chart: SeriesChart; readonly value: (port: AttachedPort) => number }>;

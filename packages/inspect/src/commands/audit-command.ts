@@ -9,7 +9,6 @@ import {
   counted,
   defineDocument,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   EXIT_USAGE,
   EXIT_VERIFICATION_FAILED,
   listOption,
@@ -35,6 +34,7 @@ import { sarifReport } from '../audit/sarif.js';
 import { printReport, printRule } from './audit/audit-lines.js';
 import { ruleListOption } from './audit/rule-list.js';
 import { printStories } from './audit/story.js';
+import { failIfDamaged } from './capture-damage.js';
 import { type OpenedPackets, openedWords, ProtectedCapture } from './protected-capture.js';
 
 /** The fields of `audit --json`. */
@@ -152,9 +152,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     await writeOutputFile(options.junit, junitReport(report.rules, report.findings, path));
   }
   if (options.annotate !== undefined) await annotate(path, options.annotate, report, output);
-  if (damage !== undefined) {
-    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
-  }
+  failIfDamaged(path, damage);
   if (report.packets.roce === 0) throw new CommandFailure(EXIT_FAILED, `${path}: ${whyNothing(report)}`);
   failIfBroken(report, options.strict === true);
 }
@@ -197,9 +195,7 @@ async function readAll(path: string, output: Output, take: (captured: CapturedPa
         if (++count % PACKETS_PER_TURN !== 0) continue;
         progress.update(Math.min(bytes, stream.sizeBytes), `${count} packets`);
         await nextTurn();
-        if (output.io.interrupted.aborted) {
-          throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
-        }
+        output.throwIfInterrupted('interrupted: the file was not read to its end');
       }
     }
   } finally {
@@ -248,7 +244,5 @@ async function fixIcrc(path: string, to: string, options: AuditCommandOptions, o
   );
   output.line(`${to} has ${counted(packets, 'packet')}; ${counted(repair.repaired, 'ICRC')} repaired.`);
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
-  if (damage !== undefined) {
-    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
-  }
+  failIfDamaged(path, damage);
 }

@@ -8,7 +8,6 @@ import {
   counted,
   countOption,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   type Output,
   portOption,
   printing,
@@ -27,6 +26,7 @@ import {
   udpOf,
 } from 'rocev2/internal/capture';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
+import { failIfDamaged } from './capture-damage.js';
 import { DECODE_DOCUMENT, DECODE_LINES, PacketLines, sixDigits } from './decode-lines.js';
 import { decodeTrace } from './decode-trace.js';
 import { openedWords, ProtectedCapture } from './protected-capture.js';
@@ -147,12 +147,8 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
       `rocev2: packets of link type ${linkType} are left out; decode reads Ethernet (1), RAW IP (101) and Linux cooked captures (113, 276)`,
     );
   }
-  if (output.io.interrupted.aborted) {
-    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
-  }
-  if (damage !== undefined) {
-    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
-  }
+  output.throwIfInterrupted('interrupted: the file was not read to its end');
+  failIfDamaged(path, damage);
 }
 
 async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, output: Output): Promise<void> {
@@ -162,9 +158,7 @@ async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, o
   } catch (cause) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at ${(cause as Error).message}`, { cause });
   }
-  if (output.io.interrupted.aborted) {
-    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
-  }
+  output.throwIfInterrupted('interrupted: the file was not read to its end');
 }
 
 function openedPacket({ psp, ...asSeen }: DecodedPacket, opened: DecodedPacket): DecodedPacket {

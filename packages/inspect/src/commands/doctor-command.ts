@@ -7,7 +7,6 @@ import {
   checkWritable,
   defineDocument,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   EXIT_NO_CONNECTION,
   EXIT_USAGE,
   type FrameFlags,
@@ -133,7 +132,7 @@ async function doctor(host: string, options: DoctorOptions, output: Output): Pro
   const examination = await output.during(`examining ${remote} from ${local}`, work);
   print(examination, output);
   output.document(DOCTOR_DOCUMENT, { target: host, ...examination });
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
   failIfIll(examination);
 }
 

@@ -3,13 +3,11 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   type CliIo,
-  CommandFailure,
   checkWritable,
   choiceOption,
   countOption,
   defineDocument,
   durationOption,
-  EXIT_INTERRUPTED,
   type Output,
   printing,
   rateOption,
@@ -312,7 +310,7 @@ async function simulateAll(
     for (const delay of delays) {
       progress.update(runs.size, `feedback delay ${formatNs(delay)}`);
       await setImmediate();
-      if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+      output.throwIfInterrupted();
       runs.set(delay, simulateAt(study, options, delay));
     }
   } finally {

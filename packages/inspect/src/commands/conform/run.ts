@@ -6,7 +6,6 @@ import {
   counted,
   defineDocument,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   EXIT_NO_CONNECTION,
   EXIT_VERIFICATION_FAILED,
   type FrameFlags,
@@ -79,7 +78,7 @@ export async function runConform(host: string, options: ConformRunOptions, outpu
     output.document(CONFORM_RUN_DOCUMENT, result);
     await capture.file?.close();
     await writeOutputs(options, result, output.documentText(CONFORM_RUN_DOCUMENT, result), capture.path);
-    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    output.throwIfInterrupted();
     failIfBroken(cases, options.strict === true);
   } finally {
     await opened.close();

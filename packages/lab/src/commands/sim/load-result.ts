@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, type Output } from '@rocev2/command';
+import { CommandFailure, EXIT_FAILED, type Output } from '@rocev2/command';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import { loadScenario } from './load.js';
 import { isScenarioResult, resultProblem } from './result-schema.js';
@@ -10,7 +10,7 @@ export async function loadResult(name: string, output: Output): Promise<Scenario
   if (kept !== undefined) return kept;
   const scenario = await loadScenario({ name, set: [] });
   const result = await runWatched(scenario, output);
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
   return result;
 }
 

@@ -3,7 +3,6 @@ import {
   checkWritable,
   defineDocument,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   EXIT_USAGE,
   type Output,
   writeOutputFile,
@@ -59,7 +58,7 @@ export async function runCommand(name: string, options: RunCommandOptions, outpu
   );
   if (!output.json) printResult(result, output);
   output.document(SIM_RUN_DOCUMENT, result);
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  output.throwIfInterrupted();
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }
 

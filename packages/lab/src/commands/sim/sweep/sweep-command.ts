@@ -2,7 +2,6 @@ import {
   CommandFailure,
   defineDocument,
   EXIT_FAILED,
-  EXIT_INTERRUPTED,
   EXIT_USAGE,
   leftAligned,
   type Output,
@@ -81,7 +80,7 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
     results.map(sweepRow),
   );
   output.document(SIM_SWEEP_DOCUMENT, { runs: results });
-  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
+  output.throwIfInterrupted('interrupted: some runs are missing');
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
 }
 
