@@ -7,7 +7,16 @@ export default {
   name: 'rocev2',
   out: '../../site',
   // Each of these lists the documents of its part in its head; test/docs/site.test.ts finds documents that no part lists.
-  projectDocuments: ['guides.md', 'programs.md', 'library.md', 'protocol.md', 'measurements.md', 'project.md'],
+  projectDocuments: [
+    'guides.md',
+    'programs.md',
+    'library.md',
+    'protocol.md',
+    'measurements.md',
+    'packages.md',
+    'decisions.md',
+    'project.md',
+  ],
   customCss: 'style.css',
   sort: ['kind', 'instance-first', 'alphabetical-ignoring-documents'],
   kindSortOrder: [

@@ -5,6 +5,7 @@
  */
 
 export type { HostTransport, PathState, RdmaFallbackOptions } from '../cm/rdma-fallback.js';
+export type { HostPort } from '../core/host-port.js';
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno, NotOwnerError } from './disk/block-device.js';
 export type { DiskIdentity } from './disk/disk-identity.js';

@@ -1,7 +1,7 @@
 /** The documentation site has every document, and the checker of its links finds what is dead. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,10 +16,14 @@ describe('the documentation site', () => {
         const [, head] = readFileSync(join(PARTS, name), 'utf8').split('---\n');
         return [...head.matchAll(/^ {2}".+": (\S+)$/gm)].map(([, path]) => normalize(join(PARTS, path)));
       });
-    const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.md') && !path.startsWith('api'))
-      .map((path) => join('docs', path));
-    const project = ['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+    const packages = readdirSync('packages').map((name) => join('packages', name));
+    const documents = ['docs', ...packages.map((folder) => join(folder, 'docs')).filter((folder) => existsSync(folder))]
+      .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)))
+      .filter((path) => path.endsWith('.md') && !path.startsWith(join('docs', 'api')));
+    const project = [
+      ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+      ...['src', ...packages].map((folder) => join(folder, 'README.md')),
+    ];
     expect(listed.sort(), 'a new document needs a line in the head and in the table of a page of scripts/site').toEqual(
       [...documents, ...project].sort(),
     );

@@ -18,8 +18,11 @@ interface Chunk {
   readonly count: number;
 }
 
+/** A capture file: pcap or pcapng, of any size. */
 export class CaptureStream {
+  /** Size of the file when it was opened. */
   readonly sizeBytes: number;
+  /** Why the packets ended before the end of the file. Undefined: they did not. */
   damage: CaptureDamage | undefined;
   readonly #handle: FileHandle;
   readonly #path: string;
@@ -30,6 +33,7 @@ export class CaptureStream {
     this.sizeBytes = sizeBytes;
   }
 
+  /** Opens a file. Rejects with ERR_ROCE_IO if it cannot be read. */
   static async open(path: string): Promise<CaptureStream> {
     try {
       const handle = await open(path, 'r');

@@ -1,12 +1,18 @@
 /** What the readers of captures deliver. */
 
+/** A packet of a capture. */
 export interface CapturedPacket {
+  /** Nanoseconds since 1970. */
   readonly timestampNs: bigint;
+  /** Number of the interface in the file, from 0. */
   readonly interfaceId: number;
+  /** LINKTYPE of the interface. */
   readonly linkType: number;
+  /** What was captured of the packet. */
   readonly bytes: Uint8Array;
   /** Larger than `bytes.length` when the capture cut the packet off. */
   readonly originalLength: number;
+  /** Comment of the packet in the file. */
   readonly comment: string | undefined;
 }
 

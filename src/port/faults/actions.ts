@@ -25,7 +25,7 @@ export interface FaultCounters
     TrimCounters,
     RewriteCounters {}
 
-/** An action of {@link FAULT_ACTIONS}. */
+/** An action of a fault rule. */
 export type FaultAction = FaultActionKind<keyof FaultCounters>;
 
 /** In the order in which those of one rule apply. */
