@@ -16,11 +16,17 @@ import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-
 import { PacketView, SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK } from './packet-view.js';
 import { type RuleListener, RuleReporter } from './rule-reporter.js';
 
+/** What an audit checks, and what it knows about the capture. */
 export interface AuditOptions {
+  /** Numbers of the rules to check. Default: all. */
   readonly rules?: readonly number[];
+  /** UDP ports of RoCEv2. Default: 4791. */
   readonly udpPorts?: readonly number[];
+  /** IP address of the host at which the capture was made. Absent: not known. */
   readonly capturedAt?: string;
+  /** Fit the parameters of DCQCN to the rates of senders. Default false. */
   readonly fitsRates?: boolean;
+  /** Called for each measured value and each choice. */
   readonly listener?: RuleListener;
 }
 

@@ -18,7 +18,7 @@ export const MEASURES = {
 } as const;
 /** What the values of a measure are. */
 export type MeasureUnit = (typeof MEASURES)[keyof typeof MEASURES];
-/** A name of {@link MEASURES}. */
+/** Name of what is measured. */
 export type MeasureName = keyof typeof MEASURES;
 
 /** One distribution. */

@@ -1,8 +1,11 @@
 import type { Ledger } from './ledger.js';
 import type { MeasureName, Measures } from './measures.js';
 
+/** Is called with each value and choice that an audit records; `flow` is that of a finding. */
 export interface RuleListener {
+  /** A value of a measure. */
   measured(name: MeasureName, value: number, flow: string): void;
+  /** What a peer chose where the rule leaves a choice. */
   chosen(rule: number, choice: string, flow: string): void;
 }
 
