@@ -98,6 +98,20 @@ export interface TestCase {
   readonly steps: (terms: CaseTerms) => readonly Step[];
 }
 
+type Steps = TestCase['steps'];
+
+export function testCase(name: string, rules: readonly number[], about: string, steps: Steps): TestCase {
+  return { name, rules, about, steps };
+}
+
+function caseThatNeeds(need: Need): typeof testCase {
+  return (...parts) => ({ ...testCase(...parts), needs: [need] });
+}
+
+export const memoryCase = caseThatNeeds('memory');
+export const receiveCase = caseThatNeeds('receives');
+export const connectionCase = caseThatNeeds('RDMA CM');
+
 export function send(opcode: number, at: number, packet: Omit<RequestPacket, 'opcode' | 'at'> = {}): Step {
   return { do: 'send', packet: { opcode, at, ...packet } };
 }

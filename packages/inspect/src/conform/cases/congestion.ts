@@ -1,5 +1,5 @@
 import { CNP } from 'rocev2/internal/packet';
-import { ack, type Step, send, silence, type TestCase } from '../step.js';
+import { ack, type Step, send, silence, type TestCase, testCase } from '../step.js';
 import { ping } from './request-packets.js';
 
 /** The highest number that is not the one of multicast: unlikely to be in use. */
@@ -13,17 +13,12 @@ function notification(destQpn: number): Step {
 }
 
 export const CONGESTION_CASES: readonly TestCase[] = [
-  {
-    name: 'cnp/unknown',
-    rules: [90],
-    about: `${CNPS} CNPs go to a queue pair that nobody has. They are ignored.`,
-    steps: () => [
-      ping(0),
-      ack(0, 1),
-      ...Array.from({ length: CNPS }, () => notification(UNKNOWN_QPN)),
-      silence,
-      ping(1),
-      ack(1, 2),
-    ],
-  },
+  testCase('cnp/unknown', [90], `${CNPS} CNPs go to a queue pair that nobody has. They are ignored.`, () => [
+    ping(0),
+    ack(0, 1),
+    ...Array.from({ length: CNPS }, () => notification(UNKNOWN_QPN)),
+    silence,
+    ping(1),
+    ack(1, 2),
+  ]),
 ];

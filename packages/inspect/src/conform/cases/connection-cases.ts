@@ -1,5 +1,5 @@
 import { REJ_INVALID_SERVICE_ID } from 'rocev2/internal/cm';
-import { ack, silence, type TestCase } from '../step.js';
+import { ack, connectionCase, silence, type TestCase } from '../step.js';
 import { ping } from './request-packets.js';
 
 export const CONNECTION_CASES: readonly TestCase[] = [
@@ -19,13 +19,12 @@ export const CONNECTION_CASES: readonly TestCase[] = [
     connect: () => ({ rtu: false }),
     steps: () => [{ do: 'repeat', message: 'REQ' }, ping(0), ack(0, 1)],
   },
-  {
-    name: 'cm/lost-drep',
-    rules: [93],
-    about: 'The DREQ comes again, as if the DREP had been lost. It is answered again.',
-    needs: ['RDMA CM'],
-    steps: () => [ping(0), ack(0, 1), { do: 'repeat', message: 'DREQ' }],
-  },
+  connectionCase(
+    'cm/lost-drep',
+    [93],
+    'The DREQ comes again, as if the DREP had been lost. It is answered again.',
+    () => [ping(0), ack(0, 1), { do: 'repeat', message: 'DREQ' }],
+  ),
   {
     name: 'cm/nobody',
     rules: [94],
@@ -50,12 +49,10 @@ export const CONNECTION_CASES: readonly TestCase[] = [
     connect: () => ({ rtu: false }),
     steps: () => [ping(0), ack(0, 1)],
   },
-  {
-    name: 'cm/stale',
-    rules: [97],
-    about:
-      'A REQ names the queue pair of a connection, as after a restart. It is refused by REJ 10, or the old connection ends.',
-    needs: ['RDMA CM'],
-    steps: () => [ping(0), ack(0, 1), { do: 'request anew' }, ping(1), silence],
-  },
+  connectionCase(
+    'cm/stale',
+    [97],
+    'A REQ names the queue pair of a connection, as after a restart. It is refused by REJ 10, or the old connection ends.',
+    () => [ping(0), ack(0, 1), { do: 'request anew' }, ping(1), silence],
+  ),
 ];

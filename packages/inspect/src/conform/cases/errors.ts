@@ -3,12 +3,14 @@ import {
   type CaseTerms,
   data,
   denied,
+  memoryCase,
   type Need,
   reconnect,
   refused,
   type Step,
   silence,
   type TestCase,
+  testCase,
 } from '../step.js';
 import { add, ping, read, write, writeFirst, writeLast, writeMiddle } from './request-packets.js';
 
@@ -40,39 +42,36 @@ export const ERROR_CASES: readonly TestCase[] = [
   ),
   forbidden('write-below', 'A WRITE begins before the memory.', () => write(0, 16, { place: -8 })),
   forbidden('read-beyond', 'A READ ends behind the memory.', (terms) => read(0, 16, { place: offered(terms) - 8 })),
-  {
-    name: 'access/write-beyond',
-    rules: [74],
-    about: 'A WRITE ends behind the memory. Nothing of it is written.',
-    needs: ['memory'],
-    steps: (terms) => {
-      const place = offered(terms) - 8;
-      return [
-        write(0, 8, { place, seed: 1 }),
-        ack(0, 1),
-        write(1, 16, { place, seed: 2 }),
-        denied(1),
-        reconnect,
-        read(0, 8, { place }),
-        data(0, 8, 1),
-      ];
-    },
-  },
+  memoryCase('access/write-beyond', [74], 'A WRITE ends behind the memory. Nothing of it is written.', (terms) => {
+    const place = offered(terms) - 8;
+    return [
+      write(0, 8, { place, seed: 1 }),
+      ack(0, 1),
+      write(1, 16, { place, seed: 2 }),
+      denied(1),
+      reconnect,
+      read(0, 8, { place }),
+      data(0, 8, 1),
+    ];
+  }),
   unallowed('write', 'A WRITE comes to a queue pair that allows none.', ['memory'], write(0, 8)),
   unallowed('read', 'A READ comes to a queue pair that allows none.', ['memory'], read(0, 8)),
   unallowed('atomic', 'A FETCH_ADD comes to a queue pair that allows none.', ['memory', 'atomics'], add(0, 1n)),
-  {
-    name: 'fatal/silence',
-    rules: [80],
-    about: 'After a fatal NAK nothing is answered, and nothing executed.',
-    steps: ({ mtu }) => [ping(0), ack(0, 1), writeMiddle(1, mtu), refused(1), ping(1), ping(2), ping(0), silence],
-  },
-  {
-    name: 'fatal/after-answers',
-    rules: [81],
-    about: 'A READ and a forbidden WRITE come at once. The NAK leaves behind the data.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [
+  testCase('fatal/silence', [80], 'After a fatal NAK nothing is answered, and nothing executed.', ({ mtu }) => [
+    ping(0),
+    ack(0, 1),
+    writeMiddle(1, mtu),
+    refused(1),
+    ping(1),
+    ping(2),
+    ping(0),
+    silence,
+  ]),
+  memoryCase(
+    'fatal/after-answers',
+    [81],
+    'A READ and a forbidden WRITE come at once. The NAK leaves behind the data.',
+    ({ mtu }) => [
       writeFirst(0, mtu, 2 * mtu),
       writeLast(1, mtu, { from: mtu }),
       ack(1, 1),
@@ -81,5 +80,5 @@ export const ERROR_CASES: readonly TestCase[] = [
       data(2, 2 * mtu),
       denied(4),
     ],
-  },
+  ),
 ];

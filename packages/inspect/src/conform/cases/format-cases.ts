@@ -1,5 +1,15 @@
 import { NAK_INVALID_REQUEST, RC_WRITE_ONLY, UC_BASE, UD_SEND_ONLY } from 'rocev2/internal/packet';
-import { ack, data, type RequestPacket, type Step, send, silence, type TestCase } from '../step.js';
+import {
+  ack,
+  data,
+  memoryCase,
+  type RequestPacket,
+  type Step,
+  send,
+  silence,
+  type TestCase,
+  testCase,
+} from '../step.js';
 import { ping, read, write } from './request-packets.js';
 
 const FLAGS = 1;
@@ -30,32 +40,21 @@ export const FORMAT_CASES: readonly TestCase[] = [
   flipped('ack-request', 'byte 8 of the BTH, which is reserved', ACK_BYTE),
   flipped('psn', 'the PSN', PSN_LOW),
   flipped('reth', 'the length in the RETH', KEY_LOW),
-  {
-    name: 'icrc/payload',
-    rules: [12],
-    about: 'A bit of the payload of a WRITE is wrong. The memory keeps what was there.',
-    needs: ['memory'],
-    steps: () => [
-      write(0, 8, { seed: 1 }),
-      ack(0),
-      write(1, 8, { seed: 2, flip: PAYLOAD }),
-      silence,
-      read(1, 8),
-      data(1, 8, 1),
-    ],
-  },
-  {
-    name: 'variant/fecn',
-    rules: [13],
-    about: 'A switch has set FECN, which the ICRC does not cover.',
-    steps: taken({ congestion: FECN }),
-  },
-  {
-    name: 'variant/reserved',
-    rules: [13],
-    about: 'The reserved bits of byte 4 of the BTH are set, which the ICRC does not cover.',
-    steps: taken({ congestion: RESERVED }),
-  },
+  memoryCase('icrc/payload', [12], 'A bit of the payload of a WRITE is wrong. The memory keeps what was there.', () => [
+    write(0, 8, { seed: 1 }),
+    ack(0),
+    write(1, 8, { seed: 2, flip: PAYLOAD }),
+    silence,
+    read(1, 8),
+    data(1, 8, 1),
+  ]),
+  testCase('variant/fecn', [13], 'A switch has set FECN, which the ICRC does not cover.', taken({ congestion: FECN })),
+  testCase(
+    'variant/reserved',
+    [13],
+    'The reserved bits of byte 4 of the BTH are set, which the ICRC does not cover.',
+    taken({ congestion: RESERVED }),
+  ),
   {
     name: 'variant/dscp',
     rules: [13],
@@ -70,65 +69,40 @@ export const FORMAT_CASES: readonly TestCase[] = [
     needs: ['traffic class'],
     steps: taken({ ecn: 2 }),
   },
-  {
-    name: 'malformed/short-reth',
-    rules: [14],
-    about: 'The packet ends inside its RETH.',
-    steps: dropped({ cut: 8 }),
-  },
+  testCase('malformed/short-reth', [14], 'The packet ends inside its RETH.', dropped({ cut: 8 })),
   { name: 'malformed/no-reth', rules: [14], about: 'The packet ends behind its BTH.', steps: dropped({ cut: 16 }) },
-  {
-    name: 'malformed/pad',
-    rules: [14],
-    about: 'The pad count is 3, and there is no payload to pad.',
-    steps: dropped({ forge: [[FLAGS, 0x70]] }),
-  },
-  {
-    name: 'qp0',
-    rules: [15],
-    about: 'A UD SEND goes to QP 0.',
-    steps: dropped({ fields: { destQpn: 0, sourceQpn: 0, qkey: 0x8001_0000 }, bytes: 256 }, UD_SEND_ONLY),
-  },
-  {
-    name: 'transport-version',
-    rules: [16],
-    about: 'The transport version is 1.',
-    steps: dropped({ forge: [[FLAGS, 0x41]] }),
-  },
-  {
-    name: 'migreq/0',
-    rules: [18],
-    about: 'MigReq is 0.',
-    steps: taken({ fields: { migReq: false } }),
-  },
+  testCase(
+    'malformed/pad',
+    [14],
+    'The pad count is 3, and there is no payload to pad.',
+    dropped({ forge: [[FLAGS, 0x70]] }),
+  ),
+  testCase(
+    'qp0',
+    [15],
+    'A UD SEND goes to QP 0.',
+    dropped({ fields: { destQpn: 0, sourceQpn: 0, qkey: 0x8001_0000 }, bytes: 256 }, UD_SEND_ONLY),
+  ),
+  testCase('transport-version', [16], 'The transport version is 1.', dropped({ forge: [[FLAGS, 0x41]] })),
+  testCase('migreq/0', [18], 'MigReq is 0.', taken({ fields: { migReq: false } })),
   { name: 'migreq/1', rules: [18], about: 'MigReq is 1.', steps: taken({ fields: { migReq: true } }) },
-  {
-    name: 'pkey/other',
-    rules: [20],
-    about: 'The P_Key is that of another partition.',
-    steps: dropped({ fields: { pkey: 0x8001 } }),
-  },
-  {
-    name: 'pkey/limited',
-    rules: [20],
-    about: 'The P_Key is that of a limited member of the partition, which a full member takes.',
-    steps: taken({ fields: { pkey: 0x7fff } }),
-  },
-  {
-    name: 'transport-class',
-    rules: [21],
-    about: 'An opcode of UC comes to a queue pair of RC.',
-    steps: dropped({}, UC_BASE | RC_WRITE_ONLY),
-  },
-  {
-    name: 'opcode/reserved',
-    rules: [22],
-    about: 'The opcode is 0x1f, which is reserved. It is dropped, or refused.',
-    steps: () => [
-      ping(0, { forge: [[0, 0x1f]] }),
-      { do: 'silence or', answer: { kind: 'nak', at: 0, codes: [NAK_INVALID_REQUEST] } },
-      ping(0),
-      ack(0, 1),
-    ],
-  },
+  testCase('pkey/other', [20], 'The P_Key is that of another partition.', dropped({ fields: { pkey: 0x8001 } })),
+  testCase(
+    'pkey/limited',
+    [20],
+    'The P_Key is that of a limited member of the partition, which a full member takes.',
+    taken({ fields: { pkey: 0x7fff } }),
+  ),
+  testCase(
+    'transport-class',
+    [21],
+    'An opcode of UC comes to a queue pair of RC.',
+    dropped({}, UC_BASE | RC_WRITE_ONLY),
+  ),
+  testCase('opcode/reserved', [22], 'The opcode is 0x1f, which is reserved. It is dropped, or refused.', () => [
+    ping(0, { forge: [[0, 0x1f]] }),
+    { do: 'silence or', answer: { kind: 'nak', at: 0, codes: [NAK_INVALID_REQUEST] } },
+    ping(0),
+    ack(0, 1),
+  ]),
 ];

@@ -1,7 +1,7 @@
 /** Cases about the lifetime of keys, and about an attacker who knows the numbers of a connection. */
 
 import { RC_SEND_ONLY_INV } from 'rocev2/internal/packet';
-import { ack, data, denied, reconnect, refused, send, silence, type TestCase } from '../step.js';
+import { ack, data, denied, memoryCase, reconnect, refused, send, silence, type TestCase, testCase } from '../step.js';
 import { ping, read, write, writeMiddle } from './request-packets.js';
 
 const UNTIL_BOUND_MS = 20;
@@ -22,19 +22,17 @@ export const KEY_CASES: readonly TestCase[] = [
       denied(2),
     ],
   },
-  {
-    name: 'stranger/one-packet',
-    rules: [103],
-    about:
-      'One packet with the right address, queue pair and PSN, and an opcode that is wrong there, ends the connection. A forged one would look the same.',
-    steps: ({ mtu }) => [ping(0), ack(0, 1), writeMiddle(1, mtu), refused(1), ping(1), silence],
-  },
-  {
-    name: 'stranger/key',
-    rules: [104],
-    about: 'A key that one connection was told works on the next one: keys are of the protection domain.',
-    needs: ['memory'],
-    steps: () => [
+  testCase(
+    'stranger/one-packet',
+    [103],
+    'One packet with the right address, queue pair and PSN, and an opcode that is wrong there, ends the connection. A forged one would look the same.',
+    ({ mtu }) => [ping(0), ack(0, 1), writeMiddle(1, mtu), refused(1), ping(1), silence],
+  ),
+  memoryCase(
+    'stranger/key',
+    [104],
+    'A key that one connection was told works on the next one: keys are of the protection domain.',
+    () => [
       write(0, 8),
       ack(0, 1),
       reconnect,
@@ -43,5 +41,5 @@ export const KEY_CASES: readonly TestCase[] = [
       read(1, 8),
       data(1, 8, 2),
     ],
-  },
+  ),
 ];

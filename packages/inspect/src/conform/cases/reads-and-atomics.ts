@@ -1,4 +1,4 @@
-import { ack, data, type Need, refused, result, type Step, silence, type TestCase } from '../step.js';
+import { ack, data, memoryCase, type Need, refused, result, type Step, silence, type TestCase } from '../step.js';
 import { add, clear, ping, read, swap, write, writeFirst, writeLast } from './request-packets.js';
 
 const ATOMICS: readonly Need[] = ['memory', 'atomics'];
@@ -22,52 +22,38 @@ function rest(mtu: number, isRest: boolean): Step[] {
 }
 
 export const READ_CASES: readonly TestCase[] = [
-  {
-    name: 'read/rest',
-    rules: [65],
-    about: 'The second half of a READ is asked for again, with address, length and PSN moved on.',
-    needs: ['memory'],
-    steps: ({ mtu }) => rest(mtu, true),
-  },
-  {
-    name: 'read/rest-begins-anew',
-    rules: [64],
-    about: 'As before, and the answer is a message of its own: it begins with FIRST or ONLY.',
-    needs: ['memory'],
-    steps: ({ mtu }) => rest(mtu, false),
-  },
-  {
-    name: 'read/again',
-    rules: [65],
-    about: 'A READ that comes again is answered again, from the memory.',
-    needs: ['memory'],
-    steps: () => [
-      write(0, 8, { seed: 1 }),
-      ack(0, 1),
-      read(1, 8),
-      data(1, 8, 1),
-      write(2, 8, { seed: 2 }),
-      ack(2, 3),
-      read(1, 8),
-      data(1, 8, 2),
-    ],
-  },
-  {
-    name: 'read/again-elsewhere',
-    rules: [65],
-    about: 'A READ that comes again with an address before its own is dropped.',
-    needs: ['memory'],
-    steps: () => [
-      write(0, 16),
-      ack(0, 1),
-      read(1, 8, { place: 8 }),
-      data(1, 8, 1, { from: 8 }),
-      read(1, 8, { place: 0 }),
-      silence,
-      ping(2),
-      ack(2, 3),
-    ],
-  },
+  memoryCase(
+    'read/rest',
+    [65],
+    'The second half of a READ is asked for again, with address, length and PSN moved on.',
+    ({ mtu }) => rest(mtu, true),
+  ),
+  memoryCase(
+    'read/rest-begins-anew',
+    [64],
+    'As before, and the answer is a message of its own: it begins with FIRST or ONLY.',
+    ({ mtu }) => rest(mtu, false),
+  ),
+  memoryCase('read/again', [65], 'A READ that comes again is answered again, from the memory.', () => [
+    write(0, 8, { seed: 1 }),
+    ack(0, 1),
+    read(1, 8),
+    data(1, 8, 1),
+    write(2, 8, { seed: 2 }),
+    ack(2, 3),
+    read(1, 8),
+    data(1, 8, 2),
+  ]),
+  memoryCase('read/again-elsewhere', [65], 'A READ that comes again with an address before its own is dropped.', () => [
+    write(0, 16),
+    ack(0, 1),
+    read(1, 8, { place: 8 }),
+    data(1, 8, 1, { from: 8 }),
+    read(1, 8, { place: 0 }),
+    silence,
+    ping(2),
+    ack(2, 3),
+  ]),
   {
     name: 'read/too-many',
     rules: [67],
@@ -76,20 +62,16 @@ export const READ_CASES: readonly TestCase[] = [
     connect: () => ({ initiatorDepth: 0 }),
     steps: () => [read(0, 8), refused(0)],
   },
-  {
-    name: 'read/empty',
-    rules: [68],
-    about: 'A READ of no bytes is answered, whatever its key.',
-    needs: ['memory'],
-    steps: () => [read(0, 0, { memory: 'wrong key' }), data(0, 0), ping(1), ack(1, 2)],
-  },
-  {
-    name: 'write/empty',
-    rules: [68],
-    about: 'A WRITE of no bytes is taken, whatever its key.',
-    needs: ['memory'],
-    steps: () => [write(0, 0, { memory: 'wrong key' }), ack(0, 1)],
-  },
+  memoryCase('read/empty', [68], 'A READ of no bytes is answered, whatever its key.', () => [
+    read(0, 0, { memory: 'wrong key' }),
+    data(0, 0),
+    ping(1),
+    ack(1, 2),
+  ]),
+  memoryCase('write/empty', [68], 'A WRITE of no bytes is taken, whatever its key.', () => [
+    write(0, 0, { memory: 'wrong key' }),
+    ack(0, 1),
+  ]),
   {
     name: 'atomic/again',
     rules: [70],

@@ -10,7 +10,18 @@ import {
   RC_WRITE_MIDDLE,
   RC_WRITE_ONLY,
 } from 'rocev2/internal/packet';
-import { ack, type CaseTerms, data, nak, refused, type Step, send, type TestCase } from '../step.js';
+import {
+  ack,
+  type CaseTerms,
+  data,
+  memoryCase,
+  nak,
+  receiveCase,
+  refused,
+  type Step,
+  send,
+  type TestCase,
+} from '../step.js';
 import { read, write, writeFirst, writeLast, writeMiddle } from './request-packets.js';
 
 /** Longer than a message may be, by one word. */
@@ -48,19 +59,16 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
   mixed('write-first-send-middle', 'A SEND MIDDLE comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_MIDDLE),
   mixed('write-first-send-last', 'A SEND LAST comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_LAST),
   mixed('write-first-send-only', 'A SEND ONLY comes inside a WRITE.', RC_WRITE_FIRST, RC_SEND_ONLY),
-  {
-    name: 'order/write-first-read',
-    rules: [24],
-    about: 'A READ comes inside a WRITE.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), read(1, 8), refused(1)],
-  },
-  {
-    name: 'length/write',
-    rules: [25, 26, 29],
-    about: 'A WRITE of three packets with right lengths is taken, and its data arrive.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [
+  memoryCase('order/write-first-read', [24], 'A READ comes inside a WRITE.', ({ mtu }) => [
+    writeFirst(0, mtu, 3 * mtu),
+    read(1, 8),
+    refused(1),
+  ]),
+  memoryCase(
+    'length/write',
+    [25, 26, 29],
+    'A WRITE of three packets with right lengths is taken, and its data arrive.',
+    ({ mtu }) => [
       writeFirst(0, mtu, 2 * mtu + 1),
       writeMiddle(1, mtu, { from: mtu, ackReq: false }),
       writeLast(2, 1, { from: 2 * mtu }),
@@ -68,97 +76,66 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
       read(3, 2 * mtu + 1),
       data(3, 2 * mtu + 1),
     ],
-  },
-  {
-    name: 'length/first-short',
-    rules: [25],
-    about: 'A WRITE FIRST is four bytes shorter than the path MTU.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu - 4, 2 * mtu, { ackReq: true }), refused(0)],
-  },
-  {
-    name: 'length/middle-short',
-    rules: [25],
-    about: 'A WRITE MIDDLE is four bytes shorter than the path MTU.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), writeMiddle(1, mtu - 4), refused(1)],
-  },
-  {
-    name: 'length/middle-long',
-    rules: [25],
-    about: 'A WRITE MIDDLE is four bytes longer than the path MTU.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), writeMiddle(1, mtu + 4), refused(1)],
-  },
-  {
-    name: 'length/last-empty',
-    rules: [26],
-    about: 'A SEND LAST carries nothing.',
-    needs: ['receives'],
-    steps: ({ mtu }) => [send(RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }), send(RC_SEND_LAST, 1), refused(1)],
-  },
-  {
-    name: 'length/last-long',
-    rules: [26],
-    about: 'A WRITE LAST is four bytes longer than the path MTU.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, 2 * mtu + 4), writeLast(1, mtu + 4), refused(1)],
-  },
-  {
-    name: 'length/write-only-long',
-    rules: [27],
-    about: 'A WRITE ONLY is four bytes longer than the path MTU.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [write(0, mtu + 4), refused(0)],
-  },
-  {
-    name: 'length/write-2gib',
-    rules: [28],
-    about: 'A WRITE FIRST announces four bytes more than 2^31.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, TOO_LONG, { ackReq: true }), nak(0, NAK_INVALID_REQUEST)],
-  },
-  {
-    name: 'length/read-2gib',
-    rules: [28],
-    about: 'A READ asks for four bytes more than 2^31.',
-    needs: ['memory'],
-    steps: () => [read(0, TOO_LONG), nak(0, NAK_INVALID_REQUEST)],
-  },
-  {
-    name: 'length/only-less',
-    rules: [29],
-    about: 'A WRITE ONLY carries four bytes less than its RETH says.',
-    needs: ['memory'],
-    steps: () => [write(0, 8, { length: 12 }), refused(0)],
-  },
-  {
-    name: 'length/only-more',
-    rules: [29],
-    about: 'A WRITE ONLY carries four bytes more than its RETH says.',
-    needs: ['memory'],
-    steps: () => [write(0, 12, { length: 8 }), refused(0)],
-  },
-  {
-    name: 'length/last-less',
-    rules: [29],
-    about: 'A WRITE ends four bytes before its RETH says.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, mtu + 12), writeLast(1, 8), refused(1)],
-  },
-  {
-    name: 'length/last-more',
-    rules: [29],
-    about: 'A WRITE ends four bytes behind what its RETH says.',
-    needs: ['memory'],
-    steps: ({ mtu }) => [writeFirst(0, mtu, mtu + 8), writeLast(1, 12), refused(1)],
-  },
-  {
-    name: 'length/receive-short',
-    rules: [76],
-    about: 'A SEND of several packets is longer than the receive that it finds.',
-    needs: ['receives'],
-    steps: ({ mtu, offer }) => {
+  ),
+  memoryCase('length/first-short', [25], 'A WRITE FIRST is four bytes shorter than the path MTU.', ({ mtu }) => [
+    writeFirst(0, mtu - 4, 2 * mtu, { ackReq: true }),
+    refused(0),
+  ]),
+  memoryCase('length/middle-short', [25], 'A WRITE MIDDLE is four bytes shorter than the path MTU.', ({ mtu }) => [
+    writeFirst(0, mtu, 3 * mtu),
+    writeMiddle(1, mtu - 4),
+    refused(1),
+  ]),
+  memoryCase('length/middle-long', [25], 'A WRITE MIDDLE is four bytes longer than the path MTU.', ({ mtu }) => [
+    writeFirst(0, mtu, 3 * mtu),
+    writeMiddle(1, mtu + 4),
+    refused(1),
+  ]),
+  receiveCase('length/last-empty', [26], 'A SEND LAST carries nothing.', ({ mtu }) => [
+    send(RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
+    send(RC_SEND_LAST, 1),
+    refused(1),
+  ]),
+  memoryCase('length/last-long', [26], 'A WRITE LAST is four bytes longer than the path MTU.', ({ mtu }) => [
+    writeFirst(0, mtu, 2 * mtu + 4),
+    writeLast(1, mtu + 4),
+    refused(1),
+  ]),
+  memoryCase('length/write-only-long', [27], 'A WRITE ONLY is four bytes longer than the path MTU.', ({ mtu }) => [
+    write(0, mtu + 4),
+    refused(0),
+  ]),
+  memoryCase('length/write-2gib', [28], 'A WRITE FIRST announces four bytes more than 2^31.', ({ mtu }) => [
+    writeFirst(0, mtu, TOO_LONG, { ackReq: true }),
+    nak(0, NAK_INVALID_REQUEST),
+  ]),
+  memoryCase('length/read-2gib', [28], 'A READ asks for four bytes more than 2^31.', () => [
+    read(0, TOO_LONG),
+    nak(0, NAK_INVALID_REQUEST),
+  ]),
+  memoryCase('length/only-less', [29], 'A WRITE ONLY carries four bytes less than its RETH says.', () => [
+    write(0, 8, { length: 12 }),
+    refused(0),
+  ]),
+  memoryCase('length/only-more', [29], 'A WRITE ONLY carries four bytes more than its RETH says.', () => [
+    write(0, 12, { length: 8 }),
+    refused(0),
+  ]),
+  memoryCase('length/last-less', [29], 'A WRITE ends four bytes before its RETH says.', ({ mtu }) => [
+    writeFirst(0, mtu, mtu + 12),
+    writeLast(1, 8),
+    refused(1),
+  ]),
+  memoryCase('length/last-more', [29], 'A WRITE ends four bytes behind what its RETH says.', ({ mtu }) => [
+    writeFirst(0, mtu, mtu + 8),
+    writeLast(1, 12),
+    refused(1),
+  ]),
+  receiveCase(
+    'length/receive-short',
+    [76],
+    'A SEND of several packets is longer than the receive that it finds.',
+    ({ mtu, offer }) => {
       const last = Math.ceil(offer!.receiveBytes / mtu);
       const middle = (at: number) => send(RC_SEND_MIDDLE, at, { bytes: mtu, ackReq: false });
       return [
@@ -168,12 +145,9 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
         refused(last),
       ];
     },
-  },
-  {
-    name: 'length/read-too-far',
-    rules: [69],
-    about: 'A READ asks for 2^31 bytes, more than there are. It is refused.',
-    needs: ['memory'],
-    steps: () => [read(0, 0x8000_0000), nak(0, NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS)],
-  },
+  ),
+  memoryCase('length/read-too-far', [69], 'A READ asks for 2^31 bytes, more than there are. It is refused.', () => [
+    read(0, 0x8000_0000),
+    nak(0, NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS),
+  ]),
 ];
