@@ -33,7 +33,7 @@ export default {
   hideGenerator: true,
   searchInComments: true,
   searchInDocuments: true,
-  highlightLanguages: ['bash', 'console', 'javascript', 'json', 'typescript'],
+  highlightLanguages: ['bash', 'console', 'ini', 'javascript', 'json', 'typescript'],
   ignoredHighlightLanguages: ['text'],
   markdownItLoader: showPlainTextPlainly,
   validation: { notExported: true, invalidLink: true, notDocumented: true, invalidPath: true, rewrittenLink: true },

@@ -11,16 +11,16 @@ import { parseSource, placeOf, sourceFiles } from '../docs/source-files.js';
 
 /** Files whose lists are no lists of schemes, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
-  'dcqcn/rate-controls.ts': 'the registry itself',
-  'retransmit/recovery-schemes.ts': 'the registry of the other kind',
-  'cli/commands/demo.ts': 'one of each kind, whatever others there are',
-  'sim/scenarios/livelock.ts': 'published experiments: these schemes, whatever others there are',
-  'sim/scenarios/recovery.ts': 'published experiments',
-  'sim/scenarios/completion-times.ts': 'published experiments',
-  'sim/scenarios/timely.ts': 'published experiments',
-  'fluid/study.ts': 'models of the fluid studies, which happen to have the names of what they model',
-  'cli/commands/fluid.ts': 'the same models',
-  'cli/fluid-report.ts': 'the same models',
+  'src/dcqcn/rate-controls.ts': 'the registry itself',
+  'src/retransmit/recovery-schemes.ts': 'the registry of the other kind',
+  'packages/lab/src/commands/demo-command.ts': 'one of each kind, whatever others there are',
+  'packages/lab/src/sim/scenarios/livelock.ts': 'published experiments: these schemes, whatever others there are',
+  'packages/lab/src/sim/scenarios/recovery.ts': 'published experiments',
+  'packages/lab/src/sim/scenarios/completion-times.ts': 'published experiments',
+  'packages/lab/src/sim/scenarios/timely.ts': 'published experiments',
+  'packages/lab/src/fluid/study.ts': 'models of the fluid studies, which happen to have the names of what they model',
+  'packages/lab/src/commands/fluid-command.ts': 'the same models',
+  'packages/lab/src/commands/fluid-report.ts': 'the same models',
 };
 
 const KINDS = [new Set<string>(recoveryNames()), new Set<string>(rateControlNames())];
