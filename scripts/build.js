@@ -9,7 +9,7 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, 
 import { basename, dirname, join, relative } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, transformSync } from 'esbuild';
 import { manifestOf, packageFolders } from './packages.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -22,6 +22,15 @@ const LOADED_BY_NAME = [
   'src/driver/instrument-parts.ts',
   'src/driver/secure-ports.ts',
 ];
+/**
+ * By the name of a bundle: the modules of src/internal that are in it, as what they load is nearly the same. Code that bundles share is divided
+ * further by each of them, and Node spends its time on the number of files. The others are internal-transport.
+ */
+const INTERNAL = {
+  'internal-core': ['core'],
+  'internal-packets': ['capture', 'packet', 'port'],
+  'internal-storage': ['disk', 'nbd', 'storage-rpc'],
+};
 /** Files beside TypeScript that programs read at run time, and where bundles look for them. */
 const PAGE = 'packages/dashboard/src/page';
 const AGENT = 'packages/inspect/src/commands/conform/agent.c';
@@ -43,6 +52,18 @@ function sourcesOf(folder) {
   return filesUnder(`${folder}src`).filter((path) => path.endsWith('.ts') && !path.startsWith(PAGE));
 }
 
+function internalBundleOf(name) {
+  return Object.keys(INTERNAL).find((bundle) => INTERNAL[bundle].includes(name)) ?? 'internal-transport';
+}
+
+/** By the name of its bundle: the modules of src/internal. */
+function internalBundles(sources) {
+  const names = sources.filter((path) => path.startsWith('src/internal/')).map((path) => basename(path, '.ts'));
+  const bundles = new Map();
+  for (const name of names) bundles.set(internalBundleOf(name), [...(bundles.get(internalBundleOf(name)) ?? []), name]);
+  return bundles;
+}
+
 /** By the name of its bundle: the source of each entry point, process and thread. */
 function entryPointsOf(folder) {
   const sources = sourcesOf(folder);
@@ -50,8 +71,7 @@ function entryPointsOf(folder) {
   for (const entry of Object.values(manifestOf(folder).exports)) {
     if (entry[SOURCE] === undefined) continue;
     if (entry[SOURCE].includes('*')) {
-      for (const path of sources.filter((path) => path.startsWith('src/internal/')))
-        entries[`internal/${basename(path, '.ts')}`] = path;
+      for (const name of internalBundles(sources).keys()) entries[name] = `${name}.virtual`;
     } else entries[basename(entry.default, '.js')] = join(folder, entry[SOURCE]);
   }
   for (const path of sources) {
@@ -61,9 +81,43 @@ function entryPointsOf(folder) {
   return entries;
 }
 
+/**
+ * Writes bundles without their imports of files from which they take nothing: the compiler keeps the order of modules by them, but package.json
+ * says that these files do nothing else, so that Node would load them in vain, and bundlers of users would warn of each.
+ */
+function writeBundles({ outputFiles }) {
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text.replace(/^import "\.[^"]*\/shared-\w+\.js";\n/gm, ''));
+  }
+}
+
+const internalModules = {
+  name: 'internal-modules',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^internal-[a-z]+\.virtual$/ }, ({ path }) => ({ path, namespace: 'internal' }));
+    onLoad({ filter: /.*/, namespace: 'internal' }, ({ path }) => {
+      const names = internalBundles(sourcesOf('')).get(basename(path, '.virtual'));
+      const contents = names.map((name) => `export * from './src/internal/${name}.ts';\n`).join('');
+      return { contents, resolveDir: ROOT, loader: 'ts' };
+    });
+  },
+};
+
+/** dist/internal/NAME.js: what src/internal/NAME.ts exports, from its bundle. */
+function writeInternalEntries() {
+  mkdirSync(join(ROOT, 'dist/internal'));
+  for (const [bundle, names] of internalBundles(sourcesOf(''))) {
+    for (const name of names) {
+      const { code } = transformSync(readFileSync(join(ROOT, `src/internal/${name}.ts`), 'utf8'), { loader: 'ts' });
+      const text = code.replace(/ from "[^"]*";/g, ` from "../${bundle}.js";`);
+      writeFileSync(join(ROOT, `dist/internal/${name}.js`), text);
+    }
+  }
+}
+
 async function bundle(folder) {
-  rmSync(join(ROOT, folder, 'dist'), { recursive: true, force: true });
-  return build({
+  const result = await build({
     ...COMMON,
     entryPoints: entryPointsOf(folder),
     outdir: `${folder}dist`,
@@ -71,7 +125,13 @@ async function bundle(folder) {
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',
+    write: false,
+    plugins: folder === '' ? [internalModules] : [],
   });
+  rmSync(join(ROOT, folder, 'dist'), { recursive: true, force: true });
+  writeBundles(result);
+  if (folder === '') writeInternalEntries();
+  return result;
 }
 
 /** What a specifier of another package stands for in `build`. */
