@@ -22,7 +22,7 @@ import { renderLineChart } from '../build/packages/command/src/plot/line-chart.j
 import { parseRateBps } from '../build/src/core/units.js';
 import { connect, listen, openDevice } from '../build/src/index.js';
 
-const CLI = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 const HOST = '127.0.0.1';
 const MESSAGE_BYTES = 64 * 1024;
 const OUTSTANDING = 32;

@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import { parseRateBps } from '../build/src/core/units.js';
 import { linkOverheadBytes } from '../build/src/packet/frame.js';
 
-const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 const [SERVER, CLIENT] = ['127.51.1.1', '127.51.1.2'];
 const TCP_PORT = 27190;
 const MTU = 4096;

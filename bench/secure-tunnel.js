@@ -15,7 +15,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 const { values } = parseArgs({
   options: {
     reps: { type: 'string', default: '3' },

@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const SELF = fileURLToPath(import.meta.url);
-const CLI = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 const DATAGRAM_BYTES = 4112;
 const MESSAGE_BYTES = 4 * 1024 * 1024;
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;

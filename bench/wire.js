@@ -14,7 +14,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const CLI = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 const NAMESPACES = fileURLToPath(new URL('../test/e2e/fixtures/three-namespaces.sh', import.meta.url));
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A path MTU of 4096. */

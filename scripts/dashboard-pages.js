@@ -9,7 +9,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const MAIN = fileURLToPath(new URL('../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../packages/cli/bin/rocev2.js', import.meta.url));
 /** The folder of a picture: that of the package whose name it begins with. `node scripts/screenshots.js FOLDER` writes all elsewhere. */
 const folderOf = (name) =>
   process.argv[2] ??

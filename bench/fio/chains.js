@@ -15,7 +15,7 @@ import { fioOptions, sampleOf } from './fio.js';
  */
 
 const run = promisify(execFile);
-const MAIN = fileURLToPath(new URL('../../build/packages/cli/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/cli/bin/rocev2.js', import.meta.url));
 const CLOCK_TICK_NS = 1e7; // USER_HZ is 100 on every Linux that matters.
 
 /** CPU time a process has had, in nanoseconds. @param {number | undefined} pid */
