@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js';
 import { ConnectionLimiter } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
-import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
 import { HandshakeRateLimiter, UNVALIDATED_PACE, VALIDATED_PACE } from './handshake-rate-limiter.js';
@@ -78,7 +78,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
    * is closed, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
   async next(options?: WaitOptions): Promise<R> {
-    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('next', options, this.#clock);
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();

@@ -17,6 +17,7 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
 import { type CmLimits, checkedLimits } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
+import { CmProtocol } from './cm-protocol.js';
 import { CM_ACCEPT_OPTIONS, type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
 import { refusal } from './connection-rejected.js';
 import {
@@ -30,7 +31,6 @@ import { GsiChannel } from './gsi.js';
 import { checkFamily, checkPort, dynamicPort, REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
-import { CmProtocol } from './cm-protocol.js';
 import type { CmCounters } from './protocol-parts.js';
 import {
   activeParameters,
@@ -187,7 +187,7 @@ export class ConnectionManager implements AsyncDisposable {
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
-    const deadline = WaitDeadline.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('connect', options, this.#clock, CM_CONNECT_OPTIONS);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
     checkFamily(this.device.address, remote);
@@ -269,7 +269,7 @@ export class ConnectionManager implements AsyncDisposable {
     qp: QueuePair,
     options: CmAcceptOptions,
   ): Promise<CmConnection> {
-    const deadline = WaitDeadline.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('accept', options, this.#clock, CM_ACCEPT_OPTIONS);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
     const asked = resourcesOf(options, options.startingPsn ?? randomPsn(this.#random));

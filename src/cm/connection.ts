@@ -138,7 +138,7 @@ export class Connection extends Resource {
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
     checkMemory(data);
-    const deadline = WaitDeadline.of('send', options, SEND_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('send', options, this.device.clock, SEND_OPTIONS);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
@@ -160,7 +160,7 @@ export class Connection extends Resource {
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
-    const deadline = WaitDeadline.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('receive', options, this.device.clock, RECEIVE_OPTIONS);
     return this.#receive({ view: options?.view === true }, deadline);
   }
 
@@ -251,7 +251,7 @@ export class Connection extends Resource {
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);
-    const deadline = WaitDeadline.of('write', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('write', options, this.device.clock);
     const target = targetIn(this.remote, offset, data.length);
     await this.#transfers.run(data, deadline, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
@@ -263,7 +263,7 @@ export class Connection extends Resource {
    * `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
-    const deadline = WaitDeadline.of('read', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('read', options, this.device.clock);
     const isLength = typeof lengthOrInto === 'number';
     if (!isLength) checkMemory(lengthOrInto);
     const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
@@ -305,7 +305,7 @@ export class Connection extends Resource {
     options: WaitOptions | undefined,
     operation: (sges: Elements, target: RemoteTarget) => Operation,
   ): Promise<bigint> {
-    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of(call, options, this.device.clock);
     const target = atomicTargetIn(this.remote, offset);
     const result = this.device.allocate(ATOMIC_BYTES);
     await this.#transfers.run(result, deadline, (sges) => operation(sges, target));
@@ -390,7 +390,7 @@ export class Connection extends Resource {
    * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
   async peerClosed(options?: WaitOptions): Promise<void> {
-    const deadline = WaitDeadline.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('peerClosed', options, this.device.clock);
     await waitForEvent(deadline, this.#control.ended);
   }
 

@@ -14,6 +14,7 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmListener } from './cm-listener.js';
+import type { CmProtocol } from './cm-protocol.js';
 import { checkPrivateData } from './cm-request.js';
 import {
   checkFamily,
@@ -24,12 +25,11 @@ import {
   udpServiceId,
 } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
-import type { CmProtocol } from './cm-protocol.js';
 import { NO_DATA } from './protocol-parts.js';
+import type { Destination } from './queue-pair-setup.js';
 import { SIDR_REJECTED, SIDR_VALID, sidrStatusText } from './reject-reason.js';
 import type { ServiceEvent, ServiceQuestion } from './sidr-requester.js';
 import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
-import type { Destination } from './queue-pair-setup.js';
 
 /** Options of {@link ConnectionManager.resolve}. */
 export interface ResolveOptions extends WaitOptions {
@@ -206,7 +206,7 @@ export class DatagramServices {
   ): Promise<DatagramService> {
     checkPort(port);
     const { device, clock, random, expectOpen } = this.#host;
-    const deadline = WaitDeadline.of('resolve', options, RESOLVE_OPTIONS, clock);
+    const deadline = WaitDeadline.of('resolve', options, clock, RESOLVE_OPTIONS);
     const privateData = options.privateData ?? NO_DATA;
     checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
     checkFamily(device.address, remote);

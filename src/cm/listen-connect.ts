@@ -66,7 +66,7 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);
-  const deadline = WaitDeadline.of('connect', options, CONNECT_OPTIONS, device.clock);
+  const deadline = WaitDeadline.of('connect', options, device.clock, CONNECT_OPTIONS);
   const { signal: _, timeoutMs: __, ...rest } = options;
   const attempt = options.manager === undefined ? connectOverTcp : connectThroughManager;
   return waitFor(

@@ -7,7 +7,7 @@ import { EventEmitter } from 'node:events';
 import process from 'node:process';
 import { ConnectionLimiter, type ConnectionLimits } from '../core/connection-limiter.js';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
-import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
+import { WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';
@@ -196,7 +196,7 @@ export class Listener extends Resource {
    * options say: the connection that comes next is then for the next call.
    */
   async accept(options?: WaitOptions): Promise<Connection> {
-    const deadline = WaitDeadline.of('accept', options, WAIT_OPTIONS, this.#device.clock);
+    const deadline = WaitDeadline.of('accept', options, this.#device.clock);
     const connection = this.#ready.shift();
     if (connection !== undefined) return connection;
     const fault = this.#ownFault;

@@ -66,17 +66,17 @@ export class WaitDeadline {
   }
 
   /**
-   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options that
-   * it takes.
+   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options of a
+   * call that has more than {@link WaitOptions}.
    */
   static of<O extends WaitOptions>(
     call: string,
     options: O | undefined,
-    known: OptionNames<O>,
     clock: Clock,
+    ...[known]: keyof O extends keyof WaitOptions ? [] : [known: OptionNames<O>]
   ): WaitDeadline | undefined {
     if (options === undefined) return undefined;
-    checkOptions(call, options, known);
+    checkOptions(call, options, known ?? WAIT_OPTIONS);
     const { signal, timeoutMs } = options;
     if (signal === undefined && timeoutMs === undefined) return undefined;
     if (signal !== undefined) {

@@ -179,7 +179,7 @@ export class CompletionQueue extends Resource {
    * rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the NIC has ended.
    */
   async wait(options?: CompletionWaitOptions): Promise<void> {
-    const deadline = WaitDeadline.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('wait', options, this.device.clock, COMPLETION_WAIT_OPTIONS);
     await this.#wait(deadline, options?.solicitedOnly === true);
   }
 
@@ -197,7 +197,7 @@ export class CompletionQueue extends Resource {
 
   /** Waits for and returns the next completion. Rejects like {@link wait}; a call that gives up takes no completion. */
   async next(options?: WaitOptions): Promise<WorkCompletion> {
-    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.device.clock);
+    const deadline = WaitDeadline.of('next', options, this.device.clock);
     for (;;) {
       const wc = this.pollOne();
       if (wc !== undefined) return wc;

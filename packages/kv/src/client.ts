@@ -67,7 +67,7 @@ export class KvClient<V> implements Kv<V> {
 
   /** Connects if it has not. Rejects as the connection does. @internal */
   async reach(options?: WaitOptions): Promise<void> {
-    const deadline = WaitDeadline.of('reach', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('reach', options, this.#clock);
     await waitForEvent(deadline, this.#link.session());
   }
 
@@ -99,7 +99,7 @@ export class KvClient<V> implements Kv<V> {
   }
 
   #get(call: string, key: Key, options: WaitOptions | undefined): Promise<FoundValue | undefined> {
-    const deadline = WaitDeadline.of(call, options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, this.#clock);
     const name = ownKeyBytes(key);
     this.#counters.gets++;
     return waitFor(deadline, (cancellation) => this.#find(name, cancellation));
@@ -145,7 +145,7 @@ export class KvClient<V> implements Kv<V> {
   }
 
   async #write(call: string, op: WriteOp, options: SetOptions): Promise<Exclude<WriteResult, { error: string }>> {
-    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, this.#clock, SET_OPTIONS);
     const result = await waitFor(deadline, (cancellation) => this.#add(op, cancellation));
     if ('error' in result) throw new RoceError(result.error as RoceErrorCode, result.message);
     return result;
@@ -170,7 +170,7 @@ export class KvClient<V> implements Kv<V> {
 
   /** All entries, in pages that the owner makes. Rejects when the connection ends: another owner has another table. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    const deadline = WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('entries', options, this.#clock, SCAN_OPTIONS);
     const { prefix: start = '', ...wait } = options;
     const prefix = keyBytes(start);
     const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));
@@ -188,7 +188,7 @@ export class KvClient<V> implements Kv<V> {
    * reconnect `lost` comes first: from then on no change is missing.
    */
   async *watch(prefix: Key = '', options: WaitOptions = {}): AsyncGenerator<KvEvent, void, undefined> {
-    const deadline = WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('watch', options, this.#clock);
     const start = Buffer.from(keyBytes(prefix));
     for (let isResumed = false; ; isResumed = true) {
       const session = this.#link.present ?? (await waitForEvent(deadline, this.#link.session()));

@@ -167,7 +167,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** The same with its version. */
   async getEntry(key: Key, options?: WaitOptions): Promise<KvEntry<V> | undefined> {
-    WaitDeadline.of('getEntry', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('getEntry', options, this.#clock);
     const record = this.#store.get(keyBytes(key));
     if (record === undefined) return undefined;
     return { value: decoded(this.#codec, Buffer.from(record.value)), version: record.version };
@@ -180,7 +180,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Whether there is such an entry. */
   async has(key: Key, options?: WaitOptions): Promise<boolean> {
-    WaitDeadline.of('has', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('has', options, this.#clock);
     return this.#store.get(keyBytes(key)) !== undefined;
   }
 
@@ -201,7 +201,7 @@ export class KvOwner<V> implements Kv<V> {
     { key, value, ifVersion }: { key: Key; value: V; ifVersion: number | undefined },
     options: SetOptions,
   ): Promise<Executed> {
-    const deadline = WaitDeadline.of(call, options, SET_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of(call, options, this.#clock, SET_OPTIONS);
     const { ttlMs } = options;
     checkTtl(ttlMs);
     const [name, bytes] = [Buffer.from(keyBytes(key)), encoded(this.#codec, value)];
@@ -213,7 +213,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Removes an entry. */
   async delete(key: Key, options?: WaitOptions): Promise<boolean> {
-    const deadline = WaitDeadline.of('delete', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('delete', options, this.#clock);
     const name = Buffer.from(keyBytes(key));
     const { version } = await waitForEvent(
       deadline,
@@ -224,7 +224,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** All entries. */
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Buffer, KvEntry<V>], void, undefined> {
-    WaitDeadline.of('entries', options, SCAN_OPTIONS, this.#clock);
+    WaitDeadline.of('entries', options, this.#clock, SCAN_OPTIONS);
     const prefix = keyBytes(options.prefix ?? '');
     for (let cursor = 0; cursor >= 0; ) {
       const { entries, next } = this.#scan({ cursor, prefix });
@@ -236,7 +236,7 @@ export class KvOwner<V> implements Kv<V> {
 
   /** Changes of all keys that begin with `prefix`. */
   watch(prefix: Key = '', options: WaitOptions = {}): AsyncIterableIterator<KvEvent> {
-    WaitDeadline.of('watch', options, WAIT_OPTIONS, this.#clock);
+    WaitDeadline.of('watch', options, this.#clock);
     return this.#watchers.watch(Buffer.from(keyBytes(prefix)), options.signal);
   }
 

@@ -1,4 +1,4 @@
-import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { Pauses } from './pause.js';
 import type { RemoteWords } from './words.js';
 
@@ -26,7 +26,7 @@ export class RemoteBarrier {
    * is taken back: until the error's `released` has resolved, the others may still count it.
    */
   async wait(options?: WaitOptions): Promise<bigint> {
-    const deadline = WaitDeadline.of('wait', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('wait', options, this.#words.clock);
     return waitFor(deadline, (cancellation) => this.#wait(cancellation));
   }
 

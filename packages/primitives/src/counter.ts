@@ -1,4 +1,4 @@
-import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**
@@ -21,7 +21,7 @@ export class RemoteCounter {
    * same.
    */
   async add(number: bigint | number = 1n, options?: WaitOptions): Promise<bigint> {
-    const deadline = WaitDeadline.of('add', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('add', options, this.#words.clock);
     const added = BigInt(number);
     const before = await waitForEvent(deadline, this.#words.fetchAdd(this.#offset, added));
     return BigInt.asIntN(64, before + added);
@@ -29,7 +29,7 @@ export class RemoteCounter {
 
   /** The number. */
   async get(options?: WaitOptions): Promise<bigint> {
-    const deadline = WaitDeadline.of('get', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('get', options, this.#words.clock);
     const [word] = await waitForEvent(deadline, this.#words.read(this.#offset, 1));
     return BigInt.asIntN(64, word);
   }
@@ -39,7 +39,7 @@ export class RemoteCounter {
    * `expected`.
    */
   async compareAndSet(expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
-    const deadline = WaitDeadline.of('compareAndSet', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('compareAndSet', options, this.#words.clock);
     const [from, to] = [BigInt.asUintN(64, expected), BigInt.asUintN(64, desired)];
     return BigInt.asIntN(64, await waitForEvent(deadline, this.#words.compareSwap(this.#offset, from, to)));
   }

@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  RoceError,
-  WAIT_OPTIONS,
-  WaitDeadline,
-  type WaitOptions,
-  waitForEvent,
-} from 'rocev2/internal/core';
+import { type Clock, RoceError, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 
@@ -137,7 +130,7 @@ export class Lease {
    * not be reached. Safe to call twice.
    */
   async release(options?: WaitOptions): Promise<boolean> {
-    const deadline = WaitDeadline.of('release', options, WAIT_OPTIONS, this.#clock);
+    const deadline = WaitDeadline.of('release', options, this.#clock);
     this.#back ??= this.#giveBack();
     return waitForEvent(deadline, this.#back);
   }

@@ -1,11 +1,4 @@
-import {
-  type CancellationState,
-  NS_PER_MS,
-  WAIT_OPTIONS,
-  WaitDeadline,
-  type WaitOptions,
-  waitFor,
-} from 'rocev2/internal/core';
+import { type CancellationState, NS_PER_MS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { freeWord, isHeld, tokenOf } from './lease-word.js';
@@ -33,7 +26,7 @@ export class RemoteLock {
 
   /** Waits for the lock. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('acquire', options, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 
@@ -54,7 +47,7 @@ export class RemoteLock {
 
   /** The lock if it is free now; undefined while it is held, even by a dead holder. */
   async tryAcquire(options?: WaitOptions): Promise<Lease | undefined> {
-    const deadline = WaitDeadline.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('tryAcquire', options, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#tryAcquire(cancellation), giveBack);
   }
 

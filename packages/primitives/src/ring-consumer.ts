@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  NS_PER_MS,
-  RoceError,
-  WAIT_OPTIONS,
-  WaitDeadline,
-  WaitList,
-  type WaitOptions,
-} from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, RoceError, WaitDeadline, WaitList, type WaitOptions } from 'rocev2/internal/core';
 import { decodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.js';
 import { CLAIMED, FILLED, freeSlot, producerOf, stateOf, ticketOf } from './ring-word.js';
 import { WORD_BYTES } from './words.js';
@@ -55,7 +47,7 @@ export class RingConsumer {
    * nothing.
    */
   async next(options?: WaitOptions): Promise<Buffer> {
-    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#init.clock);
+    const deadline = WaitDeadline.of('next', options, this.#init.clock);
     if (this.#isClosed) throw closed();
     const message = this.#waiting.size === 0 ? this.#take() : undefined;
     if (message !== undefined) return message;

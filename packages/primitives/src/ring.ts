@@ -2,7 +2,6 @@ import {
   type CancellationState,
   checkKind,
   RoceError,
-  WAIT_OPTIONS,
   WaitDeadline,
   type WaitOptions,
   waitFor,
@@ -51,7 +50,7 @@ export class RemoteRing {
       const text = `a message of ${data.length} bytes is longer than the ${bytes} that the ring takes`;
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'let the owner raise `bytes`');
     }
-    const deadline = WaitDeadline.of('push', options, WAIT_OPTIONS, words.clock);
+    const deadline = WaitDeadline.of('push', options, words.clock);
     const message = Buffer.from(data); // The caller may change its bytes after this call.
     return waitFor(deadline, (cancellation) => this.#push(message, cancellation));
   }

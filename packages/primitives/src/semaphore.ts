@@ -1,4 +1,4 @@
-import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';
@@ -25,7 +25,7 @@ export class RemoteSemaphore {
 
   /** Waits for a permit. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
-    const deadline = WaitDeadline.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const deadline = WaitDeadline.of('acquire', options, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
   }
 

@@ -1,4 +1,4 @@
-import { checkWhole, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { checkWhole, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 const COUNT_MAX = 2 ** 32;
@@ -21,7 +21,7 @@ export class RemoteSequencer {
   /** Takes `count` numbers that follow each other, 1 to 2^32. Resolves to the first one. */
   async next(count = 1, options?: WaitOptions): Promise<bigint> {
     checkWhole('count', count, 1, COUNT_MAX);
-    const deadline = WaitDeadline.of('next', options, WAIT_OPTIONS, this.#words.clock);
+    const deadline = WaitDeadline.of('next', options, this.#words.clock);
     return waitForEvent(deadline, this.#words.fetchAdd(this.#offset, BigInt(count)));
   }
 }

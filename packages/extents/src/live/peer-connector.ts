@@ -1,13 +1,6 @@
 import { connectRpc, type RpcClient, RpcError, rpcOverStream, type Service } from '@rocev2/rpc';
 import { channelSecurity, connect, connectSocket, secureAsClient } from 'rocev2/internal/cm';
-import {
-  checkKind,
-  parseHostPort,
-  type RoceError,
-  WAIT_OPTIONS,
-  WaitDeadline,
-  waitForEvent,
-} from 'rocev2/internal/core';
+import { checkKind, parseHostPort, type RoceError, WaitDeadline, waitForEvent } from 'rocev2/internal/core';
 import { systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { PeerFallbacks } from '../peer-fallbacks.js';
@@ -104,7 +97,7 @@ export class DeviceConnector implements PeerConnector {
     const security = channelSecurity(this.#device);
     if (security === undefined) return socket;
     try {
-      const deadline = WaitDeadline.of('connect', { signal }, WAIT_OPTIONS, this.#device.clock);
+      const deadline = WaitDeadline.of('connect', { signal }, this.#device.clock);
       return (await waitForEvent(deadline, secureAsClient(socket, host, security))).socket;
     } catch (error) {
       socket.destroy();
