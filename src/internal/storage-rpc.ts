@@ -5,6 +5,7 @@
 
 export { serveCompletions } from '../storage-rpc/link/completions.js';
 export { ConnectionWatch } from '../storage-rpc/link/connection-watch.js';
+export { ServerSends } from '../storage-rpc/link/server-sends.js';
 export { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../storage-rpc/live/flow-options.js';
 export type { FindServer, ServerAddress } from '../storage-rpc/live/server-resolver.js';
 export { SocketStream } from '../storage-rpc/live/socket-stream.js';

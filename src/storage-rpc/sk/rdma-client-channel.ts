@@ -91,12 +91,8 @@ export class RdmaClientChannel implements SkClientChannel {
       bytesMax: poolBytesMax,
     });
     serveCompletions(
-      parts.sendCq,
-      (wc) => this.#onSent(Number(wc.wrId)),
-      (error) => this.fail(error),
-    );
-    serveCompletions(
-      parts.recvCq,
+      [parts.sendCq, parts.recvCq],
+      (wrId) => this.#onSent(wrId),
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
     );

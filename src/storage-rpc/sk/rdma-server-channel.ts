@@ -9,9 +9,9 @@ import { Access } from '../../verbs/access.js';
 import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
-import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import { serveCompletions } from '../link/completions.js';
+import { type NumberedRequest, ServerSends } from '../link/server-sends.js';
 import { type BufferLease, type BufferPool, pieceBytes } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
@@ -34,16 +34,6 @@ export interface SkServerShare {
 /** READs and atomics a queue pair has outstanding: what the exchange negotiates. */
 const ORD = 16;
 
-type NumberedRequest = SendWorkRequest & { wrId: number };
-
-const NOTHING = () => {};
-
-interface Post {
-  readonly request: NumberedRequest;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 export class RdmaServerChannel implements SkServerChannel {
   readonly transport = 'rdma';
   onRequest: (incoming: SkIncoming) => void = () => {};
@@ -54,12 +44,7 @@ export class RdmaServerChannel implements SkServerChannel {
   readonly #share: SkServerShare;
   readonly #memory: FairClient;
   readonly #receives: MemoryRegion;
-  readonly #reads = new Permits(ORD);
-  readonly #posted = new Map<number, Post>();
-  /** In order: a response must not overtake its data. */
-  readonly #waitingForRoom: Post[] = [];
-  #nextWrId = 0;
-  #failure: Error | undefined;
+  readonly #sends: ServerSends;
   #closing: Promise<void> | undefined;
 
   private constructor(parts: SkRdmaParts, share: SkServerShare, receives: MemoryRegion) {
@@ -68,13 +53,16 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#share = share;
     this.#memory = share.memory.join();
     this.#receives = receives;
+    this.#sends = new ServerSends({
+      qp: parts.qp,
+      reads: new Permits(ORD),
+      pulls: share.pulls,
+      close: () => this.close(),
+    });
+    this.#sends.start();
     serveCompletions(
-      parts.sendCq,
-      (wc) => this.#onDone(Number(wc.wrId)),
-      (error) => this.fail(error),
-    );
-    serveCompletions(
-      parts.recvCq,
+      [parts.sendCq, parts.recvCq],
+      (wrId) => this.#sends.onDone(wrId),
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
     );
@@ -109,30 +97,19 @@ export class RdmaServerChannel implements SkServerChannel {
     }
   }
 
-  async pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {
+  pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {
     const { slab, offset } = into as BufferLease<MemoryRegion>;
     const { addr, rkey } = request.descriptor;
-    await this.#reads.take(1);
-    try {
-      await this.#share.pulls.take(length);
-      try {
-        const remoteAddr = addr + BigInt(from);
-        await this.#post({ opcode: 'RDMA_READ', wrId: 0, sges: [slab.sge(offset + from, length)], remoteAddr, rkey });
-      } finally {
-        this.#share.pulls.give(length);
-      }
-    } finally {
-      this.#reads.give(1);
-    }
+    const remoteAddr = addr + BigInt(from);
+    const sges = [slab.sge(offset + from, length)];
+    return this.#sends.read({ opcode: 'RDMA_READ', wrId: 0, sges, remoteAddr, rkey }, length);
   }
 
   move(request: SkRequest, data: DataBuffer): void {
     const { slab, offset, length } = data as BufferLease<MemoryRegion>;
     const { addr: remoteAddr, rkey } = request.descriptor;
     const sges = [slab.sge(offset, length)];
-    // Unsignaled: the completion of the reply behind it covers it and its failure.
-    const write: NumberedRequest = { opcode: 'RDMA_WRITE', wrId: 0, sges, remoteAddr, rkey, signaled: false };
-    this.#postSoon({ request: write, resolve: NOTHING, reject: NOTHING });
+    this.#sends.postUnsignaled({ opcode: 'RDMA_WRITE', wrId: 0, sges, remoteAddr, rkey, signaled: false });
   }
 
   reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
@@ -142,7 +119,7 @@ export class RdmaServerChannel implements SkServerChannel {
       length > 0
         ? { opcode: 'SEND_WITH_INV', wrId: 0, inline, invalidateRkey: rkey }
         : { opcode: 'SEND', wrId: 0, inline };
-    return this.#post(send).catch(NOTHING);
+    return this.#sends.post(send).catch(() => {});
   }
 
   close(): Promise<void> {
@@ -150,13 +127,10 @@ export class RdmaServerChannel implements SkServerChannel {
     return this.#closing;
   }
 
-  /** Work in flight is only given up once the queue pair is gone: until then a READ may still write to its memory. */
   async #close(): Promise<void> {
-    this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
+    this.#sends.failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
     await this.#qp.close();
-    for (const { reject } of this.#posted.values()) reject(this.#failure);
-    this.#posted.clear();
-    for (const { reject } of this.#waitingForRoom.splice(0)) reject(this.#failure);
+    this.#sends.giveUp();
     this.#memory.leave();
     await this.#receives.close();
     await this.#parts.sendCq.close();
@@ -164,46 +138,14 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#parts.onClosed?.();
   }
 
-  /** Rejects when the queue pair is gone, not before. */
-  #post(request: NumberedRequest): Promise<void> {
-    return new Promise((resolve, reject) => this.#postSoon({ request, resolve, reject }));
-  }
-
-  #postSoon(post: Post): void {
-    const failure = this.#failure;
-    if (failure !== undefined) {
-      void this.close().then(() => post.reject(failure), post.reject);
-      return;
-    }
-    this.#waitingForRoom.push(post);
-    this.#postWaiting();
-  }
-
-  #postWaiting(): void {
-    while (this.#waitingForRoom.length > 0 && this.#failure === undefined && this.#qp.sendRoom > 0) {
-      const post = this.#waitingForRoom.shift()!;
-      const { request } = post;
-      request.wrId = this.#nextWrId;
-      this.#nextWrId = (this.#nextWrId + 1) >>> 0;
-      if (request.signaled !== false) this.#posted.set(request.wrId, post);
-      this.#qp.postSend(request);
-    }
-  }
-
-  #onDone(wrId: number): void {
-    this.#posted.get(wrId)?.resolve();
-    this.#posted.delete(wrId);
-    this.#postWaiting();
-  }
-
   #postReceive(place: number): void {
-    if (this.#failure !== undefined) return;
+    if (this.#sends.failure !== undefined) return;
     const sges = [this.#receives.sge(place * REQUEST_MESSAGE_BYTES_MAX, REQUEST_MESSAGE_BYTES_MAX)];
     this.#qp.postRecv({ wrId: place, sges });
   }
 
   #onReceive(wc: WorkCompletion): void {
-    if (this.#failure !== undefined) return;
+    if (this.#sends.failure !== undefined) return;
     const place = Number(wc.wrId);
     const begin = place * REQUEST_MESSAGE_BYTES_MAX;
     const message = this.#receives.bytes.subarray(begin, begin + wc.byteLen);
@@ -240,8 +182,8 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   fail(error: Error): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
+    if (this.#sends.failure !== undefined) return;
+    this.#sends.failure = error;
     this.onFailure(error);
   }
 }

@@ -58,12 +58,8 @@ export class MessagePort {
     this.#parts = parts;
     this.#receives = receives;
     serveCompletions(
-      parts.sendCq,
+      [parts.sendCq, parts.recvCq],
       () => this.#onSent(),
-      (error) => this.fail(error),
-    );
-    serveCompletions(
-      parts.recvCq,
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
     );

@@ -84,12 +84,8 @@ export class RdmaHostConnection implements HostConnection {
       bytesMax: init.poolBytesMax,
     });
     serveCompletions(
-      cqs[0],
-      (wc) => this.#onSent(Number(wc.wrId)),
-      (error) => this.fail(error),
-    );
-    serveCompletions(
-      cqs[1],
+      cqs,
+      (wrId) => this.#onSent(wrId),
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
     );

@@ -5,14 +5,19 @@
  */
 
 import { Permits, RoceError } from 'rocev2/internal/core';
-import { type BufferLease, type BufferPool, type DataBuffer, serveCompletions } from 'rocev2/internal/storage-rpc';
+import {
+  type BufferLease,
+  type BufferPool,
+  type DataBuffer,
+  ServerSends,
+  serveCompletions,
+} from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
   type MemoryRegion,
   type ProtectionDomain,
   type QueuePair,
-  type SendWorkRequest,
   type WorkCompletion,
 } from 'rocev2/internal/verbs';
 import { CQE_BYTES, encodeCompletion, NvmeCommand, SQE_BYTES } from '../capsule.js';
@@ -38,12 +43,6 @@ export interface RdmaTargetInit {
 const SENDS_OF_COMMAND = 4;
 const READS_MAX = 16;
 
-interface Post {
-  readonly request: SendWorkRequest;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** It receives from the start, and answers once `start` has been called. */
 export class RdmaTargetConnection implements TargetConnection {
   readonly transport = 'rdma';
@@ -58,15 +57,8 @@ export class RdmaTargetConnection implements TargetConnection {
   readonly #receives: MemoryRegion;
   readonly #share: RdmaTargetShare;
   readonly #capsuleBytes: number;
-  readonly #reads: Permits;
-  readonly #posted = new Map<number, Post>();
-  /** In order: a response must not overtake its data. */
-  readonly #waitingForRoom: Post[] = [];
-  #nextWrId = 0;
-  /** A command may arrive while the queue pair is in RTR, before it may send. */
-  #isUp = false;
+  readonly #sends: ServerSends;
   #disconnect: () => void = () => {};
-  #failure: Error | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -83,7 +75,12 @@ export class RdmaTargetConnection implements TargetConnection {
     this.#receives = receives;
     this.#share = share;
     this.#capsuleBytes = capsuleBytes(qid);
-    this.#reads = new Permits(Math.min(reads, READS_MAX));
+    this.#sends = new ServerSends({
+      qp,
+      reads: new Permits(Math.min(reads, READS_MAX)),
+      pulls: share.pulls,
+      close: () => this.close(),
+    });
   }
 
   static async create(init: RdmaTargetInit): Promise<RdmaTargetConnection> {
@@ -111,16 +108,11 @@ export class RdmaTargetConnection implements TargetConnection {
   }
 
   start(disconnect: () => void): void {
-    this.#isUp = true;
+    this.#sends.start();
     this.#disconnect = disconnect;
-    const [sendCq, recvCq] = this.#cqs;
     serveCompletions(
-      sendCq,
-      (wc) => this.#onDone(Number(wc.wrId)),
-      (error) => this.fail(error),
-    );
-    serveCompletions(
-      recvCq,
+      this.#cqs,
+      (wrId) => this.#sends.onDone(wrId),
       (wc) => this.#onReceive(wc),
       (error) => this.fail(error),
     );
@@ -134,17 +126,8 @@ export class RdmaTargetConnection implements TargetConnection {
     if (place.kind !== 'keyed') return;
     const { slab, offset } = into as BufferLease<MemoryRegion>;
     const { addr: remoteAddr, rkey, length } = place;
-    await this.#reads.take(1);
-    try {
-      await this.#share.pulls.take(length);
-      try {
-        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset, length)], remoteAddr, rkey });
-      } finally {
-        this.#share.pulls.give(length);
-      }
-    } finally {
-      this.#reads.give(1);
-    }
+    const sges = [slab.sge(offset, length)];
+    await this.#sends.read({ opcode: 'RDMA_READ', wrId: 0, sges, remoteAddr, rkey }, length);
   }
 
   async reply({ place, completion, data }: TargetReply): Promise<void> {
@@ -153,19 +136,18 @@ export class RdmaTargetConnection implements TargetConnection {
       const { slab, offset } = data as BufferLease<MemoryRegion>;
       const { addr: remoteAddr, rkey, length } = place;
       const sges = [slab.sge(offset, length)];
-      // Unsignaled: the completion of the answer behind it covers it.
-      void this.#post({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false }).catch(() => {});
+      this.#sends.postUnsignaled({ opcode: 'RDMA_WRITE', wrId: 0, sges, remoteAddr, rkey, signaled: false });
     }
     const send =
       place.kind === 'keyed' && place.invalidate
         ? ({ opcode: 'SEND_WITH_INV', invalidateRkey: place.rkey } as const)
         : ({ opcode: 'SEND' } as const);
-    await this.#post({ ...send, inline, solicited: true }).catch(() => {});
+    await this.#sends.post({ ...send, wrId: 0, inline, solicited: true }).catch(() => {});
   }
 
   fail(error: Error): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
+    if (this.#sends.failure !== undefined) return;
+    this.#sends.failure = error;
     this.onFailure(error);
   }
 
@@ -174,53 +156,23 @@ export class RdmaTargetConnection implements TargetConnection {
     return this.#closing;
   }
 
-  /** Work in flight is only given up once the queue pair is gone: until then a READ may still write to its memory. */
   async #close(): Promise<void> {
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
     this.#disconnect();
     await this.qp.close();
-    for (const { reject } of [...this.#posted.values(), ...this.#waitingForRoom.splice(0)]) reject(this.#failure!);
-    this.#posted.clear();
+    this.#sends.giveUp();
     await this.#receives.close();
     for (const cq of this.#cqs) await cq.close();
   }
 
-  /** Rejects when the queue pair is gone, not before. */
-  async #post(request: SendWorkRequest): Promise<void> {
-    if (this.#failure !== undefined) {
-      await this.close();
-      throw this.#failure;
-    }
-    await new Promise<void>((resolve, reject) => {
-      this.#waitingForRoom.push({ request, resolve, reject });
-      this.#postWaiting();
-    });
-  }
-
-  #postWaiting(): void {
-    while (this.#waitingForRoom.length > 0 && this.#isUp && this.#failure === undefined && this.qp.sendRoom > 0) {
-      const post = this.#waitingForRoom.shift()!;
-      const wrId = this.#nextWrId;
-      this.#nextWrId = (wrId + 1) >>> 0;
-      if (post.request.signaled !== false) this.#posted.set(wrId, post);
-      this.qp.postSend({ ...post.request, wrId });
-    }
-  }
-
-  #onDone(wrId: number): void {
-    this.#posted.get(wrId)?.resolve();
-    this.#posted.delete(wrId);
-    this.#postWaiting();
-  }
-
   #postReceive(place: number): void {
-    if (this.#failure !== undefined) return;
+    if (this.#sends.failure !== undefined) return;
     const sges = [this.#receives.sge(place * this.#capsuleBytes, this.#capsuleBytes)];
     this.qp.postRecv({ wrId: place, sges });
   }
 
   #onReceive(wc: WorkCompletion): void {
-    if (this.#failure !== undefined) return;
+    if (this.#sends.failure !== undefined) return;
     const place = Number(wc.wrId);
     if (wc.byteLen < SQE_BYTES) {
       this.fail(new RoceError('ERR_ROCE_MISMATCH', `a command capsule has ${wc.byteLen} bytes`));
