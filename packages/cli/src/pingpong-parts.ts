@@ -1,5 +1,7 @@
-import type { Output } from '@rocev2/command';
-import { type FixedChannel, FixedListener } from 'rocev2/internal/cm';
+import { addressOption, endingInTime, type Output, resolveHost } from '@rocev2/command';
+import type { Command } from 'commander';
+import { dialFixed, type FixedChannel, FixedListener } from 'rocev2/internal/cm';
+import type { IpAddress } from 'rocev2/internal/packet';
 import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from 'rocev2/internal/stock-exchanges';
 
 /** The fields of `rping --json`, and with `transport` those of `pingpong --json`. */
@@ -18,6 +20,52 @@ export interface PingResult {
   readonly verified: boolean;
 }
 
+export interface PingpongFlags {
+  readonly port: number;
+  readonly size: number;
+  readonly iters: number;
+  readonly bind?: IpAddress;
+  readonly chk?: boolean;
+}
+
+/** The options behind those of the traffic. */
+export function addPingpongFlags(command: Command): Command {
+  return command
+    .option('--bind <address>', 'RoCE address of this side (default: the address of the TCP connection)', addressOption)
+    .option('-c, --chk', 'check the contents of every message')
+    .option('--json', 'print one JSON document');
+}
+
+/** The TCP connection to the client that comes to us, or to the server `host`. */
+export async function meetPingpongPeer(host: string | undefined, port: number, output: Output): Promise<FixedChannel> {
+  const { interrupted } = output.io;
+  const meeting =
+    host === undefined
+      ? acceptPingpongClient(port, output)
+      : resolveHost(host).then((address) => dialFixed(address, port));
+  const channel = await endingInTime(meeting, interrupted);
+  interrupted.addEventListener('abort', () => channel.abort());
+  return channel;
+}
+
+interface Played {
+  readonly host: string | undefined;
+  readonly peer: IpAddress;
+  readonly seconds: number;
+  readonly faults: number;
+}
+
+/** Prints the pace, and returns the fields that the documents share. */
+export function reportPings(
+  { size: sizeBytes, iters: iterations, chk }: PingpongFlags,
+  { host, peer, seconds, faults }: Played,
+  output: Output,
+): PingResult {
+  printPace(output, { sizeBytes, iterations, seconds });
+  const role = host === undefined ? 'server' : 'client';
+  return { role, peer: peer.text, iterations, sizeBytes, seconds, verified: chk === true && faults === 0 };
+}
+
 const FILL = 0x7b;
 const PAGE_BYTES = 4096;
 const PAGE_MARK = 0;
@@ -27,7 +75,7 @@ export function fillMessage(message: Uint8Array, check: boolean): void {
   if (check) for (let at = 0; at < message.length; at += PAGE_BYTES) message[at] = PAGE_MARK;
 }
 
-export async function acceptPingpongClient(port: number, output: Output): Promise<FixedChannel> {
+async function acceptPingpongClient(port: number, output: Output): Promise<FixedChannel> {
   const listener = await FixedListener.open(port, {
     firstMessage: PINGPONG_FIRST_MESSAGE,
     onRefusedPeer: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
@@ -49,7 +97,7 @@ export function describeDestination({ qpn, psn, address }: PingpongDestination):
   return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
 }
 
-export function printPace(
+function printPace(
   output: Output,
   { sizeBytes, iterations, seconds }: { sizeBytes: number; iterations: number; seconds: number },
 ): void {

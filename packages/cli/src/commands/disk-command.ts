@@ -6,7 +6,6 @@ import {
   choiceOption,
   durationOption,
   listOption,
-  Output,
   optionWithDefault,
   positiveDurationOption,
   printing,
@@ -23,7 +22,7 @@ import { parseAdvertised } from '../disk/advertise.js';
 import { BENCH_TRANSPORTS, runBench } from '../disk/bench.js';
 import { type DiskEntry, parseDiskEntry } from '../disk/disk-entries.js';
 import { addLimitOptions } from '../disk/limit-options.js';
-import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
+import { runCreate, runList, runRemove, runResize, type WrittenDisk } from '../disk/manage.js';
 import { runNbdGateway } from '../disk/nbd-gateway.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe } from '../disk/serve.js';
@@ -195,28 +194,23 @@ function registerManagement(disk: Command, io: CliIo): void {
       .option('--server <host:port>', 'the server, if several of this user run here')
       .option('--json', 'print one JSON document')
       .addHelpText('after', `\nExamples:\n  rocev2 disk ${example}`);
-  const outputOf = (options: { readonly json?: true }): Output => new Output(io, options.json === true);
-  type Options = ManageOptions & { readonly json?: true; readonly force?: true };
-
   add('ls', 'List the disks with names of the storage servers of this user on this host.', 'ls').action(
-    (options: Options) => runList(options, outputOf(options)),
+    printing(io, runList),
   );
   add('create', 'Have a running storage server open a disk, or make it.', 'create db=file:/srv/db,size=100GiB')
     .argument('<name=store>', "the disk, as for 'disk serve --disk'", textOption(parseWithText))
-    .action(({ text, entry }: ReturnType<typeof parseWithText>, options: Options) =>
-      runCreate(text, entry, options, outputOf(options)),
-    );
+    .action(printing(io, runCreate));
   add('resize', 'Have a running storage server make a disk in a file larger.', 'resize db 200GiB')
     .argument('<name>', 'the disk')
     .argument('<size>', 'its new size', sizeOption)
-    .action((name: string, bytes: number, options: Options) => runResize(name, bytes, options, outputOf(options)));
+    .action(printing(io, runResize));
   add('rm', 'Have a running storage server stop serving a disk. Its file stays.', 'rm db')
     .argument('<name>', 'the disk')
     .option('--force', 'although a client writes to it')
-    .action((name: string, options: Options) => runRemove(name, options, outputOf(options)));
+    .action(printing(io, runRemove));
 }
 
-function parseWithText(text: string): { readonly text: string; readonly entry: DiskEntry } {
+function parseWithText(text: string): WrittenDisk {
   return { text, entry: parseDiskEntry(text) };
 }
 

@@ -5,19 +5,17 @@
 
 import { randomInt } from 'node:crypto';
 import {
-  addressOption,
   type CliIo,
   CommandFailure,
   countOption,
   defineDocument,
   EXIT_FAILED,
   EXIT_VERIFICATION_FAILED,
-  endingInTime,
   linger,
   mtuOption,
-  Output,
+  type Output,
   portOption,
-  resolveHost,
+  printing,
   type Silence,
   sizeOption,
   watched,
@@ -26,7 +24,6 @@ import type { Command } from 'commander';
 import {
   connectQueuePair,
   type Destination,
-  dialFixed,
   type FixedChannel,
   initializeQueuePair,
   qpTypeOf,
@@ -53,11 +50,13 @@ import {
 } from 'rocev2/internal/verbs';
 import { expectTransport } from '../peer-transport.js';
 import {
-  acceptPingpongClient,
+  addPingpongFlags,
   describeDestination,
   fillMessage,
+  meetPingpongPeer,
+  type PingpongFlags,
   type PingResult,
-  printPace,
+  reportPings,
 } from '../pingpong-parts.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 import { addTransportOption } from '../transfer/transport.js';
@@ -79,15 +78,9 @@ const SILENT_SERVER_MS = 2_000;
 const SILENT_SERVER =
   'the server does not answer: if it is ibv_srq_pingpong, it waits for more; start ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong there, or rocev2 srq-pingpong here';
 
-interface PingpongOptions {
-  readonly port: number;
+interface PingpongOptions extends PingpongFlags {
   readonly transport: TransportName;
-  readonly size: number;
   readonly mtu: number;
-  readonly iters: number;
-  readonly bind?: IpAddress;
-  readonly chk?: boolean;
-  readonly json?: boolean;
 }
 
 export function register(program: Command, io: CliIo): void {
@@ -100,11 +93,8 @@ export function register(program: Command, io: CliIo): void {
     .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
     .option('-s, --size <size>', 'message size (default 4096; ud: the path MTU)', sizeOption)
     .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
-    .option('-n, --iters <n>', 'messages each way', countOption, 1000)
-    .option('--bind <address>', 'RoCE address of this side (default: the address of the TCP connection)', addressOption)
-    .option('-c, --chk', 'check the contents of every message')
-    .option('--json', 'print one JSON document');
-  addTransportOption(command, 'the peer is ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong')
+    .option('-n, --iters <n>', 'messages each way', countOption, 1000);
+  addTransportOption(addPingpongFlags(command), 'the peer is ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong')
     .addHelpText(
       'after',
       `
@@ -117,31 +107,32 @@ Examples:
   rocev2 pingpong 127.0.0.2 --bind 127.0.0.1 -s 64KiB -c
   rocev2 pingpong 192.0.2.7 --transport ud -s 1024       # the server runs: ibv_ud_pingpong -g GID_INDEX -s 1024`,
     )
-    .action((host: string | undefined, given: Omit<PingpongOptions, 'size'> & { readonly size?: number }) => {
-      const { transport, mtu, size = transport === 'ud' ? mtu : SIZE_DEFAULT_BYTES } = given;
-      return pingpong(host, { ...given, size }, new Output(io, given.json === true));
-    });
+    .action(printing(io, pingpong));
 }
 
-async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
+async function pingpong(
+  host: string | undefined,
+  given: Omit<PingpongOptions, 'size'> & { readonly size?: number },
+  output: Output,
+): Promise<void> {
+  const { transport, mtu, size = transport === 'ud' ? mtu : SIZE_DEFAULT_BYTES } = given;
+  const options = { ...given, size };
   if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message can have at most 1 GiB');
   if (options.transport === 'ud') checkDatagramSize(options.size, options.mtu);
   const { interrupted } = output.io;
-  const meeting =
-    host === undefined
-      ? acceptPingpongClient(options.port, output)
-      : resolveHost(host).then((address) => dialFixed(address, options.port));
-  const channel = await endingInTime(meeting, interrupted);
-  interrupted.addEventListener('abort', () => channel.abort());
+  const channel = await meetPingpongPeer(host, options.port, output);
   await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
   const player = await Player.create(device, options);
   const { peer, seconds } = await expectTransport(device, options.transport, async () => ({
     peer: await player.connect(channel, host === undefined, options.mtu, output),
     seconds: await watched(device, interrupted, (alive) => player.play(host !== undefined, alive), player.silence),
   }));
-  const run = { role: host === undefined ? ('server' as const) : ('client' as const), peer, options };
   await linger();
-  report({ ...run, seconds, faults: player.faults }, output);
+  const { faults } = player;
+  const result = reportPings(options, { host, peer, seconds, faults }, output);
+  output.document(PINGPONG_DOCUMENT, { ...result, transport: options.transport });
+  if (faults > 0)
+    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} of ${options.iters} messages`);
 }
 
 class Player {
@@ -271,30 +262,4 @@ class Player {
     if (!this.#incoming.equals(this.#outgoing)) this.faults++;
     this.#incoming.fill(0); // Data of this message must not be mistaken for that of the next.
   }
-}
-
-function report(
-  run: {
-    role: 'client' | 'server';
-    peer: IpAddress;
-    options: PingpongOptions;
-    seconds: number;
-    faults: number;
-  },
-  output: Output,
-): void {
-  const { role, peer, options, seconds, faults } = run;
-  printPace(output, { sizeBytes: options.size, iterations: options.iters, seconds });
-  const result: PingpongResult = {
-    role,
-    transport: options.transport,
-    peer: peer.text,
-    iterations: options.iters,
-    sizeBytes: options.size,
-    seconds,
-    verified: options.chk === true && faults === 0,
-  };
-  output.document(PINGPONG_DOCUMENT, result);
-  if (faults > 0)
-    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} of ${options.iters} messages`);
 }

@@ -56,7 +56,6 @@ interface RpingOptions extends PingOptions {
   readonly frame?: FrameWire;
   readonly framePort?: number;
   readonly linkMtu?: number;
-  readonly json?: boolean;
 }
 
 export function register(program: Command, io: CliIo): void {

@@ -2,25 +2,22 @@
 
 import { randomInt } from 'node:crypto';
 import {
-  addressOption,
   type CliIo,
   CommandFailure,
   countOption,
   defineDocument,
   EXIT_VERIFICATION_FAILED,
-  endingInTime,
   linger,
   mtuOption,
   type Output,
   portOption,
   printing,
   rangeOption,
-  resolveHost,
   sizeOption,
   watched,
 } from '@rocev2/command';
 import type { Command } from 'commander';
-import { connectQueuePair, dialFixed, type FixedChannel, initializeQueuePair } from 'rocev2/internal/cm';
+import { connectQueuePair, type FixedChannel, initializeQueuePair } from 'rocev2/internal/cm';
 import { NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { type IpAddress, PSN_COUNT } from 'rocev2/internal/packet';
@@ -42,11 +39,13 @@ import {
   type SharedReceiveQueue,
 } from 'rocev2/internal/verbs';
 import {
-  acceptPingpongClient,
+  addPingpongFlags,
   describeDestination,
   fillMessage,
+  meetPingpongPeer,
+  type PingpongFlags,
   type PingResult,
-  printPace,
+  reportPings,
 } from '../pingpong-parts.js';
 
 /** The fields of `srq-pingpong --json`. */
@@ -63,20 +62,14 @@ const RECEIVES_DEFAULT = 500;
 const RECEIVES_MAX = 16_384;
 const SIZE_DEFAULT_BYTES = 4096;
 
-interface SrqPingpongOptions {
-  readonly port: number;
-  readonly size: number;
+interface SrqPingpongOptions extends PingpongFlags {
   readonly mtu: number;
   readonly qp: number;
   readonly rxDepth: number;
-  readonly iters: number;
-  readonly bind?: IpAddress;
-  readonly chk?: boolean;
-  readonly json?: boolean;
 }
 
 export function register(program: Command, io: CliIo): void {
-  program
+  const command = program
     .command('srq-pingpong')
     .description(
       'Send messages back and forth over queue pairs that share a receive queue. The peer is ibv_srq_pingpong or another rocev2 srq-pingpong.',
@@ -92,10 +85,8 @@ export function register(program: Command, io: CliIo): void {
       rangeOption(1, RECEIVES_MAX),
       RECEIVES_DEFAULT,
     )
-    .option('-n, --iters <n>', 'messages each way, over all queue pairs together', countOption, 1000)
-    .option('--bind <address>', 'RoCE address of this side (default: the address of the TCP connection)', addressOption)
-    .option('-c, --chk', 'check the contents of every message')
-    .option('--json', 'print one JSON document')
+    .option('-n, --iters <n>', 'messages each way, over all queue pairs together', countOption, 1000);
+  addPingpongFlags(command)
     .addHelpText(
       'after',
       `
@@ -112,32 +103,16 @@ Examples:
 
 async function srqPingpong(host: string | undefined, options: SrqPingpongOptions, output: Output): Promise<void> {
   const { interrupted } = output.io;
-  const meeting =
-    host === undefined
-      ? acceptPingpongClient(options.port, output)
-      : resolveHost(host).then((address) => dialFixed(address, options.port));
-  const channel = await endingInTime(meeting, interrupted);
-  interrupted.addEventListener('abort', () => channel.abort());
+  const channel = await meetPingpongPeer(host, options.port, output);
   await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
   const players = await Players.create(device, options);
   const peer = await players.connect(channel, host === undefined, output);
   const seconds = await watched(device, interrupted, (alive) => players.play(host !== undefined, alive));
   await linger();
-  const { size: sizeBytes, iters: iterations, qp: queuePairs, chk } = options;
-  printPace(output, { sizeBytes, iterations, seconds });
-  const role = host === undefined ? ('server' as const) : ('client' as const);
-  const verified = chk === true && players.faults === 0;
-  output.document(SRQ_PINGPONG_DOCUMENT, {
-    role,
-    peer: peer.text,
-    iterations,
-    sizeBytes,
-    seconds,
-    verified,
-    queuePairs,
-  });
-  if (players.faults > 0)
-    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${players.faults} messages`);
+  const { faults } = players;
+  const result = reportPings(options, { host, peer, seconds, faults }, output);
+  output.document(SRQ_PINGPONG_DOCUMENT, { ...result, queuePairs: options.qp });
+  if (faults > 0) throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} messages`);
 }
 
 interface Player {

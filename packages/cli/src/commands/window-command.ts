@@ -33,7 +33,6 @@ interface WindowOptions extends NicFlags {
   readonly mas?: number;
   readonly mat: number;
   readonly growTo?: number;
-  readonly json?: true;
 }
 
 export function register(program: Command, io: CliIo): void {

@@ -18,9 +18,14 @@ export interface ManageOptions {
   readonly server?: string;
 }
 
+/** A disk as written on the command line. */
+export interface WrittenDisk {
+  readonly text: string;
+  readonly entry: DiskEntry;
+}
+
 export async function runCreate(
-  text: string,
-  { name }: DiskEntry,
+  { text, entry: { name } }: WrittenDisk,
   options: ManageOptions,
   output: Output,
 ): Promise<void> {

@@ -29,7 +29,6 @@ export interface ManyConnectionsOptions {
   readonly bind?: IpAddress;
   readonly port: number;
   readonly connections: number;
-  readonly json?: boolean;
 }
 
 export function addManyConnectionsOptions(command: Command, port: number = DEFAULT_PORT): Command {

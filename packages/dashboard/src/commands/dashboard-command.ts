@@ -53,7 +53,6 @@ interface DashboardOptions {
   readonly udpPort: number;
   readonly allowHost?: readonly string[];
   readonly attach?: true | readonly string[];
-  readonly json?: true;
 }
 
 /** Adds `rocev2 dashboard` to `program`. */

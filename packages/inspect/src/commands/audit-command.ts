@@ -63,7 +63,6 @@ interface AuditCommandOptions {
   readonly annotate?: string;
   readonly fixIcrc?: string;
   readonly keys?: string;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 audit` to `program`. */

@@ -34,7 +34,6 @@ import { openedWords, ProtectedCapture } from './protected-capture.js';
 const PACKETS_PER_TURN = 512;
 
 interface DecodeOptions {
-  readonly json?: true;
   readonly flow?: true;
   readonly qp?: number;
   readonly limit?: number;

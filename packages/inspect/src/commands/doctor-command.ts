@@ -53,7 +53,6 @@ interface DoctorOptions {
   readonly framePort?: number;
   readonly linkMtu?: number;
   readonly pcap?: string;
-  readonly json?: true;
 }
 
 const WIDTH = 12;

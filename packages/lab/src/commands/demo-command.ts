@@ -46,7 +46,6 @@ const SHOWN_SCHEMES: readonly RecoveryName[] = ['go-back-0', 'go-back-n', 'selec
 
 interface DemoOptions {
   readonly seconds: number;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 demo` to `program`. */

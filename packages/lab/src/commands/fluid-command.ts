@@ -80,7 +80,6 @@ interface FluidOptions {
   readonly seed: number;
   readonly duration?: number;
   readonly plot?: string;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 fluid` to `program`. */

@@ -57,7 +57,6 @@ interface LivelockOptions {
   readonly window: number;
   readonly seed: number;
   readonly trace?: string;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 livelock` to `program`. */

@@ -36,7 +36,6 @@ interface ReportOptions {
   readonly output?: string;
   readonly title: string;
   readonly compare?: string;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 report` to `program`. */

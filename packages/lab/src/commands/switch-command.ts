@@ -59,7 +59,6 @@ interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
   readonly duration?: number;
   readonly estats?: true;
-  readonly json?: true;
 }
 
 /** Adds `rocev2 switch` to `program`. */

@@ -21,7 +21,6 @@ import { printResult } from './tables.js';
 const SIM_RUN_DOCUMENT = defineDocument<ScenarioResult>('sim-run');
 
 export interface RunCommandOptions {
-  readonly json?: true;
   readonly set?: readonly string[];
   readonly seed?: number;
   readonly report?: string;

@@ -23,7 +23,6 @@ const SIM_FIGURE_DOCUMENT = defineDocument<FigureResults>('sim-figure');
 export interface FigureOptions {
   readonly list?: true;
   readonly plot?: string;
-  readonly json?: true;
 }
 
 export async function showFigure(name: string | undefined, options: FigureOptions, output: Output): Promise<void> {

@@ -25,7 +25,6 @@ interface SweepResults {
 const SIM_SWEEP_DOCUMENT = defineDocument<SweepResults>('sim-sweep');
 
 export interface SweepOptions {
-  readonly json?: true;
   readonly set?: readonly string[];
   readonly seed?: number;
   readonly over?: readonly string[];
