@@ -34,6 +34,17 @@ function project(name) {
   return path;
 }
 
+/** Bundles and declarations that `exports` names and a tarball lacks. */
+function missingTargets(from, paths) {
+  const targets = Object.values(manifestOf(from).exports).flatMap((entry) =>
+    [entry.types ?? [], entry.default ?? []].flat(),
+  );
+  return targets.filter((target) => {
+    const [before, after = ''] = target.slice('./'.length).split('*');
+    return !paths.some((path) => path.startsWith(before) && path.endsWith(after));
+  });
+}
+
 /** Files that the README of a package links to and no tarball holds, pictures excepted. `packed`: paths in this repository. */
 function missingLinks(from, packed) {
   const text = readFileSync(join(ROOT, from, 'README.md'), 'utf8');
@@ -53,6 +64,8 @@ try {
       const paths = packed.files.map(({ path }) => path);
       for (const path of paths) inTarballs.add(`${from}${path}`);
       check(paths.includes('README.md'), `${packed.name} has no README.md`);
+      const missing = missingTargets(from, paths);
+      check(missing.length === 0, `${packed.name} exports ${missing.join(', ')}, which it lacks`);
       console.log(
         `${packed.name}: ${packed.files.length} files, ${(packed.unpackedSize / 1e6).toFixed(2)} MB unpacked`,
       );

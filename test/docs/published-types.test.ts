@@ -1,11 +1,12 @@
-/** The types that the package publishes: they are enough for programs that use it, and nothing in them is our own affair. */
+/** The types that the packages publish: they are enough for programs that use it, and nothing in them is our own affair. */
 
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt } from '../e2e/executable.js';
-import { manifestOfPackage, projectWithPackage } from '../support/installed-package.js';
+import { manifestOfPackage, PACKAGE_FOLDERS, projectWithPackage, SPECIFIERS } from '../support/installed-package.js';
 import { parseSource, sourceFiles } from './source-files.js';
 
 const OPTIONS: ts.CompilerOptions = {
@@ -101,18 +102,16 @@ function internalMembers(file: ts.SourceFile): string[] {
 describe.runIf(isBuilt)('published types', () => {
   let project: string;
   beforeAll(() => {
+    execFileSync('npm', ['run', 'declarations'], { stdio: 'ignore' });
     project = projectWithPackage();
-  }, 180_000);
+  }, 300_000);
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
   it.each(RESOLUTIONS)(
     'under %s are enough for programs that use the package, and refuse mistakes and what is internal',
     (_, how) => {
       const programs = {
-        'everything.ts': Object.keys(manifestOfPackage().exports)
-          .filter((entry) => !entry.endsWith('.json'))
-          .map((entry, i) => `export * as entry${i} from '${entry.replace('.', 'rocev2')}';`)
-          .join('\n'),
+        'everything.ts': SPECIFIERS.map((name, i) => `export * as entry${i} from '${name}';`).join('\n'),
         'program.ts': PROGRAM,
         'trespasser.ts': TRESPASSER,
         'mistaken.ts': MISTAKEN,
@@ -149,10 +148,12 @@ describe.runIf(isBuilt)('published types', () => {
   it('have no member that is marked as internal', () => {
     const marked = sourceFiles().flatMap(internalMembers);
     expect(marked).toEqual(expect.arrayContaining(['RdmaDevice.link', 'QueuePair.sendDone', 'Connection.over']));
-    const installed = join(project, 'node_modules/rocev2');
-    const published = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.d.ts'))
-      .map((path) => parseSource(path, readFileSync(join(installed, 'dist', path), 'utf8')));
+    const published = PACKAGE_FOLDERS.flatMap((folder) => {
+      const dist = join(project, 'node_modules', manifestOfPackage(folder).name, 'dist');
+      return readdirSync(dist, { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.endsWith('.d.ts'))
+        .map((path) => parseSource(path, readFileSync(join(dist, path), 'utf8')));
+    });
     expect(published.length).toBeGreaterThan(100);
     const members = published.flatMap((file) =>
       file.statements
