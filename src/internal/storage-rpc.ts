@@ -19,7 +19,7 @@ export { HostOutage } from '../storage-rpc/session/host-outage.js';
 export type { DataBuffer } from '../storage-rpc/sk/channel.js';
 export type { DiskAccess } from '../storage-rpc/sk/disk-lease.js';
 export { describeDisk } from '../storage-rpc/sk/expected-disk.js';
-export { MappableSlab } from '../storage-rpc/sk/mappable-slab.js';
+export { MappableSlab, Mapping } from '../storage-rpc/sk/mappable-slab.js';
 export type { NamedDisk } from '../storage-rpc/sk/served-disk.js';
 export type { SkServerCounters } from '../storage-rpc/sk/server-counters.js';
 export type { ByteStream } from '../storage-rpc/stream/byte-stream.js';

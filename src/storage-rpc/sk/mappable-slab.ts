@@ -6,7 +6,7 @@
 
 import type { FastRegisterMemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { Slab } from '../pool/buffer-pool.js';
+import type { BufferLease, Slab } from '../pool/buffer-pool.js';
 
 const REGIONS_MIN = 16;
 
@@ -45,5 +45,34 @@ export class MappableSlab implements Slab {
 
   async close(): Promise<void> {
     for (const region of this.#unmapped.splice(0)) await region.close();
+  }
+}
+
+/** Memory of one request, from its REG_MR until its key is invalid. */
+export class Mapping {
+  readonly lease: BufferLease<MappableSlab>;
+  readonly key: number;
+  /** The offset in the slab serves as the address: the key alone identifies the slab. */
+  readonly addr: bigint;
+  open = true;
+  readonly #region: FastRegisterMemoryRegion;
+
+  constructor(lease: BufferLease<MappableSlab>, region: FastRegisterMemoryRegion) {
+    this.lease = lease;
+    this.#region = region;
+    this.key = region.nextKey();
+    this.addr = BigInt(lease.offset);
+  }
+
+  /** `access`: what the peer may do, and `LOCAL_WRITE` where it writes. */
+  registration(access: number) {
+    const { offset, length } = this.lease;
+    const { addr: iova, key } = this;
+    return { opcode: 'REG_MR', mr: this.#region, key, offset, length, iova, access, signaled: false } as const;
+  }
+
+  release(): void {
+    this.lease.slab.putBack(this.#region);
+    this.lease.release();
   }
 }

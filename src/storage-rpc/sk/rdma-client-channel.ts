@@ -17,7 +17,7 @@ import { serveCompletions } from '../link/completions.js';
 import { NO_REMOTE_BUFFER, type RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import { BufferLease, BufferPool } from '../pool/buffer-pool.js';
 import type { SkCall, SkClientChannel, SkReply } from './channel.js';
-import { MappableSlab } from './mappable-slab.js';
+import { MappableSlab, Mapping } from './mappable-slab.js';
 import { OwnMemory } from './own-memory.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
@@ -37,13 +37,6 @@ import {
   responseListBytes,
   type SkResponse,
 } from './response.js';
-
-interface Mapping {
-  readonly lease: BufferLease<MappableSlab>;
-  readonly region: FastRegisterMemoryRegion;
-  readonly key: number;
-  open: boolean;
-}
 
 interface CallInProgress {
   readonly call: SkCall;
@@ -197,10 +190,9 @@ export class RdmaClientChannel implements SkClientChannel {
     lease: BufferLease<MappableSlab>,
     region: FastRegisterMemoryRegion,
   ): RemoteBufferDescriptor {
-    const key = region.nextKey();
-    mine.mapping = { lease, region, key, open: true };
-    // The offset in the slab serves as the address: the key alone identifies the slab.
-    return { addr: BigInt(lease.offset), rkey: key, length: lease.length };
+    const mapping = new Mapping(lease, region);
+    mine.mapping = mapping;
+    return { addr: mapping.addr, rkey: mapping.key, length: lease.length };
   }
 
   #post(place: number, mine: CallInProgress, descriptor: RemoteBufferDescriptor): void {
@@ -220,17 +212,8 @@ export class RdmaClientChannel implements SkClientChannel {
     try {
       if (mapping === undefined) this.#qp.postSend(send);
       else {
-        const registration = {
-          opcode: 'REG_MR',
-          mr: mapping.region,
-          key: mapping.key,
-          offset: mapping.lease.offset,
-          length: mapping.lease.length,
-          iova: descriptor.addr,
-          access: request.op === 'READ' ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ,
-          signaled: false,
-        } as const;
-        this.#qp.postSend(registration, send);
+        const access = request.op === 'READ' ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ;
+        this.#qp.postSend(mapping.registration(access), send);
         // The next part is made in the same callback: this one leaves first, and so does the data of those before it.
         if (request.op === 'WRITE' && request.length === SK_WRITE_PART_BYTES) this.#parts.pd.device.flushDoorbells();
       }
@@ -310,9 +293,7 @@ export class RdmaClientChannel implements SkClientChannel {
     const data =
       inlineBytes > 0 ? body.subarray(listBytes) : (mapping?.lease.bytes ?? body).subarray(0, response.moved);
     this.onReply({ response, list, data });
-    if (mapping === undefined) return;
-    mapping.lease.slab.putBack(mapping.region);
-    mapping.lease.release();
+    mapping?.release();
   }
 
   fail(error: Error): void {

@@ -7,11 +7,10 @@
  */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
-import { type BufferLease, BufferPool, MappableSlab, serveCompletions } from 'rocev2/internal/storage-rpc';
+import { BufferPool, MappableSlab, Mapping, serveCompletions } from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
-  type FastRegisterMemoryRegion,
   type MemoryRegion,
   type ProtectionDomain,
   type QueuePair,
@@ -28,13 +27,6 @@ export interface RdmaHostInit {
   readonly entries: number;
   /** Bytes of memory for data in flight, at most. */
   readonly poolBytesMax: number;
-}
-
-interface Mapping {
-  readonly lease: BufferLease<MappableSlab>;
-  readonly region: FastRegisterMemoryRegion;
-  readonly key: number;
-  open: boolean;
 }
 
 interface Pending {
@@ -156,10 +148,9 @@ export class RdmaHostConnection implements HostConnection {
     const lease = await this.#pool.acquire(length);
     const region = await lease.slab.take();
     if (out !== undefined) lease.bytes.set(out);
-    const key = region.nextKey();
-    pending.mapping = { lease, region, key, open: true };
-    // The offset in the slab serves as the address: the key alone identifies the slab.
-    writeSgl(sqe, { kind: 'keyed', addr: BigInt(lease.offset), length, rkey: key, invalidate: true }, 'keyed');
+    const mapping = new Mapping(lease, region);
+    pending.mapping = mapping;
+    writeSgl(sqe, { kind: 'keyed', addr: mapping.addr, length, rkey: mapping.key, invalidate: true }, 'keyed');
   }
 
   #post(id: number, { command, mapping }: Pending, inCapsule?: Uint8Array): void {
@@ -170,16 +161,8 @@ export class RdmaHostConnection implements HostConnection {
     if (inCapsule !== undefined) this.#requests.bytes.set(inCapsule, begin + SQE_BYTES);
     try {
       if (mapping !== undefined) {
-        this.qp.postSend({
-          opcode: 'REG_MR',
-          mr: mapping.region,
-          key: mapping.key,
-          offset: mapping.lease.offset,
-          length: mapping.lease.length,
-          iova: BigInt(mapping.lease.offset),
-          access: out === undefined ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ,
-          signaled: false,
-        });
+        const access = out === undefined ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ;
+        this.qp.postSend(mapping.registration(access));
       }
       const sges = [this.#requests.sge(begin, SQE_BYTES + (inCapsule?.length ?? 0))];
       this.qp.postSend({ opcode: 'SEND', wrId: id, sges });
@@ -239,8 +222,7 @@ export class RdmaHostConnection implements HostConnection {
     this.#pending.delete(id);
     if (mapping !== undefined) {
       if (command.into !== undefined && completion.status === 0) command.into.set(mapping.lease.bytes);
-      mapping.lease.slab.putBack(mapping.region);
-      mapping.lease.release();
+      mapping.release();
     }
     this.onCompletion(completion);
   }
