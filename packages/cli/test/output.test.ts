@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { defineDocument } from '../../command/src/document.js';
-import { type CliEnvironment, Output, visibleWidth } from '../../command/src/output.js';
+import type { CliEnvironment } from '../../command/src/exit.js';
+import { Output, visibleWidth } from '../../command/src/output.js';
 
 function outputTo(isTTY: boolean, json: boolean, env: CliEnvironment = {}) {
   const texts = { stdout: '', stderr: '' };

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
-import type { CliEnvironment, CliIo } from '../../command/src/output.js';
+import type { CliEnvironment } from '../../command/src/exit.js';
+import type { CliIo } from '../../command/src/output.js';
 import { COMMANDS } from '../src/commands.js';
 import { runCli } from '../src/run.js';
 

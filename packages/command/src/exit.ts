@@ -1,6 +1,13 @@
 import { isArgumentError, RoceError } from 'rocev2/internal/core';
-import type { CliEnvironment } from './output.js';
 import { ProcessFailure } from './processes/child-service.js';
+
+export interface CliEnvironment {
+  readonly NO_COLOR?: string | undefined;
+  readonly FORCE_COLOR?: string | undefined;
+  readonly TERM?: string | undefined;
+  readonly ROCEV2_DEBUG?: string | undefined;
+  readonly ROCEV2_REDIS?: string | undefined;
+}
 
 /** Success. */
 export const EXIT_OK = 0;

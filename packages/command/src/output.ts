@@ -11,15 +11,7 @@ import picocolors from 'picocolors';
 import { wallMs } from 'rocev2/internal/driver';
 import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
-import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
-
-export interface CliEnvironment {
-  readonly NO_COLOR?: string | undefined;
-  readonly FORCE_COLOR?: string | undefined;
-  readonly TERM?: string | undefined;
-  readonly ROCEV2_DEBUG?: string | undefined;
-  readonly ROCEV2_REDIS?: string | undefined;
-}
+import { type CliEnvironment, CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 
 /** The parts of the process that a command may use. */
 export interface CliIo {
