@@ -11,8 +11,8 @@ import { dcqcnDerivatives } from './dcqcn-rate-equations.js';
 import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
 import { checkFlowGroups, type FlowGroup } from './flow-group.js';
-import type { PiGains } from './pi-controller.js';
 import type { FluidModel } from './fluid-simulation.js';
+import type { PiGains } from './pi-controller.js';
 
 /** One run of the model: parameters, flows, delay, and how marks are decided. */
 export interface DcqcnModelOptions {

@@ -3,9 +3,9 @@ import { checkWritable, hostReport, packageVersion, writeOutputFile } from '@roc
 import { wallMs } from 'rocev2/internal/driver';
 import { makeBundle } from './bundle.js';
 import { junitReport } from './conform-junit.js';
+import { sarifReport } from './conform-sarif.js';
 import { reportPage } from './report-page.js';
 import type { ConformRunResult } from './result.js';
-import { sarifReport } from './conform-sarif.js';
 
 export interface ConformOutputs {
   readonly pcap?: string;

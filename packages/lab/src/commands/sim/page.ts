@@ -1,7 +1,7 @@
 import { type ChartPanel, escapeXml, htmlPage, htmlTable, renderLineChart } from '@rocev2/command';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
-import { SMALL_FLOW_BYTES } from '../../sim/scenario/scenario-report.js';
 import type { FlowResult, ScenarioResult, Series } from '../../sim/scenario/result.js';
+import { SMALL_FLOW_BYTES } from '../../sim/scenario/scenario-report.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { quantile } from '../../sim/statistics.js';
 import {

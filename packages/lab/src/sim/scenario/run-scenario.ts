@@ -2,9 +2,9 @@
 
 import { NS_PER_S } from 'rocev2/internal/core';
 import { factsOf } from './facts.js';
-import { report } from './scenario-report.js';
 import type { ScenarioResult } from './result.js';
 import type { WatchedRunOptions } from './run-options.js';
+import { report } from './scenario-report.js';
 import { ScenarioRun } from './scenario-run.js';
 import type { Scenario } from './schema.js';
 

@@ -1,6 +1,6 @@
 import type { ScenarioResult } from './result.js';
-import { runScenario } from './run-scenario.js';
 import type { RunOptions } from './run-options.js';
+import { runScenario } from './run-scenario.js';
 import { parseScenario, type ScenarioFile } from './schema.js';
 
 /**

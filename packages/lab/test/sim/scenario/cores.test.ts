@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { runDivided } from '../../../../../test/support/divided-run.js';
 import { fourRacks } from '../../../../../test/support/four-racks.js';
-import { divide, lookaheadNs } from '../../../src/sim/logical-process.js';
 import { repeated } from '../../../../../test/support/repetitions.js';
+import { divide, lookaheadNs } from '../../../src/sim/logical-process.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';

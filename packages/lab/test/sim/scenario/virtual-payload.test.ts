@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { OPCODES } from '../../../../../src/packet/opcode.js';
 import { recoveryNames } from '../../../../../src/retransmit/recovery-schemes.js';
 import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
-import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import type { RunOptions } from '../../../src/sim/scenario/run-options.js';
+import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
 import { HEADERS_ONLY, VirtualPayload } from '../../../src/sim/virtual-payload.js';
 
