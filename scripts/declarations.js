@@ -1,19 +1,44 @@
 // `npm run declarations`, after `npm run typecheck`: copies the declarations that the entry points of each package reach into its `dist/types`.
 // The compiler writes those of all files into .cache/types; what no entry point reaches is no part of a package.
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { manifestOf, packageFolders } from './packages.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const WRITTEN = '.cache/types';
 
-/** The declarations that a file imports from its own package, from the root of the repository. */
-function neighboursOf(path) {
-  const text = readFileSync(join(ROOT, WRITTEN, path), 'utf8');
-  return [...text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)].map(([, name]) =>
-    normalize(join(dirname(path), `${name}.d.ts`)),
-  );
+/** Relative specifiers in declarations. */
+const RELATIVE = /(?<=(?:from |import\()(['"]))(\.[^'"]+)\.js(?=\1)/g;
+
+function packageOf(path) {
+  return packageFolders().findLast((folder) => path.startsWith(folder));
+}
+
+/** What a file outside of its package is to programs: an entry point of another one. The compiler writes paths for types that it infers. */
+function specifierOf(path) {
+  const folder = packageOf(path);
+  const { name, exports } = manifestOf(folder);
+  for (const [entry, { types = '' }] of Object.entries(exports)) {
+    const file = types.replace('./dist/types/', '').replace('*', basename(path, '.d.ts'));
+    if (file === path) return `${name}${entry.slice(1).replace('*', basename(path, '.d.ts'))}`;
+  }
+  throw new Error(`${path} is no entry point of ${name}, and another package names it`);
+}
+
+/** Copies a declaration. Returns those that it imports from its own package, as paths from the root of the repository. */
+function copyDeclaration(folder, path) {
+  const neighbours = [];
+  const text = readFileSync(join(ROOT, WRITTEN, path), 'utf8').replace(RELATIVE, (specifier, _, name) => {
+    const neighbour = normalize(join(dirname(path), `${name}.d.ts`));
+    if (packageOf(neighbour) !== folder) return specifierOf(neighbour);
+    neighbours.push(neighbour);
+    return specifier;
+  });
+  const to = join(ROOT, folder, 'dist/types', path);
+  mkdirSync(dirname(to), { recursive: true });
+  writeFileSync(to, text);
+  return neighbours;
 }
 
 function entryPointsOf(folder) {
@@ -36,7 +61,6 @@ for (const folder of packageFolders()) {
     if (copied.has(path)) continue;
     copied.add(path);
     if (!existsSync(join(ROOT, WRITTEN, path))) throw new Error(`${path} is not there: run npm run typecheck`);
-    cpSync(join(ROOT, WRITTEN, path), join(ROOT, folder, 'dist/types', path));
-    wanted.push(...neighboursOf(path));
+    wanted.push(...copyDeclaration(folder, path));
   }
 }

@@ -51,8 +51,17 @@ const RTLD_LAZY_NODELETE = 0x1 | 0x1000;
 
 let loaded: LibC | string | undefined;
 
+/** @internal Published types do not name those of koffi, which programs have not installed. */
 export function koffiPackage(): typeof import('koffi') {
   return requirePackage(KOFFI);
+}
+
+/** A function of a shared library. `declaration`: its signature in C. */
+export function nativeFunction(
+  library: string,
+  declaration: string,
+): (...values: ReadonlyArray<number | Uint8Array>) => unknown {
+  return koffiPackage().load(library).func(declaration);
 }
 
 export function libC(): LibC | string {

@@ -6,7 +6,7 @@
 export { batchedUdpAvailable, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 export { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
 export { FrameReceiveVector, FrameSendVector } from '../dgram-ext/frame-vectors.js';
-export { koffiPackage, type LibC, libC } from '../dgram-ext/libc.js';
+export { type LibC, libC, nativeFunction } from '../dgram-ext/libc.js';
 export { pathMtuForLink } from '../dgram-ext/link-mtu.js';
 export { LoopReadiness } from '../dgram-ext/loop-readiness.js';
 export { nativeUdpAvailable } from '../dgram-ext/native-socket.js';

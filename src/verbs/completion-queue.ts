@@ -61,7 +61,7 @@ export function checkCompletion(wc: WorkCompletion): WorkCompletion {
   throw completionError(wc);
 }
 
-/** ERR_ROCE_COMPLETION for a work request that failed. `detail`: what the caller knows besides. @internal */
+/** ERR_ROCE_COMPLETION for a work request that failed. `detail`: what the caller knows besides. */
 export function completionError(wc: WorkCompletion, peerIsGone = false, detail?: string): RoceError {
   const gone = peerIsGone ? '; the peer process is gone' : '';
   const more = detail === undefined ? '' : `; ${detail}`;
@@ -79,7 +79,7 @@ const HINTS: Readonly<Record<string, string>> = {
   RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
 };
 
-/** Takes the completions of a queue as they come. @internal */
+/** Takes the completions of a queue as they come. */
 export interface CompletionServer {
   readonly batch?: number;
   /** What it throws ends the serving. */

@@ -4,7 +4,7 @@
  */
 
 import { RoceError } from 'rocev2/internal/core';
-import { koffiPackage, libC } from 'rocev2/internal/dgram-ext';
+import { libC, nativeFunction } from 'rocev2/internal/dgram-ext';
 import { cleanVectorState } from 'rocev2/internal/driver';
 import { type Combine, portableCombine } from '../coding/combiner.js';
 
@@ -16,9 +16,11 @@ const SHORT_BYTES = 256;
 export function isaLCombine(): Combine {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
-  const loaded = koffiPackage().load(LIBRARY);
-  const initTables = loaded.func('void ec_init_tables(int, int, const void *, void *)');
-  const encodeData = loaded.func('void ec_encode_data(int, int, int, const void *, const void *, const void *)');
+  const initTables = nativeFunction(LIBRARY, 'void ec_init_tables(int, int, const void *, void *)');
+  const encodeData = nativeFunction(
+    LIBRARY,
+    'void ec_encode_data(int, int, int, const void *, const void *, const void *)',
+  );
   /** They hold as long as the arrays do, which the caller has. */
   const pointersOf = (arrays: readonly Uint8Array[]) => {
     const pointers = Buffer.alloc(POINTER_BYTES * arrays.length);
