@@ -10,8 +10,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDevice } from 'rocev2';
 import { openExtents, serveManager, serveNode } from '@rocev2/extents';
+import { openDevice } from 'rocev2';
 
 const RECORDS = 200;
 

@@ -8,8 +8,8 @@
 
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { openDevice } from 'rocev2';
 import { openKv, serveKv } from '@rocev2/kv';
+import { openDevice } from 'rocev2';
 
 const BUSY_MS = 1000;
 

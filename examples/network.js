@@ -7,8 +7,8 @@
  * round trip takes more than 40 us. Then one link of the ring fails, and traffic goes the other way around.
  */
 
-import { RateControl, registerRateControl } from 'rocev2/congestion';
 import { simulate } from '@rocev2/lab/sim';
+import { RateControl, registerRateControl } from 'rocev2/congestion';
 
 /** Additive increase, multiplicative decrease, once a round trip. */
 class Halving extends RateControl {

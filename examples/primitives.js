@@ -9,8 +9,8 @@
 import { once } from 'node:events';
 import process from 'node:process';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { openDevice } from 'rocev2';
 import { openPrimitives, servePrimitives } from '@rocev2/primitives';
+import { openDevice } from 'rocev2';
 
 const WORKERS = 3;
 const EACH = 100;

@@ -7,8 +7,8 @@
  */
 
 import { createHash, randomBytes } from 'node:crypto';
-import { connect, listen, openDevice } from 'rocev2';
 import { connectRpc, defineService, RpcError, serveRpc } from '@rocev2/rpc';
+import { connect, listen, openDevice } from 'rocev2';
 
 /** A schema as zod, valibot or arktype would give it (Standard Schema); here without a library. */
 const schema = (fits, what) => ({

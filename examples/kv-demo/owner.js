@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
-import { openDevice } from 'rocev2';
 import { serveKv } from '@rocev2/kv';
+import { openDevice } from 'rocev2';
 import { BUSY_MS, IDLE_MS, KEYS, keyFor, valueFor } from './gets.js';
 
 const device = await openDevice({ address: '127.0.0.1', udpPort: 0, engine: 'worker' });

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { openDevice } from 'rocev2';
 import { openKv } from '@rocev2/kv';
+import { openDevice } from 'rocev2';
 import { KEYS, keyFor, PacedGets } from './gets.js';
 
 const [kind, port] = process.argv.slice(2);
