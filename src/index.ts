@@ -40,10 +40,10 @@ export {
 export type { Memory } from './cm/memory.js';
 export type { CmCounters } from './cm/protocol-parts.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
+export type { Destination } from './cm/queue-pair-setup.js';
 export type { ConnectionStream, StreamOptions } from './cm/stream/duplex.js';
 export type { WebStreams } from './cm/stream/web.js';
 export type { CmTiming } from './cm/timing.js';
-export type { Destination } from './cm/queue-pair-setup.js';
 export { type WarmUpOptions, warmUp } from './cm/warm-up.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';

@@ -9,7 +9,12 @@
 import { RoceError } from '../core/errors.js';
 import { needsEcho, type RateControlOptions } from '../dcqcn/rate-controls.js';
 import type { IpAddress } from '../packet/address.js';
-import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/recovery-schemes.js';
+import {
+  agreedParameters,
+  type RecoveryName,
+  type RecoveryOptions,
+  recoverySettings,
+} from '../retransmit/recovery-schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';

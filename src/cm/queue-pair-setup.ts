@@ -39,7 +39,6 @@ export interface OwnTerms {
   readonly psn: number;
   readonly pathMtu: number;
   readonly rateControl?: RateControlOptions;
-  /** DSCP of what this side sends, 0..63. Default 0. */
   readonly dscp?: number;
   readonly reliable: { readonly toRtr: QpAttr; readonly toRts: QpAttr };
 }

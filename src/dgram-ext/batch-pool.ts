@@ -8,7 +8,6 @@ import type { IpAddress } from '../packet/address.js';
 import { TxBatch } from '../port/datagram.js';
 
 export class BatchPool {
-  /** A stack: the batch used last is the one whose slab is still in the cache. */
   readonly #free: TxBatch[] = [];
   readonly #queued: TxBatch[] = [];
 

@@ -23,6 +23,14 @@ export { buildMad, type CmMad, type MessageFields, type MessageName, parseMad } 
 export type { Operation } from '../cm/operations.js';
 export { printable } from '../cm/printable.js';
 export { initializeQp, pathMtuCode } from '../cm/qp-parameters.js';
+export {
+  connectQueuePair,
+  type Destination,
+  initializeQueuePair,
+  qpTypeOf,
+  TRANSPORTS,
+  type TransportName,
+} from '../cm/queue-pair-setup.js';
 export { RdmaFallback } from '../cm/rdma-fallback.js';
 export { REJ_CONSUMER_DEFINED, REJ_INVALID_SERVICE_ID, REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
 export type { RemoteTarget } from '../cm/remote-target.js';
@@ -32,12 +40,4 @@ export { serveEach } from '../cm/serve-each.js';
 export { peerAddress } from '../cm/tcp-address.js';
 export { TcpListener } from '../cm/tcp-listener.js';
 export type { Elements } from '../cm/transfers.js';
-export {
-  connectQueuePair,
-  type Destination,
-  initializeQueuePair,
-  qpTypeOf,
-  TRANSPORTS,
-  type TransportName,
-} from '../cm/queue-pair-setup.js';
 export { WARM_UP_MS_MAX, warmUp } from '../cm/warm-up.js';

@@ -3,7 +3,6 @@
  */
 
 export { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
-export { REACTION_POINT_TABLE, ReactionPoint } from '../dcqcn/reaction-point.js';
 export {
   needsEcho,
   type RateControlName,
@@ -13,3 +12,4 @@ export {
   rateControls,
   refuseEchoes,
 } from '../dcqcn/rate-controls.js';
+export { REACTION_POINT_TABLE, ReactionPoint } from '../dcqcn/reaction-point.js';

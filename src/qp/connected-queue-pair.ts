@@ -73,8 +73,6 @@ export class ConnectedQueuePair implements NicQueuePair {
     this.#transport.receive(packet, datagram, now);
   }
 
-  // ---- sending
-
   doorbell(): void {
     const { state } = this.attributes;
     if (state === QPS_ERR || state === QPS_SQE) this.#transport.flushSends();

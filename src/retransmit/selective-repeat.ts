@@ -4,8 +4,8 @@
  * what is missing. An extension between our own endpoints.
  *
  * What is buffered is executed when the gap before it is filled, so the store is where an unauthenticated peer that
- * lacks the PSN would aim. It takes only what the window lets the peer have in flight, and no packet wins over another: of two
- * that differ neither is buffered, and the peer sends its own again.
+ * lacks the PSN would aim. It takes only what the window lets the peer have in flight, and no packet wins over another:
+ * of two that differ neither is buffered, and the peer sends its own again.
  *
  * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when
  * something sent after that second copy was delivered, or at a timeout.

@@ -7,9 +7,9 @@ import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
 import { BlockMemory, checkPool } from './block-memory.js';
 import { type BlockConsumer, BlockReleaser } from './block-releaser.js';
-import type { ControlMessage } from './window-messages.js';
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
+import type { ControlMessage } from './window-messages.js';
 
 /** Options of the pool's owner. */
 export interface PoolOwnerOptions {

@@ -7,10 +7,10 @@ import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
 import { BlockMemory } from './block-memory.js';
 import { type BlockConsumer, BlockReleaser } from './block-releaser.js';
-import type { ControlMessage } from './window-messages.js';
 import type { ReleasePolicy } from './release-policy.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
+import type { ControlMessage } from './window-messages.js';
 
 /** How the reader uses its pool. */
 export interface PoolReaderOptions {

@@ -6,8 +6,8 @@
 import { Access } from '../verbs/access.js';
 import { BlockMemory, checkPool } from './block-memory.js';
 import { BlockRing } from './block-ring.js';
-import type { ControlMessage } from './window-messages.js';
 import type { WindowLink } from './window-link.js';
+import type { ControlMessage } from './window-messages.js';
 
 /** Fills a block and returns the number of bytes; 0 at the end of the data. */
 export type BlockProducer = (block: Uint8Array) => number | Promise<number>;

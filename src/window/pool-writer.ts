@@ -7,9 +7,9 @@
 import { RoceError } from '../core/errors.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BlockRing } from './block-ring.js';
-import type { ControlMessage } from './window-messages.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
+import type { ControlMessage } from './window-messages.js';
 
 /** How the writer uses the pool of its peer. */
 export interface PoolWriterOptions {

@@ -11,7 +11,13 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
-import { type ControlMessage, decodeMessage, encodeMessage, MESSAGE_BYTES, type MessageType } from './window-messages.js';
+import {
+  type ControlMessage,
+  decodeMessage,
+  encodeMessage,
+  MESSAGE_BYTES,
+  type MessageType,
+} from './window-messages.js';
 
 /** A queue pair in RTS, or in INIT and about to reach it, with its own completion queues. */
 export interface WindowLinkParts {

@@ -17,14 +17,11 @@ export const COMMAND_GROUPS = [
 
 export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
 
-/** A command that is not loaded yet. */
 export interface CommandEntry {
-  /** Name on the command line. */
   readonly name: string;
   /** The heading of `rocev2 --help` that it belongs to. */
   readonly group: (typeof COMMAND_GROUPS)[number];
   /** One line for `rocev2 --help`: what a user does with it. */
   readonly summary: string;
-  /** Imports the module that registers the command. */
   load(): Promise<{ readonly register: Register }>;
 }

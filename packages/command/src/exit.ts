@@ -9,39 +9,23 @@ export interface CliEnvironment {
   readonly ROCEV2_REDIS?: string | undefined;
 }
 
-/** Success. */
 export const EXIT_OK = 0;
-/** The run failed. */
 export const EXIT_FAILED = 1;
-/** The command line is wrong. */
 export const EXIT_USAGE = 2;
-/** No connection to the peer. */
 export const EXIT_NO_CONNECTION = 3;
-/** The data was wrong. */
 export const EXIT_VERIFICATION_FAILED = 4;
-/** Interrupted: the code a shell reports for a program that SIGINT ended. */
 export const EXIT_INTERRUPTED = 130;
 
-/** Thrown by a command to end with an exit code. `message` is printed, unless it is empty. */
 export class CommandFailure extends Error {
-  /** Always `CommandFailure`. */
   override readonly name = 'CommandFailure';
-  /** One of the codes above. */
   readonly exitCode: number;
 
-  /** An empty message prints nothing. */
-  constructor(
-    /** One of the codes above. */
-    exitCode: number,
-    message = '',
-    options?: ErrorOptions,
-  ) {
+  constructor(exitCode: number, message = '', options?: ErrorOptions) {
     super(message, options);
     this.exitCode = exitCode;
   }
 }
 
-/** The exit code for what a command threw. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandFailure) return error.exitCode;
   if (isArgumentError(error)) return EXIT_USAGE;

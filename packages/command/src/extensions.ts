@@ -5,10 +5,6 @@ import { Option } from 'commander';
 
 const FLAG = '--extension';
 
-/**
- * For each command that takes a scheme. The files have been loaded when commander reads it: see
- * {@link extensionFilesOf}.
- */
 export function extensionOption(): Option {
   return new Option(`${FLAG} <file>`, 'load schemes from this module first (docs/extending.md); may be repeated')
     .argParser((file: string, before: readonly string[]) => [...before, file])

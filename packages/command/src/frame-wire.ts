@@ -6,21 +6,14 @@ import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
 import { countOption, portOption, textOption } from './options.js';
 
-/** The value of `--frame`. */
 export interface FrameWire {
-  /** The switch's port. */
   readonly remote: UdpEndpoint;
-  /** Rate of the emulated link. */
   readonly rateBps: number | undefined;
 }
 
-/** Options of an endpoint that may be connected to a switch. */
 export interface FrameFlags {
-  /** The link to the switch; undefined: a UDP port. */
   readonly frame?: FrameWire;
-  /** The endpoint's own address, which has no default on a switch. */
   readonly bind?: { readonly text: string };
-  /** UDP port of this end of the wire; default: any. */
   readonly framePort?: number;
   /** The largest IP packet of the link, in bytes. */
   readonly linkMtu?: number;
@@ -48,12 +41,10 @@ export function linkMtuOption(): Option {
   return new Option('--link-mtu <bytes>', description).argParser(countOption);
 }
 
-/** The address of this host from which frames leave for the switch. The endpoints use it for TCP. */
 export async function hostOfWire({ remote }: FrameWire): Promise<string> {
   return (await localAddressTowards(remote.host)).text;
 }
 
-/** The options for `openDevice`; empty without `--frame`. Throws a CommandFailure (usage) if the address is missing. */
 export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
   const { frame, bind, framePort = 0, linkMtu } = flags;
   if (frame === undefined) {

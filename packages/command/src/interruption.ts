@@ -13,7 +13,6 @@ const LAST_WORDS_MS = 400;
 const FIGURES_MS = 2_000;
 const CLOSING_MS = 700;
 
-/** Resolves after Ctrl-C. `forget` ends the wait: the promise then never resolves, and no listener stays behind. */
 export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
@@ -21,7 +20,6 @@ export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Pro
   });
 }
 
-/** The result of the work; undefined after an interruption, even if it made the work fail. */
 export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const done = new AbortController();
   const interruption = untilInterrupted(signal, done.signal);
@@ -37,8 +35,8 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): P
 }
 
 /**
- * The result of the work, which has `limitMs` to end after Ctrl-C. After that this rejects with exit code 130, whatever
- * the work still waits for, and the caller closes the resources of the work.
+ * After Ctrl-C the work has `limitMs` to end; then this rejects with exit code 130, and the caller closes its
+ * resources.
  */
 export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, limitMs = LAST_WORDS_MS): Promise<T> {
   const done = new AbortController();
@@ -56,7 +54,6 @@ export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, lim
   }
 }
 
-/** The same with two seconds, for work that ends with figures. */
 export function endingWithFigures<T>(work: Promise<T>, io: CliIo): Promise<T> {
   io.allowAfterInterruption?.(FIGURES_MS + CLOSING_MS);
   return endingInTime(work, io.interrupted, FIGURES_MS);

@@ -5,10 +5,6 @@ import { IpAddress } from 'rocev2/internal/packet';
 /** Connecting a UDP socket sends nothing but makes the system look up the route. */
 const DISCARD_PORT = 9;
 
-/**
- * The local address packets to `peer` leave from, as the routing table says. Rejects with ERR_ROCE_CONNECT when there
- * is no route.
- */
 export async function localAddressTowards(peer: IpAddress): Promise<IpAddress> {
   const socket = createSocket(peer.family === 4 ? 'udp4' : 'udp6');
   try {

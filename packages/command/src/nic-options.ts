@@ -5,17 +5,13 @@ import { ENGINES, type EngineName } from 'rocev2/internal/verbs';
 import { z } from 'zod';
 import { choiceOption } from './options.js';
 
-/** Options of `openDevice`. */
 export interface NicFlags {
-  /** How datagrams are sent and received. */
   readonly io: PortIo;
   /** Where the NIC runs. */
   readonly engine: EngineName;
-  /** Poll before sleeping; worker engine only. */
   readonly spin: boolean;
 }
 
-/** The same options, for calls between processes. */
 export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
 
 /**
@@ -30,7 +26,6 @@ const CORES_FOR_WORKERS = 4;
  */
 const IO_ENGINE: EngineName = availableParallelism() >= CORES_FOR_WORKERS ? 'worker' : 'inline';
 
-/** Adds the options to a command. */
 export function addNicOptions(command: Command, engine: EngineName = 'inline'): Command {
   return addNicOptionsWith(command, (option) => option.default(engine));
 }

@@ -1,10 +1,6 @@
 import { open, rm, stat, writeFile } from 'node:fs/promises';
 import { RoceError, whyUnwritable } from 'rocev2/internal/core';
 
-/**
- * Checks before the work that its result can be written. A file that exists stays as it is, and none is left where
- * there was none.
- */
 export async function checkWritable(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   const created = await open(path, 'wx').catch((cause) => (cause.code === 'EEXIST' ? undefined : refuse(path, cause)));
@@ -16,10 +12,7 @@ export async function checkWritable(path: string | undefined): Promise<void> {
   await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
 }
 
-/**
- * Checks before the work that its result can be written, and that it would not replace what the work reads from
- * `input`. Throws ERR_ROCE_CONFLICT where both are one file, by whatever names.
- */
+/** Throws ERR_ROCE_CONFLICT where both are one file, by whatever names. */
 export async function checkWritableBeside(input: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;
   const [from, to] = await Promise.all(
@@ -31,7 +24,6 @@ export async function checkWritableBeside(input: string, path: string | undefine
   await checkWritable(path);
 }
 
-/** Writes the whole file, and replaces an existing one. */
 export async function writeOutputFile(path: string, contents: string | Uint8Array): Promise<void> {
   await writeFile(path, contents).catch((cause) => refuse(path, cause));
 }

@@ -13,27 +13,18 @@ import type { DocumentKind } from './document.js';
 import { documentHead } from './document-head.js';
 import { type CliEnvironment, CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 
-/** The parts of the process that a command may use. */
 export interface CliIo {
-  /** The command line, without node and script. */
   readonly args: readonly string[];
-  /** For results. */
   readonly stdout: Writable & { readonly isTTY?: boolean };
-  /** For progress and diagnostics. */
   readonly stderr: Writable & { readonly isTTY?: boolean };
-  /** The process's environment. */
   readonly env: CliEnvironment;
-  /** Aborted by the first Ctrl-C: stop, print what there is, exit 130. */
   readonly interrupted: AbortSignal;
   /** Extends the time between Ctrl-C and the end of the process from 900 ms to this, for figures that need the peer. */
   readonly allowAfterInterruption?: (limitMs: number) => void;
 }
 
-/** A column of a table. */
 export interface Column {
-  /** Its heading. */
   readonly title: string;
-  /** Alignment; numbers are aligned to the right. */
   readonly align: 'left' | 'right';
 }
 
@@ -45,15 +36,11 @@ export function rightAligned(...titles: string[]): Column[] {
   return titles.map((title) => ({ title, align: 'right' }));
 }
 
-/** Progress of a long task, shown on stderr if it is a terminal. */
 export interface Progress {
-  /** Shows `done` of the total, and a few words. */
   update(done: number, text: string): void;
-  /** Removes it from the screen. */
   stop(): void;
 }
 
-/** Progress that is not shown. */
 export const SILENT_PROGRESS: Progress = { update: () => {}, stop: () => {} };
 
 const NO_BORDERS = Object.fromEntries(
@@ -63,33 +50,22 @@ const NO_BORDERS = Object.fromEntries(
   ].map((place) => [place, '']),
 ); // biome-ignore format: one group a line
 
-/** The output of one command. */
 export class Output {
-  /** The process's streams. */
   readonly io: CliIo;
-  /** Print one document on stdout, and nothing else. */
   readonly json: boolean;
   readonly #startMs = wallMs();
-  /** Colour functions; they do nothing if colour is off. */
   readonly colors: ReturnType<typeof picocolors.createColors>;
 
-  constructor(
-    /** The process's streams. */
-    io: CliIo,
-    /** Print one document on stdout, and nothing else. */
-    json: boolean,
-  ) {
+  constructor(io: CliIo, json: boolean) {
     this.io = io;
     this.json = json;
     this.colors = picocolors.createColors(!json && wantsColor(io));
   }
 
-  /** Prints a line on stdout; nothing with --json. */
   line(text = ''): void {
     if (!this.json) this.io.stdout.write(`${text}\n`);
   }
 
-  /** Prints a diagnostic on stderr, also with --json. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);
   }
@@ -104,7 +80,6 @@ export class Output {
     if (this.json) this.io.stdout.write(this.documentText(kind, result));
   }
 
-  /** The document of --json as text, for a file. */
   documentText<T extends object>({ name }: DocumentKind<T>, result: T): string {
     return jsonLine({ ...documentHead(name, this.io.args, this.#startMs), ...result });
   }
@@ -114,7 +89,6 @@ export class Output {
     if (this.json) this.io.stdout.write(jsonLine(line));
   }
 
-  /** Prints a table: titles, a rule, rows; columns two spaces apart. Nothing with --json. */
   table(columns: readonly Column[], rows: ReadonlyArray<readonly (string | number)[]>): void {
     if (this.json) return;
     const table = new Table({
@@ -133,12 +107,10 @@ export class Output {
     for (const text of lines) this.line(text);
   }
 
-  /** A progress bar on stderr with the time so far, which renews itself. Silent if stderr is not a terminal. */
   progress(total: number): Progress {
     return this.#bar(total, '{bar} {percentage}%  {duration_formatted}  {text}');
   }
 
-  /** A line for work of unknown length: `text` and the time so far. Ends with the work. */
   async during<T>(text: string, work: Promise<T>): Promise<T> {
     const line = this.#bar(1, '{text}: {duration_formatted}', text);
     try {
@@ -161,7 +133,6 @@ export class Output {
     return { update: (done, text) => bar.update(done, { text }), stop: () => bar.stop() };
   }
 
-  /** Waits for a slow reader of stdout, so that long output does not fill memory. */
   async drained(): Promise<void> {
     if (this.io.stdout.writableNeedDrain) await once(this.io.stdout, 'drain');
   }

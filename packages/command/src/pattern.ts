@@ -6,12 +6,10 @@ function patternByte(seed: number, i: number): number {
   return Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35) >>> 24;
 }
 
-/** Fills with the pattern of this seed (0..255). */
 export function fillPattern(bytes: Uint8Array, seed: number): void {
   for (let i = 0; i < bytes.length; i++) bytes[i] = patternByte(seed, i);
 }
 
-/** Index of the first byte that is not the pattern's, or -1. */
 export function patternMismatch(bytes: Uint8Array, seed: number): number {
   for (let i = 0; i < bytes.length; i++) if (bytes[i] !== patternByte(seed, i)) return i;
   return -1;

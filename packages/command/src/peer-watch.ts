@@ -6,11 +6,8 @@
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js';
 
-/** How long a peer may be silent, and the failure after that. */
 export interface Silence {
-  /** Milliseconds without a message from the peer. */
   readonly limitMs: number;
-  /** The failure that then ends the command. */
   readonly failure: () => CommandFailure;
 }
 
@@ -20,10 +17,6 @@ const SILENT_PEER: Silence = {
   failure: () => new CommandFailure(EXIT_NO_CONNECTION, `the peer has been silent for ${SILENCE_MS / 1000} s`),
 };
 
-/**
- * Runs `work`. To end it early, the device is closed under it, and the failure says why. `work` calls `alive` for every
- * message from the peer.
- */
 export async function watched<T>(
   device: RdmaDevice,
   interrupted: AbortSignal,
@@ -54,7 +47,6 @@ export async function watched<T>(
  */
 const LINGER_MS = 200;
 
-/** Waits a moment, so that a retransmission of the peer is still answered. */
 export function linger(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, LINGER_MS));
 }

@@ -1,10 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { RoceError } from 'rocev2/internal/core';
 
-/**
- * The address of a host name or a literal address. IPv4 is preferred, because servers wait at 127.0.0.1 by default.
- * Rejects with ERR_ROCE_CONNECT if the name has no address.
- */
+/** IPv4 is preferred, because servers wait at 127.0.0.1 by default. */
 export async function resolveHost(host: string): Promise<string> {
   try {
     return (await lookup(host, { order: 'ipv4first' })).address;

@@ -14,33 +14,23 @@ import type { Output } from './output.js';
 
 /** Room for the longest heading of a text, `rdma-ping-2147483647: `, and its zero byte, as in rping. */
 export const SIZE_MIN_BYTES = 23;
-/** Longest text of a ping, which a server must be ready for. */
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */
 const ADVERTISEMENT_BYTES = 16;
 const FIRST_LETTER = 65;
 const LETTERS = 122 - FIRST_LETTER + 1;
-/** Options of a run that concern its pings. */
 export interface PingOptions {
-  /** This side is the server. */
   readonly server?: boolean;
   /** Size of a ping's text in bytes. */
   readonly size: number;
-  /** Print the text of every ping. */
   readonly verbose?: boolean;
-  /** Check the text of every ping. */
   readonly validate?: boolean;
 }
 
-/** Result of a run. */
 export interface Tally {
-  /** Address of the peer. */
   readonly peer: IpAddress;
-  /** Completed pings. */
   pings: number;
-  /** Pings with wrong text. */
   faults: number;
-  /** Time from the first ping to the last. */
   seconds: number;
 }
 
@@ -51,9 +41,7 @@ function pingText(n: number, sizeBytes: number): Buffer {
   return text;
 }
 
-/** A QP with its four buffers: the text, where it comes back to, and one message each way. */
 export class RpingEnd {
-  /** In INIT, with a receive posted. */
   readonly qp: QueuePair;
   readonly #options: PingOptions;
   readonly #cq: CompletionQueue;
@@ -79,7 +67,6 @@ export class RpingEnd {
     [this.#text, this.#sink, this.#outgoing, this.#incoming] = regions;
   }
 
-  /** Registers the buffers and brings the queue pair to INIT. */
   static async create(device: RdmaDevice, options: PingOptions): Promise<RpingEnd> {
     const cq = await device.createCq(16);
     const pd: ProtectionDomain = await device.createPd();
@@ -97,12 +84,10 @@ export class RpingEnd {
     return end;
   }
 
-  /** Releases all resources. */
   async close(): Promise<void> {
     for (const resource of [this.qp, this.#cq, ...this.#regions, this.#pd]) await resource.close();
   }
 
-  /** Does the client's part of one ping. `size`: bytes of its text, at most those of the options. */
   async ask(tally: Tally, output: Output, size = this.#options.size): Promise<void> {
     const text = pingText(tally.pings, size);
     this.#text.bytes.set(text);
@@ -115,7 +100,6 @@ export class RpingEnd {
     if (this.#options.validate === true && !this.#sink.bytes.subarray(0, size).equals(text)) tally.faults++;
   }
 
-  /** Does the server's part of one ping; false if the client has disconnected instead. */
   async answer(tally: Tally, output: Output): Promise<boolean> {
     if (!(await this.#messageOrEnd())) return false;
     const source = this.#advertised();

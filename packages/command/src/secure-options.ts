@@ -6,27 +6,17 @@ import { SECURE_MODES, type SecureMode, type SecureOptions } from 'rocev2/intern
 import { readInputFile } from './input-file.js';
 import { choiceOption } from './options.js';
 
-/** The options as they were given. */
 export interface SecureFlags {
-  /** Default: `require` where there are credentials, else `off`. */
   readonly secure?: SecureMode;
-  /** File of pre-shared keys. */
   readonly psk?: string;
-  /** File of the certificate of this end. */
   readonly cert?: string;
-  /** File of its private key. */
   readonly key?: string;
-  /** File of the roots of peers. */
   readonly ca?: string;
-  /** Names of peers that are let in. */
   readonly allow?: readonly string[];
-  /** What packets are encrypted with. */
   readonly cipher?: PacketCipherName;
-  /** File for the secrets of packets. */
   readonly keylog?: string;
 }
 
-/** Adds the options to a command. */
 export function addSecureOptions(command: Command): Command {
   return command
     .addOption(
@@ -52,12 +42,10 @@ export function addSecureOptions(command: Command): Command {
     .option('--keylog <file>', 'secure: append the secrets of packets to this file, for decode and audit --keys');
 }
 
-/** Whether packets are to be protected. */
 export function isSecured({ secure, psk, cert }: SecureFlags): boolean {
   return secure === undefined ? psk !== undefined || cert !== undefined : secure !== 'off';
 }
 
-/** Those among the options of a command, for another process. */
 export function secureFlagsOf({ secure, psk, cert, key, ca, allow, cipher, keylog }: SecureFlags): SecureFlags {
   return {
     ...(secure !== undefined && { secure }),
@@ -71,10 +59,6 @@ export function secureFlagsOf({ secure, psk, cert, key, ca, allow, cipher, keylo
   };
 }
 
-/**
- * As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files
- * that cannot be read.
- */
 export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: SecureOptions }> {
   const { secure, psk, cert, key, ca, allow, cipher, keylog } = flags;
   if (!isSecured(flags)) {

@@ -43,7 +43,6 @@ export const FAULT_ACTIONS: readonly FaultAction[] = [
   delay,
 ];
 
-/** All at 0. */
 export function newFaultCounters(): FaultCounters {
   const names = FAULT_ACTIONS.flatMap(({ counter }) => counter ?? []);
   return Object.fromEntries(names.map((name) => [name, 0])) as { [Name in keyof FaultCounters]: number };

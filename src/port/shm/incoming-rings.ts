@@ -4,9 +4,9 @@ import type { IpAddress } from '../../packet/address.js';
 import type { RxDatagram } from '../datagram.js';
 import type { RingOffer } from './control-datagram.js';
 import { PEERS_MAX } from './outgoing-rings.js';
-import { RING_BYTES, type RingEnds, RingReader } from './shared-ring.js';
 import { isAlive } from './ring-link.js';
 import { Segment } from './segment.js';
+import { RING_BYTES, type RingEnds, RingReader } from './shared-ring.js';
 
 /** Packets received before sending is served. */
 const RECEIVE_TURN = 120;

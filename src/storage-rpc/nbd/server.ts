@@ -9,9 +9,9 @@ import { FairQueue } from '../fair/fair-queue.js';
 import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
+import type { SocketAddress } from './listen-address.js';
 import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
-import type { SocketAddress } from './listen-address.js';
 import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
 /** Where an NBD server listens, and what it exports. */

@@ -26,7 +26,6 @@ export interface NamedDisk {
 export interface DiskSession extends LeasedSession {
   /** UUID of the client. */
   readonly owner: string;
-  /** Its requests that are being executed. */
   readonly executing: number;
   /** Ends it because its lease is another's. Resolves when nothing of it is at the disk, or ever will be. */
   fence(): Promise<void>;

@@ -2,9 +2,9 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import type { KeptSession } from '../session/reconnector.js';
-import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './su-stream-frame.js';
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
+import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './su-stream-frame.js';
 
 const ANSWER_NS = 3e9;
 /** The server closes first: the client may still query how the stream ended. */
@@ -44,7 +44,7 @@ export class ClientStream implements KeptSession<StreamLink> {
     await this.stream
       .detach()
       ?.close()
-      .catch(() => {}); // What is left of it cannot be reached by the next one.
+      .catch(() => {}); // The next connection cannot reach what is left of this one.
     this.#epoch++;
     try {
       await this.#ask(link);

@@ -6,9 +6,9 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
-import { decodeResume, encodeWindow, type StreamFrame } from './su-stream-frame.js';
 import type { StreamLink } from './stream-link.js';
 import { type StreamTerms, SuStream } from './su-stream.js';
+import { decodeResume, encodeWindow, type StreamFrame } from './su-stream-frame.js';
 
 /** Terms of all streams of a server. */
 export interface StreamAcceptorOptions extends StreamTerms {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.js';
 import { HostSessions, type HostSessionsOptions } from '../session/host-sessions.js';
 import { ClientStream } from './client-stream.js';
-import { STREAM_BODY_BYTES_MAX } from './su-stream-frame.js';
 import type { StreamLink } from './stream-link.js';
 import type { StreamTerms, SuStream } from './su-stream.js';
+import { STREAM_BODY_BYTES_MAX } from './su-stream-frame.js';
 
 export interface StreamHostOptions extends HostSessionsOptions<StreamLink> {
   readonly stream?: StreamTerms;

@@ -13,9 +13,9 @@ import { PromiseMutex } from '../../core/promise-mutex.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import { LatencyWindow } from '../sk/latency-window.js';
 import type { SuChunk } from '../su/su-receiver.js';
-import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './su-stream-frame.js';
 import { ReplayBuffer } from './replay-buffer.js';
 import type { StreamLink } from './stream-link.js';
+import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './su-stream-frame.js';
 
 /** Sizes and times of a stream. All fields are optional. */
 export interface StreamTerms {

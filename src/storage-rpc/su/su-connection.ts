@@ -136,7 +136,6 @@ export class SuConnection {
       ...this.#sender.counters,
       /** Messages that did nothing but grant credits. */
       grants: this.#grants,
-      /** Chunks that were not what their sender had checked. */
       crcMismatches: this.#receiver.crcMismatches,
     };
   }

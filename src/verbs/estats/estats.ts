@@ -4,7 +4,12 @@ import { type CounterName, counterSnapshot } from '../../memory/ring/counters.js
 import type { AssociationCounts } from '../../memory/ring/protection.js';
 import type { TelemetryPage } from '../../memory/ring/telemetry-page.js';
 import { type AllowedRate, UNLIMITED_RATE } from './allowed-rate.js';
-import { type ConnectionHost, ConnectionTelemetry, type QueuePairInspector, type Trigger } from './connection-telemetry.js';
+import {
+  type ConnectionHost,
+  ConnectionTelemetry,
+  type QueuePairInspector,
+  type Trigger,
+} from './connection-telemetry.js';
 import { DumpLog } from './dump-log.js';
 import { packetsForPeople } from './dumped-packets.js';
 import { GroupTable } from './group-table.js';

@@ -68,7 +68,6 @@ export interface LatencySummary {
   readonly p99Ns: number;
   /** 99.9th percentile. */
   readonly p999Ns: number;
-  /** Largest sample. */
   readonly maxNs: number;
 }
 

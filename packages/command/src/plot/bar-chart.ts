@@ -20,7 +20,6 @@ const ROW_HEIGHT = 26;
 const BAR_HEIGHT = 18;
 const FOOTER_HEIGHT = 16;
 
-/** The chart as the text of an SVG file. */
 export function renderBarChart({ title, subtitle, bars, format }: BarChart): string {
   const most = Math.max(...bars.map(({ value }) => value), 0);
   const height = HEADER_HEIGHT + bars.length * ROW_HEIGHT + FOOTER_HEIGHT;

@@ -18,7 +18,6 @@ h3{margin:1.5rem 0 .2rem;font-size:15px}
 @media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}.passed{color:#4ade80}.unsure{color:#fbbf24}.origin{color:#a8a29e}}
 `;
 
-/** `body` is HTML; the title is text. */
 export function htmlPage(title: string, body: readonly string[]): string {
   return [
     '<!doctype html>',
@@ -30,7 +29,6 @@ export function htmlPage(title: string, body: readonly string[]): string {
   ].join('\n');
 }
 
-/** A table of text and numbers. */
 export function htmlTable(titles: readonly string[], rows: ReadonlyArray<readonly (string | number)[]>): string {
   const line = (cells: readonly (string | number)[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${escapeXml(String(cell))}</${tag}>`).join('')}</tr>`;

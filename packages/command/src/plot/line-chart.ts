@@ -174,7 +174,6 @@ function timeScale(x: readonly number[]): Scale {
   };
 }
 
-/** The chart as the text of an SVG file. */
 export function renderLineChart(chart: LineChart): string {
   const xScale = timeScale(chart.x);
   const body: string[] = [];

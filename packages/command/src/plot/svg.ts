@@ -31,7 +31,6 @@ function chartStyleSheet(): string {
   ].join('\n');
 }
 
-/** Text as it stands between tags and inside double quotes. */
 export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

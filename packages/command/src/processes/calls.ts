@@ -5,11 +5,8 @@
 
 import { z } from 'zod';
 
-/** One method of a process: how its arguments must look, and what it does. */
 export interface ProcessMethod<Args, Result> {
-  /** Schema of its one argument. */
   readonly args: z.ZodType<Args>;
-  /** What it throws, the caller's promise rejects with. */
   run(args: Args): Promise<Result> | Result;
 }
 
@@ -18,7 +15,6 @@ export type ProcessService = Readonly<Record<string, ProcessMethod<unknown, unkn
 export type ArgsOf<M> = M extends ProcessMethod<infer Args, infer _> ? Args : never;
 export type ResultOf<M> = M extends ProcessMethod<infer _, infer Result> ? Result : never;
 
-/** A method that takes an object of this shape. */
 export function method<Shape extends z.ZodRawShape, Result>(
   shape: Shape,
   run: (args: z.output<z.ZodObject<Shape>>) => Promise<Result> | Result,

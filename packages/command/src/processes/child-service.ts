@@ -25,11 +25,8 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A process of ours, from its start to its end. */
 export class ChildService<S extends ProcessService> implements AsyncDisposable {
-  /** As messages call it: `endpoint a`. */
   readonly name: string;
-  /** Rejects when the process ends without having been stopped; never resolves. */
   readonly died: Promise<never>;
   readonly #process: ChildProcess;
   readonly #pending = new Map<number, Pending>();
@@ -39,10 +36,7 @@ export class ChildService<S extends ProcessService> implements AsyncDisposable {
   #stopping = false;
   #failure: ProcessFailure | undefined;
 
-  /**
-   * Starts the process whose program is `entry`, which has to call `serveParent`. It loads the extensions that this
-   * process has loaded.
-   */
+  /** It loads the extensions that this process has loaded. */
   constructor(name: string, entry: URL) {
     this.name = name;
     this.#process = fork(fileURLToPath(entry), [...loadedExtensions()], {
@@ -65,12 +59,10 @@ export class ChildService<S extends ProcessService> implements AsyncDisposable {
     this.#exited = once(this.#process, 'exit').catch(() => {}); // There never was a process.
   }
 
-  /** Process number; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** Calls a method. Rejects with the RoceError it threw, named by process, or with the death of the process. */
   call<N extends keyof S & string>(name: N, args: ArgsOf<S[N]>): Promise<ResultOf<S[N]>> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise<unknown>((resolve, reject) => {
@@ -81,7 +73,6 @@ export class ChildService<S extends ProcessService> implements AsyncDisposable {
     }) as Promise<ResultOf<S[N]>>;
   }
 
-  /** Ends the process, by force if it does not go. Safe to call twice. */
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#process.connected) this.#process.disconnect();
@@ -90,7 +81,6 @@ export class ChildService<S extends ProcessService> implements AsyncDisposable {
     clearTimeout(timer);
   }
 
-  /** Same as {@link stop}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
@@ -123,7 +113,6 @@ function isRoceErrorCode(code: string | undefined): code is RoceErrorCode {
   return (ERROR_CODES as readonly (string | undefined)[]).includes(code);
 }
 
-/** Waits for `work` as long as all these processes live. */
 export function whileAlive<T>(
   children: ReadonlyArray<{ readonly died: Promise<never> }>,
   work: Promise<T>,

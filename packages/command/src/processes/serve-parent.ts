@@ -9,10 +9,7 @@ import type { z } from 'zod';
 import { plainWords } from '../schema/plain-words.js';
 import { type CallAnswer, callSchema, type ProcessService } from './calls.js';
 
-/**
- * Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent,
- * it says so and exits.
- */
+/** Without a parent process it prints that and exits. */
 export function serveParent(service: ProcessService): void {
   if (process.send === undefined) {
     process.stderr.write('this program is a part of rocev2 and is started by it\n');

@@ -54,25 +54,17 @@ const statusSchema = z.object({
   }),
 });
 
-/** Parses the document of a manager. */
 export const clusterSchema = z.object({
   kind: z.literal('cluster'),
   version: z.literal(1),
   pid: number,
-  /** Where nodes and clients reach the manager, `HOST:PORT`. */
   address: z.string(),
-  /** ISO 8601. */
   time: z.string(),
   uptimeSeconds: number,
-  /** Name of the cluster; null: no manager has led so far. */
   cluster: z.string().nullable(),
-  /** Who leads, as far as this manager knows, `HOST:PORT`; null: nobody. */
   leader: z.string().nullable(),
-  /** Why a manager that leads cannot tell how the cluster is; null: it can, or it does not lead. */
   trouble: z.string().nullable(),
-  /** The cluster, of the manager that leads; null of the others. */
   status: statusSchema.nullable(),
 });
 
-/** What a manager answers. */
 export type ClusterDocument = z.infer<typeof clusterSchema>;

@@ -17,28 +17,17 @@ export interface Endpoints<T> {
   readonly endpoints: readonly T[];
 }
 
-/** Options of all `estats` commands. */
 export interface EndpointOptions {
-  /** Process number, IP address, socket or URL; default all. */
   readonly endpoint?: string;
-  /** How far back to look. */
   readonly minutes: number;
-  /** Print one JSON document. */
   readonly json?: true;
 }
 
-/** An endpoint that answered. */
 export interface EndpointReading {
-  /** Where it answers. */
   readonly target: ProgramTarget;
-  /** What it said. */
   readonly snapshot: EstatsSnapshot;
 }
 
-/**
- * All running endpoints; with `wanted` (process number, IP address, path of a control socket, or URL) that one. Throws
- * ERR_ROCE_CONNECT when there is none.
- */
 export async function attach(wanted: string | undefined, minutes: number): Promise<EndpointReading[]> {
   if (wanted !== undefined && /^https?:/.test(wanted)) return [await at({ url: wanted }, minutes)];
   if (wanted?.includes('/')) return [await at({ socketPath: wanted }, minutes)];
@@ -70,7 +59,6 @@ async function at(target: ProgramTarget, minutes: number): Promise<EndpointReadi
   return { target, snapshot: await askSnapshot(target, minutes) };
 }
 
-/** `12345 on 127.0.0.2`. */
 export function endpointName({ pid, address }: EstatsSnapshot): string {
   return `${pid} on ${address}`;
 }

@@ -8,21 +8,14 @@ import { parseWatched, type WatchedDocument } from './watched.js';
 const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Where a program answers: a control socket, or the URL it serves HTTP at. */
 export type ProgramTarget =
   | {
-      /** Path of its control socket. */
       readonly socketPath: string;
     }
   | {
-      /** `http://HOST:PORT`. */
       readonly url: string;
     };
 
-/**
- * The text that the program answers. Throws ERR_ROCE_CONNECT when nobody does, ERR_ROCE_INVALID_ARGUMENT when it
- * refuses.
- */
 export function askProgram(
   target: ProgramTarget,
   pathAndQuery: string,
@@ -63,7 +56,6 @@ function nameOf(target: ProgramTarget): string {
   return 'socketPath' in target ? target.socketPath : target.url;
 }
 
-/** Throws as {@link askProgram}, and ERR_ROCE_MISMATCH when the answer is no document of this version. */
 export async function askDocument(
   target: ProgramTarget,
   minutes: number,
@@ -79,7 +71,6 @@ export async function askDocument(
   }
 }
 
-/** Of an endpoint. Throws as {@link askDocument}, and ERR_ROCE_MISMATCH when it is something else. */
 export async function askSnapshot(target: ProgramTarget, minutes: number): Promise<EstatsSnapshot> {
   const document = await askDocument(target, minutes);
   if (document.kind === 'endpoint') return document;
@@ -90,10 +81,6 @@ export async function askSnapshot(target: ProgramTarget, minutes: number): Promi
   );
 }
 
-/**
- * Paths of all control sockets of this user, those that dead processes left behind among them. Throws ERR_ROCE_IO when
- * the directory is not this user's alone.
- */
 export async function controlSockets(): Promise<string[]> {
   const directory = controlDirectoryPath();
   let names: string[];
@@ -132,7 +119,6 @@ interface RunningEndpoint {
   readonly snapshot: EstatsSnapshot;
 }
 
-/** Those of {@link findPrograms} that are endpoints. */
 export async function findEndpoints(minutes: number): Promise<RunningEndpoint[]> {
   return (await findPrograms(minutes)).flatMap(({ socketPath, document }) =>
     document.kind === 'endpoint' ? [{ socketPath, snapshot: document }] : [],
@@ -140,8 +126,8 @@ export async function findEndpoints(minutes: number): Promise<RunningEndpoint[]>
 }
 
 /**
- * Whether nobody is there any more, by the error of asking. ECONNREFUSED from a Unix socket: nobody listens; in the
- * control directory the socket is then removed. A program that is only slow, or of another version, keeps its socket.
+ * ECONNREFUSED from a Unix socket: no listener; in the control directory the socket is then removed. A program that is
+ * only slow, or of another version, keeps its socket.
  */
 export async function removeIfDead(place: string, error: unknown): Promise<boolean> {
   const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;

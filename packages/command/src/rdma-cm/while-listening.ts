@@ -1,10 +1,6 @@
 import type { CmListener, ConnectionManager, WaitingRequest } from 'rocev2/internal/cm';
 import type { Output } from '../output.js';
 
-/**
- * Says where `listener` listens and runs `work`. `work` hears of Ctrl-C through the listener: its `next` rejects with
- * ERR_ROCE_CLOSED.
- */
 export async function whileListening<R extends WaitingRequest, T>(
   cm: ConnectionManager,
   listener: CmListener<R>,

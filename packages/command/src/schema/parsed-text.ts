@@ -1,10 +1,6 @@
 import { RoceError } from 'rocev2/internal/core';
 import { z } from 'zod';
 
-/**
- * A schema of the text that `parse` accepts, as what it makes of it; what it refuses by a RoceError becomes an issue
- * with that message.
- */
 export function parsedText<T>(parse: (text: string) => T) {
   return z.string().transform((text, context): T => parseOrIssue(parse, text, context));
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The message of an issue: `is missing`, `must be a number`. A message that a schema of ours gave stays as it is. */
+/** A message that a schema of ours gave stays as it is. */
 export function plainWords(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':

@@ -15,9 +15,6 @@ function quantity(parse: (text: string) => number) {
   );
 }
 
-/** Nanoseconds. */
 export const time = quantity(parseDurationNs);
-/** Bits per second, more than 0. */
 export const rate = quantity(parseRateBps).refine((value) => value > 0, 'a rate is more than 0');
-/** Bytes. */
 export const size = quantity(parseSizeBytes);

@@ -7,11 +7,6 @@ import {
 } from 'rocev2/internal/dcqcn';
 import { readParameters } from './written-parameters.js';
 
-/**
- * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them.
- * Throws ERR_ROCE_MALFORMED for what cannot be read, ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not
- * exist.
- */
 export function readRateControl(name: string, written: Readonly<Record<string, unknown>>): RateControlOptions {
   const { preset, ...parameters } = written;
   const base = preset === undefined ? {} : presetNamed(name, preset).parameters;

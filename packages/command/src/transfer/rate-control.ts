@@ -13,17 +13,12 @@ import { readRateControl } from '../schema/written-rate-control.js';
 const UNCONTROLLED = 'none';
 const CONSTANT = 'fixed';
 
-/** The options in the program's units. */
 export interface RateControlFlags {
-  /** Which rate control. */
   readonly cc: RateControlName;
-  /** Bits/s. */
   readonly rate?: number;
-  /** Its parameters, `k=v,...`. */
   readonly ccParams?: string;
 }
 
-/** Adds the options to a command. */
 export function addRateControlOptions(command: Command): Command {
   const names = rateControlNames();
   return command
@@ -39,7 +34,6 @@ export function addRateControlOptions(command: Command): Command {
     );
 }
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for parameters that the rate control does not have. */
 export function rateControlOf({ cc, rate, ccParams }: RateControlFlags): RateControlOptions {
   const written = ccParams === undefined ? {} : parameterPairs(ccParams);
   if (rate === undefined) return readRateControl(cc, written);

@@ -1,7 +1,3 @@
-/**
- * `rocev2 dashboard`: a web page that shows and changes a live lab, follows running programs, or shows a simulation.
- */
-
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import {
@@ -55,7 +51,6 @@ interface DashboardOptions {
   readonly attach?: true | readonly string[];
 }
 
-/** Adds `rocev2 dashboard` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('dashboard')

@@ -1,5 +1,3 @@
-/** `rocev2 estats`: looks into running endpoints. */
-
 import { type CliIo, choiceOption, countOption, durationOption, optionWithDefault, printing } from '@rocev2/command';
 import type { Command } from 'commander';
 import { STAGES } from 'rocev2/internal/estats';
@@ -8,7 +6,6 @@ import { dump } from './estats/dump.js';
 import { hist } from './estats/hist.js';
 import { top } from './estats/top.js';
 
-/** Adds `rocev2 estats` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const estats = program
     .command('estats')

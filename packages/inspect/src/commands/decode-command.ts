@@ -1,5 +1,3 @@
-/** `rocev2 decode`: what is in a capture of RoCEv2 traffic, packet by packet and flow by flow. */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type CliIo,
@@ -42,7 +40,6 @@ interface DecodeOptions {
   readonly keys?: string;
 }
 
-/** Adds `rocev2 decode` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('decode')

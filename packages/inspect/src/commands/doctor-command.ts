@@ -57,7 +57,6 @@ interface DoctorOptions {
 
 const WIDTH = 12;
 
-/** Adds `rocev2 doctor` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('doctor')

@@ -1,5 +1,3 @@
-/** `rocev2 demo`, which is `npm start`: what the project does, on this machine, in less than a minute. */
-
 import {
   type CliIo,
   CommandFailure,
@@ -48,7 +46,6 @@ interface DemoOptions {
   readonly seconds: number;
 }
 
-/** Adds `rocev2 demo` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('demo')

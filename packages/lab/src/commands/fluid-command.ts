@@ -1,5 +1,3 @@
-/** `rocev2 fluid`: the fluid models of DCQCN and TIMELY: fixed point, stability, and how queue and rates move. */
-
 import { setImmediate } from 'node:timers/promises';
 import {
   type CliIo,
@@ -82,7 +80,6 @@ interface FluidOptions {
   readonly plot?: string;
 }
 
-/** Adds `rocev2 fluid` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('fluid')

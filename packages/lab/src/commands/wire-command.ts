@@ -69,7 +69,6 @@ interface WireCommandOptions {
   readonly json?: true;
 }
 
-/** Adds `rocev2 wire` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('wire')

@@ -48,7 +48,7 @@ export class NvmeTlsServer {
       names = known?.names;
       return known?.psk ?? null;
     };
-    // A server that listens nowhere, for this connection alone: what another one has proven counts for nothing here.
+    // A server that never listens, for this connection alone, so that no session of another connection counts.
     const server = createServer({ ...SUITE, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, pskCallback }, (secure) => {
       if (names === undefined) secure.destroy();
       else onHost(secure, names);

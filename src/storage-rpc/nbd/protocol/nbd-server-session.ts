@@ -7,8 +7,8 @@ import { type NbdAgreement, NbdNegotiation, type TlsPolicy } from './negotiation
 import { CMD_DISC } from './wire.js';
 
 /**
- * `starttls`: the rest is over TLS, see {@link NbdServerSession.secured}. `finish`: the client has disconnected cleanly;
- * requests in flight are still answered. `close`: a protocol violation or refusal.
+ * `starttls`: the rest is over TLS, see {@link NbdServerSession.secured}. `finish`: the client has disconnected
+ * cleanly; requests in flight are still answered. `close`: a protocol violation or refusal.
  */
 type Upcoming = NbdRequest | 'starttls' | 'finish' | 'close';
 

@@ -23,7 +23,6 @@ export interface PathProbeOptions {
   readonly signal: AbortSignal;
 }
 
-/** What came back. */
 export interface PathReport {
   /** Requests sent. */
   readonly sent: number;
