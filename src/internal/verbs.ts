@@ -10,7 +10,7 @@ export {
   type WorkCompletion,
 } from '../verbs/completion-queue.js';
 export { RdmaDevice } from '../verbs/device.js';
-export type { FastRegisterMemoryRegion, MemoryRegion } from '../verbs/memory-region.js';
+export type { MemoryRegion } from '../verbs/memory-region.js';
 export { type DeviceOptions, ENGINES, type EngineName, openDevice } from '../verbs/open-device.js';
 export type { ProtectionDomain } from '../verbs/protection-domain.js';
 export type { QueuePair } from '../verbs/queue-pair.js';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type CmLimits, LIMITS_DEFAULT } from '../../src/cm/cm-limits.js';
+import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import type { CmEndpoint, CmEvent } from '../../src/cm/endpoint.js';
 import { encodeIpPrivateData, tcpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type CmMad, encodeMad, type MessageFields, parseMad } from '../../src/cm/messages.js';
 import type { IncomingRequest } from '../../src/cm/passive-side.js';
-import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';

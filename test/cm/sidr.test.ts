@@ -2,9 +2,9 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type CmLimits, LIMITS_DEFAULT } from '../../src/cm/cm-limits.js';
+import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import { encodeIpPrivateData, UDP_QKEY, udpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type CmMad, encodeMad, type MessageFields, parseMad } from '../../src/cm/messages.js';
-import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import type { ServiceEvent } from '../../src/cm/sidr-requester.js';
 import type { ServiceRequest } from '../../src/cm/sidr-responder.js';
 import { codeToNs, LINUX_TIMING } from '../../src/cm/timing.js';

@@ -6,8 +6,8 @@
 import { describe, expect, it } from 'vitest';
 import { CREDIT_PACKETS, CreditScheduler, type CreditTaker } from '../../src/dcqcn/credit-scheduler.js';
 import { defineRateControl, type RateControl } from '../../src/dcqcn/rate-control.js';
-import { Rccc, rccc } from '../../src/dcqcn/rccc.js';
 import { rateControlSettings, registerRateControl } from '../../src/dcqcn/rate-controls.js';
+import { Rccc, rccc } from '../../src/dcqcn/rccc.js';
 import { IntEcho } from '../../src/packet/int-trailer.js';
 import { writeIncast } from '../support/write-incast.js';
 

@@ -1,8 +1,8 @@
 /** The reaction point against sequences worked out by hand; rates in Gb/s, times in us. */
 
 import { describe, expect, it } from 'vitest';
-import { ReactionPoint, type ReactionPointParameters } from '../../src/dcqcn/reaction-point.js';
 import { rateControlSettings } from '../../src/dcqcn/rate-controls.js';
+import { ReactionPoint, type ReactionPointParameters } from '../../src/dcqcn/reaction-point.js';
 
 const GBPS = 1e9;
 const US = 1000;

@@ -5,10 +5,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { LIMITS_DEFAULT } from '../../src/cm/cm-limits.js';
+import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import type { CmEndpoint } from '../../src/cm/endpoint.js';
 import { encodeIpPrivateData, tcpServiceId, udpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type MessageName, parseMad } from '../../src/cm/messages.js';
-import { CmProtocol } from '../../src/cm/cm-protocol.js';
 import type { ServiceRequest } from '../../src/cm/sidr-responder.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';

@@ -13,7 +13,12 @@ import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
 import { entropyOfPort } from '../../src/qp/path.js';
-import { entropiesOf, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/recovery-schemes.js';
+import {
+  entropiesOf,
+  type RecoveryName,
+  recoveryNames,
+  recoverySettings,
+} from '../../src/retransmit/recovery-schemes.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';

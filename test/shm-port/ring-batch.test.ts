@@ -6,8 +6,8 @@ import { type LibC, libC } from '../../src/dgram-ext/libc.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrcAround } from '../../src/packet/icrc.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
-import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/port/shm/shared-ring.js';
 import type { Copying } from '../../src/port/shm/ring-batch.js';
+import { RING_BYTES, RING_SLOTS, RingReader, RingWriter } from '../../src/port/shm/shared-ring.js';
 import { copiesRight, loadStreamingCopy, type StreamingCopy } from '../../src/port/shm/streaming-copy.js';
 
 const A = IpAddress.parse('127.0.0.1');

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import { type LibC, libC } from '../../src/dgram-ext/libc.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { RING_BYTES, RingReader } from '../../src/port/shm/shared-ring.js';
 import { RingLink } from '../../src/port/shm/ring-link.js';
 import { Segment } from '../../src/port/shm/segment.js';
+import { RING_BYTES, RingReader } from '../../src/port/shm/shared-ring.js';
 
 const A = IpAddress.parse('127.53.9.1');
 const B = IpAddress.parse('127.53.9.2');
