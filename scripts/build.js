@@ -31,6 +31,11 @@ const INTERNAL = {
   'internal-packets': ['capture', 'packet', 'port'],
   'internal-storage': ['disk', 'nbd', 'storage-rpc'],
 };
+/**
+ * Modules whose code is in files of its own, though every program has them where a bundle does not drop them: bundlers drop whole files that have no
+ * effects, and not all tables in a file that is used.
+ */
+const APART = ['src/cm/connection-manager.ts'];
 /** Files beside TypeScript that programs read at run time, and where bundles look for them. */
 const PAGE = 'packages/dashboard/src/page';
 const AGENT = 'packages/inspect/src/commands/conform/agent.c';
@@ -77,6 +82,7 @@ function entryPointsOf(folder) {
   for (const path of sources) {
     if (/-(?:process|thread)\.ts$/.test(path) || LOADED_BY_NAME.includes(path)) entries[basename(path, '.ts')] = path;
   }
+  for (const path of sources.filter((path) => APART.includes(path))) entries[`apart-${basename(path, '.ts')}`] = path;
   if (folder === 'packages/cli/') entries.main = `${folder}src/main.ts`;
   return entries;
 }
@@ -87,6 +93,7 @@ function entryPointsOf(folder) {
  */
 function writeBundles({ outputFiles }) {
   for (const { path, text } of outputFiles) {
+    if (basename(path).startsWith('apart-')) continue;
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text.replace(/^import "\.[^"]*\/shared-\w+\.js";\n/gm, ''));
   }

@@ -62,7 +62,8 @@ export {
   rateControlNames,
   registerRateControl,
 } from './dcqcn/rate-controls.js';
-export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './memory/ring/counters.js';
+export { COUNTER_TEXTS } from './memory/ring/counter-texts.js';
+export { COUNTER_NAMES, type CounterName } from './memory/ring/counters.js';
 export { type QpStateName, type QpTypeName, statusName, statusText } from './memory/ring/enums.js';
 export type { Sge } from './memory/ring/work-queue.js';
 export { IpAddress } from './packet/address.js';

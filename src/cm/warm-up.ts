@@ -37,14 +37,15 @@ interface Kind {
 }
 
 const KINDS: readonly Kind[] = [
-  { opcode: 'RDMA_WRITE', bytes: 1024 * 1024, inFlight: 4 },
+  { opcode: 'RDMA_WRITE', bytes: 1_048_576, inFlight: 4 },
   { opcode: 'SEND', bytes: 64, inFlight: 32 },
-  { opcode: 'RDMA_WRITE', bytes: 64 * 1024, inFlight: 4 },
-  { opcode: 'RDMA_READ', bytes: 64 * 1024, inFlight: 4 },
+  { opcode: 'RDMA_WRITE', bytes: 65_536, inFlight: 4 },
+  { opcode: 'RDMA_READ', bytes: 65_536, inFlight: 4 },
   { opcode: 'RDMA_WRITE', bytes: 4096, inFlight: 16 },
 ];
-const BYTES_MAX = Math.max(...KINDS.map(({ bytes }) => bytes));
-const IN_FLIGHT_MAX = Math.max(...KINDS.map(({ inFlight }) => inFlight));
+/** The largest values in KINDS. */
+const BYTES_MAX = 1_048_576;
+const IN_FLIGHT_MAX = 32;
 /** Of one kind before the next one: each is run several times, so that code is optimised for all of them. */
 const SLICE_NS = 20 * NS_PER_MS;
 

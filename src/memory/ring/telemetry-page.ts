@@ -39,25 +39,24 @@ export const WAIT_PACING = 4;
 export const WAIT_NOTHING = -1;
 
 /** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */
-const QP_COUNTERS = {
-  tx_packets: 'packets sent, answers included',
-  tx_bytes: 'UDP payload bytes sent',
-  rx_packets: 'packets accepted',
-  rx_bytes: 'UDP payload bytes accepted',
-  tx_retransmitted: 'request packets sent again',
-  rx_acks: 'ACKs received',
-  packet_seq_err: 'NAK PSN sequence errors and SACKs received',
-  rnr_nak_received: 'RNR NAKs received',
-  rx_fatal_naks: 'NAK 0x61..0x63 received',
-  local_ack_timeout_err: 'acknowledgement timeouts',
-  out_of_sequence: 'request packets that arrived ahead of the expected PSN',
-  duplicate_request: 'request packets behind the expected PSN',
-  np_cnp_sent: 'congestion notifications sent',
-  rp_cnp_received: 'congestion notifications received',
-} as const;
+export const QP_COUNTER_NAMES = [
+  'tx_packets', // packets sent, answers included
+  'tx_bytes', // UDP payload bytes sent
+  'rx_packets', // packets accepted
+  'rx_bytes', // UDP payload bytes accepted
+  'tx_retransmitted', // request packets sent again
+  'rx_acks', // ACKs received
+  'packet_seq_err', // NAK PSN sequence errors and SACKs received
+  'rnr_nak_received', // RNR NAKs received
+  'rx_fatal_naks', // NAK 0x61..0x63 received
+  'local_ack_timeout_err', // acknowledgement timeouts
+  'out_of_sequence', // request packets that arrived ahead of the expected PSN
+  'duplicate_request', // request packets behind the expected PSN
+  'np_cnp_sent', // congestion notifications sent
+  'rp_cnp_received', // congestion notifications received
+] as const;
 /** Name of a counter of one queue pair. */
-export type QpCounterName = keyof typeof QP_COUNTERS;
-export const QP_COUNTER_NAMES = Object.keys(QP_COUNTERS) as QpCounterName[];
+export type QpCounterName = (typeof QP_COUNTER_NAMES)[number];
 export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, i])) as Readonly<
   Record<QpCounterName, number>
 >;

@@ -4,7 +4,8 @@
  */
 
 import { NS_PER_S } from '../../core/units.js';
-import { COUNTER_NAMES, COUNTER_TEXTS } from '../../memory/ring/counters.js';
+import { COUNTER_TEXTS } from '../../memory/ring/counter-texts.js';
+import { COUNTER_NAMES } from '../../memory/ring/counters.js';
 import type { Estats } from './estats.js';
 import { OCTAVE_BOUNDS_NS, type OctaveSeries, OctaveTotals } from './octave-totals.js';
 

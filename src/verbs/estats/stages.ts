@@ -4,7 +4,12 @@
  * application sees; t5_t1 is what the NIC sees.
  */
 
-const STAGE_TEXTS = {
+export const STAGES = ['t2_t1', 't3_t2', 't4_t3', 't5_t4', 't6_t5', 't5_t1', 't6_t1'] as const;
+
+/** Name of a stage, such as `t6_t1`. */
+export type StageName = (typeof STAGES)[number];
+
+const STAGE_TEXTS: Readonly<Record<StageName, string>> = {
   t2_t1: 'waiting in the send queue: posted to first packet handed to the port',
   t3_t2: 'sending: first packet to last packet first sent',
   t4_t3: 'last packet sent to the answer that covers it: network, responder, repair of losses',
@@ -12,10 +17,7 @@ const STAGE_TEXTS = {
   t6_t5: 'completed to polled: the application',
   t5_t1: 'posted to completed: what the NIC sees',
   t6_t1: 'posted to polled: what the application sees',
-} as const;
-
-/** Name of a stage, such as `t6_t1`. */
-export type StageName = keyof typeof STAGE_TEXTS;
+};
 
 export function stageText(stage: StageName): string {
   return STAGE_TEXTS[stage];
@@ -25,7 +27,6 @@ export function stageLabel(stage: StageName): string {
   return stage.toUpperCase().replace('_', '-');
 }
 
-export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
 export const STAGE_COUNT = STAGES.length;
-export const STAGE_T6_T1 = STAGES.indexOf('t6_t1');
-export const CONSECUTIVE_STAGES: readonly StageName[] = STAGES.slice(0, 5);
+export const STAGE_T6_T1 = /* @__PURE__ */ STAGES.indexOf('t6_t1');
+export const CONSECUTIVE_STAGES: readonly StageName[] = /* @__PURE__ */ STAGES.slice(0, 5);
