@@ -1,4 +1,5 @@
-import { CommandFailure, EXIT_USAGE, plainWords, readJsonFile, size } from '@rocev2/command';
+import { CommandFailure, EXIT_USAGE, readJsonFile } from '@rocev2/command';
+import { plainWords, size } from '@rocev2/command/schema';
 import { parseCount, parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { checkDiskName, PROVISIONS } from 'rocev2/internal/disk';
 import { z } from 'zod';

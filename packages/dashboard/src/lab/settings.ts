@@ -1,4 +1,4 @@
-import { plainWords } from '@rocev2/command';
+import { plainWords } from '@rocev2/command/schema';
 import { RoceError } from 'rocev2/internal/core';
 import { rateControlNames } from 'rocev2/internal/dcqcn';
 import { recoveryNamesByWaste, recoverySchemes } from 'rocev2/internal/retransmit';

@@ -1,4 +1,5 @@
-import { CommandFailure, EXIT_USAGE, parsedText, plainWords, readJsonFile } from '@rocev2/command';
+import { CommandFailure, EXIT_USAGE, readJsonFile } from '@rocev2/command';
+import { parsedText, plainWords } from '@rocev2/command/schema';
 import { SeededRandom } from 'rocev2/internal/core';
 import { parseUdpEndpoint } from 'rocev2/internal/dgram-ext';
 import { FaultPlan, parseFaultRules } from 'rocev2/internal/faults';

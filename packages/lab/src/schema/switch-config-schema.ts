@@ -1,4 +1,4 @@
-import { rate, size, time } from '@rocev2/command';
+import { rate, size, time } from '@rocev2/command/schema';
 import { PFC_QUANTA_MAX, PRIORITIES } from 'rocev2/internal/packet';
 import { z } from 'zod';
 import type { SwitchConfig } from '../switch/switch-config.js';

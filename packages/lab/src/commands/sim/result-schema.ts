@@ -1,4 +1,4 @@
-import { plainWords } from '@rocev2/command';
+import { plainWords } from '@rocev2/command/schema';
 import { z } from 'zod';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 

@@ -1,4 +1,4 @@
-import { parsedText, plainWords, rate, size, time } from '@rocev2/command';
+import { parsedText, plainWords, rate, size, time } from '@rocev2/command/schema';
 import { RoceError } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import { PATH_MTUS } from 'rocev2/internal/packet';

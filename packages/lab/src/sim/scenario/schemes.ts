@@ -1,4 +1,4 @@
-import { readRateControl, readRecovery } from '@rocev2/command';
+import { readRateControl, readRecovery } from '@rocev2/command/schema';
 import { RoceError } from 'rocev2/internal/core';
 import { type RateControlOptions, rateControlNames } from 'rocev2/internal/dcqcn';
 import { type RecoveryOptions, recoveryNames } from 'rocev2/internal/retransmit';
