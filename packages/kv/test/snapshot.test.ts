@@ -55,7 +55,7 @@ describe('a snapshot', () => {
 
   it('says what is wrong with it, and what to do', async () => {
     await expect(decoded(Buffer.from('something else entirely, of many bytes'))).rejects.toThrow(
-      /no snapshot of rocev2\/kv \(name another file/,
+      /no snapshot of @rocev2\/kv \(name another file/,
     );
     const newer = Buffer.from(BYTES);
     newer.writeUInt32LE(2, 8);
