@@ -1,12 +1,14 @@
-// `npm run release`: checks everything that a release needs, and changes nothing. `npm run release -- --go` sets the tag after the checks. Publishing itself is the
-// work of the host's CI, which alone can sign provenance.
+// `npm run release`: checks everything that a release of all packages needs, and changes nothing. `npm run release -- --go` sets the tag after the
+// checks. Publishing itself is the work of the host's CI, which alone can sign provenance.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
+import { manifestOf, packageFolders } from './packages.js';
 
 const go = process.argv.includes('--go');
 const withoutTests = process.argv.includes('--no-tests');
-const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const manifest = manifestOf('');
+const manifests = packageFolders().map(manifestOf);
 const tag = `v${manifest.version}`;
 const output = (command, ...args) =>
   execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
@@ -27,14 +29,32 @@ const checks = {
   },
   [`the tag ${tag} is new`]: () =>
     output('git', 'tag', '--list', tag) === '' ? undefined : 'raise the version in package.json',
-  'package.json says where the package comes from': () => {
-    const missing = ['repository', 'homepage', 'bugs'].filter((field) => manifest[field] === undefined);
-    if (manifest.publishConfig?.provenance !== true) missing.push('publishConfig.provenance');
-    return missing.length === 0 ? undefined : `it lacks ${missing.join(', ')}: npm takes no provenance without them`;
+  [`all packages have the version ${manifest.version}, and depend on each other at it`]: () => {
+    const versions = manifests.flatMap(({ name, version, dependencies }) => {
+      const ours = Object.entries(dependencies).filter(([name]) => name === 'rocev2' || name.startsWith('@rocev2/'));
+      return [[name, version], ...ours.map(([on, at]) => [`${name} on ${on}`, at])];
+    });
+    const others = versions.filter(([, version]) => version !== manifest.version);
+    return others.length === 0 ? undefined : others.map((pair) => pair.join(' ')).join(', ');
+  },
+  'each package.json says where the package comes from, and lets npm publish it': () => {
+    const missing = manifests.flatMap(({ name, ...fields }) =>
+      [
+        ...['repository', 'homepage', 'bugs'].filter((field) => fields[field] === undefined),
+        ...(fields.publishConfig?.provenance === true ? [] : ['publishConfig.provenance']),
+        ...(fields.private === true ? ['anything but \'"private": true\''] : []),
+      ].map((field) => `${name}: ${field}`),
+    );
+    return missing.length === 0 ? undefined : `missing: ${missing.join(', ')}; npm takes no provenance without them`;
   },
   'the tests pass': () => (withoutTests ? 'left out by --no-tests' : run('npm', 'test')),
+  'all packages can be packed and installed': () =>
+    run('npm', 'run', '--silent', 'build') ??
+    run('npm', 'run', '--silent', 'declarations') ??
+    run('npm', 'run', '--silent', 'packages'),
   'npm publish --dry-run is content': () => {
-    const { status, stderr } = spawnSync('npm', ['publish', '--dry-run'], { encoding: 'utf8' });
+    const options = ['--dry-run', '--ignore-scripts', '--workspaces', '--include-workspace-root'];
+    const { status, stderr } = spawnSync('npm', ['publish', ...options], { encoding: 'utf8' });
     const remarks = stderr
       .split('\n')
       .filter((line) => /^npm (warn|error)/i.test(line) && !/Unknown (env|user) config|logged in/.test(line));
@@ -58,5 +78,7 @@ if (failures > 0) {
   process.exitCode = 1;
 } else if (go) {
   execFileSync('git', ['tag', '--annotate', tag, '--message', `rocev2 ${manifest.version}`], { stdio: 'inherit' });
-  console.log(`\nset the tag ${tag}: push it, and let CI run 'npm publish --provenance'`);
+  console.log(
+    `\nset the tag ${tag}: push it, and let CI run 'npm publish --provenance --workspaces --include-workspace-root'`,
+  );
 } else console.log(`\nready: 'npm run release -- --go' sets the tag ${tag}`);
