@@ -95,7 +95,7 @@ await describeWithRig('rocev2 conform', { isAudited: false }, (rig) => {
     for (const engine of ['inline', 'worker']) ourselves(rig, family, engine);
     byAgent(rig, family);
   }
-  // Virtual time shows the same (test/conform/combinations.long.ts).
+  // Virtual time shows the same (packages/inspect/test/conform/combinations.long.ts).
   if (TABLE !== undefined) for (const scheme of NONSTANDARD_SCHEMES) ourselves(rig, 4, 'inline', scheme);
 
   cell(

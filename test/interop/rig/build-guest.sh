@@ -157,7 +157,7 @@ copy_elf usr/bin/fio
 gcc -O1 -Wall -o "$TREE/usr/bin/rigverbs" "$HERE/guest/rigverbs.c" -isystem "$TREE/usr/include" \
   -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
 copy_elf usr/bin/rigverbs
-gcc -O1 -Wall -o "$TREE/usr/bin/rocev2-agent" "$HERE/../../../src/cli/conform/agent.c" -isystem "$TREE/usr/include" \
+gcc -O1 -Wall -o "$TREE/usr/bin/rocev2-agent" "$HERE/../../../packages/inspect/src/commands/conform/agent.c" -isystem "$TREE/usr/include" \
   -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
 copy_elf usr/bin/rocev2-agent
 gcc -O2 -Wall -pthread -o "$TREE/usr/bin/rigio" "$HERE/guest/rigio.c"

@@ -29,7 +29,7 @@ def image_directory():
     """The image's place; its name changes with everything the image is made from, so a stale one is never used."""
     digest = hashlib.sha256()
     for name in ('build-guest.sh', 'guest/init', 'guest/rig-agent', 'guest/rigverbs.c', 'guest/rigio.c',
-                 '../../../src/cli/conform/agent.c'):
+                 '../../../packages/inspect/src/commands/conform/agent.c'):
         with open(os.path.join(HERE, name), 'rb') as file:
             digest.update(file.read())
     digest.update(os.environ.get('RIG_KERNEL', '').encode())
