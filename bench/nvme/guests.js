@@ -5,9 +5,9 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cpuNs } from '../fio/chains.js';
@@ -66,10 +66,22 @@ async function collect(folder) {
   }
   cpSync(join(ROOT, 'dist'), join(files, 'dist'), { recursive: true, filter: (path) => !path.endsWith('.map') });
   cpSync(join(ROOT, 'package.json'), join(files, 'package.json'));
-  /** @type {{packages: Record<string, {dev?: boolean}>}} */
+  /** @type {{packages: Record<string, {dev?: boolean, link?: boolean, resolved?: string}>}} */
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-  for (const [path, { dev }] of Object.entries(packages)) {
-    if (path === '' || dev === true || /(^|\/)uplot$/.test(path)) continue;
+  for (const [path, { dev, link, resolved }] of Object.entries(packages)) {
+    if (path === '' || /(^|\/)uplot$/.test(path)) continue;
+    if (link === true) {
+      mkdirSync(dirname(join(files, path)), { recursive: true });
+      symlinkSync(relative(dirname(path), resolved ?? ''), join(files, path));
+      continue;
+    }
+    if (path.startsWith('packages/')) {
+      for (const part of ['package.json', 'dist', 'bin'].filter((name) => existsSync(join(ROOT, path, name)))) {
+        cpSync(join(ROOT, path, part), join(files, path, part), { recursive: true });
+      }
+      continue;
+    }
+    if (dev === true) continue;
     const filter = (/** @type {string} */ file) => !/\.(map|ts|cts|mts)$/.test(file);
     try {
       cpSync(join(ROOT, path), join(files, path), { recursive: true, dereference: true, filter });
@@ -119,7 +131,7 @@ const ours = (/** @type {string} */ options) => ({
   start: async () => {
     // Soft-RoCE of this guest has the UDP port as long as its module is loaded.
     await inGuest(2, 'if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi', 'modprobe -r rdma_rxe');
-    const node = 'cd /rocev2 && exec env LD_LIBRARY_PATH=/rocev2/lib ./node dist/cli/main.js';
+    const node = 'cd /rocev2 && exec env LD_LIBRARY_PATH=/rocev2/lib ./node packages/cli/bin/rocev2.js';
     const disk = `--disk memory --size ${DISK_MIB}MiB --bind ${TARGET} ${options}`;
     await rig('bg', '-g', '2', 'target', `${node} nvme target ${disk}`);
     for (;;) {
