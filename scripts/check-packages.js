@@ -57,9 +57,10 @@ try {
     const tarballs = [];
     const inTarballs = new Set();
     for (const from of packageFolders()) {
-      const [packed] = JSON.parse(
+      const answer = JSON.parse(
         npm(which, ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], join(ROOT, from)),
       );
+      const [packed] = Object.values(answer); // An array, or from npm 12 on an object by name.
       tarballs.push(join(folder, packed.filename));
       const paths = packed.files.map(({ path }) => path);
       for (const path of paths) inTarballs.add(`${from}${path}`);

@@ -43,7 +43,7 @@ export function formatMac(mac: Uint8Array): string {
 
 /** The MAC address at `o`, copied. */
 export function readMac(b: Uint8Array, o: number): Uint8Array {
-  return Uint8Array.from(b.subarray(o, o + MAC_BYTES));
+  return Uint8Array.from(b.subarray(o, o + MAC_BYTES)); // A Buffer's slice() would be a view.
 }
 
 /** Writes an untagged header; returns the offset after it, as all writers do. */

@@ -31,6 +31,7 @@ export interface Ability {
 
 /** UDP port 4791 of one address family. */
 export interface RocePort {
+  /** 4 or 6. */
   readonly family: 4 | 6;
   /** A program can have the port on all addresses. */
   readonly free: boolean;
@@ -61,6 +62,7 @@ export interface HostReport {
 const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'qedr', 'hns_roce'];
 const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
 
+/** Looks around; takes some hundredths of a second, sends nothing. */
 export async function hostReport(): Promise<HostReport> {
   chooseCrc32();
   return {

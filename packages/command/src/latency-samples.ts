@@ -18,14 +18,17 @@ export interface LatencyNs {
 
 const LATENCY_SAMPLES_MAX = 1_000_000;
 
+/** Latency samples in nanoseconds. */
 export class LatencySamples {
   readonly #samples = new Float64Array(LATENCY_SAMPLES_MAX);
   #count = 0;
 
+  /** One more; beyond a bound they are left out. */
   add(ns: number): void {
     if (this.#count < LATENCY_SAMPLES_MAX) this.#samples[this.#count++] = ns;
   }
 
+  /** Null when there are no samples. */
   summary(): LatencyNs | null {
     if (this.#count === 0) return null;
     const sorted = this.#samples.slice(0, this.#count).sort();

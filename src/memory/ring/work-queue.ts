@@ -203,6 +203,7 @@ export class SendQueue extends WorkQueue {
     this.view.setUint32(this.#at + 16, key, true);
   }
 
+  /** Immediate data, or the key that the peer is to invalidate. */
   putImmediate(value: number): void {
     this.view.setUint32(this.#at + 20, value, true);
   }

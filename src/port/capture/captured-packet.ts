@@ -2,6 +2,7 @@
 
 /** A packet of a capture. */
 export interface CapturedPacket {
+  /** Nanoseconds since 1970. */
   readonly timestampNs: bigint;
   /** Number of the interface in the file, from 0. */
   readonly interfaceId: number;

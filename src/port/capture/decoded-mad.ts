@@ -47,6 +47,7 @@ const REJ_REASONS: Readonly<Record<number, string>> = {
 export interface DecodedMad {
   /** `CM REQ`, or `class 0x04 attribute 0x0001` for what is not connection management. */
   readonly name: string;
+  /** 16 hex digits. */
   readonly transactionId: string;
   /** Only of a REJ. */
   readonly rejectReason?: string;

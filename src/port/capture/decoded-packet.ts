@@ -54,7 +54,7 @@ export interface DecodedBth {
   readonly becn: boolean;
   /** The receiving queue pair, 24 bits. */
   readonly destQpn: number;
-  /** The sender requests an acknowledgement. */
+  /** The sender asks for an acknowledgement. */
   readonly ackReq: boolean;
   /** Packet sequence number, 24 bits. */
   readonly psn: number;
@@ -97,7 +97,9 @@ export interface DecodedPsp {
 export interface CapturePlace {
   /** Counts all packets of the file from 1, as Wireshark does. */
   readonly number: number;
+  /** Since the first packet of the file. */
   readonly timeNs: number;
+  /** Index of the interface in its section. */
   readonly interfaceId: number;
 }
 

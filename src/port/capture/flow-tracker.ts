@@ -30,6 +30,7 @@ export type FlowEvent =
 
 /** One flow so far. */
 export interface FlowSummary {
+  /** A capture at both ends of a wire has every packet twice, once an interface. */
   readonly interfaceId: number;
   /** IP address of the sender. */
   readonly source: string;

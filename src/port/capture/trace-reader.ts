@@ -5,6 +5,7 @@ import { eventProblem } from './events.js';
 export interface TraceRecord {
   /** Since the trace began. */
   readonly timeMs: number;
+  /** A name of the catalogue. */
   readonly name: string;
   /** Its fields, as the catalogue declares them. */
   readonly data: Readonly<Record<string, string | number | boolean>>;

@@ -32,6 +32,7 @@ export interface Diagnosis {
   readonly op: string;
   /** Work requests looked at. */
   readonly count: number;
+  /** Posted to polled. */
   readonly meanNs: number;
   /** 99th percentile of the same. */
   readonly p99Ns: number;
@@ -41,6 +42,7 @@ export interface Diagnosis {
   readonly share: number;
   /** Whose it is. */
   readonly owner: Owner;
+  /** Why, in a sentence. */
   readonly because: string;
 }
 

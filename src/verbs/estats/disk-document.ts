@@ -37,6 +37,7 @@ export interface DiskDocument {
   readonly time: string;
   /** Seconds since the program was started. */
   readonly uptimeSeconds: number;
+  /** A storage server, or an NBD gateway. */
   readonly role: 'server' | 'gateway';
   /** For people: where the data is. */
   readonly store: string;

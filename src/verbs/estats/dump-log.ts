@@ -13,9 +13,11 @@ export interface DumpedPacket {
   readonly agoNs: number;
   /** As the NIC sees it. */
   readonly direction: 'sent' | 'received';
+  /** BTH opcode by name. */
   readonly opcode: string;
   /** 24 bits. */
   readonly psn: number;
+  /** UDP payload. */
   readonly bytes: number;
   /** Of answers: `ACK`, `RNR NAK`, `NAK 0x60`. */
   readonly answer?: string;

@@ -49,6 +49,7 @@ interface DumpRow {
   readonly conn: string;
   readonly op?: string | undefined;
   readonly status?: string | undefined;
+  /** Posted to polled. */
   readonly wholeNs?: number | undefined;
 }
 
@@ -60,6 +61,7 @@ export interface EstatsSnapshot {
   readonly version: 1;
   /** Process number. */
   readonly pid: number;
+  /** The endpoint's IP address. */
   readonly address: string;
   /** For people: what carries the packets. */
   readonly port: string;

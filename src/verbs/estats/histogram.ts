@@ -68,6 +68,7 @@ export interface LatencySummary {
   readonly p99Ns: number;
   /** 99.9th percentile. */
   readonly p999Ns: number;
+  /** Largest sample. */
   readonly maxNs: number;
 }
 

@@ -17,6 +17,7 @@ interface UcmatoseResult {
   readonly peer: string;
   /** Number of simultaneous connections. */
   readonly connections: number;
+  /** Messages each way on each connection. */
   readonly iterations: number;
   /** Size of a message in bytes. */
   readonly sizeBytes: number;

@@ -166,6 +166,7 @@ async function measure({ tool, op, options, output }: Conversation, round: Traff
   if (tool === 'bw') return bandwidth.measure(round, how);
   const { loss, progress, io } = how;
   try {
+    // The one test in which perftest's server has the first word.
     if (op === 'write') return await followWrites(round, io, loss, progress);
     return await measureLatency(round, io, waitingOf(options), loss, progress);
   } finally {

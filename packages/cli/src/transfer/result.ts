@@ -29,6 +29,7 @@ export interface TransferDocument extends TransferResult {
 
 /** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
+  /** Operation of the test. */
   readonly op: TransferOp;
   /** Transport of the queue pairs. */
   readonly transport: TransportName;
@@ -61,6 +62,7 @@ export interface TransferResult {
   readonly cpuPercent: number | null;
   /** Time from post to completion in a bandwidth test; one-way time in a latency test. Null: not measured. */
   readonly latencyNs: LatencyNs | null;
+  /** The data was checked and is correct. */
   readonly verified: boolean;
   /** Recovery scheme; `none` if the transport does not retransmit. */
   readonly recovery: string;
@@ -72,6 +74,7 @@ export interface TransferResult {
   readonly engine: EngineName;
   /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Queue pairs. */
   readonly qps: number;
   /** Counters of this side's NIC that are not 0. */
   readonly counters: Partial<Record<CounterName, number>>;

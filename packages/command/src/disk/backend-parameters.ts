@@ -2,6 +2,10 @@
 
 import { RoceError } from 'rocev2/internal/core';
 
+/**
+ * Reads them; a name without `=` has an empty value. Throws ERR_ROCE_MALFORMED for a `%` that begins no code, and
+ * ERR_ROCE_CONFLICT for a name that is there twice.
+ */
 export function backendParameters(query: string | undefined): Record<string, string> {
   const found = new Map<string, string>();
   for (const parameter of query?.split('&') ?? []) {

@@ -8,6 +8,7 @@ export const BENCH_OPS = ['randread', 'randwrite'] as const;
 /** One of {@link BENCH_OPS}. */
 export type BenchOp = (typeof BENCH_OPS)[number];
 
+/** Parameters of one run. */
 export interface BenchCell {
   /** Reads or writes, at random offsets. */
   readonly op: BenchOp;
@@ -24,9 +25,13 @@ interface MeasuredDisk {
   write(offset: number, data: Uint8Array): Promise<unknown>;
 }
 
+/** A disk to measure. */
 export interface Contender {
+  /** Its name in the table. */
   readonly transport: string;
+  /** The disk itself. */
   readonly disk: MeasuredDisk;
+  /** CPU time spent for it so far, in nanoseconds. */
   cpuNs(): Promise<number>;
 }
 

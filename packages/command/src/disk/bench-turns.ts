@@ -18,13 +18,19 @@ import {
   runCell,
 } from './bench-run.js';
 
+/** What is measured; each combination of operation, block and depth is run. */
 export interface BenchPlan {
+  /** Operations. */
   readonly ops: readonly BenchOp[];
   /** Size of a request in bytes. */
   readonly blocks: readonly number[];
+  /** Requests in flight. */
   readonly depths: readonly number[];
+  /** Nanoseconds of one run. */
   readonly duration: number;
+  /** Runs of each combination; the median counts. */
   readonly reps: number;
+  /** Seed of the offsets. Default 1. */
   readonly seed?: number;
 }
 
@@ -36,6 +42,7 @@ const WARM_UP_DEPTH = 4;
 const WARM_UP_REQUESTS = 20_000;
 const WARM_UP_RUNS = 5;
 
+/** Adds the options of a plan to a command; `blocks` and `depths` are the defaults. */
 export function addPlanOptions(command: Command, blocks: string, depths: string): Command {
   return command
     .addOption(
@@ -55,6 +62,10 @@ function blockOption(text: string): number {
   throw new InvalidArgumentError('the block size must be a multiple of 512 bytes.');
 }
 
+/**
+ * Fills the disks, warms up, and measures every combination. Throws ERR_ROCE_OUT_OF_RANGE for a disk that is smaller
+ * than a block.
+ */
 export async function measureInTurns(
   contenders: readonly Contender[],
   options: BenchPlan,
@@ -130,6 +141,7 @@ const COLUMNS: readonly Column[] = [
   ...rightAligned('IOPS', 'MB/s', 'p50', 'p99', 'CPU/IO'),
 ];
 
+/** Prints a table. */
 export function printRows(rows: readonly BenchRow[], output: Output): void {
   output.table(
     COLUMNS,

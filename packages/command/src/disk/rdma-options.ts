@@ -9,6 +9,7 @@ import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-
 import { addSecureOptions, type SecureFlags, secureOf } from '../secure-options.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../transfer/rate-control.js';
 
+/** `--estats` of servers and gateways. */
 export function addTelemetryOption(command: Command): Command {
   return command.option(
     '--estats',
@@ -16,20 +17,30 @@ export function addTelemetryOption(command: Command): Command {
   );
 }
 
+/** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
 export const DISK_CLOSING_MS = 15_000;
 
 const DISK_PORT = 18520;
 
+/** The options in the program's units. */
 export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, SecureFlags {
+  /** TCP port for connection set-up. */
   readonly port: number;
+  /** IP address of this side. */
   readonly bind?: IpAddress;
+  /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
+  /** DSCP of what this side sends, or a traffic class. */
   readonly dscp?: number | TrafficClass;
+  /** Fault rules on this side. */
   readonly loss?: string;
+  /** Seed of random fault rules. */
   readonly seed?: number;
+  /** Collect telemetry. */
   readonly estats?: boolean;
 }
 
+/** Adds the options, and those of the NIC, to a command. */
 export function addRdmaOptions(command: Command): Command {
   command
     .option('-p, --port <port>', 'TCP port for connection set-up', portOption, DISK_PORT)
@@ -56,6 +67,7 @@ export function addRdmaOptions(command: Command): Command {
   return command.addOption(extensionOption());
 }
 
+/** How the connections of this side send. Throws ERR_ROCE_UNKNOWN_NAME for parameters that a scheme does not have. */
 export function flowOf(options: RdmaOptions): FlowOptions {
   const { cc, rate, ccParams, dscp } = options;
   return {
@@ -70,6 +82,7 @@ function dscpOption(text: string): number | TrafficClass {
 }
 const DSCP_NUMBER = rangeOption(0, 63);
 
+/** Opens the device; rejects as `openDevice` does, and for credentials as {@link secureOf}. */
 export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
   options: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicFlags | keyof SecureFlags>,

@@ -1,3 +1,5 @@
+/** `rocev2 extents`: streams of records that survive nodes. */
+
 import {
   addNicOptions,
   addressOption,
@@ -54,6 +56,7 @@ const domainOption = textOption((text) => {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the name of a domain has 1 to 128 characters');
 });
 
+/** Adds `rocev2 extents` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const extents = program
     .command('extents')

@@ -1,4 +1,4 @@
-/** `rocev2 audit`: checks a capture against the specification, rule by rule. */
+/** `rocev2 audit`: whether a capture keeps the specification, rule by rule. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
@@ -65,6 +65,7 @@ interface AuditCommandOptions {
   readonly keys?: string;
 }
 
+/** Adds `rocev2 audit` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('audit')

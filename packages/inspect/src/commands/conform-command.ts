@@ -31,6 +31,7 @@ import { CONFORM_PORT, VIAS } from './conform/via.js';
 
 /** A case of `conform list --json`. */
 interface ListedCase {
+  /** Its name: subject and variant. */
   readonly name: string;
   /** The rules that it judges. */
   readonly rules: readonly number[];
@@ -42,11 +43,13 @@ interface ListedCase {
 
 /** The fields of `conform list --json`. */
 interface ConformListResult {
+  /** All cases, in the order in which they are run. */
   readonly cases: readonly ListedCase[];
 }
 
 const CONFORM_LIST_DOCUMENT = defineDocument<ConformListResult>('conform-list');
 
+/** Adds `rocev2 conform` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const conform = program
     .command('conform')

@@ -1,3 +1,5 @@
+/** `rocev2 decode`: what is in a capture of RoCEv2 traffic, packet by packet and flow by flow. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type CliIo,
@@ -40,6 +42,7 @@ interface DecodeOptions {
   readonly keys?: string;
 }
 
+/** Adds `rocev2 decode` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('decode')

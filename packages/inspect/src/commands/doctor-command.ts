@@ -57,6 +57,7 @@ interface DoctorOptions {
 
 const WIDTH = 12;
 
+/** Adds `rocev2 doctor` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('doctor')

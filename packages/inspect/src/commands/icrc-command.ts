@@ -1,3 +1,5 @@
+/** `rocev2 icrc`: the ICRC of one packet, given in hex. */
+
 import { text as readText } from 'node:stream/consumers';
 import {
   type CliIo,
@@ -28,6 +30,7 @@ interface IcrcOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 icrc` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('icrc')

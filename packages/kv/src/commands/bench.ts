@@ -29,6 +29,7 @@ export interface KvBenchResult {
   readonly keys: number;
   /** Bytes of each value. */
   readonly valueBytes: number;
+  /** Operations in flight. */
   readonly depth: number;
   /** Time of the measurement. */
   readonly seconds: number;

@@ -1,3 +1,5 @@
+/** `rocev2 kv`: a cache whose readers READ the memory of its owner. */
+
 import {
   addNicOptions,
   addressOption,
@@ -42,6 +44,7 @@ const share = textOption((text) => {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `the share '${text}' is not a number from 0 to 1`);
 });
 
+/** Adds `rocev2 kv` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const kv = program
     .command('kv')

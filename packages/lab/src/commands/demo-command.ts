@@ -1,3 +1,5 @@
+/** `rocev2 demo`, which is `npm start`: what the project does, on this machine, in less than a minute. */
+
 import {
   type CliIo,
   CommandFailure,
@@ -46,6 +48,7 @@ interface DemoOptions {
   readonly seconds: number;
 }
 
+/** Adds `rocev2 demo` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('demo')

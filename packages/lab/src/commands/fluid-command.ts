@@ -1,3 +1,5 @@
+/** `rocev2 fluid`: the fluid models of DCQCN and TIMELY: fixed point, stability, and how queue and rates move. */
+
 import { setImmediate } from 'node:timers/promises';
 import {
   type CliIo,
@@ -80,6 +82,7 @@ interface FluidOptions {
   readonly plot?: string;
 }
 
+/** Adds `rocev2 fluid` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('fluid')

@@ -1,3 +1,5 @@
+/** `rocev2 livelock`: go-back-0 against go-back-N and selective repeat, with one packet in 256 lost. */
+
 import {
   type CliIo,
   CommandFailure,
@@ -34,9 +36,11 @@ interface LivelockResult {
 
 const LIVELOCK_DOCUMENT = defineDocument<LivelockResult>('livelock');
 
-/** The rule of the paper: IP identifications are sequential, so it hits exactly one packet in 256. */
+/** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
 export const PAPER_RULE = 'ip-id-lsb=0xff';
+/** Message size of the published experiment. */
 export const PAPER_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Path MTU of the published experiment. */
 export const PAPER_MTU = 1024;
 /**
  * Deep enough to fill a pipeline, and far from 255, where every retransmission of go-back-N would meet the next drop.
@@ -55,6 +59,7 @@ interface LivelockOptions {
   readonly trace?: string;
 }
 
+/** Adds `rocev2 livelock` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const schemes = recoveryNamesByWaste();
   // Schemes that retransmit only what is missing lose the same here, so one of each kind is enough.
@@ -165,6 +170,7 @@ const dropOption = textOption((text) => {
   return text;
 });
 
+/** Of each run: more than nothing, at most an hour; `2` or, with a unit, `2s`. */
 export function secondsOption(text: string): number {
   const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : durationOption(text) / 1e9;
   if (!(seconds > 0 && seconds <= 3600))

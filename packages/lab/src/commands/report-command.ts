@@ -1,3 +1,5 @@
+/** `rocev2 report`: the JSON documents of a folder as one page with plots and tables. */
+
 import { join } from 'node:path';
 import {
   type CliIo,
@@ -36,6 +38,7 @@ interface ReportOptions {
   readonly compare?: string;
 }
 
+/** Adds `rocev2 report` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('report')

@@ -1,3 +1,5 @@
+/** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
+
 import { availableParallelism } from 'node:os';
 import {
   type CliIo,
@@ -26,6 +28,7 @@ const SIM_LIST_DOCUMENT = defineDocument<ScenarioList>('sim-list');
 
 const REDIS_HELP = `the server (default: the environment's ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 
+/** Adds `rocev2 sim` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const sim = program
     .command('sim')

@@ -1,3 +1,5 @@
+/** `rocev2 switch`: the software switch, live, until Ctrl-C. */
+
 import {
   type CliIo,
   CommandFailure,
@@ -41,9 +43,11 @@ interface SwitchResult {
   readonly rules: readonly RuleHits[];
 }
 
+/** One port of a switch. */
 interface SwitchPortResult extends SwitchPortSnapshot {
   /** Name of the port. */
   readonly name: string;
+  /** `HOST:PORT` of its socket. */
   readonly local: string;
   /** Counters of the port; docs/switch.md explains them. */
   readonly counters: LiveSwitchPortCounters;
@@ -57,6 +61,7 @@ interface SwitchCommandOptions extends SwitchOverrides {
   readonly estats?: true;
 }
 
+/** Adds `rocev2 switch` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('switch')

@@ -69,6 +69,7 @@ interface WireCommandOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 wire` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('wire')

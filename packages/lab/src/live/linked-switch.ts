@@ -93,6 +93,7 @@ export class LinkedSwitch {
     if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
     for (let port = 0; port < this.#ports.length; port++)
       if (this.#ports[port].pacer.nextNs <= now) this.#drain(port, now);
+    // A frame that leaves may let the sender of another port go on.
     for (let port = this.#switch.nextReady(); port >= 0; port = this.#switch.nextReady()) this.#drain(port, now);
     const { nextReleaseNs } = this.#switch;
     if (nextReleaseNs - now < SPIN_NS) this.#spin();

@@ -1,3 +1,5 @@
+/** `rocev2 nvme`: NVMe over Fabrics, target and host. */
+
 import {
   addNicOptions,
   addPlanOptions,
@@ -37,6 +39,7 @@ interface NvmeChangeResult {
 
 const NVME_CHANGE_DOCUMENT = defineDocument<NvmeChangeResult>('nvme-change');
 
+/** Adds `rocev2 nvme` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const nvme = program
     .command('nvme')

@@ -31,6 +31,7 @@ interface NvmeTargetResult {
     /** Port of RDMA_PS_TCP, or of TCP. */
     readonly port: number;
   }>;
+  /** In the order of the command line. */
   readonly subsystems: ReadonlyArray<{
     /** NVMe qualified name. */
     readonly nqn: string;

@@ -34,7 +34,9 @@ export interface NvmeHostOptions {
   readonly authentication?: Pick<HostAuthenticationInit, 'secret' | 'controllerSecret' | 'randomBytes'>;
 }
 
+/** What a controller says of itself. */
 export interface ControllerIdentity {
+  /** CNTLID: its number in the subsystem. */
   readonly id: number;
   /** Serial number. */
   readonly serial: string;
@@ -42,6 +44,7 @@ export interface ControllerIdentity {
   readonly model: string;
   /** Firmware revision. */
   readonly firmware: string;
+  /** NQN of its subsystem. */
   readonly nqn: string;
   /** As `1.4` or `2.0.1`. */
   readonly version: string;

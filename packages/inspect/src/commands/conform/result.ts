@@ -16,11 +16,13 @@ export interface ConformRunResult extends TargetFacts {
   readonly via: Via;
   /** Address of the target. */
   readonly remote: string;
+  /** Address of the tester. */
   readonly local: string;
   /** rdma_cm port, or TCP port of the agent. */
   readonly port: number;
   /** Path MTU of the connections, in bytes. */
   readonly mtu: number;
+  /** How many cases have which verdict. */
   readonly counts: Readonly<Record<CaseVerdict, number>>;
   /** Packets that the tester sent. */
   readonly packetsSent: number;

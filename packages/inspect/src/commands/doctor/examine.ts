@@ -46,6 +46,7 @@ export interface ExaminationOptions extends RetrySettings {
 
 /** The fields of `doctor --json`, without the host's name. */
 export interface Examination {
+  /** Address of this side. */
   readonly local: string;
   /** Address of the host. */
   readonly remote: string;

@@ -23,6 +23,7 @@ export interface PathProbeOptions {
   readonly signal: AbortSignal;
 }
 
+/** What came back. */
 export interface PathReport {
   /** Requests sent. */
   readonly sent: number;

@@ -40,6 +40,7 @@ export interface VerifiedStep {
 export interface VerifiedOperations {
   /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Recovery scheme of both ends. */
   readonly recovery: string;
   /** The steps, in order. */
   readonly steps: readonly VerifiedStep[];

@@ -35,6 +35,7 @@ export interface LivelockSettings {
 export interface LivelockMeasurement {
   /** Operation of the run. */
   readonly op: LivelockOp;
+  /** Recovery scheme of both ends. */
   readonly scheme: RecoveryName;
   /** Fault rules of the switch; `none` without rules. */
   readonly lossRule: string;
@@ -46,6 +47,7 @@ export interface LivelockMeasurement {
   readonly seconds: number;
   /** Number of messages with a successful completion. */
   readonly messagesCompleted: number;
+  /** Payload of completed messages. */
   readonly goodputBps: number;
   /** Packets with payload that A sent, retransmissions included. */
   readonly packetsSent: number;
@@ -57,7 +59,9 @@ export interface LivelockMeasurement {
   readonly packetsPerSecond: number;
   /** Acknowledgements, NAKs and READ requests from B that the fault rule dropped. */
   readonly reverseDropped: number;
+  /** Of both ends. */
   readonly ackTimeouts: number;
+  /** Packets that may be in flight. */
   readonly windowPackets: number;
   /**
    * W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a

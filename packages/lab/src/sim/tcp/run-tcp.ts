@@ -19,7 +19,9 @@ export interface TcpFlowResult {
   readonly plan: FlowPlan;
   /** From its start until every byte was acknowledged; null if that was not before the end of the run. */
   readonly completionNs: number | null;
+  /** Segments that were sent again. */
   readonly retransmissions: number;
+  /** Retransmission timeouts. */
   readonly timeouts: number;
 }
 

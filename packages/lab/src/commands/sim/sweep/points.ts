@@ -32,6 +32,7 @@ export interface SweepTask {
 
 /** One run of a sweep. */
 export interface SweepResult {
+  /** `path=value` for each axis. */
   readonly point: SweepPoint;
   /** The result of the run. */
   readonly result: ScenarioResult;
