@@ -2,7 +2,7 @@
 
 /** A packet of a capture. */
 export interface CapturedPacket {
-  /** Nanoseconds since 1970. */
+  /** Nanoseconds since 1970; 0 where the file has no stamp for it. */
   readonly timestampNs: bigint;
   /** Number of the interface in the file, from 0. */
   readonly interfaceId: number;

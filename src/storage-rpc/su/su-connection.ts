@@ -136,6 +136,7 @@ export class SuConnection {
       ...this.#sender.counters,
       /** Messages that did nothing but grant credits. */
       grants: this.#grants,
+      /** Chunks whose CRC did not match. */
       crcMismatches: this.#receiver.crcMismatches,
     };
   }
