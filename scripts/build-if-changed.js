@@ -3,24 +3,19 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { packageFolders } from './packages.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 /** What a build writes last. */
 const STAMP = 'build/complete';
 
 function sources() {
-  const packages = readdirSync(`${ROOT}packages`).map((name) => `packages/${name}`);
-  const folders = ['src', ...packages.map((folder) => `${folder}/src`)];
+  const folders = packageFolders().map((folder) => `${folder}src`);
   const files = folders.flatMap((folder) =>
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   );
-  return [
-    'scripts/build.js',
-    'package.json',
-    ...packages.map((folder) => `${folder}/package.json`),
-    ...folders,
-    ...files,
-  ];
+  const manifests = packageFolders().map((folder) => `${folder}package.json`);
+  return ['scripts/build.js', 'scripts/packages.js', ...manifests, ...folders, ...files];
 }
 
 function isFresh() {
