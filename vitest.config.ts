@@ -6,32 +6,9 @@ import { sources } from './vitest.sources.js';
 /** Tests that start programs: each of them keeps two cores busy, and measures some of them. */
 const PROGRAMS = ['test/e2e/**/*.test.ts', 'packages/kv/test/killed-owner.test.ts'];
 /** Those of `npm test`: what most users do first. */
-const FIRST_PROGRAMS = ['demo', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
-/** Tests of attackers, bundles, real threads and sockets that take long for what they compute. */
-const LASTING = [
-  'packages/cli/test/cores.test.ts',
-  'packages/cli/test/disk-names.test.ts',
-  'packages/cli/test/doctor/doctor.test.ts',
-  'packages/cli/test/perftest-flags.test.ts',
-  'packages/cli/test/transport.test.ts',
-  'packages/dashboard/test/attachment.test.ts',
-  'packages/extents/test/disk/live-disk.test.ts',
-  'packages/extents/test/live.test.ts',
-  'packages/lab/test/switch/live-links.test.ts',
-  'packages/nvme/test/live.test.ts',
-  'test/attack/**/*.test.ts',
-  'test/cm/warm-up.test.ts',
-  'test/docs/published-types.test.ts',
-  'test/driver/posted-memory.test.ts',
-  'test/driver/shared-memory-by-default.test.ts',
-  'test/driver/worker-engine.test.ts',
-  'test/extending/sockets.test.ts',
-  'test/package/**/*.test.ts',
-  'test/secure/contract.test.ts',
-  'test/shm-port/shm-port.test.ts',
-  'test/storage-rpc/live/moved-disk.test.ts',
-  'test/storage-rpc/live/worker.test.ts',
-];
+const FIRST_PROGRAMS = ['test/e2e/demo.test.ts'];
+/** Tests that take long for what they prove: attackers, bundles, threads, live sockets, models and sweeps. */
+const SLOW = ['{test,packages/*/test}/**/*.slow.test.ts'];
 
 /**
  * Tests that need a process of their own: they replace its environment, timers, listeners, registered schemes or chosen native code, or measure its
@@ -74,7 +51,7 @@ function oneByOne(name: string, include: string[], exclude: string[] = []): Test
   return { extends: true, test: { name, include, exclude, sequence: { groupOrder: 2 } } };
 }
 
-/** Everything that needs only Node. `npm test` runs the projects quick-..., `npm run test:programs` the others; vitest.long.config.ts has the long suites. */
+/** Everything that needs only Node. `npm test` runs the projects quick-..., `npm run test:slow` the others; vitest.long.config.ts has the long suites. */
 export default defineConfig({
   resolve: sources,
   test: {
@@ -82,10 +59,10 @@ export default defineConfig({
     hookTimeout: 60_000,
     ...reporters('default'),
     projects: [
-      sideBySide('quick-code', ['{test,packages/*/test}/**/*.test.ts'], [...PROGRAMS, ...LASTING, ...ALONE], false),
+      sideBySide('quick-code', ['{test,packages/*/test}/**/*.test.ts'], [...PROGRAMS, ...SLOW, ...ALONE], false),
       sideBySide('quick-alone', ALONE),
       oneByOne('quick-programs', FIRST_PROGRAMS),
-      sideBySide('lasting-code', LASTING),
+      sideBySide('slow-code', SLOW),
       oneByOne('programs', PROGRAMS, FIRST_PROGRAMS),
     ],
   },
