@@ -9,8 +9,9 @@ import { DurableValue } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { Journal, type JournalDevice, type JournalUse, missingJournal } from './journal.js';
 import { JournaledFiles } from './journaled-files.js';
+import { KeyedMutex } from './keyed-mutex.js';
 import type { NewNode, ReplicaReport } from './messages.js';
-import { Replica, type ReplicaLength } from './replica.js';
+import { Replica, type ReplicaLength, type ReplicaState } from './replica.js';
 
 const IDENTITY_FILE = 'node';
 const SUFFIX = '.extent';
@@ -29,7 +30,8 @@ export class ExtentStore {
   readonly #journal: Journal | undefined;
   readonly #replicaFiles: ExtentFiles;
   readonly #replicas = new Map<number, Replica>();
-  readonly #removing = new Map<number, Promise<void>>();
+  /** A file is made, and deleted, by one request at a time. */
+  readonly #mutexes = new KeyedMutex<number>();
   #readOnly: string | undefined;
 
   private constructor(files: ExtentFiles, identity: NodeIdentity, journal: Journal | undefined) {
@@ -119,13 +121,17 @@ export class ExtentStore {
     return replica;
   }
 
-  async create(extent: number, epoch: number): Promise<void> {
-    if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
-    await this.#removing.get(extent);
-    await this.#writing(async () => {
-      const file = await this.#replicaFiles.create(fileName(extent));
-      const state = { extent, epoch, life: this.identity.lives };
-      this.#replicas.set(extent, await Replica.create(file, state));
+  create(extent: number, epoch: number): Promise<void> {
+    return this.#mutexes.run(extent, async () => {
+      if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
+      await this.#make({ extent, epoch, life: this.identity.lives });
+    });
+  }
+
+  #make(state: ReplicaState): Promise<void> {
+    return this.#writing(async () => {
+      const file = await this.#replicaFiles.create(fileName(state.extent));
+      this.#replicas.set(state.extent, await Replica.create(file, state));
     });
   }
 
@@ -147,24 +153,23 @@ export class ExtentStore {
     });
   }
 
-  async beginCopy(extent: number, epoch: number): Promise<void> {
-    await this.remove(extent);
-    await this.#writing(async () => {
-      const file = await this.#replicaFiles.create(fileName(extent));
-      this.#replicas.set(extent, await Replica.create(file, { extent, epoch, isCopying: true }));
+  beginCopy(extent: number, epoch: number): Promise<void> {
+    return this.#mutexes.run(extent, async () => {
+      await this.#remove(extent);
+      await this.#make({ extent, epoch, isCopying: true });
     });
   }
 
-  async remove(extent: number): Promise<void> {
+  remove(extent: number): Promise<void> {
+    return this.#mutexes.run(extent, () => this.#remove(extent));
+  }
+
+  async #remove(extent: number): Promise<void> {
     const replica = this.#replicas.get(extent);
-    if (replica === undefined) return this.#removing.get(extent);
+    if (replica === undefined) return;
     this.#replicas.delete(extent);
-    const removing = replica
-      .close()
-      .then(() => this.#replicaFiles.remove(fileName(extent)))
-      .finally(() => this.#removing.delete(extent));
-    this.#removing.set(extent, removing);
-    await removing;
+    await replica.close();
+    await this.#replicaFiles.remove(fileName(extent));
   }
 
   /**

@@ -6,9 +6,9 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import { PromiseMutex } from 'rocev2/internal/core';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
+import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts } from './manager-state.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
@@ -53,7 +53,7 @@ export class StreamManager implements SealingManager {
   readonly #handlers: Handlers;
   readonly #reports = new NodeReports(this);
   /** The last request of each stream, and of each extent that is sealed: one after another. */
-  readonly #mutexes = new Map<string, PromiseMutex>();
+  readonly #mutexes = new KeyedMutex<string>();
 
   constructor(parts: ManagerParts) {
     this.parts = parts;
@@ -94,13 +94,7 @@ export class StreamManager implements SealingManager {
   }
 
   #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const mutex = this.#mutexes.get(name) ?? new PromiseMutex();
-    this.#mutexes.set(name, mutex);
-    const done = mutex.run(work);
-    void mutex.settled.then(() => {
-      if (!mutex.isLocked) this.#mutexes.delete(name);
-    });
-    return done;
+    return this.#mutexes.run(name, work);
   }
 
   async #join({ node, cluster, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {

@@ -5,7 +5,7 @@ import { SeededRandom } from '../../../src/core/random.js';
 import { until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { ExtentStore } from '../src/extent-store.js';
-import { encodeRecord, recordBytes } from '../src/record.js';
+import { BLOCK_BYTES, blockCrcs, encodeRecord, recordBytes } from '../src/record.js';
 import { SimDisk } from './sim-disk.js';
 
 const EXTENT = 7;
@@ -186,5 +186,51 @@ describe('a folder of another version', () => {
     mark(`${EXTENT}.extent`, 'Sv\0\0', 'Sv\0\0');
     await startAgain();
     expect(store.reports()).toEqual([]);
+  });
+});
+
+describe('requests for one extent at the same time', () => {
+  const OTHER = 8;
+  const settled = (requests: ReadonlyArray<Promise<void>>) =>
+    until(
+      events,
+      Promise.all(
+        requests.map((request) =>
+          request.then(
+            () => 'done',
+            (error: unknown) => error,
+          ),
+        ),
+      ),
+    );
+
+  it.each([
+    ['create and create', () => [store.create(OTHER, 1), store.create(OTHER, 1)]],
+    ['copy and copy', () => [store.beginCopy(OTHER, 1), store.beginCopy(OTHER, 1)]],
+    ['remove, create and create', () => [store.remove(EXTENT), store.create(EXTENT, 1), store.create(EXTENT, 1)]],
+  ])('are done one after another: %s', async (_, requests) => {
+    const outcomes = await settled(requests());
+    expect(outcomes.every((outcome) => outcome === 'done')).toBe(true);
+    expect(store.readOnly).toBeUndefined();
+  });
+
+  it.each([
+    ['create and copy', () => [store.create(OTHER, 1), store.beginCopy(OTHER, 1)], []],
+    ['copy and create', () => [store.beginCopy(OTHER, 1), store.create(OTHER, 1)], ['MISSING']],
+  ])('have one result each: %s', async (_, requests, refusals) => {
+    const outcomes = await settled(requests());
+    expect(outcomes.filter((outcome) => outcome !== 'done')).toEqual(refusals.map(code));
+    expect(store.readOnly).toBeUndefined();
+    expect([...disk.files.keys()].filter((name) => name === `${OTHER}.extent`)).toHaveLength(1);
+  });
+
+  it('leave the node writable where a fragment is deleted and written again', async () => {
+    const { fragments } = store;
+    const id = { extent: OTHER, fragment: 0, making: 1 };
+    const data = Buffer.alloc(BLOCK_BYTES);
+    const write = () => fragments.write({ ...id, code: 'rs-6-3', length: 6 * BLOCK_BYTES }, 0, data, blockCrcs(data));
+    await settled([write(), write()]);
+    expect(await settled([fragments.remove(id), write()])).toEqual(['done', 'done']);
+    expect(store.readOnly).toBeUndefined();
   });
 });

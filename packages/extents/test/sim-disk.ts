@@ -160,7 +160,10 @@ export class SimDisk {
     return {
       list: async () => [...this.files.keys()],
       create: async (name) => {
-        if (this.#life === life) this.files.set(name, new Content());
+        if (this.#life !== life) return new Promise<never>(() => {}); // Nobody hears of it.
+        if (this.files.has(name))
+          throw Object.assign(new Error(`EEXIST: file already exists, open '${name}'`), { code: 'EEXIST' });
+        this.files.set(name, new Content());
         return fileOf(name);
       },
       open: async (name) => fileOf(name),

@@ -1,5 +1,6 @@
 import { RpcError } from '@rocev2/rpc';
 import type { ExtentFiles } from '../extent-files.js';
+import { KeyedMutex } from '../keyed-mutex.js';
 import { Fragment, type FragmentState } from './fragment.js';
 import { type FragmentId, type FragmentShape, fragmentKey } from './layout.js';
 
@@ -14,7 +15,8 @@ export class FragmentStore {
   readonly #files: ExtentFiles;
   readonly #writing: <T>(work: () => Promise<T>) => Promise<T>;
   readonly #fragments = new Map<string, Fragment>();
-  readonly #beginning = new Map<string, Promise<Fragment>>();
+  /** A file is made, and deleted, by one request at a time. */
+  readonly #mutexes = new KeyedMutex<string>();
 
   constructor(files: ExtentFiles, writing: <T>(work: () => Promise<T>) => Promise<T>) {
     this.#files = files;
@@ -58,20 +60,13 @@ export class FragmentStore {
 
   #begun(state: FragmentState): Promise<Fragment> {
     const key = fragmentKey(state);
-    const there = this.#fragments.get(key);
-    if (there !== undefined) return Promise.resolve(there);
-    let beginning = this.#beginning.get(key);
-    if (beginning === undefined) {
-      beginning = this.#begin(key, state).finally(() => this.#beginning.delete(key));
-      this.#beginning.set(key, beginning);
-    }
-    return beginning;
-  }
-
-  async #begin(key: string, state: FragmentState): Promise<Fragment> {
-    const fragment = await Fragment.create(await this.#files.create(fileName(state)), state);
-    this.#fragments.set(key, fragment);
-    return fragment;
+    return this.#mutexes.run(key, async () => {
+      const there = this.#fragments.get(key);
+      if (there !== undefined) return there;
+      const fragment = await Fragment.create(await this.#files.create(fileName(state)), state);
+      this.#fragments.set(key, fragment);
+      return fragment;
+    });
   }
 
   finish(id: FragmentId): Promise<void> {
@@ -86,12 +81,15 @@ export class FragmentStore {
     return this.#writing(() => this.get(id).mend(first, data, crcs));
   }
 
-  async remove(id: FragmentId): Promise<void> {
-    const fragment = this.#fragments.get(fragmentKey(id));
-    if (fragment === undefined) return;
-    this.#fragments.delete(fragmentKey(id));
-    await fragment.close();
-    await this.#files.remove(fileName(id));
+  remove(id: FragmentId): Promise<void> {
+    const key = fragmentKey(id);
+    return this.#mutexes.run(key, async () => {
+      const fragment = this.#fragments.get(key);
+      if (fragment === undefined) return;
+      this.#fragments.delete(key);
+      await fragment.close();
+      await this.#files.remove(fileName(id));
+    });
   }
 
   async removeIdle(): Promise<void> {
