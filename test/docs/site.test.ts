@@ -7,6 +7,8 @@ import { join, normalize } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const PARTS = 'scripts/site';
+/** Pages that `scripts/results-doc.js --site` writes before the site is built. */
+const RESULTS = join(PARTS, 'results');
 
 describe('the documentation site', () => {
   it('lists every document in the head of one part', () => {
@@ -15,7 +17,8 @@ describe('the documentation site', () => {
       .flatMap((name) => {
         const [, head] = readFileSync(join(PARTS, name), 'utf8').split('---\n');
         return [...head.matchAll(/^ {2}".+": (\S+)$/gm)].map(([, path]) => normalize(join(PARTS, path)));
-      });
+      })
+      .filter((path) => !path.startsWith(RESULTS));
     const packages = readdirSync('packages').map((name) => join('packages', name));
     const documents = ['docs', ...packages.map((folder) => join(folder, 'docs')).filter((folder) => existsSync(folder))]
       .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)))
@@ -28,6 +31,11 @@ describe('the documentation site', () => {
       [...documents, ...project].sort(),
     );
   });
+});
+
+it('summaries of results are those of the JSON files', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/results-doc.js', '--check'], { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
 describe('the checker of its links', () => {

@@ -1,6 +1,6 @@
 /**
  * `rocev2 conform` against Linux Soft-RoCE, by the agent, perftest and a service of RDMA CM, and against ourselves with both engines. The peers
- * take turns in the rounds of continuous integration; `npm run conform:table` has all, and a newer kernel, and writes packages/inspect/docs/conformance-results.md.
+ * take turns in the rounds of continuous integration; `npm run conform:table` has all, and a newer kernel, and writes packages/inspect/test/conform/results.json.
  */
 
 import { writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { afterAll, expect, vi } from 'vitest';
 import { type ConformRunResult, readResult } from '../../packages/inspect/src/commands/conform/result.js';
 import { NONSTANDARD_SCHEMES, SCHEME_DEVIATIONS } from '../../packages/inspect/test/conform/nonstandard-schemes.js';
 import { cell } from './support/cell.js';
-import { conformanceTable } from './support/conformance-table.js';
+import { conformanceResults } from './support/conformance-results.js';
 import { describeWithRig } from './support/describe-on-rig.js';
 import type { Rig } from './support/rig.js';
 import { saysOnStderr, startRocev2 } from './support/rocev2.js';
@@ -136,5 +136,5 @@ if (TABLE !== undefined) {
     for (const family of FAMILIES) byAgent(rig, family);
   });
 
-  afterAll(() => writeFileSync(new URL(`../../${TABLE}`, import.meta.url), conformanceTable(results)));
+  afterAll(() => writeFileSync(new URL(`../../${TABLE}`, import.meta.url), conformanceResults(results)));
 }

@@ -1,4 +1,4 @@
-/** Cases of `rocev2 conform` that Linux Soft-RoCE fails, or in which it differs, by kernel. packages/inspect/docs/conformance-results.md has what it does instead. */
+/** Cases of `rocev2 conform` that Linux Soft-RoCE fails, or in which it differs, by kernel. packages/inspect/test/conform/results.json has its packets. */
 
 const ALWAYS = ['length/receive-short', 'read/rest-begins-anew', 'requester/ghost-ack'];
 

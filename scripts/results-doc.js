@@ -1,0 +1,140 @@
+// @ts-check
+// Writes the summaries of results against real peers, docs/interop-results.md and packages/inspect/docs/conformance-results.md, from the JSON files
+// that `npm run interop:table` and `npm run conform:table` write. With --check it only says whether the pages are what it would write;
+// with --site it writes the whole tables to scripts/site/results, for the documentation site.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import process from 'node:process';
+
+/** @typedef {Record<'peer' | 'role' | 'ip' | 'mtu' | 'what' | 'result' | 'day', string>} Cell */
+/** @typedef {{ case: string, verdict: string, rules: number[], severity: string, text: string, packets: string[] }} Deviation */
+/** @typedef {{ name: string, counts: Record<string, number>, verdicts: Record<string, string>, deviations: Deviation[] }} Result */
+
+const root = new URL('../', import.meta.url);
+const read = (/** @type {string} */ file) => readFileSync(new URL(file, root), 'utf8');
+const row = (/** @type {readonly (string | number)[]} */ cells) =>
+  `| ${cells.map((text) => `${text}`.replaceAll('|', '\\|')).join(' | ')} |`;
+const table = (
+  /** @type {readonly string[]} */ head,
+  /** @type {readonly (readonly (string | number)[])[]} */ rows,
+) => [row(head), `|${'---|'.repeat(head.length)}`, ...rows.map(row), ''];
+
+const interop = /** @type {Cell[]} */ (JSON.parse(read('test/interop/results.json')));
+const conformance = /** @type {{ rules: { id: number, severity: string, title: string }[], results: Result[] }} */ (
+  JSON.parse(read('packages/inspect/test/conform/results.json'))
+);
+
+/** The tool that a cell runs against, without its options. */
+const toolOf = (/** @type {Cell} */ { peer, role }) => (role === '' ? 'whole suites' : peer.split(/ -|,/)[0]);
+
+function interopSummary() {
+  const rows = [...new Set(interop.map(toolOf))].map((tool) => {
+    const cells = interop.filter((cell) => toolOf(cell) === tool);
+    const passed = cells.filter(({ result }) => result.startsWith('passed')).length;
+    return [tool, cells.length, passed, cells.length - passed];
+  });
+  return [
+    '# Results against real peers',
+    '',
+    '`npm run test:interop` runs this software against Linux tools in emulated guests. This page counts its tests for each tool.',
+    '`npm run interop:table` writes [results.json](../test/interop/results.json), with one row for each test. The documentation site shows all rows.',
+    '',
+    ...table(['peer', 'tests', 'passed', 'not passed'], rows),
+  ].join('\n');
+}
+
+function interopTable() {
+  return [
+    '# All results against real peers',
+    '',
+    'Each row is one test of `npm run test:interop`.',
+    '',
+    ...table(
+      ['peer', 'our role', 'IP', 'MTU', 'what', 'result', 'day'],
+      interop.map(({ peer, role, ip, mtu, what, result, day }) => [peer, role, ip, mtu, what, result, day]),
+    ),
+  ].join('\n');
+}
+
+const VERDICTS = ['passed', 'failed', 'differs', 'cannot tell', 'not supported'];
+
+/** Rules whose verdict is `failed` or `differs`. */
+const brokenBy = (/** @type {Result} */ { verdicts }) =>
+  Object.keys(verdicts).filter((id) => verdicts[id] === 'failed' || verdicts[id] === 'differs');
+
+function conformanceSummary() {
+  const { results } = conformance;
+  return [
+    '# Conformance results',
+    '',
+    'This page counts the verdicts of `rocev2 conform run` for our own engines and for Linux Soft-RoCE. [conformance.md](conformance.md) explains verdicts and rules.',
+    '`npm run conform:table` writes [results.json](../test/conform/results.json), with the packets of each deviation. The documentation site shows them.',
+    '',
+    ...table(
+      ['target', ...VERDICTS, 'rules with a deviation'],
+      results.map((result) => [
+        result.name,
+        ...VERDICTS.map((verdict) => result.counts[verdict]),
+        brokenBy(result).join(', ') || 'none',
+      ]),
+    ),
+    'Recovery schemes other than go-back-n deviate from the standard by design: they work only between two endpoints of this software.',
+    '',
+  ].join('\n');
+}
+
+function conformanceTable() {
+  const { rules, results } = conformance;
+  return [
+    '# All conformance results',
+    '',
+    'The verdict on a rule is that of its worst case. [Conformance](../../../packages/inspect/docs/conformance.md) explains verdicts and rules.',
+    '',
+    ...table(
+      ['rule', 'level', 'requirement', ...results.map(({ name }) => name)],
+      rules.map(({ id, severity, title }) => [
+        id,
+        severity,
+        title,
+        ...results.map(({ verdicts }) => verdicts[id] ?? ''),
+      ]),
+    ),
+    '## Deviations, with their packets',
+    '',
+    'PSNs in sentences count from the first request of a connection.',
+    '',
+    ...results.flatMap(({ name, deviations }) => [
+      `### ${name}`,
+      '',
+      ...(deviations.length === 0 ? ['None.', ''] : deviations.flatMap(deviationText)),
+    ]),
+  ].join('\n');
+}
+
+/** @param {Deviation} deviation */
+function deviationText({ case: name, verdict, rules, severity, text, packets }) {
+  return [
+    `**\`${name}\`** ${verdict} (rule ${rules.join(', ')}, ${severity}): ${text}`,
+    '',
+    '```',
+    ...packets,
+    '```',
+    '',
+  ];
+}
+
+const pages = /** @type {const} */ ([
+  ['docs/interop-results.md', interopSummary()],
+  ['packages/inspect/docs/conformance-results.md', conformanceSummary()],
+]);
+if (process.argv.includes('--site')) {
+  mkdirSync(new URL('scripts/site/results/', root), { recursive: true });
+  writeFileSync(new URL('scripts/site/results/interop.md', root), interopTable());
+  writeFileSync(new URL('scripts/site/results/conformance.md', root), conformanceTable());
+} else if (!process.argv.includes('--check')) {
+  for (const [page, text] of pages) writeFileSync(new URL(page, root), text);
+} else {
+  for (const [page] of pages.filter(([page, text]) => read(page) !== text)) {
+    console.error(`${page} is not what the results say: node scripts/results-doc.js`);
+    process.exitCode = 1;
+  }
+}
