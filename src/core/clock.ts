@@ -11,6 +11,22 @@ export interface Clock {
   wakeAt(timeNs: number, wake: () => void): () => void;
 }
 
+/**
+ * Calls `wake` once, when `clock` has reached `timeNs`, never from inside this call. Timers may fire early, by another
+ * clock than the one that decides: then the timer is set again. The result takes the call back.
+ */
+export function wakeWhenDue(clock: Clock, timeNs: number, wake: () => void): () => void {
+  let cancel = () => {};
+  const arm = () => {
+    cancel = clock.wakeAt(timeNs, () => {
+      if (clock.nowNs() < timeNs) arm();
+      else wake();
+    });
+  };
+  arm();
+  return () => cancel();
+}
+
 export function pause(clock: Clock, ns: number): Promise<void> {
   return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ns, resolve));
 }

@@ -1,7 +1,7 @@
 /** The only place that reads the system's clock; everything else gets a time or a `Clock` passed in. */
 
 import { performance } from 'node:perf_hooks';
-import type { Clock } from '../core/clock.js';
+import { type Clock, wakeWhenDue } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
 
 const CLOCK_READINGS = 50;
@@ -40,13 +40,22 @@ export function timeoutMs(ns: number): number {
   return Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil(ns / NS_PER_MS)));
 }
 
-/** The monotonic clock with timers of the event loop, which are a millisecond coarse. */
-export const SYSTEM_CLOCK: Clock = {
+/**
+ * Timers of the event loop count whole milliseconds of a clock that is read once per iteration: they fire up to a
+ * millisecond early, and after 2^31 ms at the latest.
+ */
+const COARSE_CLOCK: Clock = {
   nowNs,
   wakeAt: (timeNs, wake) => {
     const timer = setTimeout(wake, timeoutMs(timeNs - nowNs()));
     return () => clearTimeout(timer);
   },
+};
+
+/** The monotonic clock. It never wakes early, and usually up to a millisecond late. */
+export const SYSTEM_CLOCK: Clock = {
+  nowNs,
+  wakeAt: (timeNs, wake) => wakeWhenDue(COARSE_CLOCK, timeNs, wake),
 };
 
 export function wallMs(): number {

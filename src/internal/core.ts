@@ -2,7 +2,7 @@
 
 export { checkKind, checkObject, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 export { copyBytes, copyToSlot, fromHex, readU16, readU24, readU32, toHex, writeU16, writeU32 } from '../core/bytes.js';
-export { type Clock, pause } from '../core/clock.js';
+export { type Clock, pause, wakeWhenDue } from '../core/clock.js';
 export { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from '../core/connection-limiter.js';
 export { CRC32_RANGE_BYTES, crc32, crc32At, crc32Backend, crc32Range, crc32Step } from '../core/crc32.js';
 export { crc32c } from '../core/crc32c.js';

@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, wakeWhenDue } from 'rocev2/internal/core';
 import type { MetadataEntry, Transaction } from './metadata.js';
 
 export interface MetadataPut {
@@ -100,7 +100,7 @@ export class MetadataTable {
   #endAfter(key: string, version: number, ttlMs: number | undefined): Pick<Kept, 'dueNs' | 'cancel'> {
     if (ttlMs === undefined) return { dueNs: Number.POSITIVE_INFINITY, cancel: () => {} };
     const dueNs = this.#clock.nowNs() + ttlMs * NS_PER_MS;
-    return { dueNs, cancel: this.#clock.wakeAt(dueNs, () => this.#onDue(key, version)) };
+    return { dueNs, cancel: wakeWhenDue(this.#clock, dueNs, () => this.#onDue(key, version)) };
   }
 
   #tell(key: string): void {

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../../src/core/clock.js';
 import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import { unpunctualClock } from '../../../test/support/unpunctual-clock.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
 import { Candidate } from '../src/candidate.js';
@@ -182,7 +183,7 @@ export function emptyJournal(journal: SimDisk | undefined, bytes: number): void 
 
 export class Cluster {
   readonly events = new EventQueue();
-  readonly clock = virtualClock(this.events);
+  readonly clock: Clock;
   readonly seeds: SeededRandom;
   readonly network: Network;
   readonly machines: Machine[] = [];
@@ -223,6 +224,9 @@ export class Cluster {
     this.#managerTiming = { ...TIMING, forgetMs };
     this.code = code;
     this.seeds = new SeededRandom(seed);
+    const clock = virtualClock(this.events);
+    // In one run of four timers fire early, late and together.
+    this.clock = seed % 4 === 3 ? unpunctualClock(clock, this.seeds.stream('clock')) : clock;
     this.network = new Network(this.events, this.seeds.stream('network'));
     this.#metadata = new MemoryMetadata(this.clock);
     this.store = new SharedStore(this.#metadata, this.clock, this.network, TIMING.storeMs);
