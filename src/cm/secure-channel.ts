@@ -87,6 +87,7 @@ export async function secureAsClient(
   const [own] = keys;
   const secure = connect({
     ...VERSION,
+    rejectUnauthorized: true, // Else NODE_TLS_REJECT_UNAUTHORIZED decides.
     socket,
     ...(certificates === undefined
       ? { ciphers: PSK_SUITE, pskCallback: () => ({ identity: own.identity, psk: Buffer.from(own.key) }) }

@@ -10,6 +10,7 @@ export { InlineEngine } from '../driver/inline-engine.js';
 export { makeFolder, removeIfEmpty, unusableFolder } from '../driver/make-folder.js';
 export { openPort, type PortOptions } from '../driver/open-port.js';
 export { chooseIo, PORT_IOS, type PortIo } from '../driver/port-io.js';
+export { readPrivateFile } from '../driver/private-file.js';
 export { nowNs, SYSTEM_CLOCK, timeoutMs, wallClockNs, wallMs } from '../driver/system-clock.js';
 export { systemRandom } from '../driver/system-random.js';
 export { cleanVectorState } from '../driver/vector-state.js';

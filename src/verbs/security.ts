@@ -49,7 +49,7 @@ export interface SecureOptions {
   readonly cipher?: PacketCipherName;
   /**
    * File that the secrets of packets are appended to, for decoding captures with `rocev2 decode --keys` (format:
-   * docs/security.md). It is made with mode 0600; one that others may read is refused. Anyone with the file can read
+   * docs/security.md). It is made with mode 0600. A symbolic link, a file of another user and one that others may read are refused. Anyone with the file can read
    * everything, and forge what the connections still send.
    */
   readonly keyLog?: string;
@@ -159,6 +159,7 @@ function checkName(option: string, name: string, names: readonly string[]): void
 }
 
 function checkedKeys(keys: readonly PreSharedKey[]): readonly PreSharedKey[] {
+  const identities = new Set<string>();
   for (const { identity, key } of keys) {
     const bytes = typeof identity === 'string' ? Buffer.byteLength(identity) : 0;
     if (bytes < 1 || bytes > IDENTITY_BYTES_MAX) {
@@ -167,6 +168,10 @@ function checkedKeys(keys: readonly PreSharedKey[]): readonly PreSharedKey[] {
     if (!(key instanceof Uint8Array) || key.length < KEY_BYTES_MIN || key.length > KEY_BYTES_MAX) {
       throw argumentError(`the psk of '${identity}' needs a key of ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX} bytes`);
     }
+    if (identities.has(identity)) {
+      throw new RoceError('ERR_ROCE_CONFLICT', `two keys have the identity '${identity}'`, 'an identity has one key');
+    }
+    identities.add(identity);
   }
   return keys;
 }

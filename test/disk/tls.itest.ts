@@ -12,7 +12,7 @@ const KEY = 'c3'.repeat(32);
 describeStack(
   'TLS with keys',
   async (folder, listen, launch) => {
-    await writeFile(join(folder, 'keys.psk'), `alice:${KEY}\n`);
+    await writeFile(join(folder, 'keys.psk'), `alice:${KEY}\n`, { mode: 0o600 });
     await launch(
       'nbd',
       '--listen',

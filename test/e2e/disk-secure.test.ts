@@ -12,8 +12,8 @@ const KEY = '11'.repeat(32);
 /** A file with the key, and another with a wrong one. */
 function keyFiles(): { readonly right: string; readonly wrong: string } {
   const [right, wrong] = ['right', 'wrong'].map((name) => join(folder, name));
-  writeFileSync(right, `gateway:${KEY}\n`);
-  writeFileSync(wrong, `gateway:${'22'.repeat(32)}\n`);
+  writeFileSync(right, `gateway:${KEY}\n`, { mode: 0o600 });
+  writeFileSync(wrong, `gateway:${'22'.repeat(32)}\n`, { mode: 0o600 });
   return { right, wrong };
 }
 

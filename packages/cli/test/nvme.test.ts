@@ -137,7 +137,7 @@ test.each([
   });
   const exportFolder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
   const file = join(exportFolder, 'keys');
-  writeFileSync(file, tlsKeys.map(({ hostNqn, key }) => `${hostNqn} ${key}\n`).join(''));
+  writeFileSync(file, tlsKeys.map(({ hostNqn, key }) => `${hostNqn} ${key}\n`).join(''), { mode: 0o600 });
   const who = tlsKeys.length > 0 ? `?host-nqn=${EXPORT_HOST}&tls-keys=${file}` : '';
   const backend = `nvme+tcp://127.0.2.21:${server.ports[0].port}/${nqn}${who}`;
   const gateway = run(['disk', 'nbd', '--backend', backend, '--listen', `127.0.2.21:${port}`], {
@@ -346,7 +346,7 @@ describe('secrets in a file', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
   const file = (text: string) => {
     const path = join(folder, 'keys');
-    writeFileSync(path, text);
+    writeFileSync(path, text, { mode: 0o600 });
     return path;
   };
 
@@ -407,7 +407,7 @@ describe('keys of TLS', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
   const file = (text: string) => {
     const path = join(folder, 'tls-keys');
-    writeFileSync(path, text);
+    writeFileSync(path, text, { mode: 0o600 });
     return path;
   };
 

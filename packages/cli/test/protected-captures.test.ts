@@ -140,7 +140,7 @@ describe('a log that cannot be', () => {
     chmodSync(path, 0o644);
     await expect(open(path)).rejects.toMatchObject({
       code: 'ERR_ROCE_IO',
-      message: expect.stringContaining('others have access'),
+      message: expect.stringContaining('other users have access'),
     });
     chmodSync(path, 0o600);
     await (await open(path)).close();

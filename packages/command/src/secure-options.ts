@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
+import { readPrivateFile } from 'rocev2/internal/driver';
 import { PACKET_CIPHERS, type PacketCipherName } from 'rocev2/internal/memory';
 import { readPskFile } from 'rocev2/internal/nbd';
 import { SECURE_MODES, type SecureMode, type SecureOptions } from 'rocev2/internal/verbs';
@@ -78,7 +79,11 @@ export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: 
     secure: {
       ...(secure !== undefined && secure !== 'off' && { mode: secure }),
       ...(keys !== undefined && { psk: [...keys].map(([identity, bytes]) => ({ identity, key: bytes })) }),
-      ...(cert !== undefined && { cert: await read(cert), key: await read(key!), ca: await read(ca!) }),
+      ...(cert !== undefined && {
+        cert: await read(cert),
+        key: (await readPrivateFile(key!)).toString('utf8'),
+        ca: await read(ca!),
+      }),
       ...(allow !== undefined && { allow }),
       ...(cipher !== undefined && { cipher }),
       ...(keylog !== undefined && { keyLog: keylog }),

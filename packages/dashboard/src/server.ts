@@ -1,7 +1,7 @@
 /**
  * The dashboard's web server: a page, documents, server-sent events (WHATWG HTML §9.2) and one endpoint for settings.
- * On loopback it accepts requests by address, `localhost` or a configured name, which prevents DNS rebinding; on other
- * addresses the path must begin with the token. Cross-origin pages get neither streams nor settings. Connections,
+ * It accepts requests by address, `localhost` or a configured name, which prevents DNS rebinding. With a token, paths
+ * must begin with it. Cross-origin pages get neither streams nor settings. Connections,
  * request time, streams, bodies and output buffers are bounded.
  */
 
@@ -77,7 +77,6 @@ function listening(server: Server, { host, port }: DashboardServerOptions): Prom
 
 class Dashboard {
   readonly #prefix: string;
-  readonly #isPrivate: boolean;
   readonly #allowHosts: readonly string[];
   readonly #files: ReadonlyMap<string, PageFile>;
   readonly #source: DashboardSource;
@@ -85,7 +84,6 @@ class Dashboard {
 
   constructor({ token, allowHosts = [], files, source }: DashboardServerOptions) {
     this.#prefix = token === undefined ? '/' : `/${token}/`;
-    this.#isPrivate = token !== undefined;
     this.#allowHosts = allowHosts;
     this.#files = files;
     this.#source = source;
@@ -95,7 +93,10 @@ class Dashboard {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
     const url = urlOf(request);
     if (url === undefined) return fail(response, 400, 'that is no URL');
-    const path = this.#pathOf(url, request);
+    if (!isOwnName(request.headers.host, this.#allowHosts)) {
+      return fail(response, 421, 'use the address of this server, or a name that --allow-host lists');
+    }
+    const path = this.#pathOf(url);
     if (path === undefined) return fail(response, 404, 'there is nothing here');
     if (isFromOtherSite(request) && (path === 'stream' || path === 'settings')) {
       return fail(response, 403, 'a page of another site may not have this');
@@ -115,10 +116,8 @@ class Dashboard {
     }
   }
 
-  #pathOf({ pathname }: URL, { headers }: IncomingMessage): string | undefined {
-    if (!pathname.startsWith(this.#prefix)) return undefined;
-    if (!this.#isPrivate && !isOwnName(headers.host, this.#allowHosts)) return undefined;
-    return pathname.slice(this.#prefix.length);
+  #pathOf({ pathname }: URL): string | undefined {
+    return pathname.startsWith(this.#prefix) ? pathname.slice(this.#prefix.length) : undefined;
   }
 
   #stream(response: ServerResponse): void {

@@ -96,9 +96,9 @@ describe('the server of the dashboard', () => {
     expect(await named('localhost:8080')).toBe(200);
     expect(await named('[::1]:8080')).toBe(200);
     expect(await named('127.58.1.1')).toBe(200);
-    expect(await named('evil.example')).toBe(404);
-    expect(await named('127.0.0.1.evil.example')).toBe(404);
-    expect(await named('localhost.evil.example:80')).toBe(404);
+    expect(await named('evil.example')).toBe(421);
+    expect(await named('127.0.0.1.evil.example')).toBe(421);
+    expect(await named('localhost.evil.example:80')).toBe(421);
   });
 
   it('with a token shows nothing to who does not know it, and everything, by any name, to who does', async () => {
@@ -110,7 +110,7 @@ describe('the server of the dashboard', () => {
     }
     const guessed = await ask(`${origin}/settings`, { method: 'POST', headers: JSON_TYPE, body: '{}' });
     expect(guessed.status).toBe(404);
-    expect((await ask(`${url}state`, { headers: { Host: 'projector.example' } })).status).toBe(200);
+    expect((await ask(`${url}state`, { headers: { Host: 'projector.example' } })).status).toBe(421);
   });
 
   it('hands settings on and answers with those in force', async () => {

@@ -32,7 +32,7 @@ describe('an etcd on a command line', () => {
   });
 
   it('has its password in a file, which is named where it cannot be read', async () => {
-    writeFileSync(join(folder, 'password'), 'secret\n');
+    writeFileSync(join(folder, 'password'), 'secret\n', { mode: 0o600 });
     const of = (query: string) => etcdAccessOf(parseEtcdPlace(`etcd:https://a:1?${query}`));
     expect(await of(`user=u&password=${folder}/password`)).toEqual({ user: 'u', password: 'secret' });
     await expect(of(`ca=${folder}/none`)).rejects.toThrow(`'ca' of etcd: cannot read ${folder}/none`);

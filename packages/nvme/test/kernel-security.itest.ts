@@ -30,7 +30,7 @@ await describeWithRig('NVMe over Fabrics with secrets and TLS', OPTIONS, (rig) =
   const bind = () => ['--disk', 'memory', '--size', '64MiB', '--bind', guest.host4];
   const file = (name: string, ...lines: string[]) => {
     const path = join(guest.folder, name);
-    writeFileSync(path, `${lines.join('\n')}\n`);
+    writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
     return path;
   };
   const newSecret = async (hash: number) => (await guest.run(`nvme gen-dhchap-key --hmac=${hash}`)).trim();

@@ -27,7 +27,7 @@ let pskFile: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'rocev2-tls-'));
   pskFile = join(folder, 'keys.psk');
-  writeFileSync(pskFile, `# of a test\nalice:${KEY}\nbob:${'17'.repeat(16)}\n`);
+  writeFileSync(pskFile, `# of a test\nalice:${KEY}\nbob:${'17'.repeat(16)}\n`, { mode: 0o600 });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -312,7 +312,7 @@ test.each([
 ])('a file of keys with %s is refused, and its keys are not shown', async (_, text, why) => {
   await serve();
   const path = join(folder, 'wrong.psk');
-  writeFileSync(path, text);
+  writeFileSync(path, text, { mode: 0o600 });
   const opening = ServedDisk.open(new MemoryDevice(SIZE), { tls: { pskFile: path } });
   await expect(opening).rejects.toThrow(why);
   await expect(opening).rejects.not.toThrow(/zz|1234|00000/);

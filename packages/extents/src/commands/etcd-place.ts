@@ -2,6 +2,7 @@
 
 import { readInputFile } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
+import { readPrivateFile } from 'rocev2/internal/driver';
 import type { EtcdAccess } from '../live/etcd-access.js';
 import { isEtcdEndpoint } from '../live/etcd-gateway.js';
 
@@ -65,5 +66,6 @@ async function readPem(name: string, path: string): Promise<string> {
 }
 
 async function read(name: string, path: string): Promise<string> {
-  return (await readInputFile(path, `'${name}' of etcd: `)).toString('utf8');
+  const readFile = name === 'key' || name === 'password' ? readPrivateFile : readInputFile;
+  return (await readFile(path, `'${name}' of etcd: `)).toString('utf8');
 }

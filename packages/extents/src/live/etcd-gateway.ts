@@ -37,7 +37,8 @@ export class EtcdGateway {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#access = access;
-    this.#secure = new SecureAgent({ keepAlive: true, ...tlsOf(access) });
+    // Without rejectUnauthorized, NODE_TLS_REJECT_UNAUTHORIZED decides.
+    this.#secure = new SecureAgent({ keepAlive: true, rejectUnauthorized: true, ...tlsOf(access) });
   }
 
   /** Sends an idempotent request to one member after another. */

@@ -3,8 +3,8 @@
  * `HOSTNQN KEY`.
  */
 
-import { readInputFile } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
+import { readPrivateFile } from 'rocev2/internal/driver';
 import { DhchapSecret } from '../auth/dhchap-secret.js';
 import { NvmeTlsKey } from '../auth/tls-key.js';
 import type { NvmeHostSecrets } from '../live/nvme-target-server.js';
@@ -35,7 +35,7 @@ async function readHostLines<T>(
   read: (hostNqn: string, words: readonly string[]) => T | undefined,
 ): Promise<T[]> {
   const found = new Map<string, T>();
-  const lines = (await readInputFile(path)).toString('utf8').split('\n');
+  const lines = (await readPrivateFile(path)).toString('utf8').split('\n');
   for (const [i, line] of lines.entries()) {
     const [hostNqn, ...words] = line
       .replace(/(^|\s)#.*$/, '')

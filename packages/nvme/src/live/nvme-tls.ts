@@ -65,7 +65,9 @@ export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promi
     const onError = (error: Error & { readonly reason?: string }) => reject(noTls(error.reason ?? error.message));
     const onClose = () => reject(noTls('the target closed the connection'));
     const pskCallback = () => ({ identity, psk });
-    const secure = connect({ ...SUITE, socket, pskCallback, checkServerIdentity: refuseCertificate }, () => {
+    const identify = { pskCallback, checkServerIdentity: refuseCertificate };
+    // Without rejectUnauthorized, NODE_TLS_REJECT_UNAUTHORIZED decides.
+    const secure = connect({ ...SUITE, ...identify, socket, rejectUnauthorized: true }, () => {
       secure.off('error', onError).off('close', onClose);
       resolve(secure);
     });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { RoceError } from '../../../core/errors.js';
 import { whyUnreadable } from '../../../core/file-errors.js';
+import { readPrivateFile } from '../../../driver/private-file.js';
 
 export interface TlsCredentials {
   readonly ca?: string;
@@ -20,7 +21,7 @@ export async function readCertificates(folder: string, side: 'server' | 'client'
     ca: await read(folder, 'ca-cert.pem', false),
     crl: await read(folder, 'ca-crl.pem', false),
     cert,
-    key: await read(folder, `${side}-key.pem`, cert !== undefined),
+    key: cert === undefined ? undefined : (await readPrivateFile(join(folder, `${side}-key.pem`))).toString('utf8'),
   };
   const certificates = Object.fromEntries(Object.entries(found).filter(([, text]) => text !== undefined));
   try {

@@ -21,7 +21,8 @@ export async function clientCredentials(tls: ClientTls): Promise<ConnectionOptio
     const user = tls.user ?? userInfo().username;
     const psk = (await readPskFile(pskFile)).get(user);
     if (psk === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${pskFile} has no key of '${user}'`);
-    return { ...PSK_TLS, pskCallback: () => ({ identity: user, psk }), checkServerIdentity: refuseCertificate };
+    const identify = { pskCallback: () => ({ identity: user, psk }), checkServerIdentity: refuseCertificate };
+    return { ...PSK_TLS, ...identify, rejectUnauthorized: true };
   }
   const read = certificates === undefined ? {} : await readCertificates(certificates, 'client');
   return { ...read, ...name, rejectUnauthorized: verifyPeer, minVersion: TLS_VERSION_MIN };

@@ -1,8 +1,7 @@
 /** Pre-shared key files as psktool of GnuTLS writes them: lines of `USER:KEY`, the key in hexadecimal. */
 
-import { readFile } from 'node:fs/promises';
 import { RoceError } from '../../../core/errors.js';
-import { whyUnreadable } from '../../../core/file-errors.js';
+import { readPrivateFile } from '../../../driver/private-file.js';
 
 /** RFC 4279 requires support of identities of 128 bytes and keys of 64. */
 const USER_BYTES_MAX = 128;
@@ -10,25 +9,21 @@ const KEY_BYTES_MAX = 64;
 const KEY_BYTES_MIN = 16;
 
 export async function readPskFile(path: string): Promise<ReadonlyMap<string, Buffer>> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new RoceError('ERR_ROCE_IO', `cannot read the keys in ${path}: ${whyUnreadable(cause)}`, undefined, {
-      cause,
-    });
-  }
+  const text = (await readPrivateFile(path)).toString('utf8');
   const keys = new Map<string, Buffer>();
   text.split(/\r?\n/).forEach((line, i) => {
     if (line.trim() === '' || line.startsWith('#')) return;
-    const [user, key] = parseLine(line, `${path} line ${i + 1}`);
+    const where = `${path} line ${i + 1}`;
+    const [user, key] = parseLine(line, where);
+    if (keys.has(user))
+      throw new RoceError('ERR_ROCE_CONFLICT', `${where} names '${user}' again`, 'keep one of the lines');
     keys.set(user, key);
   });
   if (keys.size > 0) return keys;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
     `${path} has no key`,
-    `make one: echo "alice:$(openssl rand -hex 32)" > ${path}`,
+    `make one: (umask 077; echo "alice:$(openssl rand -hex 32)" > ${path})`,
   );
 }
 
