@@ -7,8 +7,8 @@ export function parseSource(fileName: string, text: string): ts.SourceFile {
   return ts.createSourceFile(fileName, text, ts.ScriptTarget.Latest, true);
 }
 
-/** All files of `src/` and of `packages/NAME/src/`, with their paths, with slashes. */
-export function sourceFiles(): ts.SourceFile[] {
+/** All files of `src/` and of `packages/NAME/src/`, with slashes. */
+export function sourcePaths(): string[] {
   return ['src', ...readdirSync('packages').map((name) => `packages/${name}/src`)]
     .flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(
@@ -16,8 +16,12 @@ export function sourceFiles(): ts.SourceFile[] {
       ),
     )
     .filter((path) => path.endsWith('.ts'))
-    .sort()
-    .map((path) => parseSource(path, readFileSync(path, 'utf8')));
+    .sort();
+}
+
+/** The same, parsed. */
+export function sourceFiles(): ts.SourceFile[] {
+  return sourcePaths().map((path) => parseSource(path, readFileSync(path, 'utf8')));
 }
 
 /** Where `node` stands: `src/core/errors.ts:12`. */
