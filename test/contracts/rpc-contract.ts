@@ -110,7 +110,7 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
       const input = { name: 'x', data: Buffer.alloc(6_000_000) };
       let late = 0;
       // Somewhere among these times the answer has come, and its bytes have not.
-      for (let timeoutMs = 1, isDone = false; !isDone; timeoutMs *= 1.1) {
+      for (let timeoutMs = 1, isDone = false; !isDone; timeoutMs *= 1.3) {
         isDone = await methods.reverse(input, { timeoutMs }).then(
           () => true,
           ({ code }) => {

@@ -63,12 +63,15 @@ describe('rocev2 estats', () => {
   });
 
   it('top refreshes on a terminal until Ctrl-C', async () => {
-    const { exitCode, stdout } = await run(['estats', 'top', '--interval', '1ms'], {
+    const ctrlC = new AbortController();
+    const { exitCode } = await run(['estats', 'top', '--interval', '1ms'], {
       tty: true,
-      interrupted: AbortSignal.timeout(300),
+      interrupted: ctrlC.signal,
+      onStdout: (soFar) => {
+        if (soFar.split('\u001b[2J').length > 2) ctrlC.abort();
+      },
     });
     expect(exitCode).toBe(0);
-    expect(stdout.split('\u001b[2J').length).toBeGreaterThan(2);
   });
 
   it('hist shows quantiles and a picture of one stage, or .hgrm', async () => {

@@ -57,7 +57,7 @@ async function failuresOf(tamper: (pair: Pair) => void): Promise<string> {
 }
 
 describe('a run is its seed', () => {
-  it.each([1, 2, 3, 4, 5, SEED])('seed %i gives the same packets at the same times again', async (seed) => {
+  it.each([1, 2, SEED])('seed %i gives the same packets at the same times again', async (seed) => {
     const first = await runSeed(seed);
     const second = await runSeed(seed);
     expect(second).toEqual(first);
