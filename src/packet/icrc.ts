@@ -357,20 +357,22 @@ function power(base: number, bytes: number): number {
 
 /**
  * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field
- * from the packet, also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_MALFORMED unless it
- * is a complete UDP packet with room for BTH and ICRC.
+ * from the packet, also options and flags that {@link IcrcFlow} takes for granted. `udpOffset`: where the UDP header is;
+ * default: behind an IPv4 header with its options, or behind an IPv6 header without extension headers. Throws
+ * ERR_ROCE_MALFORMED unless it is a complete UDP packet with room for BTH and ICRC.
  */
-export function icrcOfIpPacket(ipPacket: Uint8Array): {
+export function icrcOfIpPacket(
+  ipPacket: Uint8Array,
+  udpOffset = udpOffsetOf(ipPacket),
+): {
   /** Over what the packet holds, 32 bits. */
   computed: number;
   /** In its last four bytes. */
   carried: number;
 } {
   const version4 = ipPacket[0] >> 4 === 4;
-  const udpOffset = version4 ? (ipPacket[0] & 0x0f) * 4 : IPV6_BYTES;
   const ipEnd = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
-  const isUdp = ipPacket[version4 ? 9 : 6] === IP_PROTOCOL_UDP && (version4 || ipPacket[0] >> 4 === 6);
-  if (!isUdp || ipEnd > ipPacket.length || ipEnd < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
+  if (udpOffset < 0 || ipEnd > ipPacket.length || ipEnd < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
     throw new RoceError('ERR_ROCE_MALFORMED', 'not a complete RoCEv2 packet over IPv4 or IPv6');
   }
   const bth = udpOffset + UDP_BYTES;
@@ -385,6 +387,12 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): {
   const computed = crc32(masked, crc32(new Uint8Array(8).fill(0xff)));
   const tail = ipPacket.subarray(end - ICRC_BYTES, end);
   return { computed, carried: (tail[0] | (tail[1] << 8) | (tail[2] << 16) | (tail[3] << 24)) >>> 0 };
+}
+
+function udpOffsetOf(ipPacket: Uint8Array): number {
+  const version = ipPacket[0] >> 4;
+  if (version === 4) return ipPacket[9] === IP_PROTOCOL_UDP ? (ipPacket[0] & 0x0f) * 4 : -1;
+  return version === 6 && ipPacket[6] === IP_PROTOCOL_UDP ? IPV6_BYTES : -1;
 }
 
 function setLengths(ipPacket: Uint8Array, udpOffset: number, end: number): void {

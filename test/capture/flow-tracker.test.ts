@@ -26,7 +26,7 @@ function story(
     const [source, destination] = back ? [B, A] : [A, B];
     const datagram = { source, destination, sourcePort: 4791, destinationPort: 4791, ecn: 0, ipPacket: payload };
     const packet = decodeRoce(
-      { ...datagram, payload, payloadBytes: payload.length },
+      { ...datagram, udpOffset: 0, payload, payloadBytes: payload.length },
       { number: 1, timeNs: 0, interfaceId },
       false,
     );

@@ -134,6 +134,28 @@ describe('damage', () => {
 });
 
 describe('files of other programs', () => {
+  it.each([true, false])('pcapng with the obsolete packet block, little-endian: %s', (little) => {
+    const bytes = new Uint8Array(28 + 20 + 36);
+    const view = new DataView(bytes.buffer);
+    const u32 = (at: number, ...values: number[]) => {
+      for (const [i, value] of values.entries()) view.setUint32(at + 4 * i, value, little);
+    };
+    u32(0, 0x0a0d0d0a, 28, 0x1a2b3c4d, little ? 1 : 0x10000, 0xffffffff, 0xffffffff, 28);
+    u32(28, 1, 20);
+    view.setUint16(36, LINKTYPE_RAW, little);
+    u32(44, 20);
+    u32(48, 2, 36);
+    view.setUint16(58, 3, little); // drops
+    u32(60, 0, 5, 2, 99);
+    bytes.set([7, 8], 76);
+    u32(80, 36);
+    const { packets, reader } = read(bytes);
+    expect(reader.damage).toBeUndefined();
+    expect(packets).toMatchObject([
+      { interfaceId: 0, timestampNs: 5000n, linkType: LINKTYPE_RAW, bytes: Uint8Array.of(7, 8), originalLength: 99 },
+    ]);
+  });
+
   it.each([
     ['little-endian', true],
     ['big-endian', false],

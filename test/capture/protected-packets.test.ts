@@ -19,7 +19,7 @@ it('BTH, SPI and IV are shown, and nothing is called malformed', async () => {
   const address = IpAddress.parse('192.0.2.1');
   const common = { source: address, destination: address, sourcePort: 4791, destinationPort: 4791, ecn: 0 };
   const decoded = seen.map((payload, i) => {
-    const datagram = { ...common, ipPacket: payload, payload, payloadBytes: payload.length };
+    const datagram = { ...common, ipPacket: payload, udpOffset: 0, payload, payloadBytes: payload.length };
     const packet = decodeRoce(datagram, { number: i + 1, timeNs: 0, interfaceId: 0 }, false);
     expect(tracker.observe(packet)).toEqual([]);
     return packet;

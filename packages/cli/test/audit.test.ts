@@ -31,6 +31,36 @@ async function capture(name: string, packets: readonly CapturedPacket[]): Promis
   return path;
 }
 
+/** As a host with offload captures them: two neighbouring packets of one length in one direction become one. */
+function mergedPairs(packets: readonly CapturedPacket[]): CapturedPacket[] {
+  const out: CapturedPacket[] = [];
+  for (const packet of packets) {
+    const before = out.at(-1);
+    const frame = new Frame(Uint8Array.from(packet.bytes));
+    const isNext =
+      before !== undefined &&
+      before.bytes.length === before.originalLength &&
+      before.bytes.length >= packet.bytes.length &&
+      before.bytes.length < 1200 &&
+      before.bytes[29] === packet.bytes[29] &&
+      [0, 1].includes(new Frame(before.bytes).opcode);
+    if (!isNext) {
+      frame.bytes[frame.ip + 4] = 0;
+      frame.bytes[frame.ip + 5] = 7;
+      out.push({ ...packet, bytes: frame.sealed() });
+      continue;
+    }
+    frame.bytes[frame.ip + 4] = 0;
+    frame.bytes[frame.ip + 5] = 8;
+    const bytes = Uint8Array.of(...before.bytes, ...frame.sealed().subarray(frame.bth));
+    const udpBytes = bytes.length - frame.udp;
+    bytes.set([(udpBytes + 20) >> 8, udpBytes + 20], frame.ip + 2);
+    bytes.set([udpBytes >> 8, udpBytes], frame.udp + 4);
+    out[out.length - 1] = { ...before, bytes, originalLength: bytes.length };
+  }
+  return out;
+}
+
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rocev2-audit-'));
   const change = (edit: (frame: Frame, index: number) => Uint8Array) =>
@@ -143,8 +173,8 @@ describe('rocev2 audit', () => {
 
   it('a capture that is cut inside the headers is too short, and accuses nobody', async () => {
     for (const [bytes, text] of [
-      [14, 'its packets were captured too short'],
-      [34, 'its packets were captured too short'],
+      [14, 'packets are captured too short'],
+      [34, 'packets are captured too short'],
       [50, undefined],
     ] as const) {
       const shortened = golden(SEND).map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
@@ -158,8 +188,53 @@ describe('rocev2 audit', () => {
 
   it('a capture without RoCEv2 fails: it would pass every audit', async () => {
     const { exitCode, stderr } = await run(['audit', SOUND, '--udp-port', '5000']);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('it has no RoCEv2 packet: --udp-port names')]);
+    const why = '25 packets with a correct ICRC go to UDP port 4791: use --udp-port 4791';
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(why)]);
     expect((await run(['audit', SOUND, '--udp-port', '5000,4791'])).exitCode).toBe(0);
+  });
+
+  it('a file with other packets fails, and names each reason', async () => {
+    const sound = golden(SEND);
+    const behind =
+      (...header: number[]) =>
+      (packet: CapturedPacket) => ({
+        ...packet,
+        bytes: Uint8Array.of(...packet.bytes.subarray(0, 12), ...header, ...packet.bytes.subarray(14)),
+      });
+    const files = [
+      [sound.map(behind(0x89, 0x15)), /25 packets are RoCE v1 \(EtherType 0x8915\)/],
+      [sound.map(behind(0x81, 0, 0, 5, 0x89, 0x15)), /25 packets are RoCE v1/],
+      [sound.map(behind(0x88, 0x47)), /25 packets are in tunnels or encrypted/],
+      [sound.map((packet) => ({ ...packet, linkType: 147 })), /25 packets are of link type 147/],
+    ] as const;
+    for (const [i, [packets, why]] of files.entries()) {
+      const path = await capture(`other-${i}.pcapng`, packets);
+      for (const command of ['audit', 'decode']) {
+        const { exitCode, stderr } = await run([command, path]);
+        expect([exitCode, stderr]).toEqual([1, expect.stringMatching(why)]);
+      }
+    }
+    const mixed = await capture('mixed.pcapng', [...sound, ...sound.slice(0, 1).map(behind(0x89, 0x15))]);
+    expect(await run(['decode', mixed])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('RoCE v1') });
+    expect((await run(['audit', mixed])).stdout).toContain('1 other packet left out, 1 of them RoCE v1');
+  });
+
+  it('packets that segmentation offload has merged are judged one by one', async () => {
+    const train = await capture('train.pcapng', mergedPairs(golden(SEND)));
+    const single = await run(['audit', SOUND]);
+    const { exitCode, stdout } = await run(['audit', train]);
+    expect(exitCode).toBe(0);
+    const rulesIn = (text: string) => text.split('\n').filter((line) => / (must|should) {2}/.test(line));
+    expect(rulesIn(stdout)).toEqual(rulesIn(single.stdout));
+    expect(stdout).toMatch(
+      /25 RoCEv2 packets .*, \d packets of the file with several that segmentation offload has merged/,
+    );
+    const fixed = file('train-fixed.pcapng');
+    expect((await run(['audit', train, '--fix-icrc', fixed])).stdout).toContain('25 packets; 0 ICRCs repaired');
+    expect((await run(['audit', fixed])).exitCode).toBe(0);
+    const decoded = await run(['decode', train]);
+    expect(decoded.stdout).toContain('25 RoCEv2 packets');
+    expect(decoded.stdout).not.toContain('BAD');
   });
 
   it('mistakes are told, and nothing is lost', async () => {
@@ -239,6 +314,19 @@ describe('rocev2 info', () => {
     expect(addresses.map(({ address }) => address)).toContain('127.0.0.1');
     expect(addresses.find(({ address }) => address === '127.0.0.1')?.['gid']).toBe('00000000000000000000ffff7f000001');
   });
+});
+
+it.runIf(isBuilt)('- is standard input, also where the file is read twice', async () => {
+  const script = `cat ${SOUND} | node packages/cli/bin/rocev2.js "$@"`;
+  const through = (...args: string[]) => promisify(execFile)('sh', ['-c', script, 'sh', ...args]);
+  const [audited, decoded, annotated] = await Promise.all([
+    through('audit', '-', '--json'),
+    through('decode', '-'),
+    through('audit', '-', '--annotate', file('from-stdin.pcapng')),
+  ]);
+  expect(JSON.parse(audited.stdout)).toMatchObject({ file: '-', connections: 1, findings: [] });
+  expect(decoded.stdout).toContain('25 RoCEv2 packets');
+  expect(annotated.stdout).toContain('from-stdin.pcapng has the capture');
 });
 
 it.runIf(isBuilt)('packages/inspect/docs/conformance.md is what the catalogue says', async () => {

@@ -167,8 +167,9 @@ describe('options', () => {
   });
 
   it('another UDP port finds nothing here, and says what was left out', async () => {
-    const { exitCode, stdout } = await run(['decode', capture, '--udp-port', '4792']);
-    expect(exitCode).toBe(0);
+    const { exitCode, stdout, stderr } = await run(['decode', capture, '--udp-port', '4792']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('packets with a correct ICRC go to UDP port 4791: use --udp-port 4791');
     expect(stdout).toBe('0 RoCEv2 packets in 0 flows, 41 other packets left out\n');
   });
 

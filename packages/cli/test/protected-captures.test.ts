@@ -119,7 +119,7 @@ describe('audit', () => {
     expect(lines[0].packets.protected).toBe(lines[0].packets.total);
     const { stdout, stderr } = await run(['audit', capture]);
     expect(stdout).toMatch(/\d+ of them protected/);
-    expect(stderr).toContain('its packets are protected: name the file of --keylog by --keys');
+    expect(stderr).toContain('packets are protected: give the file of --keylog with --keys');
   });
 
   it('writes an opened capture, which needs no keys', async () => {

@@ -36,7 +36,7 @@ export {
   linkMtuOption,
 } from './frame-wire.js';
 export { type HostReport, hostReport } from './host-report.js';
-export { readInputFile, readJsonFile } from './input-file.js';
+export { inputName, readInputFile, readJsonFile, repeatableInput } from './input-file.js';
 export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
 export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';

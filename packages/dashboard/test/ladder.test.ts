@@ -109,7 +109,10 @@ describe('the ladder of a capture of real peers', () => {
     const bytes = readFileSync(new URL('loss-req-send-rc-v4.pcapng', GOLDEN));
     expect(captureState('x', bytes, 4792)).toMatchObject({
       connections: [],
-      remarks: ['62 other packets of the file are not to UDP port 4792.'],
+      remarks: [
+        '62 other packets of the file are not to UDP port 4792.',
+        'Not shown: 62 packets with a correct ICRC go to UDP port 4791: use --udp-port 4791.',
+      ],
     });
     const cut = captureState('x', bytes.subarray(0, bytes.length / 2), UDP_PORT);
     expect(cut.remarks[0]).toMatch(/^The file is damaged at byte \d+/);

@@ -28,6 +28,7 @@ import {
 } from '../../packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../../packet/roce.js';
 import { syndromeName } from '../../packet/view.js';
+import type { TrainPlace } from './captured-packet.js';
 import { type DecodedMad, decodeMad } from './decoded-mad.js';
 import type { CapturedDatagram } from './udp-in-capture.js';
 
@@ -117,9 +118,14 @@ export interface DecodedPacket extends CapturePlace {
   readonly ecn: number;
   /** Of the UDP payload: BTH .. ICRC. */
   readonly lengthBytes: number;
+  /** Of a packet that segmentation offload had merged with others in the file: its place among them. */
+  readonly train?: TrainPlace;
   /** What the ICRC says. */
   readonly icrc: IcrcVerdict;
-  /** Why the packet cannot be decoded further, one of PARSE_REASONS. */
+  /**
+   * Why the packet cannot be decoded further: one of PARSE_REASONS, or `cut_in_headers`, `fragment`, `lengths_differ`
+   * (IP and UDP), `merged_packets` (by segmentation offload, without their ends).
+   */
   readonly malformed?: string;
   /** There if the packet is protected; the rest is encrypted then, unless it was opened with keys. */
   readonly psp?: DecodedPsp;
@@ -162,8 +168,11 @@ export function decodeRoce(datagram: CapturedDatagram, place: CapturePlace, veri
     destinationPort: datagram.destinationPort,
     ecn: datagram.ecn,
     lengthBytes: datagram.payloadBytes,
+    ...(datagram.train && { train: datagram.train }),
     icrc: isCut ? 'cut' : verifyIcrc ? verdict(datagram) : 'unchecked',
   } as const;
+  const { malformed } = datagram;
+  if (malformed !== undefined) return { ...common, icrc: isCut ? 'cut' : 'unchecked', malformed };
 
   const bytes = isCut ? withZeros(datagram.payload, datagram.payloadBytes) : datagram.payload;
   if (isPspOfRoce(bytes, 0, bytes.length)) {
@@ -196,9 +205,9 @@ function withZeros(captured: Uint8Array, length: number): Uint8Array {
   return whole;
 }
 
-function verdict({ ipPacket, payloadBytes }: CapturedDatagram): IcrcVerdict {
+function verdict({ ipPacket, udpOffset, payloadBytes }: CapturedDatagram): IcrcVerdict {
   if (payloadBytes < BTH_BYTES + ICRC_BYTES) return 'bad';
-  const { computed, carried } = icrcOfIpPacket(ipPacket);
+  const { computed, carried } = icrcOfIpPacket(ipPacket, udpOffset);
   return computed === carried ? 'ok' : 'bad';
 }
 

@@ -6,6 +6,8 @@
 
 export const BLOCK_SECTION_HEADER = 0x0a0d0d0a;
 export const BLOCK_INTERFACE_DESCRIPTION = 1;
+/** Obsolete, written by old tools. */
+export const BLOCK_PACKET = 2;
 export const BLOCK_SIMPLE_PACKET = 3;
 const BLOCK_INTERFACE_STATISTICS = 5;
 export const BLOCK_ENHANCED_PACKET = 6;

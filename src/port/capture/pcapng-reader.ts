@@ -8,6 +8,7 @@ import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-pa
 import {
   BLOCK_ENHANCED_PACKET,
   BLOCK_INTERFACE_DESCRIPTION,
+  BLOCK_PACKET,
   BLOCK_SECTION_HEADER,
   BLOCK_SIMPLE_PACKET,
   BYTE_ORDER_MAGIC,
@@ -77,8 +78,9 @@ export class PcapngParser implements CaptureParser {
         const type = view.getUint32(offset, littleEndian);
         const start = offset + 8;
         const end = offset + length - 4;
-        if (type === BLOCK_ENHANCED_PACKET) yield this.#enhancedPacket(file, view, start, end);
-        else {
+        if (type === BLOCK_ENHANCED_PACKET || type === BLOCK_PACKET) {
+          yield this.#enhancedPacket(file, view, { start, end, isObsolete: type === BLOCK_PACKET });
+        } else {
           const block = { view, littleEndian, start, end };
           if (type === BLOCK_INTERFACE_DESCRIPTION) this.#interfaces.push(interfaceOf(block));
           else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, this.#interfaces);
@@ -93,10 +95,15 @@ export class PcapngParser implements CaptureParser {
     }
   }
 
-  #enhancedPacket(file: Uint8Array, view: DataView, start: number, end: number): CapturedPacket {
+  /** The obsolete packet block differs in the interface number: 16 bits, before 16 bits of a drop count. */
+  #enhancedPacket(
+    file: Uint8Array,
+    view: DataView,
+    { start, end, isObsolete }: { readonly start: number; readonly end: number; readonly isObsolete: boolean },
+  ): CapturedPacket {
     const littleEndian = this.#littleEndian;
     need(start, end, ENHANCED_BYTES);
-    const interfaceId = view.getUint32(start, littleEndian);
+    const interfaceId = isObsolete ? view.getUint16(start, littleEndian) : view.getUint32(start, littleEndian);
     const state = describedInterface(this.#interfaces, interfaceId);
     TICK_HALVES[LOW_HALF] = view.getUint32(start + 8, littleEndian);
     TICK_HALVES[1 - LOW_HALF] = view.getUint32(start + 4, littleEndian);

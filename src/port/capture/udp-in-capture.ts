@@ -1,17 +1,15 @@
 /**
- * The UDP datagram in a captured packet. Lenient: a datagram cut short by the capture is returned as far as it goes.
+ * The UDP datagram in a captured packet. Lenient: a datagram cut short by the capture is returned as far as it goes,
+ * and one whose headers do not agree with a reason.
  */
 
-import { readU16 } from '../../core/bytes.js';
 import { IpAddress } from '../../packet/address.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../../packet/ipv4.js';
-import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../../packet/ipv6.js';
 import { UDP_BYTES } from '../../packet/udp.js';
-import type { CapturedPacket } from './captured-packet.js';
-import { ipOffsetOf } from './link-layer.js';
+import type { CapturedPacket, TrainPlace } from './captured-packet.js';
+import { PacketView, SEEN } from './packet-view.js';
 
 const IPV4_SOURCE_OFFSET = 12;
-const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
+const IPV6_SOURCE_OFFSET = 8;
 
 export interface CapturedDatagram {
   readonly source: IpAddress;
@@ -22,67 +20,39 @@ export interface CapturedDatagram {
   readonly ecn: number;
   /** From the IP header on, without link-layer padding; shorter than the header says when the capture cut it. */
   readonly ipPacket: Uint8Array;
+  /** Offset of the UDP header in {@link ipPacket}. */
+  readonly udpOffset: number;
   readonly payload: Uint8Array;
   readonly payloadBytes: number;
+  /** Why it cannot be decoded. */
+  readonly malformed?: 'lengths_differ' | 'fragment' | 'merged_packets' | undefined;
+  readonly train?: TrainPlace | undefined;
 }
+
+const view = new PacketView();
 
 export function udpOf(packet: CapturedPacket): CapturedDatagram | undefined {
-  const start = ipOffsetOf(packet);
-  if (start < 0) return undefined;
-  const ip = packet.bytes.subarray(start);
-  if (ip.length < IPV4_BYTES) return undefined;
-  return ip[0] >> 4 === 4 ? udpOverIpv4(ip) : ip[0] >> 4 === 6 ? udpOverIpv6(ip) : undefined;
-}
-
-function udpOverIpv4(ip: Uint8Array): CapturedDatagram | undefined {
-  const headerBytes = (ip[0] & 0x0f) * 4;
-  if (headerBytes < IPV4_BYTES || ip[9] !== IP_PROTOCOL_UDP || (readU16(ip, 6) & FRAGMENT_MASK) !== 0) return undefined;
-  return udp(ip, {
-    ipBytes: readU16(ip, 2),
-    udpOffset: headerBytes,
-    addressOffset: IPV4_SOURCE_OFFSET,
-    addressBytes: 4,
-    ecn: ip[1] & 3,
-  });
-}
-
-function udpOverIpv6(ip: Uint8Array): CapturedDatagram | undefined {
-  if (ip.length < IPV6_BYTES || ip[6] !== IP_PROTOCOL_UDP) return undefined;
-  return udp(ip, {
-    ipBytes: IPV6_BYTES + readU16(ip, 4),
-    udpOffset: IPV6_BYTES,
-    addressOffset: IPV6_SOURCE_OFFSET,
-    addressBytes: 16,
-    ecn: (ip[1] >> 4) & 3,
-  });
-}
-
-interface IpLayout {
-  readonly ipBytes: number;
-  readonly udpOffset: number;
-  readonly addressOffset: number;
-  readonly addressBytes: number;
-  readonly ecn: number;
-}
-
-function udp(
-  captured: Uint8Array,
-  { ipBytes, udpOffset, addressOffset, addressBytes, ecn }: IpLayout,
-): CapturedDatagram | undefined {
-  const payloadStart = udpOffset + UDP_BYTES;
-  if (captured.length < payloadStart) return undefined;
-  const ipPacket = captured.subarray(0, ipBytes); // without the padding of short frames
-  const payloadBytes = readU16(ipPacket, udpOffset + 4) - UDP_BYTES;
-  if (payloadBytes < 0 || payloadStart + payloadBytes !== ipBytes) return undefined;
-  const destinationOffset = addressOffset + addressBytes;
+  if (view.read(packet, 0, 0) !== SEEN.UDP) return undefined;
+  const { bytes, ip, udp, ipEnd, udpEnd, family, isWhole, ecn, sourcePort, destinationPort } = view;
+  const { train } = packet;
+  const isFragment = !isWhole && ipEnd !== udpEnd;
+  const malformed =
+    train?.count === 0 ? 'merged_packets' : isFragment ? 'fragment' : ipEnd !== udpEnd ? 'lengths_differ' : undefined;
+  const payloadStart = udp + UDP_BYTES;
+  const ipPacket = bytes.subarray(ip, ipEnd); // without the padding of short frames
+  const [sourceOffset, addressBytes] = family === 4 ? [IPV4_SOURCE_OFFSET, 4] : [IPV6_SOURCE_OFFSET, 16];
+  const destinationOffset = sourceOffset + addressBytes;
   return {
-    source: IpAddress.fromBytes(ipPacket.subarray(addressOffset, destinationOffset)),
+    source: IpAddress.fromBytes(ipPacket.subarray(sourceOffset, destinationOffset)),
     destination: IpAddress.fromBytes(ipPacket.subarray(destinationOffset, destinationOffset + addressBytes)),
-    sourcePort: readU16(ipPacket, udpOffset),
-    destinationPort: readU16(ipPacket, udpOffset + 2),
+    sourcePort,
+    destinationPort,
     ecn,
     ipPacket,
-    payload: ipPacket.subarray(payloadStart),
-    payloadBytes,
+    udpOffset: udp - ip,
+    payload: bytes.subarray(payloadStart, ipEnd),
+    payloadBytes: Math.max(0, ipEnd - payloadStart),
+    malformed,
+    train,
   };
 }

@@ -3,7 +3,7 @@
  * the peers.
  */
 
-import type { CapturedPacket } from 'rocev2/internal/capture';
+import { type CapturedPacket, LeftOut, PacketView, SEEN, separated } from 'rocev2/internal/capture';
 import { ICRC_BYTES, isPspOfRoce, PSP_HEADER_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { CaptureClock } from './capture-clock.js';
 import { JUDGED_RULES } from './catalogue.js';
@@ -13,7 +13,6 @@ import { type Finding, Ledger, type RuleResult } from './ledger.js';
 import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
-import { PacketView, SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK } from './packet-view.js';
 import { type RuleListener, RuleReporter } from './rule-reporter.js';
 
 /** What an audit checks, and what it knows about the capture. */
@@ -32,7 +31,7 @@ export interface AuditOptions {
 
 /** Packets of a file by what the audit made of them. */
 export interface AuditedPackets {
-  /** All. */
+  /** All; those that segmentation offload has merged count singly. */
   readonly total: number;
   /** RoCEv2. */
   readonly roce: number;
@@ -42,7 +41,7 @@ export interface AuditedPackets {
   readonly foreign: number;
   /** Protected (in PSP), which cannot be judged: left out. */
   readonly protected: number;
-  /** In GRE, VXLAN, MPLS or IP in IP: left out. */
+  /** In tunnels (GRE, VXLAN, Geneve, MPLS, PPPoE, IP in IP) or encrypted (ESP, MACsec): left out. */
   readonly tunnelled: number;
   /**
    * Captured too short to be read; those that are cut inside the BTH or behind it are among the RoCEv2 packets, too.
@@ -50,6 +49,12 @@ export interface AuditedPackets {
   readonly cut: number;
   /** Of link types that are not read. */
   readonly unknownLink: number;
+  /** RoCE v1 (EtherType 0x8915): left out. */
+  readonly roceV1: number;
+  /** Packets of the file in which segmentation offload had merged several; these were separated. */
+  readonly merged: number;
+  /** The same, but the capture does not show where each ends: left out. */
+  readonly inseparable: number;
 }
 
 /** What an audit found. */
@@ -87,12 +92,14 @@ export class Audit {
   readonly #judgesPort: boolean;
   #fitsRates: boolean;
   readonly #clock = new CaptureClock();
+  readonly #leftOut = new LeftOut();
+  /** Of the file: what findings count by. */
+  #entries = 0;
   #total = 0;
   #roce = 0;
   #unsound = 0;
   #foreign = 0;
-  #protected = 0;
-  readonly #others = [0, 0, 0, 0, 0];
+  #merged = 0;
 
   constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener }: AuditOptions = {}) {
     this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
@@ -105,30 +112,56 @@ export class Audit {
 
   /** Takes the next packet of the file; its bytes are not kept. */
   take(captured: CapturedPacket): void {
+    const { train } = captured;
     this.#total++;
+    if (train === undefined || train.index === 0) this.#entries++;
     if (this.#total === 1) this.#clock.begin(captured.timestampNs);
     const seen = this.#seen;
     const timeNs = this.#clock.sinceBegin(captured.timestampNs);
-    const kind = seen.read(captured, this.#total, timeNs);
-    if (kind !== SEEN_UDP) {
-      this.#others[kind]++;
+    const kind = seen.read(captured, this.#entries, timeNs);
+    if (kind !== SEEN.UDP) {
+      this.#leftOut.add(kind, captured);
       return;
     }
     if (!this.#ports.has(seen.destinationPort)) {
-      if (!this.#isRoceElsewhere(seen)) {
-        this.#others[SEEN_OTHER]++;
-        return;
-      }
-    } else if (isProtected(seen)) {
-      this.#protected++;
+      if (this.#isRoceElsewhere(seen)) this.#check(seen, true);
+      else this.#leftOut.addToOtherPort(seen);
       return;
-    } else if (this.#judgesPort) this.#ledger.pass(7);
+    }
+    const isCorrect = hasCorrectIcrc(seen);
+    const parts = isCorrect ? [captured] : separated(captured, this.#ports);
+    if (parts[0].train?.count === 0) this.#leaveMerged(seen);
+    else if (parts[0] !== captured) {
+      this.#merged++;
+      this.#total--;
+      this.#entries--;
+      for (const part of parts) this.take(part);
+    } else if (isProtected(seen)) this.#leftOut.protected++;
+    else {
+      if (this.#judgesPort) this.#ledger.pass(7);
+      this.#check(seen, isCorrect);
+    }
+  }
+
+  #check(seen: PacketView, isCorrect: boolean): void {
     this.#roce++;
-    const outcome = this.#packetRules.check(seen);
+    const outcome = this.#packetRules.check(seen, isCorrect);
     if (outcome === PACKET_SOUND) this.#connections.take(seen);
     else if (outcome === PACKET_FOREIGN) this.#foreign++;
-    else if (outcome === PACKET_CUT) this.#others[SEEN_CUT]++;
+    else if (outcome === PACKET_CUT) this.#leftOut.addCut();
     else this.#unsound++;
+  }
+
+  #leaveMerged(seen: PacketView): void {
+    this.#leftOut.inseparable++;
+    const text = 'segmentation offload has merged several packets here; the capture does not show where each ends';
+    const flow = this.#connections.roadName(seen);
+    this.#ledger.cannotTell({ rule: 11, packets: [seen.number], flow, text });
+  }
+
+  /** Why the capture has no RoCEv2 packet to check: one sentence for people. */
+  get whyNothing(): string {
+    return this.#leftOut.whyNothing(this.#total);
   }
 
   /** What was found so far, in the order of the capture; the list grows. At most 100 for each rule and verdict. */
@@ -140,17 +173,20 @@ export class Audit {
   report(): AuditReport {
     if (this.#fitsRates) this.#fitRates();
     this.#fitsRates = false;
-    const others = this.#others;
+    const leftOut = this.#leftOut;
     return {
       packets: {
         total: this.#total,
         roce: this.#roce,
         unsound: this.#unsound,
         foreign: this.#foreign,
-        protected: this.#protected,
-        tunnelled: others[SEEN_TUNNEL],
-        cut: others[SEEN_CUT],
-        unknownLink: others[SEEN_UNKNOWN_LINK],
+        protected: leftOut.protected,
+        tunnelled: leftOut.tunnelled,
+        cut: leftOut.cut,
+        unknownLink: leftOut.unknownLink,
+        roceV1: leftOut.roceV1,
+        merged: this.#merged,
+        inseparable: leftOut.inseparable,
       },
       flows: this.#connections.flows,
       connections: this.#connections.pairs,
@@ -195,6 +231,12 @@ export class Audit {
     this.#ledger.violation({ rule: 7, packets: [seen.number], flow, text });
     return true;
   }
+}
+
+function hasCorrectIcrc(seen: PacketView): boolean {
+  const { bytes, udp, udpEnd, ipEnd, isCut, hasNoLength } = seen;
+  if (isCut || hasNoLength || udpEnd !== ipEnd || udpEnd - udp < UDP_BYTES + SHORTEST_ROCE_BYTES) return false;
+  return computedIcrc(bytes, seen, udpEnd) === carriedIcrc(bytes, seen, udpEnd);
 }
 
 function isProtected({ bytes, udp, udpEnd }: PacketView): boolean {

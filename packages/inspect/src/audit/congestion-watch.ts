@@ -1,6 +1,6 @@
 /** CNPs against the marks that cause them (rule 83), and their intervals by scope (rules 85, 87, 89). */
 
-import type { PacketView } from './packet-view.js';
+import type { PacketView } from 'rocev2/internal/capture';
 import type { RuleReporter } from './rule-reporter.js';
 
 const CONGESTION_EXPERIENCED = 3;

@@ -3,6 +3,7 @@
  * exactly one other direction.
  */
 
+import type { PacketView } from 'rocev2/internal/capture';
 import { readU32, toHex } from 'rocev2/internal/core';
 import { IpAddress, OP_CNP, OP_TRIMMED } from 'rocev2/internal/packet';
 import {
@@ -19,7 +20,6 @@ import {
 } from './cm-message.js';
 import { CongestionWatch } from './congestion-watch.js';
 import { isAnswer, PacketFlow } from './flow.js';
-import type { PacketView } from './packet-view.js';
 import { Predictability } from './predictability.js';
 import type { RateRecord } from './rate-watch.js';
 import type { RuleReporter } from './rule-reporter.js';

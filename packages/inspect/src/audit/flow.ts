@@ -1,3 +1,4 @@
+import type { PacketView } from 'rocev2/internal/capture';
 import {
   BTH_MULTIPATH,
   CNP,
@@ -9,7 +10,6 @@ import {
 } from 'rocev2/internal/packet';
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
-import type { PacketView } from './packet-view.js';
 import { RateWatch } from './rate-watch.js';
 import { Requests } from './requests.js';
 import type { RuleReporter } from './rule-reporter.js';

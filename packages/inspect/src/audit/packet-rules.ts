@@ -3,7 +3,8 @@
  * receiver.
  */
 
-import { readU16 } from 'rocev2/internal/core';
+import type { PacketView } from 'rocev2/internal/capture';
+import { readU16, toHex } from 'rocev2/internal/core';
 import {
   addWords,
   BTH_BYTES,
@@ -30,7 +31,6 @@ import {
 } from 'rocev2/internal/packet';
 import type { Ledger } from './ledger.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
-import type { PacketView } from './packet-view.js';
 
 const MESSAGE_BYTES_MAX = 0x80000000;
 /** NAK codes 0x60..0x63; 0x64 is of reliable datagrams, the others are reserved. */
@@ -58,14 +58,16 @@ export class PacketRules {
     this.#flowName = flowName;
   }
 
-  check(seen: PacketView): number {
+  /** `isCorrect`: the ICRC was found to be correct at the end that both lengths name. */
+  check(seen: PacketView, isCorrect: boolean): number {
     this.#checkIpHeader(seen);
     const end = this.#checkLengths(seen);
     if (end < 0) return PACKET_DROPPED;
     this.#checkChecksum(seen);
     const start = seen.udp + UDP_BYTES;
     const isCut = end > seen.bytes.length;
-    if (!isCut && !this.#checkIcrc(seen, end)) return PACKET_DROPPED;
+    if (isCorrect) this.#ledger.pass(11);
+    else if (!isCut && !this.#checkIcrc(seen, end)) return PACKET_DROPPED;
     const bytes = isCut ? this.#filled(seen, end) : seen.bytes;
     const reason = parseRoce(bytes, start, end - start, seen.packet);
     if (reason !== PARSE_OK) return this.#checkMalformed(seen, end, PARSE_REASONS[reason]);
@@ -124,6 +126,11 @@ export class PacketRules {
       return;
     }
     if (udpEnd > bytes.length) return;
+    if (seen.isOfTrain) {
+      const text = 'segmentation offload has merged this packet with others, whose common checksum is not its own';
+      this.#ledger.cannotTell({ rule: 9, packets: [seen.number], flow: this.#flowName(seen), text });
+      return;
+    }
     const length = udpEnd - udp;
     const [addresses, addressBytes] = family === 4 ? [ip + 12, 8] : [ip + 8, 32];
     const pseudo = addWords(bytes, addresses, addressBytes, IP_PROTOCOL_UDP + length);
@@ -145,8 +152,9 @@ export class PacketRules {
       this.#ledger.pass(11);
       return true;
     }
-    const hex = (value: number) => `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
-    this.#violation(11, seen, `the ICRC is ${hex(carried)}; the packet has ${hex(computed)}`);
+    // As it is on the wire: the least significant byte first, like `rocev2 icrc` and Wireshark.
+    const wire = (value: number) => toHex(Uint8Array.of(value, value >>> 8, value >>> 16, value >>> 24));
+    this.#violation(11, seen, `the packet carries the ICRC ${wire(carried)}; ${wire(computed)} is correct`);
     return false;
   }
 

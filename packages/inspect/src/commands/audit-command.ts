@@ -11,6 +11,7 @@ import {
   EXIT_FAILED,
   EXIT_USAGE,
   EXIT_VERIFICATION_FAILED,
+  inputName,
   listOption,
   type Output,
   optionWithDefault,
@@ -19,6 +20,7 @@ import {
   portOption,
   printing,
   rangeOption,
+  repeatableInput,
   SILENT_PROGRESS,
   writeOutputFile,
 } from '@rocev2/command';
@@ -70,7 +72,7 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('audit')
     .description('Judge the RoCEv2 packets of a pcapng or pcap file by the rules of the specification.')
-    .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump')
+    .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump; - is standard input')
     .option('--rules <list>', 'check only these rules, such as 1-11,36', ruleListOption)
     .option(
       '--explain <rule>',
@@ -106,14 +108,15 @@ Examples:
   rocev2 audit trace.pcapng --annotate found.pcapng --sarif found.sarif
   rocev2 audit protected.pcapng --keys keys.log
   rocev2 audit protected.pcapng --keys keys.log --fix-icrc opened.pcapng
-  rocev2 audit anonymous.pcap --fix-icrc fixed.pcapng`,
+  rocev2 audit anonymous.pcap --fix-icrc fixed.pcapng
+  tcpdump -r trace.pcap -w - udp | rocev2 audit -`,
     )
     .action(printing(io, auditCommand));
 }
 
-async function auditCommand(path: string | undefined, options: AuditCommandOptions, output: Output): Promise<void> {
+async function auditCommand(given: string | undefined, options: AuditCommandOptions, output: Output): Promise<void> {
   if (options.explain !== undefined) printRule(output, ruleOf(options.explain)!);
-  if (path === undefined) {
+  if (given === undefined) {
     if (options.explain !== undefined) return;
     throw new CommandFailure(EXIT_USAGE, "name a capture file, or a rule to explain ('rocev2 audit --help')");
   }
@@ -122,8 +125,11 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   if (fixed !== undefined && (sarif ?? junit ?? annotated ?? options.explain) !== undefined) {
     throw new CommandFailure(EXIT_USAGE, '--fix-icrc checks nothing: audit the file that it writes');
   }
-  for (const file of [sarif, junit, annotated, fixed]) await checkWritableBeside(path, file);
-  if (fixed !== undefined) return fixIcrc(path, fixed, options, output);
+  for (const file of [sarif, junit, annotated, fixed]) await checkWritableBeside(given, file);
+  await using input = await repeatableInput(given);
+  const { path } = input;
+  const name = inputName(given);
+  if (fixed !== undefined) return fixIcrc({ path, name }, fixed, options, output);
   const { explain } = options;
   const keys = await openKeys(options);
   const audit = new Audit({
@@ -133,39 +139,29 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     ...(explain !== undefined && { rules: [explain] }),
     ...(options.at !== undefined && { capturedAt: options.at.text }),
   });
-  const damage = await readAll(path, output, (captured) => audit.take(keys?.take(captured) ?? captured));
+  const damage = await readAll(path, output, (captured) => {
+    for (const packet of keys?.take(captured) ?? [captured]) audit.take(packet);
+  });
   const report = audit.report();
   if (explain === undefined) printReport(output, report);
-  else await printStories(output, path, report.findings, await openKeys(options));
+  else await printStories(output, { path, udpPorts: options.udpPort, keys: await openKeys(options) }, report.findings);
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
   output.document(AUDIT_DOCUMENT, {
-    file: path,
+    file: given,
     ...report,
     ...(keys && { protected: keys.packets }),
     ...(damage && { damage }),
   });
   if (options.sarif !== undefined) {
-    await writeOutputFile(options.sarif, sarifReport(report.findings, path, packageVersion()));
+    await writeOutputFile(options.sarif, sarifReport(report.findings, given, packageVersion()));
   }
   if (options.junit !== undefined) {
-    await writeOutputFile(options.junit, junitReport(report.rules, report.findings, path));
+    await writeOutputFile(options.junit, junitReport(report.rules, report.findings, given));
   }
   if (options.annotate !== undefined) await annotate(path, options.annotate, report, output);
-  failIfDamaged(path, damage);
-  if (report.packets.roce === 0) throw new CommandFailure(EXIT_FAILED, `${path}: ${whyNothing(report)}`);
+  failIfDamaged(name, damage);
+  if (report.packets.roce === 0) throw new CommandFailure(EXIT_FAILED, `${name}: ${audit.whyNothing}`);
   failIfBroken(report, options.strict === true);
-}
-
-/** Why a capture contains nothing to check: it would pass every audit. */
-function whyNothing({ packets }: AuditReport): string {
-  const { total, unknownLink, protected: sealed, tunnelled, cut } = packets;
-  if (total === 0) return 'it has no packets';
-  if (unknownLink === total) return 'the link type of its packets is not read (Ethernet, RAW IP, Linux cooked)';
-  if (sealed > 0) return 'its packets are protected: name the file of --keylog by --keys';
-  if (tunnelled > 0)
-    return 'its packets are in tunnels, which are not looked into: capture behind the tunnel, or strip it';
-  if (cut > 0) return 'its packets were captured too short: capture 128 bytes of each or more (tcpdump -s 128)';
-  return 'it has no RoCEv2 packet: --udp-port names other ports than 4791';
 }
 
 async function openKeys({ keys, udpPort }: AuditCommandOptions): Promise<ProtectedCapture | undefined> {
@@ -229,19 +225,26 @@ async function annotate(path: string, to: string, { findings }: AuditReport, out
   output.line(`${to} has the capture with ${counted(remarks.size, 'comment')}.`);
 }
 
-async function fixIcrc(path: string, to: string, options: AuditCommandOptions, output: Output): Promise<void> {
+async function fixIcrc(
+  { path, name }: { readonly path: string; readonly name: string },
+  to: string,
+  options: AuditCommandOptions,
+  output: Output,
+): Promise<void> {
   const repair = new IcrcRepair(options.udpPort);
   const keys = await openKeys(options);
   let packets = 0;
   const damage = await writeCopy(to, (copy) =>
-    readAll(path, output, (captured) => {
-      packets++;
-      const packet = keys?.take(captured) ?? captured;
-      repair.take(packet);
-      return copy.add(packet);
+    readAll(path, output, async (captured) => {
+      for (const opened of keys?.take(captured) ?? [captured]) {
+        for (const packet of repair.take(opened)) {
+          packets++;
+          await copy.add(packet);
+        }
+      }
     }),
   );
   output.line(`${to} has ${counted(packets, 'packet')}; ${counted(repair.repaired, 'ICRC')} repaired.`);
   if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
-  failIfDamaged(path, damage);
+  failIfDamaged(name, damage);
 }

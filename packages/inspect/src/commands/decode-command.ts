@@ -8,6 +8,7 @@ import {
   counted,
   countOption,
   EXIT_FAILED,
+  inputName,
   type Output,
   portOption,
   printing,
@@ -16,13 +17,17 @@ import {
 } from '@rocev2/command';
 import type { Command } from 'commander';
 import {
+  type CapturedPacket,
   CaptureReader,
   type DecodedPacket,
   decodeRoce,
   type FlowSummary,
   FlowTracker,
   isTrace,
-  LINK_TYPES,
+  LeftOut,
+  PacketView,
+  SEEN,
+  separated,
   udpOf,
 } from 'rocev2/internal/capture';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
@@ -32,6 +37,8 @@ import { decodeTrace } from './decode-trace.js';
 import { openedWords, ProtectedCapture } from './protected-capture.js';
 
 const PACKETS_PER_TURN = 512;
+
+type Place = Pick<DecodedPacket, 'number' | 'timeNs' | 'interfaceId'>;
 
 interface DecodeOptions {
   readonly flow?: true;
@@ -49,7 +56,7 @@ export function register(program: Command, io: CliIo): void {
     .description(
       'Print the RoCEv2 packets of a pcapng or pcap file, or the events of a --trace file, and a summary of each flow.',
     )
-    .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets, or a trace (docs/events.md)')
+    .argument('<file>', 'a capture of any tool, or a trace (docs/events.md); - is standard input')
     .option('--flow', 'only packets with events: gaps, retransmissions, NAKs, bad ICRCs')
     .option('--qp <qpn>', 'only packets to or from this queue pair (59 or 0x3b)', qpnOption)
     .option('--limit <n>', 'stop after n packets', countOption)
@@ -84,20 +91,25 @@ Examples:
     .action(printing(io, decode));
 }
 
-async function decode(path: string, options: DecodeOptions, output: Output): Promise<void> {
-  const bytes = await readInputFile(path);
+async function decode(given: string, options: DecodeOptions, output: Output): Promise<void> {
+  const bytes = await readInputFile(given);
+  const path = inputName(given);
   if (isTrace(bytes)) return traceStory(path, bytes, options, output);
   const reader = openCapture(path, bytes);
   const keys = options.keys === undefined ? undefined : await ProtectedCapture.open(options.keys, [options.udpPort]);
   const tracker = new FlowTracker();
   const lines = new PacketLines(output.colors);
   const progress = output.io.stdout.isTTY ? undefined : output.progress(bytes.length);
-  const unknownLinkTypes = new Set<number>();
+  const leftOut = new LeftOut();
+  const view = new PacketView();
+  const ports = new Set([options.udpPort]);
   let firstNs: bigint | undefined;
   let number = 0;
   let packets = 0;
+  let total = 0;
+  let roce = 0;
 
-  for (const captured of reader) {
+  reading: for (const captured of reader) {
     if (number % PACKETS_PER_TURN === 0) {
       progress?.update(captured.bytes.byteOffset - bytes.byteOffset, `${number} packets`);
       await output.drained();
@@ -106,48 +118,58 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     }
     number++;
     firstNs ??= captured.timestampNs;
-    if (!LINK_TYPES.includes(captured.linkType)) unknownLinkTypes.add(captured.linkType);
-    const datagram = udpOf(captured);
-    if (datagram?.destinationPort !== options.udpPort) continue;
-    const place = { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId };
-    const opened = keys?.take(captured) ?? captured;
-    const asSeen = decodeRoce(datagram, place, options.icrc);
-    const packet = opened === captured ? asSeen : openedPacket(asSeen, decodeRoce(udpOf(opened)!, place, options.icrc));
-    if (!concerns(packet, options.qp)) continue;
-    packets++;
-    const events = tracker.observe(packet);
-    if (options.flow !== true || events.length > 0) {
-      output.line(lines.next(packet, events));
-      output.jsonLine(DECODE_LINES, {
-        type: 'packet',
-        ...packet,
-        ...(captured.comment && { comment: captured.comment }),
-        events,
-      });
+    const kind = view.read(captured, number, 0);
+    if (kind !== SEEN.UDP || view.destinationPort !== options.udpPort) {
+      total++;
+      if (kind === SEEN.UDP) leftOut.addToOtherPort(view);
+      else leftOut.add(kind, captured);
+      continue;
     }
-    if (packets === options.limit) break;
+    const place = { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId };
+    for (const part of separated(captured, ports)) {
+      total++;
+      roce++;
+      const packet = decoded(part, place);
+      if (packet.malformed === 'merged_packets') leftOut.inseparable++;
+      if (!concerns(packet, options.qp)) continue;
+      packets++;
+      const events = tracker.observe(packet);
+      if (options.flow !== true || events.length > 0) {
+        output.line(lines.next(packet, events));
+        output.jsonLine(DECODE_LINES, {
+          type: 'packet',
+          ...packet,
+          ...(part.comment && { comment: part.comment }),
+          events,
+        });
+      }
+      if (packets === options.limit) break reading;
+    }
+  }
+
+  function decoded(part: CapturedPacket, place: Place): DecodedPacket {
+    const asSeen = decodeRoce(udpOf(part)!, place, options.icrc);
+    const [opened] = keys?.take(part) ?? [part];
+    return opened === part ? asSeen : openedPacket(asSeen, decodeRoce(udpOf(opened)!, place, options.icrc));
   }
 
   progress?.stop();
   const flows = tracker.summaries;
   const damage = reader.damage;
-  printSummary(output, flows, packets, number - packets);
+  printSummary(output, flows, packets, total - packets);
   if (keys !== undefined) output.line(openedWords(keys.packets));
   output.document(DECODE_DOCUMENT, {
     type: 'summary',
     packets,
-    otherPackets: number - packets,
+    otherPackets: total - packets,
     flows,
     ...(keys && { protected: keys.packets }),
     ...(damage && { damage }),
   });
-  for (const linkType of unknownLinkTypes) {
-    output.note(
-      `rocev2: packets of link type ${linkType} are left out; decode reads Ethernet (1), RAW IP (101) and Linux cooked captures (113, 276)`,
-    );
-  }
+  if (roce > 0) for (const reason of leftOut.reasons) output.note(`rocev2: left out: ${reason}`);
   output.throwIfInterrupted('interrupted: the file was not read to its end');
   failIfDamaged(path, damage);
+  if (roce === 0) throw new CommandFailure(EXIT_FAILED, `${path}: ${leftOut.whyNothing(total)}`);
 }
 
 async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, output: Output): Promise<void> {

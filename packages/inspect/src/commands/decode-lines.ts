@@ -195,6 +195,7 @@ function details(p: DecodedPacket): string {
   if (p.immediate !== undefined) words.push(`imm=${hex(p.immediate, 8)}`);
   if (p.invalidateRkey !== undefined) words.push(`invalidate rkey=${hex(p.invalidateRkey)}`);
   if (p.sackBytes !== undefined) words.push(`bitmap of ${p.sackBytes * 8} PSNs`);
+  if (p.train !== undefined && p.train.count > 0) words.push(`train ${p.train.index + 1}/${p.train.count}`);
   return words.join(' ');
 }
 

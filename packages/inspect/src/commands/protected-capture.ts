@@ -1,5 +1,5 @@
 import { counted, readInputFile } from '@rocev2/command';
-import { type CapturedPacket, udpOf } from 'rocev2/internal/capture';
+import { type CapturedPacket, separated, udpOf } from 'rocev2/internal/capture';
 import { RoceError } from 'rocev2/internal/core';
 import {
   isEmptyPsp,
@@ -52,7 +52,12 @@ export class ProtectedCapture {
     throw new RoceError('ERR_ROCE_MALFORMED', `${keyLog} has no secrets`, 'name the file of --keylog');
   }
 
-  take(captured: CapturedPacket): CapturedPacket {
+  /** The packets of the entry, opened where a key fits. */
+  take(captured: CapturedPacket): readonly CapturedPacket[] {
+    return separated(captured, this.#ports).map((packet) => this.#open(packet));
+  }
+
+  #open(captured: CapturedPacket): CapturedPacket {
     const datagram = udpOf(captured);
     if (datagram === undefined || !this.#ports.has(datagram.destinationPort)) return captured;
     const { payload, payloadBytes, ipPacket } = datagram;
@@ -73,7 +78,7 @@ export class ProtectedCapture {
     this.packets.opened++;
     if (isEmpty) return captured;
     const ip = ipPacket.byteOffset - captured.bytes.byteOffset;
-    const udp = ip + ipPacket.length - payload.length - UDP_BYTES;
+    const udp = ip + datagram.udpOffset;
     const end = ip + ipPacket.length - PSP_OVERHEAD_BYTES;
     const bytes = captured.bytes.slice(0, end);
     const bth = payload.subarray(PSP_PREFIX_BYTES, PSP_CLEAR_BYTES);

@@ -31,7 +31,7 @@ it('says nothing of a rule that is expected to be broken', async () => {
 it('keeps a capture that breaks a rule, and prints what broke it', async () => {
   const failure = await expectCleanFile(damaged, await auditOf(damaged)).catch((error: Error) => error.message);
   expect(failure).toMatch(/^a capture breaks rules 11; it is kept as /);
-  expect(failure).toMatch(/violation, .* -> .*: the ICRC is 0x/);
+  expect(failure).toMatch(/violation, .* -> .*: the packet carries the ICRC [0-9a-f]{8}; [0-9a-f]{8} is correct/);
   expect(failure).toMatch(/^> .*SEND/m);
   const [, kept] = /it is kept as (.*)/.exec(failure as string)!;
   expect(readFileSync(kept).equals(readFileSync(damaged))).toBe(true);

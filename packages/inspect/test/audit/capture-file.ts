@@ -63,6 +63,6 @@ async function storiesOf(path: string, findings: readonly Finding[]): Promise<st
     },
   });
   const io = { args: [], stdout: stream, stderr: stream, env: {}, interrupted: new AbortController().signal };
-  await printStories(new Output(io, false), path, findings);
+  await printStories(new Output(io, false), { path, udpPorts: [4791] }, findings);
   return text;
 }

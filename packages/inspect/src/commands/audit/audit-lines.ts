@@ -60,7 +60,8 @@ function printFindings(output: Output, result: RuleResult, all: readonly Finding
   const head = `Rule ${result.rule} ${isViolation ? 'broken' : 'cannot be judged'} ${count} (${severity}; ${source}): ${title}`;
   output.line(isViolation ? colors.red(head) : colors.yellow(head));
   for (const { packets, flow, text } of findings.slice(0, FINDINGS_SHOWN)) {
-    output.line(`  packet${packets.length === 1 ? '' : 's'} ${packets.join(', ')}, ${flow}: ${text}`);
+    const numbers = [...new Set(packets)];
+    output.line(`  packet${numbers.length === 1 ? '' : 's'} ${numbers.join(', ')}, ${flow}: ${text}`);
   }
   const rest = (isViolation ? result.violations : result.cannotTell) - Math.min(findings.length, FINDINGS_SHOWN);
   if (rest > 0) output.line(`  and ${rest} more`);
@@ -98,7 +99,12 @@ function printPackets(output: Output, { packets, flows, connections, unmatchedAn
     `${counted(packets.roce, 'RoCEv2 packet')} in ${counted(flows, 'flow')}, ${counted(connections, 'connection')} with both directions`,
     others > 0 && `${counted(others, 'other packet')} left out`,
     packets.protected > 0 && `${packets.protected} of them protected`,
-    packets.tunnelled > 0 && `${packets.tunnelled} of them in tunnels`,
+    packets.tunnelled > 0 && `${packets.tunnelled} of them in tunnels or encrypted`,
+    packets.unknownLink > 0 && `${packets.unknownLink} of them of link types that are not read`,
+    packets.roceV1 > 0 && `${packets.roceV1} of them RoCE v1`,
+    packets.inseparable > 0 && `${packets.inseparable} of them merged by segmentation offload, without their ends`,
+    packets.merged > 0 &&
+      `${counted(packets.merged, 'packet')} of the file with several that segmentation offload has merged`,
     packets.cut > 0 && `${packets.cut} captured too short`,
     packets.unsound > 0 && `${packets.unsound} that a receiver drops`,
     packets.foreign > 0 && `${packets.foreign} of opcodes that are not read`,

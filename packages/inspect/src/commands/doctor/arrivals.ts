@@ -1,10 +1,9 @@
 /** What a capture of a doctor test shows of the return path: traffic classes as they arrived, and rule violations. */
 
-import { CaptureStream } from 'rocev2/internal/capture';
+import { CaptureStream, PacketView, SEEN } from 'rocev2/internal/capture';
 import { readU24 } from 'rocev2/internal/core';
 import { CNP, ECN_CE, type IpAddress, UDP_BYTES } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../../audit/audit.js';
-import { PacketView, SEEN_UDP } from '../../audit/packet-view.js';
 
 const GSI_QPN = 1;
 
@@ -32,7 +31,7 @@ export async function readArrivals(path: string, local: IpAddress, remote: IpAdd
   for await (const chunk of stream.chunks()) {
     for (const captured of chunk) {
       audit.take(captured);
-      if (seen.read(captured, 0, 0) !== SEEN_UDP || seen.isCut) continue;
+      if (seen.read(captured, 0, 0) !== SEEN.UDP || seen.isCut) continue;
       if (isFrom(seen, local) && seen.ecn === ECN_CE) marksSent++;
       if (!isFrom(seen, remote)) continue;
       const bth = seen.udp + UDP_BYTES;
