@@ -126,6 +126,7 @@ describe('documents of --json follow their schemas', () => {
     const folder = mkdtempSync(join(tmpdir(), 'rocev2-documents-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const { scenarios } = await ran('sim-list', 'sim', 'list');
+    await ran('sim-show', 'sim', 'show', 'dcqcn-n2-4us');
     expect(scenarios).not.toHaveLength(0);
     const short = ['--set', 'duration=200us', '--set', 'warmup=0us'];
     await ran('sim-run', 'sim', 'run', 'dcqcn-n2-4us', ...short);

@@ -14,6 +14,21 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const SHORT = ['--set', 'duration=100us', '--set', 'warmup=0', '--set', 'assertions=[]'];
 
+describe('a scenario that is shown', () => {
+  it('is a file that runs as the scenario does, with its fields overridden', async () => {
+    const file = join(folder, 'shown.json');
+    const shown = await run(['sim', 'show', 'dcqcn-n2-4us', ...SHORT]);
+    expect(shown.exitCode, shown.stderr).toBe(0);
+    writeFileSync(file, shown.stdout);
+    const hash = async (...args: string[]) =>
+      JSON.parse((await run(['sim', 'run', ...args, '--json'])).stdout).traceHash as string;
+    expect(await hash(file)).toBe(await hash('dcqcn-n2-4us', ...SHORT));
+    expect(JSON.parse((await run(['sim', 'show', 'dcqcn-n2-4us', '--json'])).stdout).scenario.duration).not.toBe(
+      '100us',
+    );
+  });
+});
+
 describe('a capture of a run', () => {
   it('has the frames of one host, which decode reads and audit finds in order', async () => {
     const pcap = join(folder, 'h2.pcapng');

@@ -15,6 +15,7 @@ import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { showFigure } from './sim/figures/figure-command.js';
 import { runCommand } from './sim/run-command.js';
+import { showCommand } from './sim/show-command.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
@@ -86,6 +87,20 @@ Examples:
   rocev2 sim list --json | jq '.scenarios[] | select(.name == "pfc-n2")' > mine.json      # a copy to start from`,
     )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
+  sim
+    .command('show')
+    .description('Print a scenario as a file to edit, with its fields overridden.')
+    .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
+    .option('--set <path=value>', 'override a field; may be repeated', collect)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 sim show dcqcn-n10-4us > mine.json
+  rocev2 sim show pfc-n2 --set nic.cc=none --json`,
+    )
+    .action(printing(io, showCommand));
   sim
     .command('figure')
     .description('Run what a published figure shows, and compare: published value, ours, difference, verdict.')
