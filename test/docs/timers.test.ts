@@ -101,6 +101,7 @@ const PRODUCT_TIMERS = {
     'packages/command/src/peer-watch.ts',
     'packages/command/src/processes/child-service.ts',
     'packages/extents/src/commands/serve.ts',
+    'packages/extents/src/commands/slow-cluster.ts',
     'packages/inspect/src/commands/doctor/service-test.ts',
     'packages/lab/src/commands/livelock/livelock-endpoint-process.ts',
     'packages/lab/src/commands/switch-report.ts',

@@ -1,4 +1,4 @@
-/** A command that the cluster keeps waiting says so once, and one that goes on does not. */
+/** A command that the cluster keeps waiting says so once, with the cause, and one that goes on does not. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sayingIfSlow } from '../../extents/src/commands/slow-cluster.js';
@@ -12,7 +12,13 @@ describe('a command over extents', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  async function notesAfter(progress: readonly number[]): Promise<number> {
+  const clusterOf =
+    (...states: string[]) =>
+    async () =>
+      ({ nodes: states.map((state) => ({ state })) }) as never;
+  const working = clusterOf('up', 'up', 'up');
+
+  async function notesAfter(progress: readonly number[], status: () => Promise<never> = working): Promise<number> {
     let step = 0;
     let done = (_: number) => {};
     const work = sayingIfSlow(
@@ -20,6 +26,7 @@ describe('a command over extents', () => {
         done = resolve;
       }),
       output,
+      status,
       () => progress[Math.min(step, progress.length - 1)],
     );
     for (step = 1; step < progress.length; step++) await vi.advanceTimersByTimeAsync(8000);
@@ -29,9 +36,19 @@ describe('a command over extents', () => {
     return notes.length;
   }
 
-  it('says once that it waits', async () => {
-    expect(await notesAfter([3, 3, 3, 3])).toBe(1);
-    expect(notes[0]).toContain('writes wait while fewer than three nodes take data, or have room');
+  it.each<[string, () => Promise<never>, string]>([
+    [
+      'nodes are missing',
+      clusterOf('up', 'down', 'up', 'read-only'),
+      'fewer than three nodes take data, and 2 nodes of 4 do',
+    ],
+    ['all nodes are up', working, '3 nodes take data, so one of them is slow, or fewer than three have room'],
+    ['no manager answers', () => Promise.reject(new Error('no manager answers')), 'no manager that leads answers'],
+    ['the manager is silent', () => new Promise(() => {}), 'no manager that leads answers'],
+  ])('says once that it waits, and why: %s', async (_name, status, why) => {
+    expect(await notesAfter([3, 3, 3, 3], status)).toBe(1);
+    expect(notes[0]).toContain(`nothing has been written for 8 s: `);
+    expect(notes[0]).toContain(why);
   });
 
   it('says nothing while it goes on, or has nothing to do', async () => {

@@ -127,8 +127,11 @@ export interface ManagerMethods {
     { stream: string; owner: string; leaseMs: number; takeOver: boolean },
     { epoch: number; extents: readonly ExtentPlace[]; extentBytes: number },
   ];
-  /** `address`: where it serves what is in the stream, `HOST:PORT`. Throws FENCED. */
-  renew: [{ stream: string; epoch: number; leaseMs: number; address?: string }, object];
+  /**
+   * `owner`: gets the lease again if it has ended and nobody else has opened the stream since. `address`: where it
+   * serves what is in the stream, `HOST:PORT`. Throws FENCED.
+   */
+  renew: [{ stream: string; epoch: number; leaseMs: number; owner?: string; address?: string }, object];
   /** What it had open is sealed, so that all of it can be read. */
   release: [{ stream: string; epoch: number }, object];
   /** `acked`: how many bytes of it the owner knows to be on all replicas. */

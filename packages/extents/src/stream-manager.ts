@@ -172,18 +172,48 @@ export class StreamManager implements SealingManager {
   async #owned(stream: string, epoch: number) {
     const record = await this.schema.stream(stream);
     if (record.value.epoch !== epoch)
-      throw new RpcError('FENCED', `the stream '${stream}' is in epoch ${record.value.epoch}, and not in ${epoch}`);
+      throw new RpcError(
+        'FENCED',
+        `another program has opened the stream '${stream}' since (epoch ${record.value.epoch}, and not ${epoch})`,
+      );
     return record;
   }
 
-  async #renew({ stream, epoch, leaseMs, address }: ManagerMethods['renew'][0]): Promise<object> {
+  async #renew({ stream, epoch, leaseMs, owner, address }: ManagerMethods['renew'][0]): Promise<object> {
     const { value } = await this.#owned(stream, epoch);
-    const owner = await this.#owner(stream);
-    const isRenewed = owner && (await this.parts.metadata.renew(`owner/${stream}`, owner.version, leaseMs));
-    if (isRenewed !== true) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
+    const present = await this.#owner(stream);
+    const isRenewed = present && (await this.parts.metadata.renew(`owner/${stream}`, present.version, leaseMs));
+    if (isRenewed !== true) {
+      if (owner === undefined) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
+      await this.#exclusive(`stream/${stream}`, () => this.#grantAgain({ stream, epoch, leaseMs, owner }));
+    }
     if (address !== undefined && servedAt(value) !== address)
       await this.#exclusive(`stream/${stream}`, () => this.#noteServed(stream, { epoch, address }));
     return {};
+  }
+
+  /** The epoch rises with each owner: if it is the same, nobody has written since the lease ended. */
+  async #grantAgain({
+    stream,
+    epoch,
+    leaseMs,
+    owner,
+  }: {
+    readonly stream: string;
+    readonly epoch: number;
+    readonly leaseMs: number;
+    readonly owner: string;
+  }): Promise<void> {
+    const { key, version } = await this.#owned(stream, epoch);
+    const present = await this.#owner(stream);
+    const committed = await this.parts.metadata.commit({
+      compare: [
+        { key, version },
+        { key: `owner/${stream}`, version: present?.version ?? 0 },
+      ],
+      put: [{ key: `owner/${stream}`, value: owner, ttlMs: leaseMs }],
+    });
+    if (committed === 0) throw new RpcError('BUSY', `the stream '${stream}' is changing`);
   }
 
   async #noteServed(stream: string, served: ServedPlace): Promise<void> {

@@ -4,7 +4,6 @@
  * records go to a new extent under the same identity.
  */
 
-import { RpcError } from '@rocev2/rpc';
 import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { codeOf, type ExtentPlace, type Manager, type Nodes } from './messages.js';
 import { encodeRecord, RECORD_DATA_MAX, recordBytes } from './record.js';
@@ -15,6 +14,8 @@ export interface WriterParts {
   readonly clock: Clock;
   readonly timing: WriterTiming;
   readonly onExtent?: (place: ExtentPlace) => void;
+  /** Why the lease could not be renewed before it ended; undefined: it has been renewed after that. */
+  readonly onLease?: (why: Error | undefined) => void;
 }
 
 export interface WriterTiming {
@@ -78,16 +79,23 @@ export class StreamWriter {
   readonly ended = new Promise<void>((resolve) => {
     this.#onEnd = resolve;
   });
+  readonly #owner: string;
   #stopLease: () => void = () => {};
   #heldNs = 0;
+  /** Renewals without an answer. */
+  readonly #renewing = new Set<Promise<unknown>>();
+  #waiting: Array<() => void> = [];
+  #isInDoubt = false;
   #address: string | undefined;
 
   private constructor(
     stream: string,
+    owner: string,
     { epoch, extentBytes }: { epoch: number; extentBytes: number },
     parts: WriterParts,
   ) {
     this.stream = stream;
+    this.#owner = owner;
     this.epoch = epoch;
     this.extentBytes = extentBytes;
     this.#parts = parts;
@@ -104,7 +112,7 @@ export class StreamWriter {
     const { leaseMs, callMs } = parts.timing;
     const askedNs = parts.clock.nowNs();
     const opened = await parts.manager.call('openStream', { stream, owner, leaseMs, takeOver }, callMs);
-    const writer = new StreamWriter(stream, opened, parts);
+    const writer = new StreamWriter(stream, owner, opened, parts);
     writer.#heldNs = askedNs;
     writer.#keepLease();
     return { writer, extents: opened.extents };
@@ -121,14 +129,37 @@ export class StreamWriter {
     return this.#failure === undefined && clock.nowNs() < this.#heldNs + timing.leaseMs * NS_PER_MS;
   }
 
+  /**
+   * Resolves when the lease is valid, and when the stream can never be appended to again ({@link failure}): after the
+   * lease has ended, as while no manager answers, the owner keeps the stream if nobody else has opened it. @internal
+   */
+  whenCertain(): Promise<void> {
+    if (this.isHeld || this.#failure !== undefined) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #becomeCertain(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
   /** Asks the manager for the lease again. Rejects with FENCED if the stream has another owner. @internal */
   async renew(): Promise<void> {
-    const { clock, manager, timing } = this.#parts;
+    const { clock, manager, timing, onLease } = this.#parts;
     const askedNs = clock.nowNs();
     const address = this.#address;
-    const own = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
-    await manager.call('renew', { ...own, ...(address !== undefined && { address }) }, timing.callMs);
-    this.#heldNs = askedNs;
+    const own = { stream: this.stream, epoch: this.epoch, owner: this.#owner, leaseMs: timing.leaseMs };
+    const answer = manager.call('renew', { ...own, ...(address !== undefined && { address }) }, timing.callMs);
+    this.#renewing.add(answer);
+    try {
+      await answer;
+    } finally {
+      this.#renewing.delete(answer);
+    }
+    this.#heldNs = Math.max(this.#heldNs, askedNs);
+    if (!this.isHeld) return;
+    this.#becomeCertain();
+    if (this.#isInDoubt) onLease?.(undefined);
+    this.#isInDoubt = false;
   }
 
   /**
@@ -249,10 +280,14 @@ export class StreamWriter {
     this.#failure ??= error;
     this.#onEnd();
     this.#stopLease();
+    this.#becomeCertain();
     for (const { reject } of this.#open.splice(0)) reject(this.#failure);
   }
 
-  /** Renews the lease in time, and gives up when it may have ended: another owner may exist then. */
+  /**
+   * Renews the lease in time. When it may have ended, another owner may exist: {@link isHeld} is false until the manager
+   * has decided.
+   */
   #keepLease(): void {
     const { clock, timing } = this.#parts;
     const { leaseMs, renewMs = leaseMs / 4 } = timing;
@@ -260,9 +295,11 @@ export class StreamWriter {
       try {
         await this.renew();
       } catch (error) {
-        if (codeOf(error) === 'FENCED') return this.#fail(error as Error);
-        if (!this.isHeld)
-          return this.#fail(new RpcError('FENCED', `the lease of '${this.stream}' could not be renewed`));
+        if (codeOf(error) === 'FENCED' || codeOf(error) === 'MISSING') return this.#fail(error as Error);
+        if (!this.isHeld && !this.#isInDoubt) {
+          this.#isInDoubt = true;
+          this.#parts.onLease?.(error as Error);
+        }
       }
       if (this.#failure === undefined) this.#keepLease();
     });
@@ -273,6 +310,8 @@ export class StreamWriter {
     await this.#last?.catch(() => {});
     if (this.#failure !== undefined) return;
     this.#fail(new RoceError('ERR_ROCE_CLOSED', `the stream '${this.stream}' is closed`));
+    // A renewal that the manager handles after the release would give the lease to this owner again.
+    await Promise.allSettled(this.#renewing);
     const { manager, timing } = this.#parts;
     await manager.call('release', { stream: this.stream, epoch: this.epoch }, timing.callMs).catch(() => {});
   }

@@ -156,16 +156,30 @@ describe('a cluster on sockets', () => {
     },
   );
 
-  it('refuses folders that are in use, of another cluster, or somebody else’s, and managers that are not there', async () => {
+  it('has a node of a new folder wait for a manager that is started later', async () => {
+    const port = Number(/\d+$/.exec(manager.address)![0]);
+    await manager.close();
+    let isJoined = false;
+    const joining = startNode('early').then((node) => {
+      isJoined = true;
+      return node;
+    });
+    await expect(openExtents({ device, manager: manager.address })).rejects.toThrow(
+      `no manager answers at ${manager.address} (start one with 'rocev2 extents manager --dir PATH')`,
+    );
+    expect(isJoined).toBe(false);
+    manager = await serveManager({ device, folder: join(folder, 'manager'), port });
+    closing.push(() => manager.close());
+    expect((await joining).cluster).toBe((await manager.status()).cluster);
+  });
+
+  it('refuses folders that are in use, of another cluster, or somebody else’s', async () => {
     const node = await startNode('a');
     if (process.platform === 'linux') await expect(startNode('a')).rejects.toThrow('another process uses the folder');
     await node.close();
     await using other = await serveManager({ device, folder: join(folder, 'other'), port: 0 });
     await expect(startNode('a', other.address)).rejects.toThrow(
       `the disk of node 1 belongs to cluster ${node.cluster}, and this is ${(await other.status()).cluster}; name the manager of its cluster`,
-    );
-    await expect(startNode('manager-of-another', '127.0.0.1:1')).rejects.toThrow(
-      "no manager answers at 127.0.0.1:1 (start one with 'rocev2 extents manager --dir PATH')",
     );
     await mkdir(join(folder, 'foreign'));
     await writeFile(join(folder, 'foreign', 'x.txt'), '');

@@ -30,7 +30,7 @@ export async function openFollowed(
     const hint = "leave it out; 'rocev2 disk serve' takes disks over";
     throw new RoceError('ERR_ROCE_CONFLICT', 'a gateway that connects to a server owns no disk', hint);
   }
-  const cluster = await openClusterOf({ ...place, ...(transport === 'tcp' && { transport }) }, keys);
+  const cluster = await openClusterOf({ ...place, ...(transport === 'tcp' && { transport }) }, keys, output);
   const { client } = cluster;
   try {
     const { isSnapshot, uuid } = (await client.diskMetadata(name)) ?? {};

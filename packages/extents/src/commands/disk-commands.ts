@@ -47,7 +47,7 @@ export async function runDiskCreate(disk: string, options: CreateDiskCommandOpti
   const { size: sizeBytes } = options;
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await sayingIfSlow(client.createDisk(disk, { sizeBytes }), output);
+    await sayingIfSlow(client.createDisk(disk, { sizeBytes }), output, () => client.status());
   });
   output.line(`made '${disk}' of ${formatBytes(sizeBytes)}`);
   output.document(EXTENTS_DISK_CREATE_DOCUMENT, { disk, sizeBytes });
@@ -98,7 +98,7 @@ export async function runDiskSnapshot(
 ): Promise<void> {
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await sayingIfSlow(client.snapshotDisk(disk, copy), output);
+    await sayingIfSlow(client.snapshotDisk(disk, copy), output, () => client.status());
   });
   output.line(`'${copy}' is what '${disk}' has now`);
   output.document(EXTENTS_DISK_SNAPSHOT_DOCUMENT, { disk, copy });
@@ -107,7 +107,7 @@ export async function runDiskSnapshot(
 export async function runDiskClone(disk: string, copy: string, options: ClusterOptions, output: Output): Promise<void> {
   await withCluster(options, async (client) => {
     await checkNodes(client);
-    await sayingIfSlow(client.cloneDisk(disk, copy), output);
+    await sayingIfSlow(client.cloneDisk(disk, copy), output, () => client.status());
   });
   output.line(`'${copy}' begins with what '${disk}' has now`);
   output.document(EXTENTS_DISK_CLONE_DOCUMENT, { disk, copy });

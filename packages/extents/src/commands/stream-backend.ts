@@ -8,8 +8,16 @@ import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { StandbyDisk } from '../disk/standby-disk.js';
-import { type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../index.js';
+import {
+  type DiskOwner,
+  type ExtentsClient,
+  type ExtentTransport,
+  type OpenExtentsOptions,
+  openExtents,
+  type StreamDisk,
+} from '../index.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
+import { isWithoutManager } from '../live/peers.js';
 import { MANAGER_PORT, managerAddress, parseManagers } from './cluster.js';
 import { readFailureTeller } from './read-failures.js';
 
@@ -52,9 +60,11 @@ export interface OpenedCluster extends AsyncDisposable {
   readonly host: IpAddress;
 }
 
+/** Waits for a manager as long as it takes. */
 export async function openClusterOf(
   place: Omit<StreamPlace, 'disk' | 'takeOver'>,
   keys: SecureFlags,
+  output: Output,
 ): Promise<OpenedCluster> {
   const { manager, keys: ownKeys, transport } = place;
   const { host, text: address } = await managerAddress(manager);
@@ -62,7 +72,7 @@ export async function openClusterOf(
   const own = (await localAddressTowards(host)).text;
   const device = await openDevice({ address: own, udpPort: 0, io: 'auto', ...secure });
   try {
-    const client = await openExtents({ device, manager: address, transport });
+    const client = await openWhenManaged({ device, manager: address, transport }, output);
     return {
       client,
       host,
@@ -77,6 +87,18 @@ export async function openClusterOf(
   }
 }
 
+async function openWhenManaged(options: OpenExtentsOptions, output: Output): Promise<ExtentsClient> {
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await openExtents(options);
+    } catch (error) {
+      if (!isWithoutManager(error)) throw error;
+      if (!isTold) output.note(`waiting for a manager: ${(error as Error).message}`);
+      await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
+    }
+  }
+}
+
 /** A disk in a cluster, and what was opened for it. */
 interface OpenedStream<D extends BlockDevice> extends AsyncDisposable {
   readonly disk: D;
@@ -84,11 +106,11 @@ interface OpenedStream<D extends BlockDevice> extends AsyncDisposable {
 
 async function openWith<D extends BlockDevice>(
   text: string,
-  keys: SecureFlags,
+  { keys, output }: { readonly keys: SecureFlags; readonly output: Output },
   work: (client: ExtentsClient, place: StreamPlace) => Promise<D>,
 ): Promise<OpenedStream<D>> {
   const place = parseStreamBackend(text);
-  const cluster = await openClusterOf(place, keys);
+  const cluster = await openClusterOf(place, keys, output);
   try {
     const disk = await work(cluster.client, place);
     return {
@@ -105,7 +127,20 @@ async function openWith<D extends BlockDevice>(
 }
 
 export function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedStream<StreamDisk>> {
-  return openWith(text, keys, (client, place) => openWhenFree(client, place, output, readFailureTeller(output)));
+  return openWith(text, { keys, output }, async (client, place) => {
+    const disk = await openWhenFree(client, place, output, readFailureTeller(output));
+    void disk.ended.then(() => noteLoss(disk, client, output));
+    return disk;
+  });
+}
+
+async function noteLoss(disk: StreamDisk, client: ExtentsClient, output: Output): Promise<void> {
+  const lost = disk.notOwner;
+  if (lost === undefined) return; // It was closed.
+  const { name } = disk.metadata;
+  const { owner } = await client.diskOwner(name).catch((): DiskOwner => ({}));
+  const what = owner === undefined ? lost.message.replace(/^EIO: /, '') : `${owner} has taken over the disk '${name}'`;
+  output.note(`FENCED: ${what}: requests fail with EIO from now on (end what uses the disk here, and this program)`);
 }
 
 export function openStandingBackend(
@@ -113,21 +148,22 @@ export function openStandingBackend(
   keys: SecureFlags,
   output: Output,
 ): Promise<OpenedStream<StandbyDisk>> {
-  return openWith(text, keys, async (client, place) => {
+  return openWith(text, { keys, output }, async (client, place) => {
     const name = place.disk;
     const onUnreadable = readFailureTeller(output);
+    const onNotice = (notice: string) => output.note(notice);
     const disk = await openWhenFree(client, place, output, onUnreadable);
     const reopen = async () => {
       const { owner } = await client.diskOwner(name);
       // After a failed attempt the manager may already have granted it.
       const isFree = owner === undefined || owner === ownName();
-      return isFree ? client.openDisk(name, { owner: ownName(), onUnreadable }) : undefined;
+      return isFree ? client.openDisk(name, { owner: ownName(), onUnreadable, onNotice }) : undefined;
     };
     return new StandbyDisk(disk, {
       clock: SYSTEM_CLOCK,
       retryMs: RETRY_MS,
       reopen,
-      onNotice: (notice) => output.note(notice),
+      onNotice,
     });
   });
 }
@@ -143,13 +179,25 @@ async function openWhenFree(
   onUnreadable: (error: Error) => void,
 ): Promise<StreamDisk> {
   const owner = ownName();
-  const stopNs = nowNs() + WAIT_S * NS_PER_S;
-  for (let isTold = false; ; isTold = true) {
+  const onNotice = (notice: string) => output.note(notice);
+  let stopNs = Number.POSITIVE_INFINITY;
+  for (let told = ''; ; ) {
     try {
-      return await client.openDisk(name, { owner, takeOver, onUnreadable });
+      return await client.openDisk(name, { owner, takeOver, onUnreadable, onNotice });
     } catch (error) {
-      if (!(error instanceof RpcError && error.remoteCode === 'BUSY') || nowNs() > stopNs) throw error;
-      if (!isTold) output.note(`${error.message}; waiting for its lease to end (?take-over does not wait)`);
+      const isBusy = error instanceof RpcError && error.remoteCode === 'BUSY';
+      if (!isBusy && !isWithoutManager(error)) throw error;
+      if (nowNs() > stopNs)
+        throw new RoceError(
+          'ERR_ROCE_BUSY',
+          `the disk '${name}' is in use, and its owner renews the lease: ${(error as Error).message}`,
+          'end that program, or take the disk over with ?take-over',
+        );
+      // A manager that starts again counts leases from its start.
+      stopNs = isBusy ? Math.min(stopNs, nowNs() + WAIT_S * NS_PER_S) : Number.POSITIVE_INFINITY;
+      const what = isBusy ? 'its lease to end (?take-over does not wait)' : 'a manager';
+      if (what !== told) output.note(`${(error as Error).message}; waiting for ${what}`);
+      told = what;
       await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
     }
   }

@@ -121,9 +121,10 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
       await client.createStream(stream);
       return openOwned(client, stream, { owner, takeOver: options.takeOver === true });
     };
-    const writer = await sayingIfSlow(open(), output);
+    const writer = await sayingIfSlow(open(), output, () => client.status());
+    const appending = appendAll({ client, writer }, recordsOf(file, options), output);
     try {
-      return await endingInTime(appendAll(writer, recordsOf(file, options), output), io.interrupted, LAST_APPENDS_MS);
+      return await endingInTime(appending, io.interrupted, LAST_APPENDS_MS);
     } finally {
       await writer.close(); // Ends the lease at once for the next owner.
     }
@@ -158,7 +159,7 @@ export async function checkNodes(client: ExtentsClient): Promise<void> {
 }
 
 async function appendAll(
-  writer: StreamWriter,
+  { client, writer }: { readonly client: ExtentsClient; readonly writer: StreamWriter },
   records: AsyncIterable<Buffer>,
   output: Output,
 ): Promise<Omit<ExtentsAppendResult, 'stream'>> {
@@ -184,7 +185,8 @@ async function appendAll(
     }
     await Promise.all(underWay);
   };
-  await sayingIfSlow(work(), output, () => (underWay.size === 0 ? Number.NaN : count));
+  const status = () => client.status();
+  await sayingIfSlow(work(), output, status, () => (underWay.size === 0 ? Number.NaN : count));
   const { failovers, resent } = writer.counters;
   return { records: count, bytes, failovers, resent, seconds: (nowNs() - startNs) / NS_PER_S };
 }

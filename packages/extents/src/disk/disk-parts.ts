@@ -12,6 +12,7 @@ export interface DiskParts {
   readonly random: RandomSource;
   readonly timing: WriterTiming & ReaderTiming;
   readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const LOG = '.disk-log';

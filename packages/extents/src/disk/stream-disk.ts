@@ -71,6 +71,10 @@ export class StreamDisk implements BlockDevice {
   #clearedBytes = 0;
   #maintenance: Promise<void> | undefined;
   #isClosed = false;
+  #onClose: () => void = () => {};
+  readonly #closing = new Promise<void>((resolve) => {
+    this.#onClose = resolve;
+  });
 
   private constructor(
     parts: DiskParts,
@@ -108,7 +112,8 @@ export class StreamDisk implements BlockDevice {
     { name, owner, takeOver }: { readonly name: string; readonly owner: string; readonly takeOver: boolean },
   ): Promise<StreamDisk> {
     const onExtent = parts.reader.learn.bind(parts.reader);
-    const opened = await StreamWriter.open({ stream: logOf(name), owner, takeOver }, { ...parts, onExtent });
+    const onLease = (why: Error | undefined) => parts.onNotice?.(leaseNotice(name, why));
+    const opened = await StreamWriter.open({ stream: logOf(name), owner, takeOver }, { ...parts, onExtent, onLease });
     const log = opened.writer;
     let map: StreamWriter | undefined;
     try {
@@ -190,10 +195,28 @@ export class StreamDisk implements BlockDevice {
   }
 
   #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
-    if (this.#isClosed) throw new BlockDeviceError('ESHUTDOWN', `the disk '${this.metadata.name}' is closed`);
+    this.#checkOpen();
     checkRange(this, offset, length, errno);
-    const { notOwner } = this;
-    if (notOwner !== undefined) throw notOwner;
+    const { failure } = this;
+    if (failure !== undefined) throw this.#lost(failure);
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new BlockDeviceError('ESHUTDOWN', `the disk '${this.metadata.name}' is closed`);
+  }
+
+  /** Undefined while the lease is valid. Otherwise another owner may have the disk, and requests wait until that is known. */
+  #untilOwned(): Promise<void> | undefined {
+    const log = this.#ownership?.log;
+    return log === undefined || log.isHeld ? undefined : this.#waitForLease(log);
+  }
+
+  async #waitForLease(log: StreamWriter): Promise<void> {
+    while (!log.isHeld) {
+      await Promise.race([log.whenCertain(), this.#closing]);
+      this.#checkOpen();
+      if (log.failure !== undefined) throw this.#lost(log.failure);
+    }
   }
 
   #lost(cause: Error | undefined): NotOwnerError {
@@ -215,6 +238,8 @@ export class StreamDisk implements BlockDevice {
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
     this.#check(offset, length, 'EINVAL');
+    const owned = this.#untilOwned();
+    if (owned !== undefined) await owned;
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;
     if (isWholeBlocks(offset, length)) return this.#track(this.#blocks.read(first, count, into, undefined));
@@ -227,6 +252,8 @@ export class StreamDisk implements BlockDevice {
     this.#check(offset, length, 'EINVAL');
     if (!isWholeBlocks(offset, length))
       throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${DISK_BLOCK_BYTES}`);
+    const owned = this.#untilOwned();
+    if (owned !== undefined) await owned;
     const crcs = new Uint32Array(length / DISK_BLOCK_BYTES);
     await this.#track(this.#blocks.read(offset / DISK_BLOCK_BYTES, crcs.length, into, crcs));
     return crcs;
@@ -235,6 +262,8 @@ export class StreamDisk implements BlockDevice {
   async write(offset: number, data: Uint8Array, { crcs }: WriteOptions = {}): Promise<void> {
     this.#check(offset, data.length, 'ENOSPC');
     this.#owned();
+    const owned = this.#untilOwned();
+    if (owned !== undefined) await owned;
     if (data.length === 0) return;
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
     const end = Math.ceil((offset + data.length) / DISK_BLOCK_BYTES);
@@ -293,12 +322,14 @@ export class StreamDisk implements BlockDevice {
   /** Every write was durable when it was acknowledged. */
   async flush(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
+    await this.#untilOwned();
   }
 
   /** Whole blocks read as zeros afterwards, and their space comes back; parts of blocks stay as they are. */
   async trim(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'EINVAL');
     this.#owned();
+    await this.#untilOwned();
     const first = Math.ceil(offset / DISK_BLOCK_BYTES);
     await this.#track(this.#clear(first, Math.floor((offset + length) / DISK_BLOCK_BYTES) - first));
   }
@@ -309,6 +340,7 @@ export class StreamDisk implements BlockDevice {
   async writeZeroes(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
     this.#owned();
+    await this.#untilOwned();
     const first = Math.ceil(offset / DISK_BLOCK_BYTES);
     const end = Math.floor((offset + length) / DISK_BLOCK_BYTES);
     if (end < first) return this.write(offset, Buffer.alloc(length));
@@ -340,6 +372,7 @@ export class StreamDisk implements BlockDevice {
 
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     this.#check(offset, length, 'EINVAL');
+    await this.#untilOwned();
     return this.#blocks.status(offset, length);
   }
 
@@ -394,6 +427,7 @@ export class StreamDisk implements BlockDevice {
    */
   async compact(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
+    await this.#untilOwned();
     while (this.#maintenance !== undefined) await this.#maintenance;
     try {
       await this.#beginMaintenance();
@@ -407,6 +441,7 @@ export class StreamDisk implements BlockDevice {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#onClose();
     await Promise.allSettled(this.#underWay);
     while (this.#maintenance !== undefined) await this.#maintenance;
     if (this.#ownership === undefined) return;
@@ -420,4 +455,9 @@ export class StreamDisk implements BlockDevice {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function leaseNotice(name: string, why: Error | undefined): string {
+  if (why === undefined) return `the lease of the disk '${name}' is valid again: requests continue`;
+  return `the lease of the disk '${name}' has ended, because no manager renewed it in time (${why.message}): requests wait until one does`;
 }

@@ -48,6 +48,11 @@ export interface OpenStreamOptions {
 export interface OpenDiskOptions extends OpenStreamOptions {
   /** Called for each read that fails with EIO because the cluster does not have the blocks now. Must not throw. */
   readonly onUnreadable?: ((error: BlockDeviceError) => void) | undefined;
+  /**
+   * Called with a line for the operator when the lease has ended because no manager renewed it, and when it is valid
+   * again. Requests wait between the two. Must not throw.
+   */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 /** What `createDisk` of {@link ExtentsClient} takes. */
@@ -72,7 +77,7 @@ export interface ReadRecord extends Location {
 
 const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true, transport: true };
 const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: true };
-const OPEN_DISK_OPTIONS: OptionNames<OpenDiskOptions> = { ...STREAM_OPTIONS, onUnreadable: true };
+const OPEN_DISK_OPTIONS: OptionNames<OpenDiskOptions> = { ...STREAM_OPTIONS, onUnreadable: true, onNotice: true };
 const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 
@@ -214,8 +219,8 @@ export class ExtentsClient implements AsyncDisposable {
    */
   openDisk(name: string, options: OpenDiskOptions = {}): Promise<StreamDisk> {
     checkOptions('openDisk', options, OPEN_DISK_OPTIONS);
-    const { owner = randomUUID(), takeOver = false, onUnreadable } = options;
-    return this.#ask(openDisk({ ...this.#diskParts(), onUnreadable }, { name, owner, takeOver }));
+    const { owner = randomUUID(), takeOver = false, onUnreadable, onNotice } = options;
+    return this.#ask(openDisk({ ...this.#diskParts(), onUnreadable, onNotice }, { name, owner, takeOver }));
   }
 
   /**

@@ -1,5 +1,13 @@
 import { RpcError } from '@rocev2/rpc';
-import { checkKind, checkOptions, checkWhole, formatHostPort, type OptionNames } from 'rocev2/internal/core';
+import {
+  checkKind,
+  checkOptions,
+  checkWhole,
+  formatHostPort,
+  NS_PER_MS,
+  type OptionNames,
+  pause,
+} from 'rocev2/internal/core';
 import { offerCrc32c } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
@@ -11,7 +19,7 @@ import { DualListener } from './dual-listener.js';
 import { FolderFiles } from './folder-files.js';
 import { JOURNAL_BYTES, JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN, JournalFile } from './journal-file.js';
 import { checkTransport, type ExtentTransport } from './peer-connector.js';
-import { askManager, Peers } from './peers.js';
+import { askManager, isWithoutManager, Peers } from './peers.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
 
@@ -127,9 +135,8 @@ export class NodeServer implements AsyncDisposable {
 }
 
 /**
- * Serves an extent node, and resolves when it has joined the cluster. The node of a folder that it has had before waits
- * for the manager as long as it takes. Rejects as `listen` does; for a new folder with ERR_ROCE_CONNECT if there is no
- * manager; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if it has something
+ * Serves an extent node, and resolves when it has joined the cluster. It waits for a manager as long as it takes, until
+ * the device is closed. Rejects as `listen` does; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if it has something
  * else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and
  * ERR_ROCE_REMOTE if it belongs to another cluster, or is an old copy.
  */
@@ -150,7 +157,16 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const peers = closing.use(Peers.of(device, transport));
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
-    const registerNode = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
+    const registerNode = async () => {
+      for (;;) {
+        try {
+          return await askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
+        } catch (error) {
+          if (device.isClosed || !isWithoutManager(error)) throw error;
+          await pause(clock, timing.reportMs * NS_PER_MS);
+        }
+      }
+    };
     const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
     const journalDevice = journalFile && { file: journalFile, clock };
     const store = await files.named(ExtentStore.open(files, registerNode, journalDevice));

@@ -10,6 +10,7 @@ import { type Clock, RoceError } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { FollowingManager } from '../following-manager.js';
 import type { Manager, Nodes } from '../messages.js';
+import { isNotLeader } from '../not-leader.js';
 import { DeviceConnector, type ExtentTransport, type PeerClient, type PeerConnector } from './peer-connector.js';
 import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
 import { FOLLOW_MS, SEARCH_MS } from './timing.js';
@@ -138,6 +139,12 @@ export class Peers implements AsyncDisposable {
 
 function keyOf(address: string, service: Service): string {
   return `${service === NODE_SERVICE ? 'node' : 'manager'} ${address}`;
+}
+
+/** No manager answers, or none leads: it may be started later. */
+export function isWithoutManager(error: unknown): boolean {
+  if (isNotLeader(error)) return true;
+  return error instanceof RoceError && error.code === 'ERR_ROCE_CONNECT' && !(error instanceof UntrustedPeerError);
 }
 
 export async function askManager<T>(address: string, call: Promise<T>): Promise<T> {

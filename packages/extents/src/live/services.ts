@@ -78,7 +78,7 @@ const MANAGER: Checks<ManagerMethods> = {
   createStream: { stream: isText },
   deleteStream: { stream: isText },
   openStream: { stream: isText, owner: isText, leaseMs: isCount, takeOver: isFlag },
-  renew: { ...OWNED, leaseMs: isCount, address: maybe(isText) },
+  renew: { ...OWNED, leaseMs: isCount, owner: maybe(isText), address: maybe(isText) },
   release: OWNED,
   advance: { ...OWNED, extent: maybe(isCount), acked: isCount, suspects: listOf(isCount) },
   adopt: { ...OWNED, extents: listOf(isCount) },
