@@ -39,12 +39,13 @@ export class CmConnection implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. Harmless when it has
-   * ended.
+   * Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. What the peer has
+   * sent before is acknowledged first. Harmless when it has ended.
    */
-  disconnect(): Promise<void> {
+  async disconnect(): Promise<void> {
+    await this.qp.settle();
     this.#requestEnd();
-    return this.disconnected;
+    await this.disconnected;
   }
 
   /** The same as {@link disconnect}. */

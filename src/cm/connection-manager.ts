@@ -101,7 +101,7 @@ export class ConnectionManager implements AsyncDisposable {
   readonly #datagrams: DatagramServices;
   readonly #listeners = new Set<CmListener>();
   readonly #accepting = new Map<number, CmEndpoint>();
-  readonly #connected = new Map<CmEndpoint, () => Promise<void>>();
+  readonly #connected = new Map<CmEndpoint, { readonly qp: QueuePair; readonly end: () => Promise<void> }>();
   #gsi: GsiChannel | undefined;
   #cancelWake: () => void = () => {};
   #wakeNs = Number.POSITIVE_INFINITY;
@@ -358,7 +358,7 @@ export class ConnectionManager implements AsyncDisposable {
       ended();
     };
     endpoint.onEvent = () => void end();
-    if (endpoint.state === 'ESTABLISHED') this.#connected.set(endpoint, end);
+    if (endpoint.state === 'ESTABLISHED') this.#connected.set(endpoint, { qp, end });
     else void end();
     return new CmConnection({
       ...facts,
@@ -405,13 +405,14 @@ export class ConnectionManager implements AsyncDisposable {
     this.device.events.off('COMM_EST', this.#onCommunicationEstablished);
     for (const listener of [...this.#listeners]) listener.close();
     this.#datagrams.close();
-    const ends = [...this.#connected.values()];
+    const connected = [...this.#connected.values()];
+    await Promise.all(connected.map(({ qp }) => qp.settle()));
     for (const endpoint of this.#protocol.liveEndpoints()) {
       const { onEvent } = endpoint;
       this.#protocol.abandon(endpoint, this.#clock.nowNs());
       if (!this.#connected.has(endpoint)) onEvent({ type: 'UNREACHABLE' });
     }
-    for (const end of ends) await end();
+    for (const { end } of connected) await end();
     await this.#gsi!.close();
   }
 

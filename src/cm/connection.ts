@@ -394,10 +394,14 @@ export class Connection extends Resource {
     await waitForEvent(deadline, this.#control.ended);
   }
 
-  /** Ends the connection on this side; the peer's next operation fails. */
+  /**
+   * Ends the connection on this side; the peer's next operation fails. What the peer has sent before, and the program
+   * could receive, is acknowledged first.
+   */
   protected override async release(): Promise<void> {
     this.#end(closedHere());
     this.#operations.abandon();
+    await this.qp.settle(); // Before the peer learns of the end, which flushes what it has sent.
     await this.#control.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();

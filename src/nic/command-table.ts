@@ -202,6 +202,7 @@ export class CommandTable {
         alpha: rate.alpha(now),
       };
     },
+    settleQp: ({ qpn }) => ({ owed: Number(this.#queuePair(qpn).settle()) }),
     destroyQp: ({ qpn }) => {
       this.#destroyQp(this.#queuePair(qpn));
       return {};

@@ -7,7 +7,16 @@ import {
   QP_ATTR_REMOTE_SOURCE_PORT,
   type QpAttributes,
 } from '../memory/ring/commands.js';
-import { QPS_ERR, QPS_INIT, QPS_RESET, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../memory/ring/enums.js';
+import {
+  EVENT_QP_SETTLED,
+  QPS_ERR,
+  QPS_INIT,
+  QPS_RESET,
+  QPS_RTR,
+  QPS_RTS,
+  QPS_SQD,
+  QPS_SQE,
+} from '../memory/ring/enums.js';
 import { CNP } from '../packet/opcode.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import type { RocePacket } from '../packet/roce.js';
@@ -32,6 +41,8 @@ export class ConnectedQueuePair implements NicQueuePair {
   readonly #parts: QueuePairParts;
   readonly #notifier: CongestionNotifier;
   readonly #transport: QueuePairTransport;
+  /** EVENT_QP_SETTLED is to be raised. */
+  #isSettling = false;
 
   constructor(options: QueuePairOptions, connect: (parts: QueuePairParts) => QueuePairTransport) {
     const probe = new ProbeSlot();
@@ -88,7 +99,9 @@ export class ConnectedQueuePair implements NicQueuePair {
     if (!this.peer.isConnected) return false;
     const probe = this.#parts.probe.current;
     probe.nowNs = now;
-    if (this.#transport.emit(batch, now)) {
+    const isSent = this.#transport.emit(batch, now);
+    if (this.#isSettling) this.#noteSettled();
+    if (isSent) {
       probe.packetSent(batch);
       return true;
     }
@@ -150,6 +163,18 @@ export class ConnectedQueuePair implements NicQueuePair {
     this.#parts.scheduling.schedule();
   }
 
+  settle(): boolean {
+    this.#transport.settle();
+    this.#isSettling = this.peer.isConnected && this.#transport.owesAnswers;
+    return this.#isSettling;
+  }
+
+  #noteSettled(): void {
+    if (this.#transport.owesAnswers) return;
+    this.#isSettling = false;
+    this.#parts.host.raise(EVENT_QP_SETTLED, this.qpn);
+  }
+
   get isDraining(): boolean {
     return this.attributes.state === QPS_SQD && this.#transport.hasBegun;
   }
@@ -166,6 +191,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     Object.assign(this.attributes, initialAttributes());
     this.#startRateControl();
     this.#notifier.cnpsPending = 0;
+    this.#isSettling = false;
     this.peer.reset();
     this.#parts.congestion.reset();
     this.#transport.discard();

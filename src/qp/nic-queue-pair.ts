@@ -75,6 +75,11 @@ export interface NicQueuePair extends Schedulable {
    * changed nothing.
    */
   modify(mask: number, values: QpAttributes): void;
+  /**
+   * Executes no more requests of the peer. True: answers to earlier ones are still to be sent, and EVENT_QP_SETTLED
+   * follows the last.
+   */
+  settle(): boolean;
   /** To ERR, by a broken completion queue: both queues are flushed. */
   enterError(): void;
   /** The queue pair is no more: windows it bound are gone, nothing is completed. */

@@ -33,6 +33,7 @@ export class RcTransport implements QueuePairTransport {
   readonly #completer: Completer;
   readonly #responder: Responder;
   #responderFirst = true;
+  #isSettling = false;
 
   constructor(parts: QueuePairParts) {
     this.#parts = parts;
@@ -48,6 +49,7 @@ export class RcTransport implements QueuePairTransport {
   }
 
   startReceiving(): void {
+    this.#isSettling = false;
     this.#responder.start();
   }
 
@@ -58,6 +60,14 @@ export class RcTransport implements QueuePairTransport {
 
   drain(): void {
     this.#sendSide.completion.completeDone();
+  }
+
+  settle(): void {
+    this.#isSettling = true;
+  }
+
+  get owesAnswers(): boolean {
+    return this.#responder.hasWork;
   }
 
   get hasBegun(): boolean {
@@ -118,7 +128,8 @@ export class RcTransport implements QueuePairTransport {
   }
 
   accepts(packet: RocePacket): boolean {
-    return this.#maySend || (this.#parts.attributes.state === QPS_RTR && !isResponse(packet));
+    if (isResponse(packet)) return this.#maySend;
+    return !this.#isSettling && (this.#maySend || this.#parts.attributes.state === QPS_RTR);
   }
 
   get #maySend(): boolean {

@@ -28,6 +28,10 @@ export interface QueuePairTransport extends Stoppable {
   startSending(): void;
   /** RTS to SQD: work in progress is finished, no more is started. */
   drain(): void;
+  /** Executes no more requests, until the queue pair is reset. */
+  settle(): void;
+  /** Answers to requests that were executed are still to be sent. */
+  readonly owesAnswers: boolean;
   readonly hasBegun: boolean;
   /** There is something to send, now or later. */
   readonly hasUnsent: boolean;

@@ -36,6 +36,13 @@ export class UcTransport implements QueuePairTransport {
     this.#requester.drain();
   }
 
+  /** Nothing is answered. */
+  settle(): void {}
+
+  get owesAnswers(): boolean {
+    return false;
+  }
+
   get hasBegun(): boolean {
     return this.#requester.isInMessage;
   }

@@ -160,6 +160,11 @@ export class UdQueuePair implements NicQueuePair {
     this.#receives.discard();
   }
 
+  /** Datagrams are not answered. */
+  settle(): boolean {
+    return false;
+  }
+
   destroy(): void {
     this.#discard();
   }

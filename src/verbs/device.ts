@@ -15,6 +15,7 @@ import {
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
   EVENT_QP_REORDER_CONFLICT,
+  EVENT_QP_SETTLED,
   EVENT_QP_SOURCE_PORT,
   EVENT_QP_UNSENT_RESPONSE,
   EVENT_SQ_DRAINED,
@@ -111,6 +112,8 @@ interface PendingCommand {
  */
 const FIRST_IOVA = 0x7f00_0000_0000n;
 const PAGE = 4096n;
+/** Commands of objects that end with the device. */
+const ENDING_COMMANDS = /^(dealloc|dereg|destroy|settle)/;
 
 /** An open device (`ibv_context`), made by {@link openDevice}. Everything below it closes with it. */
 export class RdmaDevice extends Resource {
@@ -249,9 +252,13 @@ export class RdmaDevice extends Resource {
     const ring = this.#link.commands;
     for (;;) {
       if (this.isClosed || this.#failure !== undefined) {
-        const givesBack = /^(dealloc|dereg|destroy)/.test(name);
-        if (!givesBack) throw this.#failure ?? new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
-        if (this.#released || this.#failure !== undefined) return {} as CommandResult<N>;
+        const isGone = this.#released || this.#failure !== undefined;
+        const givesBack = ENDING_COMMANDS.test(name);
+        const notifiesPeer = name === 'createAh' && !isGone; // RDMA CM ends its connections with the device.
+        if (!givesBack && !notifiesPeer) {
+          throw this.#failure ?? new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+        }
+        if (isGone) return {} as CommandResult<N>;
       }
       if (!ring.isFull && this.#pending.length < ring.depth) break;
       await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
@@ -301,11 +308,13 @@ export class RdmaDevice extends Resource {
       const { type, id } = this.#event;
       if (type === EVENT_COMMAND_DONE) this.#settleCommands();
       else if (type === EVENT_COMPLETION) this.#cqs.get(id)?.onCompletionEvent();
+      else if (type === EVENT_QP_SETTLED) this.#qps.get(id)?.onSettled();
       else this.#emit(type, id);
     }
     if (!this.#link.events.takeLost()) return;
     this.#settleCommands();
     for (const cq of this.#cqs.values()) cq.onCompletionEvent();
+    for (const qp of this.#qps.values()) qp.onSettled();
   }
 
   #onFailure(cause: RoceError): void {

@@ -71,6 +71,8 @@ const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
 /** Misspelt fields show in the first requests of a program; the rest are not slowed down by the check. */
 const REQUESTS_CHECKED = 64;
 const DEPTH_DEFAULT = 128;
+/** Answers leave with the next poll, unless the link partner pauses them or a rate control spreads READ responses. */
+const SETTLE_MAX_NS = 1e9;
 const INLINE_DEFAULT = 64;
 /** Bytes of inline data a work request, at most. */
 const INLINE_MAX = 65_536;
@@ -145,6 +147,8 @@ export class QueuePair extends Resource {
   #sendReleased: number;
   #requestsToCheck = REQUESTS_CHECKED;
   readonly #memoryIds: number[];
+  #settling: Promise<void> | undefined;
+  #onSettled = () => {};
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
   #remote: IpAddress | undefined;
@@ -238,6 +242,7 @@ export class QueuePair extends Resource {
     if (state === QPS_ERR) this.#flushLatePosts();
     if (state !== QPS_RESET) return;
     this.#remote = undefined;
+    this.#settling = undefined;
     this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
     if (this.#srq === undefined) this.#receives.clear();
@@ -366,9 +371,41 @@ export class QueuePair extends Resource {
     return dumpWqe(this.#sq, index);
   }
 
+  /**
+   * Executes no more requests of the peer, and resolves when the answers to earlier ones have left: what the program has
+   * received is acknowledged before the queue pair disappears. Resolves after {@link SETTLE_MAX_NS} in any case. Never
+   * rejects. @internal
+   */
+  settle(): Promise<void> {
+    this.#settling ??= this.#settle().catch(() => {});
+    return this.#settling;
+  }
+
+  async #settle(): Promise<void> {
+    const { clock } = this.device;
+    const deadlineNs = clock.nowNs() + SETTLE_MAX_NS;
+    for (;;) {
+      const { owed } = await this.device.command('settleQp', { qpn: this.qpn });
+      if (owed !== 1 || clock.nowNs() >= deadlineNs) return;
+      await new Promise<void>((resolve) => {
+        const cancel = clock.wakeAt(deadlineNs, resolve);
+        this.#onSettled = () => {
+          cancel();
+          resolve();
+        };
+      });
+    }
+  }
+
+  /** Every answer may have left. @internal */
+  onSettled(): void {
+    this.#onSettled();
+  }
+
   /** @internal */
   onFatal(): void {
     this.#state = QPS_ERR;
+    this.#onSettled();
     this.#flushLatePosts();
   }
 
@@ -388,6 +425,7 @@ export class QueuePair extends Resource {
   }
 
   protected override async release(): Promise<void> {
+    if (CONNECTED_TYPES.has(this.type)) await this.settle();
     await this.device.command('destroyQp', { qpn: this.qpn });
     this.#state = QPS_RESET;
     this.#forgetCompletions();

@@ -176,6 +176,14 @@ export function connectionContract(
         await expect(server.receive()).rejects.toMatchObject(left);
       });
 
+      it('acknowledges what it has received before it closes', async () => {
+        const { server, client } = await pair();
+        const sent = client.send(Buffer.from('answer'));
+        await server.receive();
+        await server.close();
+        await expect(sent).resolves.toBeUndefined();
+      });
+
       it('iterates over messages until the peer closes', async () => {
         const { server, client } = await pair();
         await Promise.all(Array.from({ length: 20 }, (_, i) => client.send(Buffer.from([i]))));
@@ -355,7 +363,7 @@ export function connectionContract(
           listener.accept(),
           connect(clientDevice, { host: SERVER, port: 7471, manager: clientManager }),
         ]);
-        return { server: closeLater(server), client: closeLater(client), clientManager, clientDevice };
+        return { server: closeLater(server), client: closeLater(client), clientManager, clientDevice, listener };
       }
 
       it('gives the same connection, and tells the region without TCP', async () => {
@@ -375,6 +383,22 @@ export function connectionContract(
         await client.device.close();
         expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'ERR_ROCE_CLOSED' } }]);
         await server.device.close();
+      });
+
+      it('acknowledges what it has received before it closes', async () => {
+        const { server, client } = await managedPair();
+        const sent = client.send(Buffer.from('answer'));
+        await server.receive();
+        await server.close();
+        await expect(sent).resolves.toBeUndefined();
+      });
+
+      it('ends each of several connections with their device', async () => {
+        const { server, clientManager, clientDevice, listener } = await managedPair();
+        const target = { host: SERVER, port: 7471, manager: clientManager };
+        const [second] = await Promise.all([listener.accept(), connect(clientDevice, target)]);
+        await clientDevice.close();
+        await Promise.all([server, closeLater(second)].map((connection) => connection.peerClosed({ timeoutMs: 3000 })));
       });
 
       it('tells the other side when it is closed', async () => {

@@ -136,6 +136,8 @@ export const COMMANDS = {
   destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
   createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
   destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
+  /** No more requests of the peer are executed. `owed` is 1: answers to earlier ones are still to be sent. */
+  settleQp: { code: 20, in: { qpn: 'u32' }, out: { owed: 'u32' } },
   /** From now on the connected queue pair writes the telemetry page in this memory. */
   watchQp: { code: 30, in: { qpn: 'u32', memory: 'u32' }, out: {} },
   inspectQp: {

@@ -211,6 +211,8 @@ export const EVENT_QP_UNSENT_RESPONSE = 10;
 export const EVENT_QP_REORDER_CONFLICT = 11;
 /** Congestion notifications came that no packet of the queue pair can have caused. ID: the QPN. */
 export const EVENT_CNP_SUSPICIOUS = 12;
+/** A queue pair that settles has sent every answer that it owed. ID: the QPN. */
+export const EVENT_QP_SETTLED = 13;
 
 /** A UDP source port that is yet to be learned. Ports are smaller. */
 export const SOURCE_PORT_LEARN = 0x10000;
