@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Compares recovery schemes by loss and reordering, ways over many paths, and rate controls by incast, in the simulator: the same numbers on every machine. Prints the tables, or
- * with --write puts them into docs/transports.md. With --check it only says whether the page has what it would write.
+ * with --write puts them into docs/schemes-compared.md. With --check it only says whether the page has what it would write.
  *
  *   npm run build && node bench/transports.js [--write | --check]
  */
@@ -15,7 +15,7 @@ import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-
 import { registerRecovery } from '../build/src/retransmit/recovery-schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
 
-const PAGE = new URL('../docs/transports.md', import.meta.url);
+const PAGE = new URL('../docs/schemes-compared.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';
 const END = '<!-- end of the tables -->\n';
 
@@ -310,7 +310,7 @@ else {
   if (mode === '--write') writeFileSync(PAGE, wanted);
   else if (text !== wanted) {
     console.error(
-      'docs/transports.md is not what the simulator says: npm run build && node bench/transports.js --write',
+      'docs/schemes-compared.md is not what the simulator says: npm run build && node bench/transports.js --write',
     );
     process.exitCode = 1;
   }

@@ -9,6 +9,7 @@ export default {
   // Each of these lists the documents of its part in its head; test/docs/site.test.ts finds documents that no part lists.
   projectDocuments: [
     'guides.md',
+    'how-to.md',
     'programs.md',
     'library.md',
     'protocol.md',

@@ -120,7 +120,7 @@ export class Connection extends Resource {
   /**
    * Registers memory once, for any number of operations of this connection: a buffer of the program in place, or, for a
    * number, that many bytes of new memory, which are zero and which every engine reaches. Pass the region, or a `slice`
-   * of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
+   * of it, to `send`, `write` and `read` (docs/how-to/write-a-program.md). `access` combines flags of
    * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with
    * ERR_ROCE_UNSUPPORTED for memory that a NIC in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
    */
@@ -173,7 +173,7 @@ export class Connection extends Resource {
   }
 
   /**
-   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/streams.md).
+   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/how-to/write-a-program.md).
    * Both sides call it, or
    * `webStreams`; from then on the stream owns the messages of the connection. Throws ERR_ROCE_BUSY when something else
    * owns them.

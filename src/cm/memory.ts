@@ -3,7 +3,7 @@ import { MemoryRegion, MemorySlice } from '../verbs/memory-region.js';
 
 /**
  * Bytes, or memory that was registered once (`connection.register`), whole or a slice of it. From the call of an
- * operation until its promise settles the memory is the NIC's (docs/buffers.md).
+ * operation until its promise settles the memory is the NIC's (docs/how-to/write-a-program.md).
  */
 export type Memory = Uint8Array | MemoryRegion | MemorySlice;
 

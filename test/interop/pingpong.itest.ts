@@ -20,7 +20,7 @@ import { STANDS_STILL } from './support/stalled-game.js';
 const FAMILIES = [4, 6] as const;
 const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 
-/** Soft-RoCE can stand still for ever: docs/interop.md. Only a game that the guest's wire shows to be in its hands is played again. */
+/** Soft-RoCE can stand still for ever: docs/how-to/talk-to-linux.md. Only a game that the guest's wire shows to be in its hands is played again. */
 const STOOD_STILL = { retry: { count: 1, condition: new RegExp(STANDS_STILL) } };
 /** The ACK of the last message may be among the packets that are lost, and who should send it again has ended by then: one of fifty. */
 const LAST_ACK_LOST = { retry: { count: 2, condition: new RegExp(`${STANDS_STILL}|${LAST_ACKNOWLEDGEMENT}`) } };

@@ -15,8 +15,8 @@ export interface NicFlags {
 export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
 
 /**
- * A thread for the NIC pays once both ends of a connection on this machine have a core for theirs (docs/storage.md, on
- * two cores).
+ * A thread for the NIC pays once both ends of a connection on this machine have a core for theirs
+ * (docs/how-to/measure.md).
  */
 const CORES_FOR_WORKERS = 4;
 

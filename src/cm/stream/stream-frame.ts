@@ -1,5 +1,5 @@
 /**
- * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/streams.md has the
+ * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/stream-protocol.md has the
  * protocol.
  *
  *     immediate: kind 8 | credits 24

@@ -1,7 +1,7 @@
 /**
  * Who has to move in a game of ibv_rc_pingpong that has stopped, told from what has passed the guest's wire.
  *
- * The requester of Soft-RoCE can stand still for ever (docs/interop.md), and a game that ends by that may be played again. A fault of ours must not: a message that we do not
+ * The requester of Soft-RoCE can stand still for ever (docs/how-to/talk-to-linux.md), and a game that ends by that may be played again. A fault of ours must not: a message that we do not
  * send, a packet that we do not answer, one of ours that the guest throws away. So whoever owes an answer is looked for first, then whose turn it is; whatever is in doubt counts
  * as ours. A wire shows no programs: a guest whose program sleeps looks like one whose NIC does. Neither is ours.
  */

@@ -61,7 +61,7 @@ function registerServe(disk: Command, io: CliIo): void {
     )
     .option(
       '--config <file>',
-      'a JSON file of disks with names; disk create, resize and rm change it (docs/storage.md)',
+      'a JSON file of disks with names; disk create, resize and rm change it (docs/how-to/serve-a-disk.md)',
     )
     .addOption(
       optionWithDefault(

@@ -173,7 +173,7 @@ export const TIMER_RULES: RuleSection = {
     information(
       60,
       'The answer to what follows an RNR NAK: silence, or NAK 0x60.',
-      'docs/interop.md',
+      'docs/how-to/talk-to-linux.md',
       measured('the answers behind an RNR NAK'),
     ),
   ],

@@ -28,7 +28,7 @@ export const READ_RULES: RuleSection = {
     information(
       64,
       'Responses to such a READ begin with FIRST or with MIDDLE.',
-      'docs/interop.md',
+      'docs/how-to/talk-to-linux.md',
       measured('the first response to a request inside an earlier READ', true),
     ),
     must(
@@ -94,7 +94,7 @@ export const ERROR_RULES: RuleSection = {
     must(
       76,
       'A SEND longer than its receive: NAK 0x61.',
-      'docs/interop.md',
+      'docs/how-to/talk-to-linux.md',
       active('how long the receive is has to be known'),
     ),
     must(77, 'A WRITE takes a receive only with immediate data.', 'C10-87', active('completions have to be counted')),
