@@ -30,6 +30,7 @@ import type { Estats } from './estats/estats.js';
 import { ProtectionDomain } from './protection-domain.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
+import { RingMemory } from './ring-memory.js';
 import { ScratchMemory } from './scratch-memory.js';
 import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
@@ -126,6 +127,8 @@ export class RdmaDevice extends Resource {
   readonly events = new EventEmitter<DeviceEvents>();
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new ScratchMemory((bytes) => this.allocate(bytes));
+  /** Rings of queue pairs, used again and again. @internal */
+  readonly rings = new RingMemory((bytes) => this.#link.allocate(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
   security: DeviceSecurity | undefined;
   readonly #pending: PendingCommand[] = [];

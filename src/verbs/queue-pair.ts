@@ -122,6 +122,7 @@ interface QueuePairParts {
   readonly qpn: number;
   readonly sq: SendQueue;
   readonly receives: ReceiveRing;
+  readonly rings: readonly ArrayBufferLike[];
   readonly memoryIds: number[];
   readonly recorder: WorkRecorder;
 }
@@ -146,6 +147,7 @@ export class QueuePair extends Resource {
   readonly #sendWrIds: WrId[];
   #sendReleased: number;
   #requestsToCheck = REQUESTS_CHECKED;
+  readonly #rings: readonly ArrayBufferLike[];
   readonly #memoryIds: number[];
   #settling: Promise<void> | undefined;
   #onSettled = () => {};
@@ -157,7 +159,7 @@ export class QueuePair extends Resource {
   private constructor(
     pd: ProtectionDomain,
     init: QueuePairInit,
-    { type, qpn, sq, receives, memoryIds, recorder }: QueuePairParts,
+    { type, qpn, sq, receives, rings, memoryIds, recorder }: QueuePairParts,
   ) {
     super(pd);
     this.device = pd.device;
@@ -171,6 +173,7 @@ export class QueuePair extends Resource {
     this.#sendCq = init.sendCq;
     this.#recvCq = init.recvCq ?? init.sendCq;
     this.#sendWrIds = Array<WrId>(sq.depth).fill(0);
+    this.#rings = rings;
     this.#memoryIds = memoryIds;
     this.#recorder = recorder;
   }
@@ -184,10 +187,10 @@ export class QueuePair extends Resource {
     checkOptions('createQp', init, QUEUE_PAIR_INIT);
     const { type, sendCq, recvCq, srq, signalAll } = checkInit(init);
     const { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes } = queueSizes(init);
-    const allocate = (bytes: number) => device.link.allocate(bytes);
-    const sq = SendQueue.create(allocate, maxSendWr, maxSendSge, maxInlineBytes);
-    const rq = RecvQueue.create(allocate, maxRecvWr, maxRecvSge);
-    const memoryIds = [device.link.attach(sq.memory), device.link.attach(rq.memory)];
+    const sq = SendQueue.create(device.rings.take, maxSendWr, maxSendSge, maxInlineBytes);
+    const rq = RecvQueue.create(device.rings.take, maxRecvWr, maxRecvSge);
+    const rings = [sq.memory, rq.memory];
+    const memoryIds = rings.map((memory) => device.link.attach(memory));
     try {
       const { qpn } = await device.command('createQp', {
         pd: pd.handle,
@@ -201,7 +204,7 @@ export class QueuePair extends Resource {
       });
       const receives = srq?.receives ?? new ReceiveRing(rq);
       const recorder = CONNECTED_TYPES.has(type) ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
-      const qp = new QueuePair(pd, init, { type, qpn, sq, receives, memoryIds, recorder });
+      const qp = new QueuePair(pd, init, { type, qpn, sq, receives, rings, memoryIds, recorder });
       device.track(qp);
       return qp;
     } catch (error) {
@@ -432,5 +435,6 @@ export class QueuePair extends Resource {
     this.#recorder.closed();
     this.device.untrack(this);
     for (const id of this.#memoryIds) this.device.link.detach(id);
+    for (const memory of this.#rings) this.device.rings.give(memory);
   }
 }

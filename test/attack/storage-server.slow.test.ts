@@ -14,6 +14,9 @@ const HOST = '127.0.8.221';
 const HONEST = '127.0.8.222';
 const STRANGER = '127.0.8.223';
 const PER_ADDRESS = 256;
+/** Queue pairs of peers that have not resumed a session, as docs/security.md says. */
+const SET_UPS = 128;
+const SET_UPS_PER_ADDRESS = 32;
 
 let server: StorageServer;
 let client: StorageClient;
@@ -27,6 +30,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   hangUp(strangers);
+  strangers = [];
   await client.close();
   await server.close();
   for (const device of devices) await device.close();
@@ -83,4 +87,22 @@ it('a hello for another service is refused by name, and leaves nothing behind', 
   expect(JSON.parse(await told)).toMatchObject({ refused: expect.stringContaining('sk-rdma') });
   await eventually(() => held(strangers) === 0 && server.transports.rdma === 1);
   await use(client, 4);
+});
+
+it('peers that complete the exchange and resume no session have few queue pairs, and leave none behind', async () => {
+  const said = (from: string) => `${helloOf(from, { purpose: { service: 'sk-rdma' } })}{"barrier":"connected"}\n`;
+  for (const from of [STRANGER, '127.0.8.224', '127.0.8.225', '127.0.8.226', '127.0.8.227']) {
+    strangers.push(...(await crowd(200, { host: HOST, port: server.port, from, text: said(from) })));
+  }
+  await eventually(() => server.transports.rdma > SET_UPS_PER_ADDRESS); // They are peers as the server knows them.
+  let most = 0;
+  const times = await timeConnects(6, async (turn) => {
+    await comeAndGo(devices[1], turn);
+    most = Math.max(most, server.transports.rdma);
+  });
+  expect(times).toMatchObject({ success: 1, failures: [] });
+  expect(most).toBeLessThanOrEqual(2 + SET_UPS);
+  await use(client, 5);
+  hangUp(strangers);
+  await eventually(() => server.transports.rdma === 1);
 });

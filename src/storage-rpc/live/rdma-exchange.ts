@@ -24,6 +24,8 @@ interface ChannelTerms {
   readonly service: StorageService;
   readonly flow: FlowTerms;
   readonly totalTimeout?: number;
+  /** Called when its memory is free. */
+  readonly onClosed?: () => void;
 }
 
 interface Channel {
@@ -35,6 +37,7 @@ async function createParts(
   control: ControlChannel,
   pd: ProtectionDomain,
   init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number },
+  onClosed: () => void = () => {},
 ): Promise<SkRdmaParts> {
   const made: Array<{ close(): Promise<void> }> = [];
   try {
@@ -45,9 +48,14 @@ async function createParts(
     const qp = await pd.createQp({ sendCq, recvCq, ...init });
     made.push(qp);
     await initializeQp(qp);
-    return { pd, qp, sendCq, recvCq, clock: pd.device.clock, onClosed: () => control.close() };
+    const release = () => {
+      onClosed();
+      control.close();
+    };
+    return { pd, qp, sendCq, recvCq, clock: pd.device.clock, onClosed: release };
   } catch (error) {
     for (const one of made.reverse()) await one.close().catch(() => {});
+    onClosed();
     throw error;
   }
 }
@@ -55,12 +63,16 @@ async function createParts(
 /** The channel fails when the peer's process goes away. */
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
-  { pd, init, exchange, service, flow, totalTimeout }: ChannelTerms,
+  { pd, init, exchange, service, flow, totalTimeout, onClosed }: ChannelTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
-  const parts = await createParts(control, pd, init);
+  const parts = await createParts(control, pd, init, onClosed);
   const { qp } = parts;
-  const channel = await over(parts);
+  const channel = await over(parts).catch(async (error: unknown) => {
+    for (const one of [qp, parts.recvCq, parts.sendCq]) await one.close().catch(() => {});
+    parts.onClosed?.();
+    throw error;
+  });
   try {
     await exchange(control, {
       qp,

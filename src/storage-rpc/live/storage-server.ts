@@ -28,6 +28,7 @@ import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
+import { SetUpSlots } from './set-up-slots.js';
 import { securityOf, sortSocket } from './socket-security.js';
 import { checkServerOptions, type StorageServerOptions } from './storage-server-options.js';
 
@@ -86,6 +87,7 @@ export class StorageServer implements AsyncDisposable {
     evict: (socket) => socket.destroy(),
     handshakeDeadline: { clock: SYSTEM_CLOCK, ms: SESSION_TIMEOUT_MS },
   });
+  readonly #setUps = new SetUpSlots(SYSTEM_CLOCK);
   readonly #accepting = new Set<Promise<void>>();
 
   private constructor(
@@ -274,9 +276,8 @@ export class StorageServer implements AsyncDisposable {
 
   #onConnection(socket: Socket): void {
     const peer: TcpPeer = { channel: undefined };
-    const isServed = () => peer.channel !== undefined && this.#server.serves(peer.channel);
     socket.on('error', () => {});
-    if (!this.#limiter.admit(socket, peerAddress(socket), isServed)) return;
+    if (!this.#limiter.admit(socket, peerAddress(socket), () => this.#isServed(peer))) return;
     socket.on('close', () => this.#limiter.leave(socket));
     sortSocket(socket, this.#security, {
       onExchange: (control) => this.#accept(control, peer),
@@ -286,6 +287,10 @@ export class StorageServer implements AsyncDisposable {
       },
       onUntrusted: () => this.#untrusted++,
     });
+  }
+
+  #isServed({ channel }: TcpPeer): boolean {
+    return channel !== undefined && this.#server.serves(channel);
   }
 
   #accept(control: ControlChannel, peer: TcpPeer): void {
@@ -303,9 +308,11 @@ export class StorageServer implements AsyncDisposable {
     }
     try {
       control.unread(await control.receive()); // A peer that never completes the hello gets no queue pair.
+      const onClosed = await this.#setUps.take(control, () => this.#isServed(peer));
       const { pd, share } = rdma;
       const terms = { service: 'sk-rdma', flow: flowTerms(this.#options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
-      await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
+      const side = { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, onClosed };
+      await connectChannel(control, { ...side, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
         peer.channel = channel;
         this.#server.accept(channel);

@@ -12,6 +12,7 @@ import { SuConnection } from '../su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../su/su-parts.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel, type StorageService } from './rdma-exchange.js';
+import { SetUpSlots } from './set-up-slots.js';
 
 /** Sizes, memory and flow of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions, FlowOptions {
@@ -36,12 +37,14 @@ export class SuEndpoint implements AsyncDisposable {
   readonly pools: SuPools;
   readonly #pd: ProtectionDomain;
   readonly #options: SuEndpointOptions;
+  readonly #setUps: SetUpSlots;
   readonly #listeners = new Set<ControlListener>();
   readonly #connections = new Set<SuConnection>();
 
   private constructor(pd: ProtectionDomain, options: SuEndpointOptions) {
     this.#pd = pd;
     this.#options = options;
+    this.#setUps = new SetUpSlots(pd.device.clock);
     const pool = (access: number) =>
       new BufferPool({
         allocate: (bytes) => pd.regMr(bytes, access),
@@ -102,11 +105,15 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** The server's side of {@link dial}, for a peer that has been let in. Closes `control` when it rejects. @internal */
   async accept(control: ControlChannel, service: StorageService): Promise<SuConnection> {
+    let freeSlot: (() => void) | undefined;
     try {
+      freeSlot = await this.#setUps.take(control);
       return await this.#establish(control, 'server', service);
     } catch (error) {
       control.close();
       throw error;
+    } finally {
+      freeSlot?.();
     }
   }
 

@@ -45,6 +45,8 @@ export class RdmaServerChannel implements SkServerChannel {
   readonly #memory: FairClient;
   readonly #receives: MemoryRegion;
   readonly #sends: ServerSends;
+  /** Requests whose inline data may still be read. */
+  #unreleased = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(parts: SkRdmaParts, share: SkServerShare, receives: MemoryRegion) {
@@ -69,7 +71,8 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   static async over(parts: SkRdmaParts, share: SkServerShare): Promise<RdmaServerChannel> {
-    const receives = await parts.pd.regMr(SK_RECEIVES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
+    const memory = parts.pd.device.scratch.take(SK_RECEIVES * REQUEST_MESSAGE_BYTES_MAX);
+    const receives = await parts.pd.regMr(memory, Access.LOCAL_WRITE);
     const channel = new RdmaServerChannel(parts, share, receives);
     for (let i = 0; i < SK_RECEIVES; i++) channel.#postReceive(i);
     return channel;
@@ -133,6 +136,7 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#sends.giveUp();
     this.#memory.leave();
     await this.#receives.close();
+    if (this.#unreleased === 0) this.#parts.pd.device.scratch.give(this.#receives.bytes);
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
     this.#parts.onClosed?.();
@@ -165,13 +169,16 @@ export class RdmaServerChannel implements SkServerChannel {
       return;
     }
     let held = true;
+    this.#unreleased++;
     this.onRequest({
       request,
       list: message.subarray(REQUEST_BYTES, dataBegin),
       inline: inlineBytes > 0 ? message.subarray(dataBegin) : undefined,
       release: () => {
-        if (held) this.#postReceive(place);
+        if (!held) return;
         held = false;
+        this.#unreleased--;
+        this.#postReceive(place);
       },
     });
   }
