@@ -101,6 +101,11 @@ export interface BlockExtent {
 export interface BlockDevice extends AsyncDisposable {
   /** Identifies this disk for clients that reconnect. Absent: only its size does. */
   readonly identity?: DiskIdentity | undefined;
+  /**
+   * Has the next {@link identity} tell copies that were made before from the disk, if it was written since the last
+   * call. Absent: the store cannot. @internal
+   */
+  checkpoint?(): Promise<void>;
   /** Why every request fails now: another owner may have the disk. Absent or undefined: it is owned here. */
   readonly notOwner?: NotOwnerError | undefined;
   /**

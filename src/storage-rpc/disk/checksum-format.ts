@@ -2,8 +2,8 @@
  * The file of checksums beside the data, format 2: who the disk is, where it may have been changing, and two check
  * values a block.
  *
- *        0   header, first copy: the one of even generations
- *     4096   header, second copy: the one of odd generations
+ *        0   header, first copy
+ *     4096   header, second copy
  *     2048 and 6144   the last lease of the disk, twice (`lease-record.ts`)
  *     8192   region map: one byte for each 64 MiB of the disk (`region-map.ts`), 1 MiB of them
  *     8192 + 1 MiB   table: two values of 4 bytes for each block of 4 KiB (`block-value.ts`)
@@ -13,17 +13,26 @@
  *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size
  *     7 zero   8, 9 generation
  *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero
- *     32 to 126 zero   127 CRC-32C of the bytes before
+ *     32 to 124 the last 31 openings, the present one first: a random mark of two words, and the number of checkpoints
+ *     125, 126 zero   127 CRC-32C of the bytes before
  *
  * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any
- * time. What was never written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is
+ * time. The newest has the highest generation, and of one generation the highest checkpoint. What was never written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is
  * the table of a blank disk.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32c } from '../../core/crc32c.js';
 import { CHECKED_BLOCK_BYTES } from './block-device.js';
-import { type DiskIdentity, UUID_BYTES, uuidBytes, uuidText } from './disk-identity.js';
+import {
+  DISK_OPENINGS_MAX,
+  type DiskIdentity,
+  type DiskOpening,
+  UUID_BYTES,
+  uuidBytes,
+  uuidText,
+} from './disk-identity.js';
 import { readFully, writeFully } from './file-io.js';
 
 const MAGIC = 0x43336b34; // "4k3C" read the right way round
@@ -35,6 +44,8 @@ const UUID_AT = 40;
 const NAME_AT = 56;
 const NAME_BYTES = 64;
 const GROWING_WORD = 30;
+const OPENINGS_WORD = 32;
+const OPENING_WORDS = 3;
 const CRC_WORD = HEADER_WORDS - 1;
 const THICK = 1;
 const UNFINISHED = 2;
@@ -56,6 +67,27 @@ export interface ChecksumHeader extends DiskIdentity {
   readonly growingTo?: number;
   /** The disk is still being made: it is blank and unused. */
   readonly unfinished: boolean;
+  readonly openings: readonly DiskOpening[];
+  /** In which of the two places it is. */
+  readonly copy: 0 | 1;
+}
+
+/** A header that takes the place of the older copy. */
+export function nextHeader(header: ChecksumHeader, change: Partial<ChecksumHeader>): ChecksumHeader {
+  return { ...header, ...change, copy: header.copy === 0 ? 1 : 0 };
+}
+
+/** The disk is opened once more. */
+export function openedHeader(header: ChecksumHeader, change: Partial<ChecksumHeader>): ChecksumHeader {
+  const openings = [{ mark: newMark(), checkpoint: 0 }, ...header.openings].slice(0, DISK_OPENINGS_MAX);
+  return nextHeader(header, { ...change, generation: header.generation + 1, openings });
+}
+
+function newMark(): bigint {
+  for (;;) {
+    const mark = randomBytes(8).readBigUInt64LE();
+    if (mark !== 0n) return mark;
+  }
 }
 
 /** `other`: something else, or for other blocks; `newer`: of a later version of this program. */
@@ -75,18 +107,19 @@ export async function readHeader(file: FileHandle): Promise<FoundHeader> {
   if (first[0] === MAGIC && first[1] === 1 && first[2] === CHECKED_BLOCK_BYTES) {
     return { kind: 'format-1', sizeBytes: numberAt(first, 3) * CHECKED_BLOCK_BYTES };
   }
-  const valid = [0, COPY_BYTES].flatMap((at) => decodeHeader(wordsOf(copies, at)) ?? []);
-  if (valid.length > 0) {
-    const header = valid.reduce((a, b) => (a.generation > b.generation ? a : b));
-    return { kind: 'present', header };
-  }
+  const valid = ([0, 1] as const).flatMap((copy) => decodeHeader(wordsOf(copies, copy * COPY_BYTES), copy) ?? []);
+  if (valid.length > 0) return { kind: 'present', header: valid.reduce((a, b) => (isNewer(a, b) ? a : b)) };
   if (copies.every((byte) => byte === 0)) return { kind: 'none' };
   return { kind: first[0] === MAGIC && first[1] > FORMAT_VERSION ? 'newer' : 'other' };
 }
 
-/** Writes the header over the older of the two copies, if its generation is one more than that of the newest. */
 export async function writeHeader(file: FileHandle, header: ChecksumHeader): Promise<void> {
-  await writeFully(file, encodeHeader(header), (header.generation % 2) * COPY_BYTES);
+  await writeFully(file, encodeHeader(header), header.copy * COPY_BYTES);
+}
+
+function isNewer(a: ChecksumHeader, b: ChecksumHeader): boolean {
+  if (a.generation !== b.generation) return a.generation > b.generation;
+  return (a.openings[0]?.checkpoint ?? 0) > (b.openings[0]?.checkpoint ?? 0);
 }
 
 function encodeHeader(header: ChecksumHeader): Buffer {
@@ -101,11 +134,17 @@ function encodeHeader(header: ChecksumHeader): Buffer {
   setNumber(words, GROWING_WORD, (header.growingTo ?? 0) / CHECKED_BLOCK_BYTES);
   bytes.set(uuidBytes(header.uuid), UUID_AT);
   bytes.write(header.name, NAME_AT, NAME_BYTES - 1, 'utf8');
+  for (const [k, { mark, checkpoint }] of header.openings.entries()) {
+    const at = OPENINGS_WORD + OPENING_WORDS * k;
+    words[at] = Number(mark & 0xffff_ffffn);
+    words[at + 1] = Number(mark >> 32n);
+    words[at + 2] = checkpoint;
+  }
   words[CRC_WORD] = crc32c(bytes.subarray(0, 4 * CRC_WORD));
   return bytes;
 }
 
-function decodeHeader(words: Uint32Array): ChecksumHeader | undefined {
+function decodeHeader(words: Uint32Array, copy: 0 | 1): ChecksumHeader | undefined {
   const bytes = Buffer.from(words.buffer, words.byteOffset, HEADER_BYTES);
   if (words[0] !== MAGIC || words[1] !== FORMAT_VERSION) return undefined;
   if (words[CRC_WORD] !== crc32c(bytes.subarray(0, 4 * CRC_WORD))) return undefined;
@@ -120,7 +159,16 @@ function decodeHeader(words: Uint32Array): ChecksumHeader | undefined {
     generation: numberAt(words, 8),
     uuid: uuidText(bytes.subarray(UUID_AT, UUID_AT + UUID_BYTES)),
     name: name.toString('utf8', 0, name.indexOf(0)),
+    openings: openingsOf(words),
+    copy,
   };
+}
+
+function openingsOf(words: Uint32Array): DiskOpening[] {
+  return Array.from({ length: DISK_OPENINGS_MAX }, (_, k) => {
+    const at = OPENINGS_WORD + OPENING_WORDS * k;
+    return { mark: (BigInt(words[at + 1]) << 32n) | BigInt(words[at]), checkpoint: words[at + 2] };
+  });
 }
 
 function wordsOf(copies: Buffer, at: number): Uint32Array {

@@ -9,7 +9,23 @@ export interface DiskIdentity {
   readonly generation: number;
   /** For people, at most 63 bytes of UTF-8; may be empty. */
   readonly name: string;
+  /**
+   * The openings, the present one first. Two copies of a disk that were opened apart have different marks for the same
+   * generation. Absent: the store keeps none. @internal
+   */
+  readonly openings?: readonly DiskOpening[];
 }
+
+/** One opening of a disk. */
+export interface DiskOpening {
+  /** Random; 0: unknown. */
+  readonly mark: bigint;
+  /** Checkpoints in this opening: a copy that was made earlier in the same opening has fewer. */
+  readonly checkpoint: number;
+}
+
+/** Openings that a disk remembers. */
+export const DISK_OPENINGS_MAX = 31;
 
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
 export const UUID_BYTES = 16;

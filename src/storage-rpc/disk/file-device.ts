@@ -7,6 +7,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import PQueue from 'p-queue';
+import { PromiseMutex } from '../../core/promise-mutex.js';
 import { BlockChecksums } from './block-checksums.js';
 import {
   type BlockDevice,
@@ -20,7 +21,7 @@ import {
   type WriteZeroesOptions,
 } from './block-device.js';
 import { type BlockRange, CheckedBlocks, regionsOf } from './checked-blocks.js';
-import { REGION_BLOCKS } from './checksum-format.js';
+import { type ChecksumHeader, nextHeader, REGION_BLOCKS, writeHeader } from './checksum-format.js';
 import type { DiskIdentity } from './disk-identity.js';
 import { punchHole, systemLife as systemBootId } from './file-calls.js';
 import { forStrides } from './file-io.js';
@@ -48,7 +49,9 @@ export class FileDevice implements BlockDevice {
   readonly blockBytes = 1;
   /** Unsynced writes are lost when the system restarts, not before. */
   readonly writeVerifier: bigint;
-  readonly identity: DiskIdentity;
+  #header: ChecksumHeader;
+  #hasChanged = false;
+  readonly #checkpoints = new PromiseMutex();
   /** Whether all its space is reserved, and kept. */
   readonly thick: boolean;
   /** @internal */
@@ -73,7 +76,7 @@ export class FileDevice implements BlockDevice {
     { path, tableMemoryBytes = TABLE_MEMORY_BYTES, onNotice }: FileDeviceOptions,
   ) {
     this.sizeBytes = header.sizeBytes;
-    this.identity = { uuid: header.uuid, generation: header.generation, name: header.name };
+    this.#header = header;
     this.thick = header.thick;
     this.writeVerifier = writeVerifier;
     this.#data = data;
@@ -131,6 +134,29 @@ export class FileDevice implements BlockDevice {
     }
   }
 
+  get identity(): DiskIdentity {
+    const { uuid, generation, name, openings } = this.#header;
+    return { uuid, generation, name, openings };
+  }
+
+  /**
+   * Counts a checkpoint, durably, if the disk was written since the last one: a copy of the files that was made before
+   * has fewer, also after it has been opened again. @internal
+   */
+  checkpoint(): Promise<void> {
+    return this.#checkpoints.run(async () => {
+      if (!this.#hasChanged) return;
+      const [{ mark, checkpoint }, ...earlier] = this.#header.openings;
+      const next = nextHeader(this.#header, { openings: [{ mark, checkpoint: checkpoint + 1 }, ...earlier] });
+      await this.#request(0, 0, 'EINVAL', false, async () => {
+        this.#hasChanged = false;
+        await writeHeader(this.#sums, next);
+        await this.#sumsCommit.commit();
+      });
+      this.#header = next;
+    });
+  }
+
   /** Number of reads of damaged blocks. */
   get checksumErrors(): number {
     return this.#blocks.errors;
@@ -171,6 +197,7 @@ export class FileDevice implements BlockDevice {
 
   write(offset: number, data: Uint8Array, { fua = false, crcs }: WriteOptions = {}): Promise<void> {
     return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
+      this.#hasChanged = true;
       await this.#blocks.hold(blocks, async () => {
         const isWhole = isWholeBlocks(offset, data.length);
         const whole = isWhole ? data : await this.#blocks.merged(blocks, offset, data);
@@ -332,6 +359,7 @@ export class FileDevice implements BlockDevice {
   /** `mayPunch`: the range may give its space back; else it has it reserved. */
   #zeroBlocks(offset: number, length: number, mayPunch: boolean): Promise<void> {
     return this.#request(offset, length, 'EINVAL', true, async (blocks) => {
+      this.#hasChanged = true;
       for (const piece of regionsOf(blocks)) {
         if (this.#regions.isUsed(piece.region))
           await this.#blocks.hold(piece, () => this.#blocks.zero(piece, mayPunch));

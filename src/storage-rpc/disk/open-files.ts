@@ -15,6 +15,7 @@ import {
   DISK_BYTES_MAX,
   FORMAT_VERSION,
   type FoundHeader,
+  openedHeader,
   readHeader,
   writeHeader,
 } from './checksum-format.js';
@@ -43,6 +44,8 @@ export interface OpenFilesOptions {
   /** Takes sentences for the operator: what was found and done. */
   readonly onNotice?: (notice: string) => void;
 }
+
+const NEVER_OPENED = { openings: [], copy: 0 } as const;
 
 export interface OpenedFiles {
   readonly data: FileHandle;
@@ -102,7 +105,7 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
     await files.data.datasync();
   } // Of a disk that was killed nothing is synced here: it may have written very much.
   const { growingTo: _, ...lasting } = files.header;
-  const header = { ...lasting, thick, unfinished: false, generation: files.header.generation + 1 };
+  const header = openedHeader(lasting, { thick, unfinished: false });
   await writeHeader(files.sums, header);
   await files.sums.datasync();
   await syncFolder(options.path);
@@ -130,6 +133,7 @@ async function makeDisk(
     thick: provision === 'thick',
     unfinished: true,
     generation: 0,
+    ...NEVER_OPENED,
   };
   const newData = data ?? (await openNew(opening, path));
   if (data === undefined) await lockedSize(newData, path);
@@ -190,6 +194,7 @@ async function useData(
     thick: provision === 'thick',
     unfinished: false,
     generation: 0,
+    ...NEVER_OPENED,
   };
   if (found.kind === 'none') {
     const newSums = sums ?? (await openNew(opening, sumsPath));
@@ -214,7 +219,7 @@ async function useData(
 
 /** Makes the disk larger; whenever this is cut short, the disk has its old size or the new one. */
 async function grownTo(sizeBytes: number, { data, sums, header }: OpenedFiles): Promise<OpenedFiles> {
-  const growing = { ...header, growingTo: sizeBytes, generation: header.generation + 1 };
+  const growing = openedHeader(header, { growingTo: sizeBytes });
   await writeHeader(sums, growing);
   await sums.truncate(checksumFileBytes(sizeBytes));
   await sums.sync();

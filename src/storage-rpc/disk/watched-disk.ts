@@ -45,6 +45,7 @@ export class WatchedDisk implements BlockDevice {
   readonly refresh?: NonNullable<BlockDevice['refresh']>;
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
   readonly prefetch?: NonNullable<BlockDevice['prefetch']>;
+  readonly checkpoint?: NonNullable<BlockDevice['checkpoint']>;
   readonly view?: () => BlockDevice;
   readonly readChecked?: NonNullable<BlockDevice['readChecked']>;
   readonly readOnly: boolean;
@@ -65,6 +66,7 @@ export class WatchedDisk implements BlockDevice {
         this.#counters.read.follow(length, () => disk.readChecked!(offset, length, into));
     }
     if (disk.refresh !== undefined) this.refresh = disk.refresh.bind(disk);
+    if (disk.checkpoint !== undefined) this.checkpoint = disk.checkpoint.bind(disk);
     if (disk.prefetch !== undefined) this.prefetch = disk.prefetch.bind(disk);
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
     this.#counters = counters;

@@ -21,12 +21,12 @@ import type { SkClientChannel, SkReply } from './channel.js';
 import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
 import { ABANDONED, arrivedIntact, ClientSlots, type PendingIo, type SkIo } from './client-slots.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import { decodeSize } from './disk-size.js';
 import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
 import { LeaseRequest } from './lease-request.js';
 import { NotOwnerRedirect } from './not-owner-redirect.js';
+import { decodePong } from './pong.js';
 import { checkInlineWriteBytesMax, SK_FUA, SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
 import { errnoOfStatus } from './response.js';
 import type { ResumeResponse } from './resume.js';
@@ -37,6 +37,8 @@ const QUEUE_MAX = 4096;
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
+/** How often the client learns of checkpoints, at least. */
+const PONG_NS = 1e9;
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
 export class ClientSession implements KeptSession<SkClientChannel> {
@@ -62,6 +64,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #mismatches = 0;
   #diskBytes = 0;
   #isPinging = false;
+  #pongNs = 0;
   readonly #onPong: Array<() => void> = [];
   #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
@@ -228,6 +231,7 @@ export class ClientSession implements KeptSession<SkClientChannel> {
   #attach(channel: SkClientChannel): void {
     this.#channel = channel;
     this.#suspended = undefined;
+    this.#pongNs = this.#clock.nowNs();
     this.latency.clear();
     this.#onDrained = undefined;
     this.#mismatches = 0;
@@ -316,7 +320,9 @@ export class ClientSession implements KeptSession<SkClientChannel> {
       return;
     }
     this.#mismatches = 0;
-    this.latency.add(this.#clock.nowNs() - sentNs);
+    const now = this.#clock.nowNs();
+    this.latency.add(now - sentNs);
+    if (now - this.#pongNs >= PONG_NS) this.#ping(); // A busy connection is not asked otherwise.
     this.#slots.release(response.slot);
     if (pending !== ABANDONED) this.#finish(pending, reply);
     if (this.outstanding === 0) this.#onDrained?.();
@@ -331,12 +337,16 @@ export class ClientSession implements KeptSession<SkClientChannel> {
 
   #onPingAnswered({ response, list, data }: SkReply): void {
     const isIntact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
-    const sizeBytes = isIntact ? decodeSize(data) : undefined;
-    if (sizeBytes !== undefined) this.#learnSize(sizeBytes);
+    const pong = isIntact ? decodePong(data) : undefined;
+    if (pong !== undefined) {
+      this.#learnSize(pong.sizeBytes);
+      this.#expected.learn(pong.opening);
+    }
     this.#endPing();
   }
 
   #endPing(): void {
+    this.#pongNs = this.#clock.nowNs();
     this.#isPinging = false;
     for (const tell of this.#onPong.splice(0)) tell();
   }

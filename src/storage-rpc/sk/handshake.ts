@@ -57,6 +57,9 @@ export function sessionLow(sessionId: Uint8Array): bigint {
   return Buffer.from(sessionId).readBigUInt64LE(0);
 }
 
+/** The server compares openings that the client does not know of. */
+const OTHER_COPY = 'it is an older or another copy of the disk that was used, as a restored backup is';
+
 function refusalBy(status: SkStatus, server: ResumeResponse | undefined, { wanted, disk }: ResumeRequest): RoceError {
   if (status === 'NO_DISK') {
     const which = wanted === '' ? 'of this number' : `'${wanted}'`;
@@ -67,7 +70,7 @@ function refusalBy(status: SkStatus, server: ResumeResponse | undefined, { wante
   if (server === undefined) return refusal(status);
   if (status === 'LEASED') return new DiskInUse(server.holder, server.holderMs * NS_PER_MS);
   if (status === 'FENCED') return fencedBy(server.holder.label);
-  if (status === 'WRONG_DISK') return wrongDisk(whyWrong(disk, server.disk) ?? 'it refuses the session');
+  if (status === 'WRONG_DISK') return wrongDisk(whyWrong(disk, server.disk) ?? OTHER_COPY);
   return refusal(status);
 }
 

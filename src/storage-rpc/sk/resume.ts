@@ -4,12 +4,14 @@
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
  *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait, 2 it follows)   126 zero 2   128 UUID of the client 16
- *                144 the disk it asks for, a text   208 who the client is, a text
+ *                144 the disk it asks for, a text   208 who the client is, a text   272 the opening
  *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1
  *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 writeVerifier 8   40 the disk
  *                136 term of the lease 4   140 milliseconds that the holder's lease lasts 4   144 the holder, a text
+ *                208 the opening
  *     disk       0 size 8   8 generation 8   16 UUID 16   32 name, a text
  *     text       0 length 1   1 UTF-8, zeros behind it 63
+ *     opening    0 mark 8   8 checkpoint 4   12 zero 4: of the disk, in its generation; zeros: unknown
  *
  * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is who has the lease, where that is
  * not the client.
@@ -18,6 +20,7 @@
 import {
   DISK_NAME_BYTES_MAX,
   type DiskIdentity,
+  type DiskOpening,
   NIL_UUID,
   UUID_BYTES,
   uuidBytes,
@@ -70,11 +73,14 @@ const REQUEST_DISK_AT = 24;
 const CLAIM_AT = REQUEST_DISK_AT + DISK_BYTES;
 const WANTED_AT = CLAIM_AT + 8 + UUID_BYTES;
 const CLAIMANT_AT = WANTED_AT + TEXT_BYTES;
-const REQUEST_BODY_BYTES = CLAIMANT_AT + TEXT_BYTES;
+const REQUEST_OPENING_AT = CLAIMANT_AT + TEXT_BYTES;
+const OPENING_BYTES = 16;
+const REQUEST_BODY_BYTES = REQUEST_OPENING_AT + OPENING_BYTES;
 const RESPONSE_DISK_AT = 40;
 const TERM_AT = RESPONSE_DISK_AT + DISK_BYTES;
 const HOLDER_AT = TERM_AT + 8;
-const RESPONSE_BODY_BYTES = HOLDER_AT + TEXT_BYTES;
+const RESPONSE_OPENING_AT = HOLDER_AT + TEXT_BYTES;
+const RESPONSE_BODY_BYTES = RESPONSE_OPENING_AT + OPENING_BYTES;
 const PATIENT = 1;
 const FOLLOWS = 2;
 const READ_ONLY = 1;
@@ -93,6 +99,7 @@ export function encodeResumeRequest(request: ResumeRequest): Buffer {
   out.set(uuidBytes(owner), CLAIM_AT + 8);
   writeText(out, WANTED_AT, request.wanted);
   writeText(out, CLAIMANT_AT, label);
+  writeOpening(out, REQUEST_OPENING_AT, request.disk);
   return out;
 }
 
@@ -110,7 +117,7 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
     sessionId: bytes.subarray(0, SESSION_ID_BYTES),
     epoch: bytes.readUInt32LE(16),
     inlineWriteBytesMax: bytes.readUInt32LE(20),
-    disk,
+    disk: { ...disk, openings: [readOpening(bytes, REQUEST_OPENING_AT)] },
     wanted,
     claim: { owner, access, term: bytes.readUInt32LE(CLAIM_AT), isPatient, label },
     follows: (bytes[CLAIM_AT + 5] & FOLLOWS) !== 0,
@@ -131,6 +138,7 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   out.writeUInt32LE(response.term, TERM_AT);
   out.writeUInt32LE(response.holderMs, TERM_AT + 4);
   writeText(out, HOLDER_AT, response.holder.label);
+  writeOpening(out, RESPONSE_OPENING_AT, response.disk);
   return out;
 }
 
@@ -143,7 +151,7 @@ export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefin
   if (disk === undefined || label === undefined) return undefined;
   const response = {
     bootId: bytes.readBigUInt64LE(0),
-    disk,
+    disk: { ...disk, openings: [readOpening(bytes, RESPONSE_OPENING_AT)] },
     blockBytes: bytes.readUInt32LE(16),
     ioBytesMax: bytes.readUInt32LE(20),
     slots: bytes.readUInt16LE(24),
@@ -171,6 +179,15 @@ function readDisk(bytes: Buffer, at: number): DiskFacts | undefined {
   const name = readText(bytes, at + 32);
   if (!Number.isSafeInteger(sizeBytes) || !Number.isSafeInteger(generation) || name === undefined) return undefined;
   return { sizeBytes, generation, uuid: uuidText(bytes.subarray(at + 16, at + 16 + UUID_BYTES)), name };
+}
+
+function writeOpening(out: Buffer, at: number, { openings: [present] = [] }: DiskFacts): void {
+  out.writeBigUInt64LE(present?.mark ?? 0n, at);
+  out.writeUInt32LE(present?.checkpoint ?? 0, at + 8);
+}
+
+function readOpening(bytes: Buffer, at: number): DiskOpening {
+  return { mark: bytes.readBigUInt64LE(at), checkpoint: bytes.readUInt32LE(at + 8) };
 }
 
 function writeText(out: Buffer, at: number, text: string): void {

@@ -9,7 +9,7 @@ import { BlockDeviceError, NotOwnerError } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
-import { encodeSize } from './disk-size.js';
+import { encodePong } from './pong.js';
 import { SK_SLOTS_MAX, type SkOp } from './request.js';
 import { type RequestOutcome, RequestRunner } from './request-runner.js';
 import type { ServedDisk } from './served-disk.js';
@@ -132,10 +132,11 @@ export class ServerSession {
     const target = { channel, incoming, arrivedNs: this.lastHeardNs };
     const { op, slot, slotSeq } = incoming.request;
     if (op === 'PING') {
-      this.#answer(target, {
-        status: this.#isLost ? 'NOT_OWNER' : 'OK',
-        data: { bytes: encodeSize(this.disk.device.sizeBytes), release: () => {} },
-      });
+      const { sizeBytes, identity } = this.disk.device;
+      const bytes = encodePong({ sizeBytes, ...(identity?.openings && { openings: identity.openings }) });
+      this.#answer(target, { status: this.#isLost ? 'NOT_OWNER' : 'OK', data: { bytes, release: () => {} } });
+      // Clients learn of it by the next PING; if it fails, requests will say so.
+      void this.disk.use(async (device) => device.checkpoint?.()).catch(() => {});
       return;
     }
     switch (this.#slots.admit(slot, slotSeq, op === 'READ' || op === 'STATUS')) {

@@ -14,7 +14,7 @@ import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import type { LeaseHolder, LeaseVerdict } from './disk-lease.js';
 import { DiskSet } from './disk-set.js';
-import { describeDisk, whyWrong } from './expected-disk.js';
+import { describeDisk, differenceOf } from './expected-disk.js';
 import {
   checkInlineWriteBytesMax,
   SK_INLINE_BYTES_MAX,
@@ -167,8 +167,9 @@ export class SkServer {
     const disk = this.disks.find(body.wanted, request.disk);
     if (disk === undefined) return this.#turnAway(channel, request, 'NO_DISK');
     const facts = factsOf(disk.device);
-    if (whyWrong(body.disk, facts) !== undefined) {
-      this.#noticeWrongDisk(body.disk, facts);
+    const difference = differenceOf(body.disk, facts);
+    if (difference !== undefined) {
+      this.#noticeWrongDisk(body.disk, facts, difference);
       return this.#turnAway(channel, request, 'WRONG_DISK', this.#answerTo(body, disk));
     }
     if (body.follows && disk.device.notOwner !== undefined) return this.#turnAway(channel, request, 'NOT_OWNER');
@@ -237,12 +238,14 @@ export class SkServer {
     return encodeResumeResponse(response);
   }
 
-  #noticeWrongDisk(expected: DiskFacts, facts: DiskFacts): void {
+  #noticeWrongDisk(expected: DiskFacts, facts: DiskFacts, difference: string): void {
     this.counters.wrongDisks++;
     const key = `${expected.uuid} ${expected.generation}`;
     if (this.#refusedDisks.has(key) || this.#refusedDisks.size >= NOTICES_MAX) return;
     this.#refusedDisks.add(key);
-    this.#options.onNotice?.(`refused a client of ${describeDisk(expected)}: this server has ${describeDisk(facts)}`);
+    this.#options.onNotice?.(
+      `refused a client of ${describeDisk(expected)}: this server has ${describeDisk(facts)}${difference}`,
+    );
   }
 
   async #turnAway(channel: SkServerChannel, request: SkRequest, status: SkStatus, body = EMPTY): Promise<void> {
@@ -329,6 +332,6 @@ export class SkServer {
 }
 
 function factsOf({ identity, sizeBytes }: BlockDevice): DiskFacts {
-  const { uuid = NIL_UUID, generation = 0, name = '' } = identity ?? ANY_DISK;
-  return { uuid, generation, name, sizeBytes };
+  const { uuid = NIL_UUID, generation = 0, name = '', openings = [] } = identity ?? ANY_DISK;
+  return { uuid, generation, name, sizeBytes, openings };
 }

@@ -38,11 +38,21 @@ async function firstByte(disk: FileDevice): Promise<number> {
 
 test('a disk keeps its UUID and name for life; its generation tells how often it was opened', async () => {
   const disk = await FileDevice.open({ path, sizeBytes: SIZE, name: 'orders' });
-  expect(disk.identity).toEqual({ uuid: expect.stringMatching(/^[0-9a-f-]{36}$/), generation: 1, name: 'orders' });
+  expect(disk.identity).toMatchObject({
+    uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    generation: 1,
+    name: 'orders',
+  });
+  const { uuid, name } = disk.identity;
+  let openings = disk.identity.openings!;
   await disk.close();
   for (let generation = 2; generation < 6; generation++) {
     const again = await FileDevice.open({ path });
-    expect(again.identity).toEqual({ ...disk.identity, generation });
+    expect(again.identity).toMatchObject({ uuid, name, generation });
+    // Each opening has a mark of its own; the earlier ones are remembered.
+    expect(again.identity.openings!.slice(1, generation)).toEqual(openings.slice(0, generation - 1));
+    expect(openings.map(({ mark }) => mark)).not.toContain(again.identity.openings![0].mark);
+    openings = again.identity.openings!;
     await again.close();
   }
   const other = await FileDevice.open({ path: `${path}2`, sizeBytes: SIZE });

@@ -53,6 +53,11 @@ async function replaced(transport: 'both' | 'tcp', right: WatchedDisk, wrong: Wa
   return { rig, host, session, write, boot, serverSays, clientSays };
 }
 
+/** Openings of a disk, the present one first. */
+const openings = (...marks: Array<[mark: bigint, checkpoint?: number]>) => ({
+  openings: marks.map(([mark, checkpoint = 0]) => ({ mark, checkpoint })),
+});
+
 const OTHER = { uuid: 'ffffffff-89ab-cdef-0123-456789abcdef', name: 'other' };
 
 test.each(['both', 'tcp'] as const)(
@@ -99,6 +104,59 @@ test.each<[string, Partial<DiskIdentity>, number, boolean]>([
   );
   await rig.pass(5 * SECOND);
   expect([done, disk.touched > 0, host.outage === undefined]).toEqual([isRight, isRight, isRight]);
+  await rig.until(host.close());
+});
+
+test.each<[string, Partial<DiskIdentity>, boolean]>([
+  ['is the same', openings([5n, 2], [4n]), true],
+  ['was opened again', { generation: 6, ...openings([6n], [5n, 2], [4n]) }, true],
+  ['was opened twice', { generation: 7, ...openings([7n], [6n, 9], [5n, 3]) }, true],
+  ['was opened so often that nobody knows', { generation: 7, ...openings([7n], [6n]) }, true],
+  ['was opened before by a version without marks', { generation: 6, ...openings([6n], [0n]) }, true],
+  ['is a backup that was opened as often', openings([0xbadn], [4n]), false],
+  ['is a backup that was opened more often', { generation: 7, ...openings([7n], [6n], [0xbadn, 9]) }, false],
+  ['is a copy that was made in use, before the last checkpoint', { generation: 6, ...openings([6n], [5n, 1]) }, false],
+])('a disk that %s', async (_, identity, isRight) => {
+  const before = new WatchedDisk(openings([5n, 2], [4n]));
+  const disk = new WatchedDisk(identity);
+  const { rig, host, write, serverSays } = await replaced('tcp', before, disk);
+  write.catch(() => {});
+  await rig.pass(5 * SECOND);
+  expect([disk.touched > 0, host.outage === undefined]).toEqual([isRight, isRight]);
+  expect(serverSays).toEqual(
+    isRight ? [] : [expect.stringMatching(/: this is an(other| older) copy, as |: this is an older copy, made /)],
+  );
+  await rig.until(host.close());
+});
+
+test('a busy client learns of checkpoints, and refuses a copy that was made before', async () => {
+  const before = new WatchedDisk(openings([5n]));
+  let checkpoints = 0;
+  Object.assign(before, {
+    checkpoint: async () => {
+      before.identity = { ...before.identity, ...openings([5n, ++checkpoints]) };
+    },
+  });
+  const rig = await Rig.create({ disk: before });
+  const host = rig.host({ dial: { tcp: async () => rig.dialTcp() } });
+  const { session } = await rig.until(host.open());
+  for (let k = 0; k < 30; k++) {
+    await rig.until(session.submit(writeIo(4096 * k, pattern(4096, k))));
+    await rig.pass(SECOND / 5); // Never idle long enough to be asked.
+  }
+  expect(checkpoints).toBeGreaterThan(3);
+  const copy = new WatchedDisk({ generation: 6, ...openings([6n], [5n, 1]) });
+  const old = rig.server;
+  rig.boot(copy);
+  await rig.until(old.close());
+  session.breakConnection('the server died');
+  session.submit(writeIo(0, pattern(4096, 2))).catch(() => {});
+  await rig.pass(3 * SECOND);
+  expect(copy.touched).toBe(0);
+  expect(host.outage).toMatchObject({
+    isWrongDisk: true,
+    reason: expect.stringContaining('an older or another copy of the disk that was used, as a restored backup is'),
+  });
   await rig.until(host.close());
 });
 

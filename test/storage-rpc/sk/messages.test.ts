@@ -105,7 +105,7 @@ test('fields that cannot be are refused, though the sum is right', () => {
 test('an answer to RESUME that would have requests cut or placed wrongly is none', () => {
   const server = {
     bootId: 1n,
-    disk: DISK,
+    disk: { ...DISK, openings: [{ mark: 0xfedc_ba98_7654_3210n, checkpoint: 0xffff_ffff }] },
     blockBytes: 512,
     ioBytesMax: 1 << 20,
     slots: 128,
