@@ -42,11 +42,13 @@ const node = (number: number, facts: Partial<ClusterStatus['nodes'][number]>): C
 function statusWith(...nodes: ClusterStatus['nodes']): ClusterStatus {
   return {
     cluster: 'c0ffee',
+    metadata: { state: 'current' },
     managers: [{ address: ADDRESS, leads: true, since: '2026-01-01T00:00:00.000Z' }],
     nodes,
     streams: [{ stream: 'log', extents: 1, coded: 0, sealedBytes: 5 }],
     nodesNeeded: 3,
     extents: { open: 1, sealed: 0, coded: 0, underReplicated: 0, unavailable: 0, copying: 0, coding: 0 },
+    waiting: [],
     counters: { seals: 1, copies: 2, codings: 3, rebuilds: 4, deleted: 5, refusedDisks: 6 },
   };
 }

@@ -16,6 +16,7 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
   return {
     cluster,
+    metadata: manager.metadataCheck.state,
     managers: await parts.managers(),
     nodes: [...live.all()]
       .sort((a, b) => a.node - b.node)
@@ -55,6 +56,7 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
       copying: manager.copying,
       coding: manager.coding,
     },
+    waiting: [...manager.waiting].map(([extent, { reason }]) => ({ extent, reason })),
     counters: { ...manager.counters },
   };
 }

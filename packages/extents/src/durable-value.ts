@@ -47,7 +47,14 @@ export class DurableValue<T> {
 
   /** Values become so in the order of the calls. */
   store(value: T): Promise<void> {
+    return this.update(() => value);
+  }
+
+  /** `change`: the new value from the last one. It may return the last one, and then nothing is written. */
+  update(change: (last: T | undefined) => T): Promise<void> {
     return this.#storing.run(async () => {
+      const value = change(this.#value);
+      if (value === this.#value) return;
       const number = this.#number + 1;
       for (const at of SLOT_AT) {
         await this.#file.write(at, slotOf(number, value));

@@ -76,8 +76,8 @@ export class ExtentNode {
       fence: ({ extent, epoch }) => store.fence(extent, epoch),
       seal: async ({ extent, epoch, length }) => ({ isSealed: await store.seal(extent, epoch, length) }),
       read: (request) => this.#read(request),
-      fetch: async ({ extent, offset, bytesMax }) => ({
-        records: await store.replica(extent).fetch(offset, Math.min(bytesMax, COPY_BYTES)),
+      fetch: async ({ extent, offset, bytesMax, isFenced }) => ({
+        records: await store.replica(extent).fetch(offset, Math.min(bytesMax, COPY_BYTES), isFenced),
       }),
       fetchPlain: async ({ extent, offset, bytes }) => ({
         data: await store.replica(extent).readPlain(offset, Math.min(bytes, COPY_BYTES)),
@@ -86,7 +86,16 @@ export class ExtentNode {
         await this.#copyOnce(request);
         return {};
       },
+      complete: async ({ extent, epoch, length, from }) => {
+        await store.fence(extent, epoch);
+        await this.#fill(extent, length, from, true);
+        return {};
+      },
       repair: async ({ extent, offset, from }) => ({ isRepaired: await this.#repair(extent, offset, from) }),
+      noteVersion: async ({ version }) => {
+        await store.noteVersion(version);
+        return {};
+      },
       remove: async ({ extent }) => {
         await store.remove(extent);
         return {};
@@ -123,8 +132,10 @@ export class ExtentNode {
 
   async #join(): Promise<void> {
     const { store, manager, address, domain, timing } = this.#parts;
-    const { node, cluster, lives } = store.identity;
-    await manager.call('join', { node, cluster, lives, address, domain }, timing.callMs);
+    const { node, cluster, lives, seen } = store.identity;
+    const own = { node, cluster, lives, address, domain, ...(seen !== undefined && { seen }) };
+    const { version } = await manager.call('join', own, timing.callMs);
+    await store.noteVersion(version);
   }
 
   stop(): void {
@@ -194,15 +205,20 @@ export class ExtentNode {
     if (there === undefined || there.isCopying === true || there.sealed !== undefined)
       await store.beginCopy(extent, epoch);
     else await store.fence(extent, epoch);
+    await this.#fill(extent, length, from);
+    if (!(await store.seal(extent, epoch, length)))
+      throw new RpcError('MISSING', `the copy of extent ${extent} is short`);
+  }
+
+  async #fill(extent: number, length: number, from: readonly NodePlace[], isFenced = false): Promise<void> {
+    const { store } = this.#parts;
     for (;;) {
       const offset = store.held(extent)?.length;
       if (offset === undefined) throw new RpcError('MISSING', `the copy of extent ${extent} has been deleted`);
-      if (offset >= length) break;
-      const records = await this.#fetch({ extent, offset, bytesMax: Math.min(COPY_BYTES, length - offset) }, from);
-      await store.restore(extent, offset, records);
+      if (offset >= length) return;
+      const bytesMax = Math.min(COPY_BYTES, length - offset);
+      await store.restore(extent, offset, await this.#fetch({ extent, offset, bytesMax, isFenced }, from));
     }
-    if (!(await store.seal(extent, epoch, length)))
-      throw new RpcError('MISSING', `the copy of extent ${extent} is short`);
   }
 
   async #fetch(request: NodeMethods['fetch'][0], from: readonly NodePlace[]): Promise<Buffer> {
@@ -234,7 +250,7 @@ export class ExtentNode {
 
   async #report(): Promise<void> {
     const { store, manager, timing } = this.#parts;
-    const { node, lives } = store.identity;
+    const { node, lives, seen } = store.identity;
     const freeBytes = await store.freeBytes();
     const { readOnly, journal } = store;
     const { damaged, repaired } = this.counters;
@@ -242,13 +258,16 @@ export class ExtentNode {
     const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }), ...(journal && { journal }) };
     const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
     this.#wanted.clear();
-    const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };
+    const known = seen !== undefined && { seen };
+    const report = { node, lives, ...known, ...space, ...health, replicas: store.reports(), fragments };
     const answer = manager.call('report', report, timing.callMs);
-    const { remove, removeFragments } = await answer.catch(async (error) => {
+    const { version, remove, removeFragments } = await answer.catch(async (error) => {
       // It was away so long that the manager has dropped it.
       if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join();
       throw error;
     });
+    // Durable before anything is deleted: no older copy of the metadata decides about this node afterwards.
+    await store.noteVersion(version);
     for (const extent of remove) if (!this.#copies.has(extent) && !this.#wanted.has(extent)) await store.remove(extent);
     for (const id of removeFragments) await store.fragments.remove(id);
     await store.fragments.removeIdle();

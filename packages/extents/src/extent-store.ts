@@ -11,6 +11,7 @@ import { Journal, type JournalDevice, type JournalUse, missingJournal } from './
 import { JournaledFiles } from './journaled-files.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import type { NewNode, ReplicaReport } from './messages.js';
+import type { MetadataVersion } from './metadata-history.js';
 import { Replica, type ReplicaLength, type ReplicaState } from './replica.js';
 
 const IDENTITY_FILE = 'node';
@@ -21,11 +22,13 @@ export interface NodeIdentity extends NewNode {
   readonly lives: number;
   /** The start that began the journal without which the folder is not whole. */
   readonly journal?: number;
+  /** The last state of the metadata that a manager has shown. */
+  readonly seen?: MetadataVersion;
 }
 
 export class ExtentStore {
-  readonly identity: NodeIdentity;
   readonly fragments: FragmentStore;
+  readonly #identity: OpenIdentity;
   readonly #files: ExtentFiles;
   readonly #journal: Journal | undefined;
   readonly #replicaFiles: ExtentFiles;
@@ -34,11 +37,11 @@ export class ExtentStore {
   readonly #mutexes = new KeyedMutex<number>();
   #readOnly: string | undefined;
 
-  private constructor(files: ExtentFiles, identity: NodeIdentity, journal: Journal | undefined) {
+  private constructor(files: ExtentFiles, identity: OpenIdentity, journal: Journal | undefined) {
     this.#files = files;
     this.#journal = journal;
     this.#replicaFiles = journal === undefined ? files : new JournaledFiles(files, journal);
-    this.identity = identity;
+    this.#identity = identity;
     this.fragments = new FragmentStore(files, (work) => this.#writing(work));
   }
 
@@ -67,6 +70,10 @@ export class ExtentStore {
     return store;
   }
 
+  get identity(): NodeIdentity {
+    return this.#identity.value.value!;
+  }
+
   async #recover(name: string): Promise<void> {
     const file = await this.#replicaFiles.open(name);
     const replica = await orClosed(file, Replica.recover(file, this.identity.lives));
@@ -91,7 +98,11 @@ export class ExtentStore {
   reports(): ReplicaReport[] {
     return [...this.#replicas.values()]
       .filter(({ state }) => state.isCopying !== true)
-      .map(({ state: { extent, sealed } }) => ({ extent, ...(sealed !== undefined && { sealed }) }));
+      .map(({ state: { extent, sealed }, isStopped }) => ({
+        extent,
+        ...(sealed !== undefined && { sealed }),
+        ...(isStopped && { isStopped }),
+      }));
   }
 
   usedBytes(): number {
@@ -189,23 +200,49 @@ export class ExtentStore {
     }
   }
 
+  /** Throws OUTDATED if an earlier manager has shown a later state. */
+  noteVersion(seen: MetadataVersion): Promise<void> {
+    return this.#writing(async () => {
+      const last = this.identity.seen;
+      if (last !== undefined && seen.number < last.number)
+        throw new RpcError(
+          'OUTDATED',
+          `node ${this.identity.node} has seen transaction ${last.number} of the metadata, and the manager is at ${seen.number}`,
+        );
+      await this.#identity.value.update((own) => (isSame(own!.seen, seen) ? own! : { ...own!, seen }));
+    }, true);
+  }
+
   /**
    * The manager has refused the folder: this start does not count. Otherwise an old copy that is tried again and again
    * would have as many starts as the manager has seen. With a journal it counts, because the journal was begun in it.
    */
   async uncountStart(): Promise<void> {
     if (this.#journal !== undefined) return;
-    await storeIdentity(this.#files.open(IDENTITY_FILE), { ...this.identity, lives: this.identity.lives - 1 });
+    await this.#identity.value.update((own) => ({ ...own!, lives: own!.lives - 1 }));
   }
 
   async close(): Promise<void> {
     this.#readOnly = 'the node is closed';
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
     await this.fragments.close();
-    if ((await this.#journal?.close()) !== true) return;
-    const { journal: _, ...identity } = this.identity;
-    await storeIdentity(this.#files.open(IDENTITY_FILE), identity);
+    const isJournalEmpty = await this.#journal?.close();
+    if (isJournalEmpty === true)
+      await this.#identity.value.update((own) => {
+        const { journal: _, ...rest } = own!;
+        return rest;
+      });
+    await this.#identity.file.close();
   }
+}
+
+interface OpenIdentity {
+  readonly file: ExtentFile;
+  readonly value: DurableValue<NodeIdentity>;
+}
+
+function isSame(a: MetadataVersion | undefined, b: MetadataVersion): boolean {
+  return a?.branch === b.branch && a.number === b.number;
 }
 
 function isData(name: string): boolean {
@@ -226,40 +263,36 @@ async function nextBoot({
   readonly names: readonly string[];
   readonly registerNode: () => Promise<NewNode>;
   readonly device: JournalDevice | undefined;
-}): Promise<{ readonly identity: NodeIdentity; readonly journal: Journal | undefined }> {
-  const value = names.includes(IDENTITY_FILE) ? await loadIdentity(files) : undefined;
-  if (value === undefined && names.some(isData)) {
-    const hint = 'empty it, and the cluster fills it again';
-    throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
+}): Promise<{ readonly identity: OpenIdentity; readonly journal: Journal | undefined }> {
+  const there = names.includes(IDENTITY_FILE) ? await openIdentity(files.open(IDENTITY_FILE)) : undefined;
+  const last = there?.value.value;
+  let identity = there;
+  try {
+    if (last === undefined && names.some(isData)) {
+      const hint = 'empty it, and the cluster fills it again';
+      throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
+    }
+    const own = { ...(last ?? (await registerNode())), lives: (last?.lives ?? 0) + 1 };
+    const { cluster, node, lives: life } = own;
+    const used = last?.journal;
+    if (device === undefined && used !== undefined) throw missingJournal(node);
+    const journal = device && (await Journal.open(device, { cluster, node, life, used }));
+    identity ??= await openIdentity(files.create(IDENTITY_FILE));
+    await identity.value.store(own);
+    if (journal !== undefined) {
+      await journal.begin(files);
+      await identity.value.store({ ...own, journal: life });
+    }
+    return { identity, journal };
+  } catch (error) {
+    await identity?.file.close();
+    throw error;
   }
-  const identity = { ...(value ?? (await registerNode())), lives: (value?.lives ?? 0) + 1 };
-  const { cluster, node, lives: life } = identity;
-  const used = value?.journal;
-  if (device === undefined && used !== undefined) throw missingJournal(node);
-  const journal = device && (await Journal.open(device, { cluster, node, life, used }));
-  await storeIdentity(
-    names.includes(IDENTITY_FILE) ? files.open(IDENTITY_FILE) : files.create(IDENTITY_FILE),
-    identity,
-  );
-  if (journal !== undefined) {
-    await journal.begin(files);
-    await storeIdentity(files.open(IDENTITY_FILE), { ...identity, journal: life });
-  }
-  return { identity, journal };
 }
 
-async function loadIdentity(files: ExtentFiles): Promise<NodeIdentity | undefined> {
-  const file = await files.open(IDENTITY_FILE);
-  const { value } = await orClosed(file, DurableValue.load<NodeIdentity>(file));
-  await file.close();
-  return value;
-}
-
-async function storeIdentity(opening: Promise<ExtentFile>, identity: NodeIdentity): Promise<void> {
+async function openIdentity(opening: Promise<ExtentFile>): Promise<OpenIdentity> {
   const file = await opening;
-  const store = async () => (await DurableValue.load<NodeIdentity>(file)).store(identity);
-  await orClosed(file, store());
-  await file.close();
+  return { file, value: await orClosed(file, DurableValue.load<NodeIdentity>(file)) };
 }
 
 async function orClosed<T>(file: ExtentFile, reading: Promise<T>): Promise<T> {

@@ -39,4 +39,5 @@ export {
   type ManagerPlace,
   type NodePlace,
 } from './messages.js';
+export type { MetadataState } from './metadata-check.js';
 export { type Location, StreamWriter, type WriterCounters } from './stream-writer.js';

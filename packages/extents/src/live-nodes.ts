@@ -71,6 +71,15 @@ export class LiveNodes {
     return this.isHeard(node) && this.#nodes.get(node)!.report!.readOnly === undefined;
   }
 
+  /** Whether the node is up, takes data, and has not said that its replica of an open extent takes no more of it. */
+  isAppendable(node: number, extent: number): boolean {
+    if (!this.isUp(node)) return false;
+    const report = this.#nodes.get(node)!.report;
+    if (report === undefined) return true;
+    const isStopped = report.replicas.some((replica) => replica.extent === extent && replica.isStopped === true);
+    return report.readOnly === undefined && !isStopped;
+  }
+
   addresses(nodes: readonly number[]): NodePlace[] {
     const addresses = nodes.flatMap((node) => this.#nodes.get(node) ?? []);
     return addresses

@@ -2,11 +2,15 @@ import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { JournalUse } from './journal.js';
+import type { MetadataState } from './metadata-check.js';
+import type { MetadataVersion } from './metadata-history.js';
 import type { ReplicaLength } from './replica.js';
 
 export interface ReplicaReport {
   readonly extent: number;
   readonly sealed?: number;
+  /** It was open when the node went down, and takes no more appends. */
+  readonly isStopped?: true;
 }
 
 /** Why a node or a manager refuses. */
@@ -22,6 +26,8 @@ export const EXTENT_CODES = [
   'BUSY',
   'INVALID',
   'NOT_LEADER',
+  'UNVERIFIED',
+  'OUTDATED',
 ] as const;
 
 /** One of {@link EXTENT_CODES}. */
@@ -84,13 +90,18 @@ export interface NodeMethods {
     { extent: number; offset: number; first: number; count: number },
     { data: Uint8Array; crcs: readonly number[] },
   ];
-  fetch: [{ extent: number; offset: number; bytesMax: number }, { records: Uint8Array }];
+  /** `isFenced`: records count that are not known to be committed. */
+  fetch: [{ extent: number; offset: number; bytesMax: number; isFenced?: boolean }, { records: Uint8Array }];
   /** Bytes of a sealed extent as they are on the disk, which may be damaged. */
   fetchPlain: [{ extent: number; offset: number; bytes: number }, { data: Uint8Array }];
   /** Answered when it is complete and durable. */
   copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
+  /** Answered when the replica, which is fenced with this epoch, has the length. */
+  complete: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
   repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
   remove: [{ extent: number }, object];
+  /** Answered when it is durable. Throws OUTDATED if the node has seen a later state. */
+  noteVersion: [{ version: MetadataVersion }, object];
   /** Answered when all are durable, and have been read back. */
   encode: [{ extent: number; making: number; targets: readonly NodePlace[] } & FragmentShape, object];
   writeFragment: [FragmentId & FragmentShape & { first: number; data: Uint8Array; crcs: readonly number[] }, object];
@@ -103,8 +114,14 @@ export interface NodeMethods {
 
 export interface ManagerMethods {
   introduce: [object, NewNode];
-  /** Throws CONFLICT for a disk that is older than the one seen before, or of another cluster. */
-  join: [NodePlace & { cluster: string; lives: number; domain: string }, object];
+  /**
+   * `seen`: the last state of the metadata that a manager has shown the node. Throws CONFLICT for a disk that is older
+   * than the one seen before, or of another cluster, OUTDATED if the metadata does not have that state.
+   */
+  join: [
+    NodePlace & { cluster: string; lives: number; domain: string; seen?: MetadataVersion },
+    { version: MetadataVersion },
+  ];
   report: [
     {
       node: number;
@@ -115,10 +132,11 @@ export interface ManagerMethods {
       repaired: number;
       readOnly?: string;
       journal?: JournalUse;
+      seen?: MetadataVersion;
       replicas: readonly ReplicaReport[];
       fragments: readonly FragmentId[];
     },
-    { remove: readonly number[]; removeFragments: readonly FragmentId[] },
+    { version: MetadataVersion; remove: readonly number[]; removeFragments: readonly FragmentId[] },
   ];
   createStream: [{ stream: string }, object];
   deleteStream: [{ stream: string }, object];
@@ -147,6 +165,8 @@ export interface ManagerMethods {
   /** Its owner continues in another extent. */
   cut: [{ stream: string }, { extents: readonly ExtentPlace[] }];
   locateExtent: [{ extent: number }, ExtentPlace];
+  /** Seals extents that wait for a decision, all if none is named, with the replicas that answer. */
+  accept: [{ extents: readonly number[] }, { sealed: readonly number[] }];
   status: [object, ClusterStatus];
 }
 
@@ -169,6 +189,8 @@ export interface ManagerPlace {
 export interface ClusterStatus {
   /** Its name: 32 hexadecimal digits, made with its first manager. */
   readonly cluster: string;
+  /** Whether the metadata is the latest. Until that is known, all other requests are refused. */
+  readonly metadata: MetadataState;
   /** Managers that are there, the one that leads first. */
   readonly managers: readonly ManagerPlace[];
   /** Nodes that have ever joined, by number. */
@@ -237,6 +259,13 @@ export interface ClusterStatus {
     /** Extents being coded. */
     readonly coding: number;
   };
+  /** Extents that cannot be sealed before nodes come back, or the operator decides. */
+  readonly waiting: ReadonlyArray<{
+    /** Its number. */
+    readonly extent: number;
+    /** Why its length is not certain, and what to do. */
+    readonly reason: string;
+  }>;
   /** Since the manager began. */
   readonly counters: ManagerCounters;
 }

@@ -24,6 +24,13 @@ export class NodeReports {
     const known = live && (await this.#manager.schema.node(node));
     if (live === undefined || known?.value.lives !== report.lives)
       throw new RpcError('CONFLICT', `node ${node} has to join`);
+    this.#manager.metadataCheck.hear(node, report.seen);
+    const { version } = this.#manager.history;
+    if (!this.#manager.metadataCheck.isVerified) {
+      live.report = report;
+      live.heardNs = this.#manager.parts.clock.nowNs();
+      return { version, remove: [], removeFragments: [] };
+    }
     const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
     const fragments = new Map(report.fragments.map((id) => [fragmentKey(id), id]));
     const remove: number[] = [];
@@ -55,7 +62,7 @@ export class NodeReports {
     live.missing = missing;
     live.missingFragments = missingFragments;
     live.heardNs = this.#manager.parts.clock.nowNs();
-    return { remove, removeFragments };
+    return { version, remove, removeFragments };
   }
 
   #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {

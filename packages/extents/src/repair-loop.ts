@@ -31,20 +31,20 @@ export class RepairLoop {
   }
 
   async look(): Promise<void> {
-    const { schema, live } = this.#manager;
+    const { schema, live, metadataCheck } = this.#manager;
+    if (!metadataCheck.isVerified) return;
     const extents = await schema.extents();
     await this.#forgetNodes(extents);
     this.#coding.forget(extents);
+    this.#forgetWaiting(extents);
     const used = new Set((await schema.streams()).flatMap(({ value }) => value.extents));
     for (const record of extents) {
       const { extent, value } = record;
       if (this.#manager.busy.has(extent)) continue;
       if (!used.has(extent)) await this.#delete(record);
       else if (value.sealed === undefined) {
-        const isWhole = value.replicas.every(
-          (node) => live.isUp(node) && live.get(node)?.report?.readOnly === undefined,
-        );
-        if (!isWhole) await this.#manager.seal(extent, 0).catch(() => {});
+        if (!value.replicas.every((node) => live.isAppendable(node, extent)))
+          await this.#manager.seal(extent).catch(() => {});
       } else if (value.coded !== undefined) await this.#coding.tend(record);
       else {
         await this.#restore(record);
@@ -69,6 +69,13 @@ export class RepairLoop {
       const removal = record && [{ key: record.key, version: record.version }];
       if (removal === undefined || (await schema.commit(removal))) live.remove(place);
     }
+  }
+
+  #forgetWaiting(extents: readonly KnownExtent[]): void {
+    const { waiting } = this.#manager;
+    if (waiting.size === 0) return;
+    const there = new Set(extents.map(({ extent }) => extent));
+    for (const extent of waiting.keys()) if (!there.has(extent)) waiting.delete(extent);
   }
 
   async #delete({ key, version }: Versioned<ExtentRecord>): Promise<void> {

@@ -45,6 +45,8 @@ export interface ReplicaLength {
    * file.
    */
   readonly restarts: number;
+  /** The length, if it is sealed. */
+  readonly sealed?: number;
 }
 
 export interface Blocks {
@@ -118,6 +120,11 @@ export class Replica {
     return this.state.sealed ?? Math.min(this.#committed, this.#durable);
   }
 
+  /** Whether it takes no more appends because its node went down while it was open. */
+  get isStopped(): boolean {
+    return this.#restarts > 0 && this.state.sealed === undefined;
+  }
+
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -156,7 +163,7 @@ export class Replica {
 
   #checkOpen(epoch: number): void {
     this.checkEpoch(epoch);
-    if (this.#restarts > 0 || this.state.sealed !== undefined)
+    if (this.isStopped || this.state.sealed !== undefined)
       throw new RpcError('SEALED', `extent ${this.extent} takes no more appends here`);
   }
 
@@ -211,7 +218,9 @@ export class Replica {
     await this.#tail.catch(() => {});
     if (this.state.epoch < epoch) await this.#state.store({ ...this.state, epoch });
     const committed = Math.min(this.#committed, this.#durable);
-    return { length: this.#durable, committed, restarts: this.#restarts };
+    const { sealed } = this.state;
+    const known = sealed !== undefined && { sealed };
+    return { length: this.#durable, committed, restarts: this.#restarts, ...known };
   }
 
   /** False: it is shorter than that, and has to be completed first. */
@@ -269,10 +278,17 @@ export class Replica {
     return new RpcError('DAMAGED', `the record at ${offset} of extent ${this.extent} is damaged here`);
   }
 
-  /** Throws DAMAGED. */
-  async fetch(offset: number, bytesMax: number): Promise<Buffer> {
-    const end = this.readable;
-    if (offset >= end) return Buffer.alloc(0);
+  /**
+   * Throws DAMAGED, and UNVERIFIED at the end of a replica that may be an older copy: others may have more. `isFenced`:
+   * records count that are not known to be committed.
+   */
+  async fetch(offset: number, bytesMax: number, isFenced = false): Promise<Buffer> {
+    const end = isFenced ? this.#durable : this.readable;
+    if (offset >= end) {
+      if (this.isStopped && !isFenced)
+        throw new RpcError('UNVERIFIED', `extent ${this.extent} is being sealed: its end is not certain here`);
+      return Buffer.alloc(0);
+    }
     const bytes = await readRecords(
       (count) => this.#file.read(SLOTS_BYTES + offset, count),
       Math.min(Math.max(bytesMax, RECORD_ALIGN), end - offset),

@@ -6,12 +6,15 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
+import type { RandomSource } from 'rocev2/internal/core';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
-import type { ManagerParts } from './manager-state.js';
+import type { ManagerParts, WaitingExtent } from './manager-state.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
+import { MetadataCheck } from './metadata-check.js';
+import { MetadataHistory } from './metadata-history.js';
 import {
   type ExtentRecord,
   extentKey,
@@ -22,13 +25,16 @@ import {
   servedAt,
 } from './metadata-schema.js';
 import { NodeReports } from './node-reports.js';
-import { type FencedReplica, type SealingManager, sealExtent, sealedLength } from './sealing.js';
+import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until sealing begins. */
 const OPEN_EPOCH = 1;
 /** Extents that one transaction takes into a stream; etcd does 128 operations in one, by default. */
 const LINKED_EXTENTS_MAX = 100;
+
+/** Those that are answered before the metadata is known to be the latest. */
+const UNVERIFIED_METHODS: ReadonlySet<keyof ManagerMethods> = new Set(['introduce', 'join', 'report', 'status']);
 
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
@@ -44,9 +50,12 @@ export class StreamManager implements SealingManager {
     refusedDisks: 0,
   };
   readonly parts: ManagerParts;
+  readonly history: MetadataHistory;
+  readonly metadataCheck: MetadataCheck;
   readonly schema: MetadataSchema;
   readonly live: LiveNodes;
   readonly busy = new Set<number>();
+  readonly waiting = new Map<number, WaitingExtent>();
   copying = 0;
   coding = 0;
   #cluster = '';
@@ -56,9 +65,17 @@ export class StreamManager implements SealingManager {
   readonly #mutexes = new KeyedMutex<string>();
 
   constructor(parts: ManagerParts) {
-    this.parts = parts;
-    this.schema = new MetadataSchema(parts.metadata);
+    this.history = new MetadataHistory(parts.metadata);
+    this.parts = { ...parts, metadata: this.history };
+    this.schema = new MetadataSchema(this.history);
     this.live = new LiveNodes(parts.clock, parts.random, parts.timing.downMs);
+    this.metadataCheck = new MetadataCheck({
+      history: this.history,
+      live: this.live,
+      clock: parts.clock,
+      waitMs: parts.timing.callMs,
+      isTrusted: parts.trustsMetadata === true,
+    });
     this.#handlers = {
       introduce: async () => ({ node: await this.schema.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
@@ -76,6 +93,7 @@ export class StreamManager implements SealingManager {
       locate: ({ stream }) => this.#locate(stream),
       cut: ({ stream }) => this.#exclusive(`stream/${stream}`, () => this.#sealTail(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.schema.extent(extent)).value),
+      accept: ({ extents }) => this.#accept(extents),
       status: () => this.#status(),
     };
   }
@@ -83,13 +101,16 @@ export class StreamManager implements SealingManager {
   /** Before that it answers nothing. */
   async start(): Promise<void> {
     const { random } = this.parts;
-    this.#cluster = await this.schema.cluster(() =>
-      Array.from({ length: 4 }, () => random.u32().toString(16).padStart(8, '0')).join(''),
-    );
+    await this.history.begin(randomName(random, 2));
+    this.#cluster = await this.schema.cluster(() => randomName(random, 4));
     for (const { node, value } of await this.schema.nodes()) this.live.add({ node, ...value });
   }
 
-  handle<M extends keyof ManagerMethods>(method: M, request: ManagerMethods[M][0]): Promise<ManagerMethods[M][1]> {
+  async handle<M extends keyof ManagerMethods>(
+    method: M,
+    request: ManagerMethods[M][0],
+  ): Promise<ManagerMethods[M][1]> {
+    if (!UNVERIFIED_METHODS.has(method) && !this.metadataCheck.isVerified) await this.metadataCheck.passed();
     return this.#handlers[method](request);
   }
 
@@ -97,12 +118,14 @@ export class StreamManager implements SealingManager {
     return this.#mutexes.run(name, work);
   }
 
-  async #join({ node, cluster, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
+  async #join(request: ManagerMethods['join'][0]): Promise<ManagerMethods['join'][1]> {
+    const { node, cluster, address, lives, domain, seen } = request;
     if (cluster !== this.#cluster)
       throw new RpcError(
         'CONFLICT',
         `the disk of node ${node} belongs to cluster ${cluster}, and this is ${this.#cluster}; name the manager of its cluster, or an empty folder`,
       );
+    this.metadataCheck.hear(node, seen);
     const known = await this.schema.node(node);
     if (known !== undefined && lives < known.value.lives) {
       this.counters.refusedDisks++;
@@ -115,7 +138,7 @@ export class StreamManager implements SealingManager {
     if (!(await this.schema.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
       throw new RpcError('BUSY', `another node ${node} is joining`);
     this.live.add({ node, address, domain });
-    return {};
+    return { version: this.history.version };
   }
 
   async #createStream(stream: string): Promise<object> {
@@ -163,7 +186,7 @@ export class StreamManager implements SealingManager {
     });
     if (version === 0) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
     const extent = value.extents.at(-1);
-    if (extent !== undefined) await this.seal(extent, 0);
+    if (extent !== undefined) await this.seal(extent);
     const extents = await this.#locations(value.extents);
     return { epoch: value.epoch, extents, extentBytes: this.parts.extentBytes };
   }
@@ -235,7 +258,7 @@ export class StreamManager implements SealingManager {
       await this.parts.metadata.commit({ compare: [{ key, version: owner.version }], remove: [key] });
     }
     const extent = value.extents.at(-1);
-    if (extent !== undefined) await this.seal(extent, 0).catch(() => {});
+    if (extent !== undefined) await this.seal(extent).catch(() => {});
     return {};
   }
 
@@ -248,11 +271,41 @@ export class StreamManager implements SealingManager {
       // A client that got its new epoch now could append while it is being sealed.
       const isFenced = value.epoch !== OPEN_EPOCH;
       const isOpen = value.sealed === undefined && !isFenced;
-      if (last !== extent && isOpen && !value.replicas.some((node) => avoided.has(node)))
-        return this.#place(last, value);
-      await this.seal(last, last === extent ? acked : 0);
+      if (last !== extent && isOpen && !value.replicas.some((node) => avoided.has(node))) {
+        const place = this.#place(last, value);
+        if (await this.#isShown(place, avoided)) return place;
+      }
+      await this.seal(last, last === extent ? acked : undefined);
     }
-    return this.#openExtent(stream, epoch, avoided);
+    for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
+      const place = await this.#openExtent(stream, epoch, avoided);
+      if (await this.#isShown(place, avoided)) return place;
+      await this.seal(place.extent, 0);
+    }
+    throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
+  }
+
+  /**
+   * Shows all nodes the state of the metadata that has the extent, before its owner appends: an older copy of the
+   * metadata is recognized by any of its replicas. False, and the nodes are avoided, if one of these does not have it.
+   */
+  async #isShown({ replicas }: ExtentPlace, avoided: Set<number>): Promise<boolean> {
+    const { nodes, timing } = this.parts;
+    const { version } = this.history;
+    const show = (place: NodePlace) => nodes.call(place, 'noteVersion', { version }, timing.callMs);
+    const isReplica = ({ node }: NodePlace) => replicas.some((replica) => replica.node === node);
+    const others = [...this.live.all()].filter((one) => this.live.isHeard(one.node) && !isReplica(one));
+    for (const { node, address } of others) show({ node, address }).catch(() => {});
+    const failed = await Promise.all(
+      replicas.map((place) =>
+        show(place).then(
+          () => [],
+          () => [place.node],
+        ),
+      ),
+    );
+    for (const node of failed.flat()) avoided.add(node);
+    return failed.flat().length === 0;
   }
 
   async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
@@ -290,13 +343,24 @@ export class StreamManager implements SealingManager {
     }
   }
 
-  seal(extent: number, acked: number): Promise<void> {
-    return this.#exclusive(extentKey(extent), () => sealExtent(this, extent, acked));
+  /** `acked`: bytes that are acknowledged, as the owner of the extent says. */
+  seal(extent: number, acked?: number): Promise<void> {
+    return this.#exclusive(extentKey(extent), () => sealExtent(this, extent, { acked }));
+  }
+
+  /** Seals extents that wait for a decision with the replicas that answer. */
+  async #accept(extents: readonly number[]): Promise<ManagerMethods['accept'][1]> {
+    const sealed: number[] = [];
+    for (const extent of extents.length === 0 ? [...this.waiting.keys()] : extents) {
+      await this.#exclusive(extentKey(extent), () => sealExtent(this, extent, { isAccepted: true }));
+      sealed.push(extent);
+    }
+    return { sealed };
   }
 
   /** The rule of sealing. @internal */
-  chooseLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
-    return sealedLength(replicas, acked);
+  chooseLength(candidates: SealCandidates): SealDecision {
+    return sealedLength(candidates);
   }
 
   async #locate(stream: string): Promise<ManagerMethods['locate'][1]> {
@@ -309,7 +373,7 @@ export class StreamManager implements SealingManager {
   async #sealTail(stream: string): Promise<ManagerMethods['cut'][1]> {
     const { extents } = (await this.schema.stream(stream)).value;
     const last = extents.at(-1);
-    if (last !== undefined) await this.seal(last, 0);
+    if (last !== undefined) await this.seal(last);
     return { extents: await this.#locations(extents) };
   }
 
@@ -357,4 +421,9 @@ export class StreamManager implements SealingManager {
   #status(): Promise<ClusterStatus> {
     return statusOf(this, this.#cluster);
   }
+}
+
+/** Eight hexadecimal digits for each word. */
+function randomName(random: RandomSource, words: number): string {
+  return Array.from({ length: words }, () => random.u32().toString(16).padStart(8, '0')).join('');
 }

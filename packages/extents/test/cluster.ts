@@ -16,7 +16,7 @@ import { FollowingManager } from '../src/following-manager.js';
 import { LEADER_KEY, type LeaderMetadata } from '../src/leader-metadata.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
 import type { Manager, ManagerMethods, NodePlace, Nodes } from '../src/messages.js';
-import type { Metadata } from '../src/metadata.js';
+import type { Metadata, MetadataEntry } from '../src/metadata.js';
 import { RepairLoop } from '../src/repair-loop.js';
 import type { ReplicaLength } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
@@ -187,7 +187,7 @@ export class Cluster {
   readonly seeds: SeededRandom;
   readonly network: Network;
   readonly machines: Machine[] = [];
-  readonly #metadata: MemoryMetadata;
+  #metadata: MemoryMetadata;
   /** The only manager, or what leads at one of several. */
   manager: StreamManager | undefined;
   /** Several managers; empty: there is one. */
@@ -257,6 +257,17 @@ export class Cluster {
   /** What everybody agrees on, to look at. */
   get metadata(): Metadata {
     return this.#metadata;
+  }
+
+  /** The folder of the only manager as it is now. */
+  imageOfMetadata(): Promise<readonly MetadataEntry[]> {
+    return this.#metadata.list('');
+  }
+
+  /** An earlier state of the folder comes back. Only while the manager does not run. */
+  async restoreMetadata(entries: readonly MetadataEntry[]): Promise<void> {
+    this.#metadata = new MemoryMetadata(this.clock);
+    await this.#metadata.commit({ compare: [], put: entries });
   }
 
   async startManager(): Promise<void> {

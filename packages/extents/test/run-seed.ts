@@ -212,6 +212,8 @@ class Course {
 
   async #heal(): Promise<void> {
     await this.#faults.end();
+    await this.#takeOver(OWNERLESS_MS);
+    await this.#decide();
     await this.#takeOver();
     if (await this.#faults.becomes(() => this.#isWhole(), HEALING_MS)) return;
     const extents = await this.#cluster.metadata.list('extent/');
@@ -221,6 +223,19 @@ class Course {
     this.#problems.push(
       `redundancy did not come back: ${extents.map(({ key, value }) => `${key} ${value}`).join('; ')}; ${disks.join('; ')}`,
     );
+  }
+
+  /** What the operator does once everything is back that can come back. */
+  async #decide(): Promise<void> {
+    await this.#cluster.sleep(300);
+    const manager = this.#cluster.managerFrom('client');
+    while (
+      await manager.call('accept', { extents: [] }, 1000).then(
+        () => false,
+        () => true,
+      )
+    )
+      await this.#cluster.sleep(50);
   }
 
   async #isWhole(): Promise<boolean> {

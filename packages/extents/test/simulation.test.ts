@@ -3,7 +3,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { repetitions } from '../../../test/support/repetitions.js';
 import { Replica } from '../src/replica.js';
-import { sealedLength } from '../src/sealing.js';
 import { StreamManager } from '../src/stream-manager.js';
 import type { Cluster } from './cluster.js';
 import { describeOneSeed } from './one-seed.js';
@@ -42,21 +41,8 @@ describe('a node that comes back when a fourth replica was made in its place', (
 
 describe('an old copy of a disk that nobody knows from a restart, and then the power of all', () => {
   const SEED = 8553;
-  afterEach(() => void vi.restoreAllMocks());
-
-  it('loses nothing: records of the others say what all have had, and they were started anew less often', async () => {
+  it('loses nothing: records of the others say what all have had', async () => {
     expect((await runSeed(SEED)).problems).toEqual([]);
-  });
-
-  it('would lose everything if the shorter one counted', async () => {
-    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation((replicas, acked) =>
-      sealedLength(
-        replicas.map((replica) => ({ ...replica, committed: 0, restarts: Math.min(1, replica.restarts) })),
-        acked,
-      ),
-    );
-    const { problems } = await runSeed(SEED);
-    expect(problems).toContain('1.0 was acknowledged and is not there');
   });
 });
 
@@ -82,8 +68,10 @@ describe('a planted bug is found', () => {
   });
 
   it('that seals at the longest', async () => {
-    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation((replicas) =>
-      replicas.length === 0 ? undefined : Math.max(...replicas.map(({ length }) => length)),
+    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation(({ replicas }) =>
+      replicas.length === 0
+        ? { length: undefined, reason: 'nobody answers' }
+        : { length: Math.max(...replicas.map(({ length }) => length)) },
     );
     expect(await firstFind()).toBeDefined();
   });

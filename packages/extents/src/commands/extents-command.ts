@@ -19,6 +19,7 @@ import type { Command } from 'commander';
 import { parseSizeBytes, RoceError } from 'rocev2/internal/core';
 import { CODE_NAMES } from '../coding/erasure-code.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
+import { runAccept } from './accept.js';
 import { MANAGER_PORT, parseManagers } from './cluster.js';
 import { runDiskClone, runDiskCreate, runDiskList, runDiskRemove, runDiskSnapshot } from './disk-commands.js';
 import { parseEtcdPlace } from './etcd-place.js';
@@ -51,6 +52,9 @@ const journalSizeOption = optionWithDefault(
   '64MiB',
 );
 
+const extentNumber = rangeOption(1, Number.MAX_SAFE_INTEGER);
+const listOfNumbers = (text: string, before: readonly number[] = []) => [...before, extentNumber(text)];
+
 const domainOption = textOption((text) => {
   if (text !== '' && text.length <= DOMAIN_MAX) return text;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the name of a domain has 1 to 128 characters');
@@ -81,6 +85,7 @@ Examples:
   registerAppend(extents, io);
   registerRead(extents, io);
   registerRemove(extents, io);
+  registerAccept(extents, io);
   registerDisk(extents, io);
 }
 
@@ -179,6 +184,7 @@ function registerManager(extents: Command, io: CliIo): void {
       'etcd has what it knows; managers with the same one take turns to lead',
       etcdOption,
     );
+  command.option('--trust-metadata', 'serve although fewer nodes than needed confirm that the metadata is the latest');
   addTelemetryOption(command, 'the cluster and the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
@@ -286,6 +292,18 @@ function registerRemove(extents: Command, io: CliIo): void {
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
     .action(printing(io, runRemove));
+}
+
+function registerAccept(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('accept')
+    .description(
+      "Seal extents that wait for a decision ('extents status' lists them) with the replicas that answer now. Records that only other nodes have are lost.",
+    )
+    .argument('[extents...]', 'their numbers (default: all that wait)', listOfNumbers);
+  addClusterOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 extents status\n  rocev2 extents accept 17')
+    .action(printing(io, runAccept));
 }
 
 function registerDisk(extents: Command, io: CliIo): void {

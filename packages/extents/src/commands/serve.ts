@@ -16,6 +16,7 @@ import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import {
   type ExtentTransport,
+  type ManagerServer,
   type NodeCounters,
   type NodeServer,
   type ServeManagerOptions,
@@ -41,6 +42,7 @@ export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly bind: IpAddress;
   readonly extentSize: number;
   readonly transport: ExtentTransport;
+  readonly trustMetadata?: boolean;
   readonly estats?: boolean;
 }
 
@@ -87,10 +89,12 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
   const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
+  const { trustMetadata = false } = options;
   const place = await metadataPlace(options);
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
-  await using manager = await serveManager({ device, ...place, port, extentBytes, transport, ...codingOf(options) });
+  const own = { port, extentBytes, transport, trustMetadata, ...codingOf(options) };
+  await using manager = await serveManager({ device, ...place, ...own });
   await using _telemetry = await serveClusterDocument(manager, estats);
   if (manager.isLeading) {
     const { cluster, nodes } = await manager.status();
@@ -99,11 +103,28 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   output.note(`listening on ${manager.address}`);
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
+  const watch = watchMetadata(manager, output);
   await untilInterrupted(output.io.interrupted);
+  clearInterval(watch);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const cluster = await manager.clusterName().catch(() => undefined); // etcd may be unreachable by now.
   const { address, isLeading: leads } = manager;
   output.document(EXTENTS_MANAGER_DOCUMENT, { address, ...(cluster !== undefined && { cluster }), leads, seconds });
+}
+
+/** Prints why requests are refused, each reason once: it takes a moment until nodes have reported. */
+function watchMetadata(manager: ManagerServer, output: Output): NodeJS.Timeout {
+  let last: string | undefined;
+  let printed: string | undefined;
+  const look = async () => {
+    const trouble = await manager.trouble().catch(() => undefined);
+    if (trouble !== undefined && trouble === last && trouble !== printed) {
+      output.note(trouble);
+      printed = trouble;
+    }
+    last = trouble;
+  };
+  return setInterval(() => void look(), WATCH_MS);
 }
 
 async function metadataPlace({

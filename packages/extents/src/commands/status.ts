@@ -38,7 +38,7 @@ export async function runStatus({ watch, ...options }: StatusOptions, output: Ou
 }
 
 function print(
-  { cluster, managers, nodes, streams, nodesNeeded, extents, counters }: ClusterStatus,
+  { cluster, metadata, managers, nodes, streams, nodesNeeded, extents, waiting, counters }: ClusterStatus,
   manager: string,
   output: Output,
 ): void {
@@ -46,6 +46,7 @@ function print(
   const several = managers.length > 1 ? managers : [];
   for (const { address, leads, since } of several)
     output.line(`${address} ${leads ? 'leads' : 'waits'} since ${since}`);
+  if (metadata.reason !== undefined) output.line(`all requests are refused: ${metadata.reason}`);
   output.line();
   const hasJournals = nodes.some(({ journal }) => journal !== undefined);
   output.table(
@@ -105,8 +106,9 @@ function print(
   output.line(
     `since the manager began: ${counted(seals, 'seal')}, ${counted(copies, 'copy', 'copies')} made, ${counted(codings, 'extent')} coded, ${counted(rebuilds, 'fragment')} made anew, ${counted(deleted, 'extent')} deleted; ${counted(copying, 'copy', 'copies')}, ${counted(coding, 'coding')} under way`,
   );
-  const waiting = whatWaits({ nodes, nodesNeeded });
-  if (waiting !== undefined) output.line(waiting);
+  for (const { extent, reason } of waiting) output.line(`extent ${extent} waits to be sealed: ${reason}`);
+  const missing = whatWaits({ nodes, nodesNeeded });
+  if (missing !== undefined) output.line(missing);
 }
 
 function journalText(journal: JournalUse | undefined): string {

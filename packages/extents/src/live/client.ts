@@ -183,6 +183,17 @@ export class ExtentsClient implements AsyncDisposable {
     return now === 'MISSING' ? new RpcError('MISSING', `the stream '${stream}' was deleted while it was read`) : error;
   }
 
+  /**
+   * Seals extents whose length is not certain with the replicas that answer now: records that only other nodes have are
+   * given up. `extents`: their numbers, default all that {@link status} lists as waiting. Resolves to those that are
+   * sealed. Rejects with ERR_ROCE_REMOTE (`UNREACHABLE`) if no replica of one answers.
+   */
+  async acceptExtents(extents: readonly number[] = []): Promise<readonly number[]> {
+    checkKind('extents', extents, Array.isArray(extents), 'a list of numbers');
+    for (const [k, extent] of extents.entries()) checkWhole(`extents[${k}]`, extent, 1, Number.MAX_SAFE_INTEGER);
+    return (await this.#ask(this.#manager.call('accept', { extents }, CLIENT_TIMING.callMs))).sealed;
+  }
+
   /** All disks by name. Those in use are described as of their last checkpoint but one, or not at all. */
   async disks(): Promise<readonly ListedStreamDisk[]> {
     return listDisks(this.#diskParts(), await this.status());

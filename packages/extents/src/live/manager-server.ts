@@ -53,6 +53,11 @@ export interface ServeManagerOptions {
   readonly code?: CodeName;
   /** That time, milliseconds. Default 60,000. */
   readonly codeAfterMs?: number;
+  /**
+   * The metadata is the latest, whatever the number of nodes that confirm it; those that have seen a later state still
+   * stop the manager. Default: it decides nothing before all nodes but two have reported, and at least two.
+   */
+  readonly trustMetadata?: boolean;
   /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
   readonly transport?: ExtentTransport;
 }
@@ -67,6 +72,7 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   extentBytes: true,
   code: true,
   codeAfterMs: true,
+  trustMetadata: true,
   transport: true,
 };
 
@@ -104,6 +110,14 @@ export class ManagerServer implements AsyncDisposable {
     return this.#manager.handle('status', {});
   }
 
+  /**
+   * Why requests are refused: the metadata is an older copy, or too few nodes have confirmed that it is the latest.
+   * Undefined: they are not, or this manager does not lead.
+   */
+  async trouble(): Promise<string | undefined> {
+    return this.isLeading ? (await this.status()).metadata.reason : undefined;
+  }
+
   /** Stops the manager. Nodes, and owners and readers of known extents, continue without it. */
   close(): Promise<void> {
     return this.#closing.close();
@@ -128,12 +142,18 @@ type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
   const { device, folder, etcd, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
-  const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport, etcdAccess: access = {} } = options;
+  const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport, etcdAccess: access = {}, trustMetadata } = options;
   checkKind('folder', folder, etcd !== undefined || (typeof folder === 'string' && folder !== ''), 'a path');
   if (etcd !== undefined) checkEndpoints(etcd, folder);
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
   if (code !== undefined) checkKind('code', code, CODE_NAMES.includes(code), CODE_NAMES.join(' or '));
   checkWhole('codeAfterMs', codeAfterMs, 0, CODE_AFTER_MS_MAX);
+  checkKind(
+    'trustMetadata',
+    trustMetadata,
+    trustMetadata === undefined || typeof trustMetadata === 'boolean',
+    'a boolean',
+  );
   checkTransport(transport);
   const { clock } = device;
   const timing = { ...MANAGER_TIMING, codeAfterMs };
@@ -149,7 +169,15 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     closing.defer(() => store.close());
     if (files === undefined) await store.get(LEADER_KEY);
     const peers = closing.use(Peers.of(device, transport));
-    const common = { nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes, code };
+    const common = {
+      nodes: peers.nodes,
+      clock,
+      random: systemRandom(),
+      timing,
+      extentBytes,
+      code,
+      trustsMetadata: trustMetadata,
+    };
     const address = formatHostPort(host, listener.port);
     const begin = files === undefined ? campaign : leadAlone;
     const manager = await begin({ store, address, common, closing });

@@ -25,7 +25,7 @@ const object = (checks: Readonly<Record<string, Check>>): Check => {
   return (value) => typeof value === 'object' && value !== null && hasFields(value as Fields, fields);
 };
 const isPlace = object({ node: isCount, address: isText });
-const isReport = object({ extent: isCount, sealed: maybe(isCount) });
+const isReport = object({ extent: isCount, sealed: maybe(isCount), isStopped: maybe(isFlag) });
 
 const isCode: Check = (value) => (CODE_NAMES as readonly unknown[]).includes(value);
 const SHAPE = { code: isCode, length: isCount };
@@ -40,17 +40,21 @@ function hasFields(value: Fields, checks: ReadonlyArray<readonly [name: string, 
   return true;
 }
 
+const isVersion = object({ branch: isText, number: isCount });
+
 const NODE: Checks<NodeMethods> = {
   create: { extent: isCount, epoch: isCount },
   append: { extent: isCount, epoch: isCount, offset: isCount, record: isBytes, secondaries: listOf(isPlace) },
   fence: { extent: isCount, epoch: isCount },
   seal: { extent: isCount, epoch: isCount, length: isCount },
   read: { extent: isCount, offset: isCount, first: isCount, count: isCount },
-  fetch: { extent: isCount, offset: isCount, bytesMax: isCount },
+  fetch: { extent: isCount, offset: isCount, bytesMax: isCount, isFenced: maybe(isFlag) },
   fetchPlain: { extent: isCount, offset: isCount, bytes: isCount },
   copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
+  complete: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
   repair: { extent: isCount, offset: isCount, from: listOf(isPlace) },
   remove: { extent: isCount },
+  noteVersion: { version: isVersion },
   encode: { extent: isCount, making: isCount, ...SHAPE, targets: listOf(isPlace) },
   writeFragment: { ...FRAGMENT, ...SHAPE, first: isCount, data: isBytes, crcs: listOf(isCount) },
   finishFragment: FRAGMENT,
@@ -62,7 +66,14 @@ const NODE: Checks<NodeMethods> = {
 const OWNED = { stream: isText, epoch: isCount };
 const MANAGER: Checks<ManagerMethods> = {
   introduce: {},
-  join: { node: isCount, cluster: isText, address: isText, lives: isCount, domain: isText },
+  join: {
+    node: isCount,
+    cluster: isText,
+    address: isText,
+    lives: isCount,
+    domain: isText,
+    seen: maybe(isVersion),
+  },
   report: {
     node: isCount,
     lives: isCount,
@@ -72,6 +83,7 @@ const MANAGER: Checks<ManagerMethods> = {
     repaired: isCount,
     readOnly: maybe(isText),
     journal: maybe(object({ bytes: isCount, usedBytes: isCount })),
+    seen: maybe(isVersion),
     replicas: listOf(isReport),
     fragments: listOf(isFragment),
   },
@@ -87,6 +99,7 @@ const MANAGER: Checks<ManagerMethods> = {
   locate: { stream: isText },
   cut: { stream: isText },
   locateExtent: { extent: isCount },
+  accept: { extents: listOf(isCount) },
   status: {},
 };
 

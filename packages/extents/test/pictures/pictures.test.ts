@@ -85,6 +85,7 @@ function label({ kind, method, value, bytes }: Message): string {
     fence: [`fence, epoch ${of['epoch']}`, `has ${count(of['length'] ?? 0)} B`],
     seal: [`seal at ${count(of['length'] ?? 0)}`, 'sealed'],
     create: [`create extent ${of['extent']}`, 'made'],
+    noteVersion: ['note the metadata version', 'durable'],
     copy: [`copy extent ${of['extent']}`, 'durable'],
     fetch: [`fetch from ${count(of['offset'] ?? 0)}`, 'records'],
     read: ['read', 'blocks'],
@@ -133,6 +134,7 @@ describe('the pictures of docs/extents.md', () => {
     expect(answered(shown, 'fence')).toEqual([2, 2]);
     expect(answered(shown, 'seal')).toEqual([2, 2]);
     expect(answered(shown, 'create')).toEqual([3, 3]);
+    expect(answered(shown, 'noteVersion')).toEqual([3, 3]);
     const host = HOSTS.indexOf(victim);
     expect(shown.filter((message) => message.from === host)).toEqual([]);
     const notes = [{ timeNs: windows.seal.fromNs, host, text: 'loses its power' }];

@@ -1,0 +1,162 @@
+/** An earlier copy of the manager's metadata comes back: nodes delete nothing on its behalf, and the manager says so. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { inVirtualTime } from '../../../test/contracts/metadata-contract.js';
+import { until } from '../../../test/support/virtual-time.js';
+import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
+import { MetadataCheck } from '../src/metadata-check.js';
+import { MetadataHistory } from '../src/metadata-history.js';
+import { Cluster, TIMING } from './cluster.js';
+
+const STREAM = 's';
+const LONG_MS = 20 * TIMING.reportMs;
+
+afterEach(() => void vi.restoreAllMocks());
+
+describe('the history of the metadata', () => {
+  async function begun() {
+    const { metadata, settled } = await inVirtualTime(async (events) => new MemoryMetadata(virtualClock(events)));
+    const start = async (branch: string) => {
+      const history = new MetadataHistory(metadata);
+      await settled(history.begin(branch));
+      return history;
+    };
+    const change = (history: MetadataHistory, key: string) =>
+      settled(history.commit({ compare: [], put: [{ key, value: 'x' }] }));
+    return { start, change };
+  }
+
+  it('has what each start has committed, and nothing later', async () => {
+    const { start, change } = await begun();
+    const first = await start('a');
+    await change(first, 'k');
+    const { version } = first;
+    expect(version).toEqual({ branch: 'a', number: 2 });
+    const second = await start('b');
+    expect(second.has(version)).toBe(true);
+    expect(second.has({ branch: 'a', number: 3 })).toBe(false);
+    expect(second.has({ branch: 'b', number: 3 })).toBe(true);
+    expect(second.has({ branch: 'b', number: 4 })).toBe(false);
+    expect(second.has({ branch: 'of another copy', number: 1 })).toBe(false);
+  });
+
+  it('goes on counting where a transaction did not happen', async () => {
+    const { start } = await begun();
+    const history = await start('a');
+    expect(await history.commit({ compare: [{ key: 'k', version: 9 }], put: [] })).toBe(0);
+    expect(history.version.number).toBe(1);
+    await history.commit({ compare: [], put: [] });
+    expect(history.version.number).toBe(3);
+  });
+});
+
+/** A cluster with a stream of one record, a backup of its metadata, and another record. */
+async function withBackup() {
+  const cluster = new Cluster(1);
+  const run = <T>(work: Promise<T>) => until(cluster.events, work);
+  await run(cluster.start());
+  const ask = cluster.managerFrom('client');
+  await run(ask.call('createStream', { stream: STREAM }, 1000));
+  const append = async (text: string) => {
+    const { writer } = await run(cluster.writer(STREAM, text));
+    await run(writer.append(Buffer.from(text)));
+    await run(writer.close());
+  };
+  await append('before');
+  await run(cluster.sleep(LONG_MS));
+  const backup = await run(cluster.imageOfMetadata());
+  await append('after');
+  const restore = async (image: typeof backup) => {
+    cluster.killManager();
+    await run(cluster.restoreMetadata(image));
+    await run(cluster.startManager());
+  };
+  const files = () => cluster.machines.map(({ disk }) => [...disk.files.keys()].sort().join());
+  const read = async () => {
+    const { extents } = await run(ask.call('locate', { stream: STREAM }, 1000));
+    const found: string[] = [];
+    const scan = async () => {
+      for await (const { bytes, head } of cluster.reader().scan(extents))
+        found.push(bytes.subarray(bytes.length - 512).toString('latin1', 68, 68 + head.length));
+    };
+    await run(scan());
+    return found;
+  };
+  return { cluster, run, ask, backup, restore, files, read };
+}
+
+const code = (remoteCode: string) => expect.objectContaining({ remoteCode });
+
+describe('a manager whose metadata is an older copy', () => {
+  it('stops when a node has seen later metadata, says so, and nothing is deleted', async () => {
+    const { cluster, run, ask, backup, restore, files } = await withBackup();
+    const before = files();
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    expect(files()).toEqual(before);
+    await expect(run(ask.call('locate', { stream: STREAM }, 1000))).rejects.toEqual(code('OUTDATED'));
+    const { metadata } = await run(ask.call('status', {}, 1000));
+    expect(metadata.state).toBe('outdated');
+    expect(metadata.reason).toMatch(/the metadata is an older copy: node \d has seen transaction \d+/);
+  });
+
+  it('has done no harm: the latest metadata comes back, and everything is read', async () => {
+    const { cluster, run, backup, restore, read } = await withBackup();
+    cluster.killManager();
+    const latest = await run(cluster.imageOfMetadata());
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    await restore(latest);
+    await run(cluster.sleep(LONG_MS));
+    expect(await read()).toEqual(['before', 'after']);
+  });
+
+  it('answers nothing before enough nodes have reported', async () => {
+    const { cluster, run, ask, backup, restore } = await withBackup();
+    const away = cluster.machines.slice(2);
+    for (const { name } of away) cluster.network.cut(name, 'manager');
+    await restore(backup);
+    await expect(run(ask.call('locate', { stream: STREAM }, 1000))).rejects.toEqual(code('OUTDATED'));
+    cluster.network.heal();
+  });
+
+  it('waits where the nodes that have seen more are away', async () => {
+    const { cluster, run, ask, restore } = await withBackup();
+    for (const { name } of cluster.machines.slice(2)) cluster.network.cut(name, 'manager');
+    cluster.killManager();
+    await restore(await run(cluster.imageOfMetadata()));
+    await run(cluster.sleep(LONG_MS));
+    await expect(run(ask.call('locate', { stream: STREAM }, 1000))).rejects.toEqual(code('UNVERIFIED'));
+    cluster.network.heal();
+    await run(cluster.sleep(LONG_MS));
+    expect((await run(ask.call('locate', { stream: STREAM }, 1000))).extents).toHaveLength(2);
+  });
+
+  it('would have nodes delete what it does not know, if it asked nobody', async () => {
+    vi.spyOn(MetadataCheck.prototype, 'hear').mockImplementation(() => {});
+    vi.spyOn(MetadataCheck.prototype, 'isVerified', 'get').mockReturnValue(true);
+    vi.spyOn(MetadataHistory.prototype, 'version', 'get').mockReturnValue({ branch: 'x', number: 1e9 });
+    const { cluster, run, backup, restore, files } = await withBackup();
+    const before = files();
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    expect(files()).not.toEqual(before);
+  });
+
+  it('is refused by the nodes themselves, if it does not check what they have seen', async () => {
+    vi.spyOn(MetadataCheck.prototype, 'hear').mockImplementation(() => {});
+    vi.spyOn(MetadataCheck.prototype, 'isVerified', 'get').mockReturnValue(true);
+    const { cluster, run, backup, restore, files } = await withBackup();
+    const before = files();
+    await restore(backup);
+    await run(cluster.sleep(TIMING.reportMs));
+    expect(files()).toEqual(before);
+  });
+});
+
+it('a state that owners depend on is shown to all replicas before the first append', async () => {
+  const { cluster } = await withBackup();
+  const seen = cluster.machines.map(({ disk }) => disk.files.get('node')!.durable.toString('latin1'));
+  expect(seen.every((text) => text.includes('"seen"'))).toBe(true);
+});
