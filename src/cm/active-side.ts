@@ -54,7 +54,7 @@ export class ActiveSide {
     const { table, options, caGuid, mads } = this.#parts;
     const { address, timing, limits, dscp } = options;
     const { sourcePort, remote, privateData } = parameters;
-    if (!table.makeRoom(remote)) {
+    if (!table.makeRoom(remote, now)) {
       throw new RoceError('ERR_ROCE_LIMIT', `there are already ${limits.endpoints} connections`);
     }
     const endpoint = table.add(remote, 'REQ_SENT', onEvent);

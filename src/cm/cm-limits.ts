@@ -7,13 +7,16 @@ import type { Pace } from '../core/token-bucket.js';
  */
 export interface CmLimits {
   /**
-   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else REJ 3. Also the most answers to requests for
+   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else `deferred`. Also the most answers to requests for
    * datagram services that the manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
    */
   readonly endpoints: number;
-  /** Most pending requests of all peers, for connections and for datagram services. Beyond: `evicted`. */
+  /**
+   * Most pending requests of all peers, for connections and for datagram services. An eighth is for peers that have
+   * connected before. Beyond: `evicted`, else `deferred`.
+   */
   readonly halfOpen: number;
-  /** Most pending requests of one address. Beyond: `evicted`. */
+  /** The same of one address. */
   readonly halfOpenPerAddress: number;
   /** Most connections from one address. Beyond: REJ 3. */
   readonly connectionsPerAddress: number;

@@ -42,6 +42,7 @@ export class CmProtocol {
     refusedAddress: 0,
     expired: 0,
     evicted: 0,
+    deferred: 0,
     timewaitCut: 0,
   };
   readonly #parts: ProtocolParts;

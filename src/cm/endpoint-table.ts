@@ -5,7 +5,9 @@
  *
  * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose
  * address is not validated, the oldest of the address that has the most; then, of addresses that have more than the
- * newcomer's, half-open ones whose address is validated. Connections are never evicted.
+ * newcomer's, half-open ones whose address is validated. Connections are never evicted, nor is a reply whose RTU may
+ * still come: its peer would take itself for connected. A request without room is left unanswered, and its peer
+ * repeats it.
  */
 
 import { ConnectionLimiter } from '../core/connection-limiter.js';
@@ -22,15 +24,24 @@ export interface RemoteIdentity {
   readonly localQpn: number;
 }
 
+/** A peer that has not sent its RTU by this time after the REP may be evicted. */
+const RTU_WAIT_NS = 2e9;
+/** One of so many half-open endpoints is kept for peers whose address is validated. */
+const RESERVED_SHARE = 8;
+
 /** Effects of the bounds on endpoints; part of `CmCounters`. */
 export interface TableCounters {
   /** Half-open connections that made room for others. */
   evicted: number;
+  /** Requests left unanswered because of `CmLimits` or the backlog of a listener; their peers repeat them. */
+  deferred: number;
   /** Endpoints whose TIMEWAIT was cut short to make room. */
   timewaitCut: number;
   /** Datagrams for an unknown connection, or not from its peer. */
   unmatched: number;
 }
+
+export type Admission = 'admitted' | 'full' | 'deferred';
 
 /** A half-open endpoint is `pending`, or `validated` if the address of its peer is. */
 type ExtraState = 'validated' | 'timewait';
@@ -54,6 +65,7 @@ export class EndpointTable {
     this.#limiter = new ConnectionLimiter<CmEndpoint, ExtraState>({
       quotas: [
         { states: ['pending', 'validated'], total: halfOpen, perAddress: halfOpenPerAddress },
+        { states: ['pending'], total: withoutReserve(halfOpen), perAddress: withoutReserve(halfOpenPerAddress) },
         { states: ['admitted'], perAddress: connectionsPerAddress },
         { states: ['timewait'], perAddress: timewaitPerAddress },
       ],
@@ -62,34 +74,36 @@ export class EndpointTable {
   }
 
   /**
-   * Makes room for a request of this peer. False: connections, or half-open ones with a better claim, hold it all.
+   * Makes room for a request of this peer. `full`: its address has as many connections as it may have. `deferred`:
+   * half-open ones with a better claim hold all room for now.
    */
-  admit(source: IpAddress, isValidated: boolean): boolean {
+  admit(source: IpAddress, isValidated: boolean, now: number): Admission {
     const limiter = this.#limiter;
-    if (limiter.exceeded('admitted', source) !== undefined) return false;
-    const limit = limiter.exceeded('pending', source);
-    if (limit === 'perAddress') {
-      const isEvicted =
-        limiter.evictOldest('pending', source) || (isValidated && limiter.evictOldest('validated', source));
-      if (!isEvicted) return false;
-    } else if (limit === 'total' && !this.#evictOne(source, isValidated)) return false;
-    return this.#makeRoom(source, isValidated);
+    if (limiter.exceeded('admitted', source) !== undefined) return 'full';
+    const limit = limiter.exceeded(isValidated ? 'validated' : 'pending', source);
+    const hasRoom =
+      limit === undefined ||
+      (limit === 'perAddress'
+        ? limiter.evictOldest('pending', source, (endpoint) => mayEvict(endpoint, now))
+        : this.#evictOne(source, isValidated, now));
+    return hasRoom && this.#makeRoom(source, isValidated, now) ? 'admitted' : 'deferred';
   }
 
   /** Room for one more endpoint that this side asks for. */
-  makeRoom(source: IpAddress): boolean {
-    return this.#makeRoom(source, true);
+  makeRoom(source: IpAddress, now: number): boolean {
+    return this.#makeRoom(source, true, now);
   }
 
-  #makeRoom(source: IpAddress, isValidated: boolean): boolean {
+  #makeRoom(source: IpAddress, isValidated: boolean, now: number): boolean {
     if (this.#byLocalId.size < this.#limits.endpoints) return true;
-    return this.#limiter.evictOldest('timewait') || this.#evictOne(source, isValidated);
+    return this.#limiter.evictOldest('timewait') || this.#evictOne(source, isValidated, now);
   }
 
-  #evictOne(source: IpAddress, isValidated: boolean): boolean {
+  #evictOne(source: IpAddress, isValidated: boolean, now: number): boolean {
     const limiter = this.#limiter;
-    if (limiter.evictOldest('pending')) return true;
-    const first = limiter.oldest('validated');
+    const isEvictable = (endpoint: CmEndpoint) => mayEvict(endpoint, now);
+    if (limiter.evictOldest('pending', undefined, isEvictable)) return true;
+    const first = limiter.oldest('validated', undefined, isEvictable);
     if (first === undefined) return false;
     const claim = limiter.count('validated', source.network) + (isValidated ? 0 : 1);
     if (limiter.count('validated', first.remote.network) <= claim) return false;
@@ -146,8 +160,19 @@ export class EndpointTable {
   }
 
   validate(endpoint: CmEndpoint): void {
+    const { remote, remoteCaGuid } = endpoint;
+    const isKnown = this.validatedAddresses.has(remote, remoteCaGuid);
+    this.validatedAddresses.add(remote, remoteCaGuid);
+    this.#markValidated(endpoint);
+    if (isKnown) return;
+    for (const other of this.all()) {
+      const isSamePeer = other.remoteCaGuid === remoteCaGuid && other.remote.equals(remote);
+      if (isSamePeer && other.isHalfOpen && !other.isValidated) this.#markValidated(other);
+    }
+  }
+
+  #markValidated(endpoint: CmEndpoint): void {
     endpoint.isValidated = true;
-    this.validatedAddresses.add(endpoint.remote, endpoint.remoteCaGuid);
     this.#count(endpoint);
   }
 
@@ -200,6 +225,15 @@ export class EndpointTable {
   due(now: number): CmEndpoint[] {
     return this.#waiting.due(now);
   }
+}
+
+function withoutReserve(limit: number): number {
+  return limit - Math.floor(limit / RESERVED_SHARE);
+}
+
+/** Half-open endpoints only: one whose program has not answered it yet, or whose peer is late. */
+function mayEvict({ state, repliedNs }: CmEndpoint, now: number): boolean {
+  return state === 'REQ_RCVD' || now - repliedNs >= RTU_WAIT_NS;
 }
 
 /** Endpoints that this side asked for count only in TIMEWAIT. */

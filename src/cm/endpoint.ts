@@ -52,6 +52,8 @@ export class CmEndpoint {
   /** Unanswered datagrams of the peer; replies beyond them count as unsolicited. */
   unansweredRequests = 0;
   timewaitNs = 0;
+  /** When the REP was first sent. */
+  repliedNs = 0;
   deadlineNs = Number.POSITIVE_INFINITY;
 
   constructor(localCommId: number, remote: IpAddress, state: 'REQ_SENT' | 'REQ_RCVD', onEvent: CmEventHandler) {

@@ -14,6 +14,9 @@ import { codeToNs, MRA_SERVICE_TIMEOUT, peerServiceNs } from './timing.js';
 /** How long a request waits for the local program since the peer has last sent it: twice the time of the MRA. */
 const DECISION_NS = 2 * codeToNs(MRA_SERVICE_TIMEOUT);
 
+/** A request is repeated after its time, or up to this part of it later. */
+const REQUEST_JITTER = 0.25;
+
 /** Of one `CmProtocol`. */
 export class MadRetransmission {
   readonly #parts: ProtocolParts;
@@ -31,8 +34,14 @@ export class MadRetransmission {
 
   #sendAndWait(endpoint: CmEndpoint, now: number): void {
     const { table, mads } = this.#parts;
-    table.arm(endpoint, Math.min(now + endpoint.resendNs, endpoint.giveUpNs));
+    const waitNs = endpoint.state === 'REQ_SENT' ? this.#jittered(endpoint.resendNs) : endpoint.resendNs;
+    table.arm(endpoint, Math.min(now + waitNs, endpoint.giveUpNs));
     mads.send(endpoint, endpoint.unanswered, now);
+  }
+
+  /** Requests that were made at one time, and that a listener had no room for, do not all return at one time. */
+  #jittered(ns: number): number {
+    return ns * (1 + (REQUEST_JITTER * this.#parts.options.random.u32()) / 2 ** 32);
   }
 
   answered(endpoint: CmEndpoint, next: 'REP_RCVD' | 'ESTABLISHED'): void {

@@ -28,6 +28,8 @@ import type { Teardown } from './teardown.js';
 import { MRA_SERVICE_TIMEOUT, peerResendNs, peerTimewaitNs } from './timing.js';
 
 const PATH_MTU_CODE_MAX = 5;
+/** There is no room now. The peer is not answered, and repeats its request. */
+const DEFERRED = -1;
 
 export interface IncomingRequest {
   readonly fields: MessageFields<'REQ'>;
@@ -61,7 +63,7 @@ export class PassiveSide {
   }
 
   onRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'REQ'>, now: number): void {
-    const { table, mads, options } = this.#parts;
+    const { table, options } = this.#parts;
     const known = table.byRemoteId(source, fields.localCaGuid, fields.localCommId);
     if (known !== undefined) {
       this.#onDuplicateRequest(known, transactionId, now);
@@ -72,7 +74,11 @@ export class PassiveSide {
     const refusal =
       handler === undefined || addressing === undefined
         ? REJ_INVALID_SERVICE_ID
-        : this.#refusalOf(source, fields, addressing);
+        : this.#refusalOf(source, fields, addressing, now);
+    if (refusal === DEFERRED) {
+      this.#parts.counters.deferred++;
+      return;
+    }
     if (refusal !== undefined) {
       this.#refuse(source, transactionId, { remoteCommId: fields.localCommId, reason: refusal });
       return;
@@ -87,13 +93,17 @@ export class PassiveSide {
     this.#retransmission.awaitDecision(endpoint, now);
     const { userData, ...endpoints } = addressing!;
     if (handler!(endpoint, { fields, endpoints, userData })) return;
-    this.#parts.counters.refused++;
-    mads.reject(endpoint, { about: ABOUT_REQ, reason: REJ_NO_RESOURCES }, now);
+    this.#parts.counters.deferred++;
     table.remove(endpoint);
   }
 
-  /** A stale connection it proves ends on the way. */
-  #refusalOf(source: IpAddress, fields: MessageFields<'REQ'>, addressing: IpEndpoints): number | undefined {
+  /** A reason, or {@link DEFERRED}. A stale connection that the request proves ends here. */
+  #refusalOf(
+    source: IpAddress,
+    fields: MessageFields<'REQ'>,
+    addressing: IpEndpoints,
+    now: number,
+  ): number | undefined {
     const { options, table, counters } = this.#parts;
     if (fields.transportType !== TRANSPORT_RC) return REJ_INVALID_TRANSPORT;
     if (!this.#claimsRightly(source, fields, addressing)) {
@@ -105,7 +115,9 @@ export class PassiveSide {
     if (fields.localQpn < QPN_MIN) return REJ_UNSUPPORTED;
     if (this.#teardown.replaceStale(source, fields)) return REJ_STALE_CONNECTION;
     const isValidated = table.validatedAddresses.has(source, fields.localCaGuid);
-    return table.admit(source, isValidated) ? undefined : REJ_NO_RESOURCES;
+    const admission = table.admit(source, isValidated, now);
+    if (admission === 'admitted') return undefined;
+    return admission === 'full' ? REJ_NO_RESOURCES : DEFERRED;
   }
 
   #claimsRightly(source: IpAddress, fields: MessageFields<'REQ'>, claimed: IpEndpoints): boolean {
@@ -141,6 +153,7 @@ export class PassiveSide {
     endpoint.expectState('REQ_RCVD');
     table.enter(endpoint, 'REP_SENT');
     endpoint.localQpn = resources.qpn;
+    endpoint.repliedNs = now;
     endpoint.giveUpNs = now + options.limits.halfOpenMs * NS_PER_MS;
     const { startingPsn, responderResources, initiatorDepth, rnrRetryCount, privateData } = resources;
     const reply = mads.message(endpoint, 'REP', {

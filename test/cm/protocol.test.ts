@@ -8,6 +8,7 @@ import { buildMad, type CmMad, encodeMad, type MessageFields, parseMad } from '.
 import type { IncomingRequest } from '../../src/cm/passive-side.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';
+import { NS_PER_S } from '../../src/core/units.js';
 import { IpAddress } from '../../src/packet/address.js';
 
 const HERE = IpAddress.parse('192.0.2.1');
@@ -415,13 +416,53 @@ describe('who makes room', () => {
     expect(bench.protocol.counters.evicted).toBe(98);
   });
 
-  it('nobody, when all have a better claim: REJ 3', () => {
+  it('nobody, when all have a better claim: the request is left unanswered, and its peer repeats it', () => {
     const bench = new Bench({ limits: { halfOpen: 2 } });
     const others = [1, 2].map((n) => IpAddress.parse(`198.51.100.${n}`));
     for (const [i, other] of others.entries()) prove(bench, other, BigInt(i));
     for (const [i, other] of others.entries()) ask(bench, other, BigInt(i));
+    const { length } = bench.words;
     ask(bench, PEER);
-    expect(bench.words.at(-1)).toBe('REJ 3');
+    expect(bench.words).toHaveLength(length);
+    expect(bench.protocol.counters.deferred).toBe(1);
+  });
+
+  /** Peers from the second on are new ones, of one address or of several. */
+  it.each([
+    ['one address', (_: number) => PEER, PEER_GUID],
+    ['several addresses', (n: number) => IpAddress.parse(`198.51.100.${n}`), 3n],
+  ])('no reply whose RTU may still come, to peers of %s', (_, sourceOf, guid) => {
+    const bench = new Bench({ limits: { halfOpen: 4, halfOpenPerAddress: 4 } });
+    const replied = [1, 2, 3, 4].map((n) => ask(bench, sourceOf(n), guid));
+    for (const endpoint of replied) bench.protocol.reply(endpoint, RESOURCES, 0);
+    ask(bench, sourceOf(5), guid);
+    expect(bench.protocol.counters).toMatchObject({ evicted: 0, deferred: 1 });
+    // The first RTU shows that the peer is at its address: it changes nothing for the replies to its other requests.
+    const rtu = ({ remoteCommId, localCommId }: CmEndpoint) =>
+      buildMad('RTU', 0n, { localCommId: remoteCommId, remoteCommId: localCommId });
+    bench.receive(rtu(replied[0]), replied[0].remote);
+    ask(bench, sourceOf(6), guid);
+    ask(bench, sourceOf(7), guid);
+    for (const endpoint of replied.slice(1)) bench.receive(rtu(endpoint), endpoint.remote);
+    expect(replied.map(({ state }) => state)).toEqual(Array(4).fill('ESTABLISHED'));
+  });
+
+  it('negative control: a reply whose RTU is late', () => {
+    const bench = new Bench({ limits: { halfOpen: 2 } });
+    const replied = [1, 2].map((n) => ask(bench, IpAddress.parse(`198.51.100.${n}`)));
+    for (const endpoint of replied) bench.protocol.reply(endpoint, RESOURCES, 0);
+    bench.receive(request({ ...from(PEER), localCommId: 900 }), PEER, 2 * NS_PER_S);
+    expect(replied.map(({ state }) => state)).toEqual(['CLOSED', 'REP_SENT']);
+  });
+
+  it('nobody for one of an unknown peer, where the rest is kept for known ones', () => {
+    const bench = new Bench({ limits: { halfOpen: 8, halfOpenPerAddress: 8 } });
+    prove(bench, PEER, 77n);
+    const theirs = Array.from({ length: 7 }, (_, n) => ask(bench, IpAddress.parse(`198.51.100.${n}`)));
+    for (const endpoint of theirs) bench.protocol.reply(endpoint, RESOURCES, 0);
+    ask(bench, STRANGER);
+    expect(bench.protocol.counters).toMatchObject({ evicted: 0, deferred: 1 });
+    expect(ask(bench, PEER, 77n).state).toBe('REQ_RCVD');
   });
 
   it('a proved peer that holds more than the newcomer', () => {
