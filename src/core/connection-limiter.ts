@@ -194,6 +194,8 @@ export class ConnectionLimiter<C, Extra extends string = never> {
    * connection in the state: of the network when that has its share, else of any. False: none may be evicted.
    */
   makeRoom(state: StateWith<Extra>, from: Origin, mayEvict?: (connection: C) => boolean): boolean {
+    if (this.exceeded(state, from) === undefined) return true;
+    for (const connection of [...this.#entries.keys()]) this.#hasFinished(connection);
     const limit = this.exceeded(state, from);
     if (limit === undefined) return true;
     this.turnedAway++;
@@ -215,8 +217,13 @@ export class ConnectionLimiter<C, Extra extends string = never> {
    * Counts a new connection as pending if there is room for it, or if one can be evicted; else ends it. `isAdmitted`:
    * it has finished its handshake, and cannot be evicted for others.
    */
-  admit(connection: C, from: Origin, isAdmitted: () => boolean = never): boolean {
-    if (!this.makeRoom('pending', from)) {
+  admit(
+    connection: C,
+    from: Origin,
+    isAdmitted: () => boolean = never,
+    mayEvict?: (connection: C) => boolean,
+  ): boolean {
+    if (!this.makeRoom('pending', from, mayEvict)) {
       this.#options.evict(connection);
       return false;
     }

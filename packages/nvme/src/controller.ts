@@ -81,6 +81,10 @@ export class NvmeController {
     });
   }
 
+  get isEnded(): boolean {
+    return this.#ended;
+  }
+
   get queues(): number {
     return this.#queues.size;
   }
@@ -115,8 +119,15 @@ export class NvmeController {
     this.#queues.set(qid, queue);
   }
 
+  /** Ends without ending its admin queue, which answers Connect with the reason. */
+  refuse(why: Error): void {
+    this.#queues.delete(0);
+    this.end(why);
+  }
+
   /** A queue has ended; without its admin queue the controller ends. */
-  onQueueEnd(qid: number, why: Error): void {
+  onQueueEnd(qid: number, queue: ControllerQueue, why: Error): void {
+    if (this.#queues.get(qid) !== queue) return; // It was never admitted.
     this.#queues.delete(qid);
     if (qid === 0) this.end(why);
   }

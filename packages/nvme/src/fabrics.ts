@@ -47,11 +47,12 @@ export function writeAuthentication(sqe: Buffer, length: number): void {
   sqe.writeUInt32LE(length, 44);
 }
 
-export type ConnectParameter = 'qid' | 'entries' | 'cntlid' | 'subnqn' | 'hostnqn';
+export type ConnectParameter = 'qid' | 'entries' | 'hostid' | 'cntlid' | 'subnqn' | 'hostnqn';
 
 const OFFSETS: Readonly<Record<ConnectParameter, number>> = {
   qid: AT.QID,
   entries: AT.SQSIZE,
+  hostid: DATA_AT.HOSTID | IN_DATA,
   cntlid: DATA_AT.CNTLID | IN_DATA,
   subnqn: DATA_AT.SUBNQN | IN_DATA,
   hostnqn: DATA_AT.HOSTNQN | IN_DATA,

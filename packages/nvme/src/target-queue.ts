@@ -34,13 +34,16 @@ export interface QueueContext extends AdminContext {
     refused: number;
   };
   connect(request: ConnectRequest, queue: TargetQueue): NvmeController;
-  authentication(request: ConnectRequest): TargetAuthentication | undefined;
+  /** Lets a queue in whose host has proved who it is. Throws the status of Connect if that cannot be. */
+  admit(controller: NvmeController, request: ConnectRequest, queue: TargetQueue): void;
+  authentication(request: ConnectRequest, queue: TargetQueue): TargetAuthentication | undefined;
 }
 
 interface Connected {
   readonly controller: NvmeController;
   readonly request: ConnectRequest;
   readonly authentication: TargetAuthentication | undefined;
+  isAdmitted: boolean;
 }
 
 export class TargetQueue {
@@ -67,7 +70,7 @@ export class TargetQueue {
 
   get isConnected(): boolean {
     const connected = this.#connected;
-    return connected !== undefined && connected.authentication?.isAuthenticated !== false;
+    return connected?.isAdmitted === true && connected.authentication?.isAuthenticated !== false;
   }
 
   get connection(): TargetConnection {
@@ -79,7 +82,7 @@ export class TargetQueue {
     this.#ended = true;
     this.#cancelLimit();
     this.#connection.fail(why);
-    this.#connected?.controller.onQueueEnd(this.#connected.request.qid, why);
+    this.#connected?.controller.onQueueEnd(this.#connected.request.qid, this, why);
     this.onEnd(why);
   }
 
@@ -206,30 +209,42 @@ export class TargetQueue {
     const request = readConnect(command, await data.fetch(CONNECT_DATA_BYTES));
     if (this.#ended) throw refuse(STATUS.ABORTED);
     const controller = this.#context.connect(request, this);
-    const authentication = this.#context.authentication(request);
-    this.#connected = { controller, request, authentication };
+    const authentication = this.#context.authentication(request, this);
+    this.#connected = { controller, request, authentication, isAdmitted: false };
     if (authentication !== undefined) return BigInt(controller.id | AUTHENTICATION_REQUIRED);
-    this.#cancelLimit();
+    try {
+      this.#admit(this.#connected);
+    } catch (error) {
+      this.#connected = undefined;
+      throw error;
+    }
     return BigInt(controller.id);
+  }
+
+  #admit(connected: Connected): void {
+    this.#context.admit(connected.controller, connected.request, this);
+    connected.isAdmitted = true;
+    this.#cancelLimit();
   }
 
   #expectAuthenticated(): void {
     if (!this.isConnected) throw refuse(STATUS.AUTHENTICATION_REQUIRED);
   }
 
-  async #authenticate(command: NvmeCommand, data: CommandData, { authentication }: Connected): Promise<bigint> {
+  async #authenticate(command: NvmeCommand, data: CommandData, connected: Connected): Promise<bigint> {
+    const { authentication } = connected;
     if (authentication === undefined) throw refuse(STATUS.INVALID_OPCODE);
     const length = authenticationBytes(command);
     if (command.fctype === FCTYPE.AUTHENTICATION_SEND) {
       const bytes = await data.fetch(length);
-      authentication.onMessage(Buffer.from(bytes.buffer, bytes.byteOffset, length));
+      await authentication.onMessage(Buffer.from(bytes.buffer, bytes.byteOffset, length));
     } else {
       const message = authentication.fetch();
       if (message === undefined) throw refuse(STATUS.COMMAND_SEQUENCE_ERROR);
       if (message.length > length) throw refuse(STATUS.INVALID_FIELD);
       await data.give(message, length);
     }
-    if (authentication.isAuthenticated) this.#cancelLimit();
+    if (authentication.isAuthenticated && !connected.isAdmitted && !this.#ended) this.#admit(connected);
     return 0n;
   }
 }

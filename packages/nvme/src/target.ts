@@ -1,16 +1,18 @@
 /** Connections are handed to it, and time is passed in. */
 
-import { type Clock, RoceError } from 'rocev2/internal/core';
+import { type Clock, ConnectionLimiter, type ConnectionLimits, RoceError } from 'rocev2/internal/core';
+import { IpAddress } from 'rocev2/internal/packet';
 import { AnaPort, type AnaState } from './ana.js';
 import { ANA_CHANGED, DISCOVERY_CHANGED } from './async-events.js';
-import { TargetAuthentication } from './auth/target-authentication.js';
+import { PacedWork } from './auth/paced-work.js';
+import { type HostSecrets, TargetAuthentication } from './auth/target-authentication.js';
 import type { CommandFaults } from './command-faults.js';
 import { NvmeController } from './controller.js';
 import { discoveryLog, type NvmePort } from './discovery.js';
 import { CNTLID_DYNAMIC, type ConnectRequest, refuseParameter } from './fabrics.js';
 import { DISCOVERY_NQN } from './opcodes.js';
 import { QUEUE_ENTRIES_MAX } from './properties.js';
-import { STATUS } from './status.js';
+import { NvmeStatusError, STATUS } from './status.js';
 import { Subsystem, type SubsystemInit } from './subsystem.js';
 import type { TargetConnection } from './target-connection.js';
 import { type QueueContext, TargetQueue } from './target-queue.js';
@@ -23,7 +25,12 @@ export interface NvmeTargetInit {
   readonly randomBytes: (count: number) => Buffer;
 }
 
-const CONTROLLERS_MAX = 256;
+/** Of hosts that are connected, and have authenticated where they must. */
+const ADMITTED_LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
+/** Of hosts that have not authenticated. */
+const PENDING_LIMITS: ConnectionLimits = { total: 128, perAddress: 32 };
+/** Of one host, by its NQN, from all addresses. */
+const PER_HOST_MAX = 128;
 const CNTLID_MAX = 0xffef;
 /** Default keep-alive timeout of a discovery controller. */
 const DISCOVERY_KEEP_ALIVE_MS = 120_000;
@@ -39,7 +46,20 @@ export class NvmeTarget {
   };
   readonly #init: NvmeTargetInit;
   readonly #subsystems: ReadonlyMap<string, Subsystem>;
+  /** By controller ID; those of hosts that have not authenticated as well. */
   readonly #controllers = new Map<number, NvmeController>();
+  readonly #limiter = new ConnectionLimiter<NvmeController>({
+    quotas: [
+      { states: ['pending'], ...PENDING_LIMITS },
+      { states: ['admitted'], ...ADMITTED_LIMITS },
+    ],
+    evict: endForOthers,
+  });
+  readonly #hosts = new ConnectionLimiter<NvmeController>({
+    quotas: [{ states: ['admitted'], perAddress: PER_HOST_MAX }],
+    evict: endForOthers,
+  });
+  readonly #paced: PacedWork;
   readonly #queues = new Set<TargetQueue>();
   readonly #closing = new Set<Promise<void>>();
   readonly #context: QueueContext;
@@ -60,6 +80,7 @@ export class NvmeTarget {
       new Subsystem({ nqn: DISCOVERY_NQN, serial: 'discovery', namespaces: [] }, 'discovery'),
     );
     this.#subsystems = subsystems;
+    this.#paced = new PacedWork(init.clock);
     this.#context = {
       clock: init.clock,
       firmware: init.firmware,
@@ -67,7 +88,8 @@ export class NvmeTarget {
       counters: this.counters,
       discoveryLog: (hostNqn) => this.#discoveryLog(hostNqn),
       connect: (request, queue) => this.#connect(request, queue),
-      authentication: (request) => this.#authentication(request),
+      admit: (controller, request, queue) => this.#admit(controller, request, queue),
+      authentication: (request, queue) => this.#authentication(request, queue),
     };
   }
 
@@ -82,8 +104,9 @@ export class NvmeTarget {
     return this.#subsystems.get(nqn);
   }
 
+  /** Those of hosts that have authenticated, where they must. */
   get controllers(): number {
-    return this.#controllers.size;
+    return this.#limiter.count('admitted');
   }
 
   get connections(): Readonly<Record<'rdma' | 'tcp', number>> {
@@ -135,11 +158,27 @@ export class NvmeTarget {
     if (!isRightQueue) throw refuseParameter('qid');
     const entriesMax = Math.min(QUEUE_ENTRIES_MAX, connection.depthMax);
     if (request.entries < 2 || request.entries > entriesMax) throw refuseParameter('entries');
-    const controller =
-      request.qid === 0 ? this.#newController(request, subsystem, queue.port) : this.#controllerOf(request, subsystem);
-    controller.addQueue(request.qid, queue);
+    return request.qid === 0 ? this.#newController(request, subsystem, queue) : this.#controllerOf(request, subsystem);
+  }
+
+  /** Host and queue are counted from here on. */
+  #admit(controller: NvmeController, { qid }: ConnectRequest, queue: TargetQueue): void {
+    if (controller.isEnded) throw refuseParameter('cntlid');
+    if (qid === 0) {
+      const origin = originOf(queue);
+      const host = { network: controller.hostNqn };
+      const hasRoom =
+        this.#hosts.makeRoom('admitted', host, isUnused) && this.#limiter.makeRoom('admitted', origin, isUnused);
+      if (!hasRoom) {
+        controller.refuse(new RoceError('ERR_ROCE_LIMIT', 'there are as many controllers as there may be'));
+        throw new NvmeStatusError(STATUS.CONNECT_BUSY); // Without DNR: the host may try again.
+      }
+      this.#limiter.enter(controller, 'admitted', origin);
+      this.#hosts.enter(controller, 'admitted', host);
+      controller.subsystem.controllers.add(controller);
+    } else if (controller.hasQueue(qid)) throw refuseParameter('qid', STATUS.CONNECT_BUSY);
+    controller.addQueue(qid, queue);
     this.counters.queues++;
-    return controller;
   }
 
   #anaPort(id: number): AnaPort {
@@ -151,9 +190,10 @@ export class NvmeTarget {
     return port;
   }
 
-  #newController(request: ConnectRequest, subsystem: Subsystem, port: AnaPort): NvmeController {
+  #newController(request: ConnectRequest, subsystem: Subsystem, queue: TargetQueue): NvmeController {
     if (request.cntlid !== CNTLID_DYNAMIC) throw refuseParameter('cntlid');
-    if (this.#controllers.size >= CONTROLLERS_MAX) throw refuseParameter('cntlid', STATUS.CONNECT_BUSY);
+    const origin = originOf(queue);
+    this.#limiter.makeRoom('pending', origin);
     const id = this.#freeId();
     const isDiscovery = subsystem.kind === 'discovery';
     const controller: NvmeController = new NvmeController({
@@ -161,33 +201,40 @@ export class NvmeTarget {
       subsystem,
       hostNqn: request.hostnqn,
       hostId: request.hostId.toString('hex'),
-      port,
+      port: queue.port,
       keepAliveMs: request.keepAliveMs === 0 && isDiscovery ? DISCOVERY_KEEP_ALIVE_MS : request.keepAliveMs,
       clock: this.#init.clock,
       onEnd: () => {
         this.#controllers.delete(id);
+        this.#limiter.leave(controller);
+        this.#hosts.leave(controller);
         subsystem.controllers.delete(controller);
       },
     });
     this.#controllers.set(id, controller);
-    subsystem.controllers.add(controller);
+    this.#limiter.enter(controller, 'pending', origin);
+    controller.addQueue(0, queue);
     return controller;
   }
 
-  #controllerOf({ cntlid, hostnqn, qid }: ConnectRequest, subsystem: Subsystem): NvmeController {
+  #controllerOf({ cntlid, hostnqn, hostId, qid }: ConnectRequest, subsystem: Subsystem): NvmeController {
     const controller = this.#controllers.get(cntlid);
     if (controller === undefined || controller.subsystem !== subsystem) throw refuseParameter('cntlid');
     if (controller.hostNqn !== hostnqn) throw refuseParameter('hostnqn');
+    if (controller.hostId !== hostId.toString('hex')) throw refuseParameter('hostid');
     if (qid > controller.ioQueues || subsystem.kind === 'discovery') throw refuseParameter('qid');
     if (!controller.properties.takesQueues) throw refuseParameter('cntlid');
     if (controller.hasQueue(qid)) throw refuseParameter('qid', STATUS.CONNECT_BUSY);
     return controller;
   }
 
-  #authentication({ subnqn, hostnqn: hostNqn }: ConnectRequest): TargetAuthentication | undefined {
-    const secrets = this.#subsystems.get(subnqn)?.secretsOf(hostNqn);
+  #authentication({ subnqn, hostnqn: hostNqn }: ConnectRequest, queue: TargetQueue): TargetAuthentication | undefined {
+    const secrets: HostSecrets | undefined = this.#subsystems.get(subnqn)?.secretsOf(hostNqn);
+    if (secrets === undefined) return undefined;
     const { randomBytes } = this.#init;
-    return secrets && new TargetAuthentication({ hostNqn, subsystemNqn: subnqn, randomBytes }, secrets);
+    const { network } = originOf(queue);
+    const pace = <T>(work: () => T) => this.#paced.run(network, work);
+    return new TargetAuthentication({ hostNqn, subsystemNqn: subnqn, randomBytes, pace }, secrets);
   }
 
   #freeId(): number {
@@ -202,4 +249,17 @@ export class NvmeTarget {
       .flatMap(({ nqn }) => this.#ports.map((port, i) => ({ ...port, portId: i + 1, nqn })));
     return discoveryLog(entries, this.#generation);
   }
+}
+
+function originOf({ connection }: TargetQueue): IpAddress {
+  return IpAddress.parse(connection.remote);
+}
+
+function endForOthers(controller: NvmeController): void {
+  controller.end(new RoceError('ERR_ROCE_LIMIT', 'another host needed the room'));
+}
+
+/** Its host has not enabled it: evicting it costs no I/O. */
+function isUnused({ properties }: NvmeController): boolean {
+  return !properties.isReady;
 }

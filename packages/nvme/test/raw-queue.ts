@@ -17,8 +17,8 @@ export class RawQueue {
     this.queue = queue;
   }
 
-  static async open(world: TcpWorld, portId?: number): Promise<RawQueue> {
-    const connection = await world.until(TcpHostConnection.over(world.pipe(portId), NO_DIGESTS));
+  static async open(world: TcpWorld, portId?: number, from?: string): Promise<RawQueue> {
+    const connection = await world.until(TcpHostConnection.over(world.pipe(portId, from), NO_DIGESTS));
     connection.inCapsuleBytes = 8192;
     return new RawQueue(world, new HostQueue(connection, 33));
   }
@@ -28,8 +28,9 @@ export class RawQueue {
     world: TcpWorld,
     request: Partial<ConnectRequest> = {},
     portId?: number,
+    from?: string,
   ): Promise<RawQueue & { cntlid: number }> {
-    const queue = await RawQueue.open(world, portId);
+    const queue = await RawQueue.open(world, portId, from);
     const cntlid = await queue.connect(request);
     await queue.enable(0x0046_0001);
     return Object.assign(queue, { cntlid });

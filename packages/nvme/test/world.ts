@@ -88,10 +88,10 @@ export class TcpWorld {
   }
 
   /** A connection that the target has accepted, before anything is said on it. */
-  pipe(portId = 1): PipeEnd {
+  pipe(portId = 1, from = '192.0.2.1'): PipeEnd {
     const [host, target] = createPipe(this.events, PIPE_DELAY_NS);
     this.pipes.push({ host, target });
-    this.target.accept(new TcpTargetConnection(target, '192.0.2.1', this.pool), portId);
+    this.target.accept(new TcpTargetConnection(target, from, this.pool), portId);
     return host;
   }
 

@@ -40,6 +40,12 @@ export const DHCHAP_GROUPS: readonly DhchapGroup[] = [
   { id: 0, bits: 0, offset: 0 },
 ];
 
+/**
+ * Groups that a target takes part in. A host that has proved nothing chooses among them, and costs the event loop 3 ms
+ * with 2048 bits, 8 ms with 3072, 120 ms with 8192.
+ */
+export const TARGET_GROUPS: readonly DhchapGroup[] = DHCHAP_GROUPS.filter(({ bits }) => bits <= 3072);
+
 const primes = new Map<number, Buffer>();
 
 /**

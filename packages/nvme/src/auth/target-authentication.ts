@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import {
-  DHCHAP_GROUPS,
   DHCHAP_HASHES,
   type DhchapGroup,
   type DhchapHash,
   DhchapKeyPair,
   respond,
+  TARGET_GROUPS,
 } from './dhchap-algorithms.js';
 import {
   FAILURE,
@@ -30,6 +30,11 @@ export interface AuthenticationParties {
   readonly randomBytes: (count: number) => Buffer;
 }
 
+export interface TargetParties extends AuthenticationParties {
+  /** Runs an expensive step, perhaps later: the host has proved nothing yet. */
+  readonly pace: <T>(work: () => T) => Promise<T>;
+}
+
 interface Exchange {
   readonly transaction: number;
   readonly hash: DhchapHash;
@@ -39,7 +44,7 @@ interface Exchange {
   readonly sequence: number;
 }
 
-type Step = 'negotiate' | 'fetch' | 'reply' | 'confirm' | 'failed';
+type Step = 'negotiate' | 'compute' | 'fetch' | 'reply' | 'confirm' | 'failed';
 
 class Failed extends Error {
   readonly code: FailureCode;
@@ -54,7 +59,7 @@ class Failed extends Error {
 
 /** Its host may repeat it; a failure is final. */
 export class TargetAuthentication {
-  readonly #parties: AuthenticationParties;
+  readonly #parties: TargetParties;
   readonly #secrets: HostSecrets;
   #step: Step = 'negotiate';
   #exchange: Exchange | undefined;
@@ -62,7 +67,7 @@ export class TargetAuthentication {
   #afterFetch: Step = 'negotiate';
   #isAuthenticated = false;
 
-  constructor(parties: AuthenticationParties, secrets: HostSecrets) {
+  constructor(parties: TargetParties, secrets: HostSecrets) {
     this.#parties = parties;
     this.#secrets = secrets;
   }
@@ -71,10 +76,11 @@ export class TargetAuthentication {
     return this.#isAuthenticated;
   }
 
-  onMessage(message: Buffer): void {
+  /** Resolves when the answer can be fetched. */
+  async onMessage(message: Buffer): Promise<void> {
     const { transaction = 0 } = this.#exchange ?? {};
     try {
-      this.#take(message);
+      await this.#take(message);
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       this.#end();
@@ -83,7 +89,7 @@ export class TargetAuthentication {
     }
   }
 
-  #take(message: Buffer): void {
+  async #take(message: Buffer): Promise<void> {
     const step = this.#step;
     if (step === 'confirm') {
       const isContent = readConfirmation(message) === this.#exchange!.transaction;
@@ -91,8 +97,8 @@ export class TargetAuthentication {
       else this.#end();
       return;
     }
-    if (step === 'negotiate') this.#negotiate(message);
-    else if (step === 'reply') this.#verify(message);
+    if (step === 'negotiate') await this.#negotiate(message);
+    else if (step === 'reply') await this.#verify(message);
     else throw new Failed(FAILURE.MESSAGE);
   }
 
@@ -106,17 +112,25 @@ export class TargetAuthentication {
     return message;
   }
 
-  #negotiate(message: Buffer): void {
+  /** Undefined: the host has sent another message before the result was there, and has failed by that. */
+  async #compute<T>(work: () => T): Promise<T | undefined> {
+    this.#step = 'compute';
+    const result = await this.#parties.pace(work);
+    return this.#step === 'compute' ? result : undefined;
+  }
+
+  async #negotiate(message: Buffer): Promise<void> {
     const offer = readNegotiation(message);
     if (offer === undefined) throw new Failed(FAILURE.PAYLOAD);
     const { transaction, secureChannel } = offer;
     const hash = DHCHAP_HASHES.find(({ id }) => offer.hashes.includes(id));
-    const group = DHCHAP_GROUPS.find(({ id }) => offer.groups.includes(id));
+    const group = TARGET_GROUPS.find(({ id }) => offer.groups.includes(id));
     if (secureChannel !== 0) throw new Failed(FAILURE.SECURE_CHANNEL, transaction);
     if (hash === undefined) throw new Failed(FAILURE.HASH, transaction);
     if (group === undefined) throw new Failed(FAILURE.GROUP, transaction);
     const { randomBytes } = this.#parties;
-    const keys = new DhchapKeyPair(group);
+    const keys = await this.#compute(() => new DhchapKeyPair(group));
+    if (keys === undefined) return;
     const challenge = randomBytes(hash.bytes);
     const sequence = (randomBytes(4).readUInt32LE(0) | 1) >>> 0;
     this.#exchange = { transaction, hash, group, keys, challenge, sequence };
@@ -127,7 +141,7 @@ export class TargetAuthentication {
     );
   }
 
-  #verify(message: Buffer): void {
+  async #verify(message: Buffer): Promise<void> {
     const exchange = this.#exchange!;
     const { transaction, hash, keys, challenge, sequence } = exchange;
     const reply = readReply(message);
@@ -137,12 +151,11 @@ export class TargetAuthentication {
       reply.publicValue.length === keys.publicValue.length &&
       (reply.challenge === undefined || reply.sequence !== 0);
     if (!fits) throw new Failed(FAILURE.PAYLOAD);
-    let secret: Buffer | undefined;
-    try {
-      secret = keys.secretWith(reply.publicValue);
-    } catch {
+    const shared = await this.#compute(() => ({ secret: keys.secretWith(reply.publicValue) })).catch(() => {
       throw new Failed(FAILURE.PAYLOAD);
-    }
+    });
+    if (shared === undefined) return;
+    const { secret } = shared;
     const { hostNqn, subsystemNqn } = this.#parties;
     const common = { hash, secret, transaction };
     const expected = respond({

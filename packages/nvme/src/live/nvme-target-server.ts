@@ -5,6 +5,7 @@ import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 
 import {
   ConnectionLimiter,
   checkOptions,
+  NS_PER_S,
   type OptionNames,
   Permits,
   RoceError,
@@ -105,8 +106,20 @@ const WAITERS_MAX = 65_536;
 /** Bytes of all outstanding READs: about as much as the port's link holds. */
 const PULL_BYTES_MAX = 4 << 20;
 const CONNECTION_LIMITS = { total: 4096, perAddress: 1024 };
+/** Queues over RDMA. Each holds 1.1 MiB, and a host with 64 of them sets all up before it connects the first. */
+const RDMA_LIMITS = { total: 1024, perAddress: 256 };
+const RDMA_PENDING_LIMITS = { total: 256, perAddress: 128 };
+/** A queue that has not connected for this time makes room for another. */
+const RDMA_PENDING_NS = 2 * NS_PER_S;
 const ADMIN_ENTRIES_MAX = QUEUE_ENTRIES_MAX;
 const READS_MAX = 16;
+
+/** A queue over RDMA, or its set-up. */
+interface RdmaPeer {
+  readonly sinceNs: number;
+  queue: TargetQueue | undefined;
+  end: () => void;
+}
 
 interface RdmaService {
   readonly cm: ConnectionManager;
@@ -126,6 +139,13 @@ export class NvmeTargetServer implements AsyncDisposable {
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
     evict: (socket) => socket.destroy(),
   });
+  readonly #rdmaLimiter = new ConnectionLimiter<RdmaPeer>({
+    quotas: [
+      { states: ['pending'], ...RDMA_PENDING_LIMITS },
+      { states: ['pending', 'admitted'], ...RDMA_LIMITS },
+    ],
+    evict: (peer) => peer.end(),
+  });
   readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
@@ -137,7 +157,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     this.#tls =
       options.tlsKeys &&
       new NvmeTlsServer(
-        options.tlsKeys,
+        onePerHost(options.tlsKeys),
         subsystems.map(({ nqn }) => nqn),
       );
     if (faults !== undefined) {
@@ -160,7 +180,7 @@ export class NvmeTargetServer implements AsyncDisposable {
 
   /**
    * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no
-   * NQN, a fault rule or a secret that is none, ERR_ROCE_CONFLICT for two subsystems of one name and for TLS with RDMA,
+   * NQN, a fault rule or a secret that is none, ERR_ROCE_CONFLICT for two subsystems of one name, two keys of a host and TLS with RDMA,
    * ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
@@ -308,15 +328,11 @@ export class NvmeTargetServer implements AsyncDisposable {
   #acceptTcp(socket: Socket, portId: number): void {
     let queue: TargetQueue | undefined;
     socket.on('error', () => {});
-    if (!this.#limiter.admit(socket, peerAddress(socket), () => queue?.isConnected === true)) return;
+    const origin = peerAddress(socket);
+    if (!this.#limiter.admit(socket, origin, () => queue?.isConnected === true)) return;
     socket.once('close', () => this.#limiter.leave(socket));
     const accept = (stream: Socket, names?: TlsNames) => {
-      const connection = new TcpTargetConnection(
-        new SocketStream(stream),
-        socket.remoteAddress ?? '',
-        this.#pool,
-        names,
-      );
+      const connection = new TcpTargetConnection(new SocketStream(stream), origin.text, this.#pool, names);
       queue = this.#target.accept(connection, portId);
     };
     if (this.#tls === undefined) accept(socket);
@@ -345,16 +361,37 @@ export class NvmeTargetServer implements AsyncDisposable {
     }
   }
 
-  async #acceptRdma({ pd, portId, share }: RdmaService, request: CmRequest): Promise<void> {
+  async #acceptRdma(service: RdmaService, request: CmRequest): Promise<void> {
     const asked = readQueueRequest(request.privateData);
     const refusal = typeof asked === 'number' ? asked : refusalOf(asked.sends, asked.receives, request);
     if (typeof asked === 'number' || refusal !== undefined) {
       request.reject(encodeQueueRejection(refusal!));
       return;
     }
-    const { qid, sends: depth } = asked;
+    const nowNs = SYSTEM_CLOCK.nowNs();
+    const peer: RdmaPeer = { sinceNs: nowNs, queue: undefined, end: () => {} };
+    const isStuck = ({ sinceNs }: RdmaPeer) => nowNs - sinceNs > RDMA_PENDING_NS;
+    if (!this.#rdmaLimiter.admit(peer, request.remote, () => peer.queue?.isConnected === true, isStuck)) {
+      request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
+      return;
+    }
+    try {
+      await this.#openQueue(service, request, asked, peer);
+    } catch (error) {
+      this.#rdmaLimiter.leave(peer);
+      throw error;
+    }
+  }
+
+  async #openQueue(
+    { pd, portId, share }: RdmaService,
+    request: CmRequest,
+    { qid, sends: depth }: { readonly qid: number; readonly sends: number },
+    peer: RdmaPeer,
+  ): Promise<void> {
     const reads = Math.min(READS_MAX, request.responderResources);
-    const init = { pd, share, remote: request.remote.text, qid, depth, reads };
+    const onClosed = () => void this.#rdmaLimiter.leave(peer);
+    const init = { pd, share, remote: request.remote.text, qid, depth, reads, onClosed };
     let connection: RdmaTargetConnection;
     try {
       connection = await RdmaTargetConnection.create(init);
@@ -362,11 +399,12 @@ export class NvmeTargetServer implements AsyncDisposable {
       request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
       throw error;
     }
+    peer.end = () => connection.fail(new RoceError('ERR_ROCE_LIMIT', 'the queue did not connect, and others wait'));
     try {
       const privateData = encodeQueueAcceptance(depth);
       const terms = { privateData, responderResources: 0, initiatorDepth: reads, rnrRetryCount: 7 };
       const established = await request.accept(connection.qp, terms);
-      this.#target.accept(connection, portId);
+      peer.queue = this.#target.accept(connection, portId);
       void established.disconnected.then(() =>
         connection.fail(new RoceError('ERR_ROCE_CONNECT', 'the host has disconnected')),
       );
@@ -410,8 +448,17 @@ function subsystemInit(
     serial: digest(nqn).toString('hex', 0, 10),
     namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, { readOnly, reservations })),
     ...(hosts !== undefined && { hosts }),
-    ...(hostSecrets !== undefined && { secrets: new Map(hostSecrets.map(secretsOf)) }),
+    ...(hostSecrets !== undefined && { secrets: new Map(onePerHost(hostSecrets).map(secretsOf)) }),
   };
+}
+
+function onePerHost<T extends { readonly hostNqn: string }>(keys: readonly T[]): readonly T[] {
+  const hosts = new Set<string>();
+  for (const { hostNqn } of keys) {
+    if (hosts.has(hostNqn)) throw new RoceError('ERR_ROCE_CONFLICT', `there are two keys of ${hostNqn}`, 'keep one');
+    hosts.add(hostNqn);
+  }
+  return keys;
 }
 
 function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [string, HostSecrets] {

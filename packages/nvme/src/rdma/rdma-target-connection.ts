@@ -37,6 +37,8 @@ export interface RdmaTargetInit {
   readonly depth: number;
   readonly reads: number;
   readonly share: RdmaTargetShare;
+  /** Called when its memory is free. */
+  readonly onClosed?: () => void;
 }
 
 /** READ, WRITE and SEND for every command, of which the last may still wait to be polled. */
@@ -57,12 +59,13 @@ export class RdmaTargetConnection implements TargetConnection {
   readonly #receives: MemoryRegion;
   readonly #share: RdmaTargetShare;
   readonly #capsuleBytes: number;
+  readonly #onClosed: (() => void) | undefined;
   readonly #sends: ServerSends;
   #disconnect: () => void = () => {};
   #closing: Promise<void> | undefined;
 
   private constructor(
-    { remote, qid, depth, reads, share }: RdmaTargetInit,
+    { remote, qid, depth, reads, share, onClosed }: RdmaTargetInit,
     qp: QueuePair,
     cqs: readonly [CompletionQueue, CompletionQueue],
     receives: MemoryRegion,
@@ -75,6 +78,7 @@ export class RdmaTargetConnection implements TargetConnection {
     this.#receives = receives;
     this.#share = share;
     this.#capsuleBytes = capsuleBytes(qid);
+    this.#onClosed = onClosed;
     this.#sends = new ServerSends({
       qp,
       reads: new Permits(Math.min(reads, READS_MAX)),
@@ -163,6 +167,7 @@ export class RdmaTargetConnection implements TargetConnection {
     this.#sends.giveUp();
     await this.#receives.close();
     for (const cq of this.#cqs) await cq.close();
+    this.#onClosed?.();
   }
 
   #postReceive(place: number): void {
