@@ -6,10 +6,15 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises'; // timer: limits of waiting, and moments that nothing tells
+import type { Command } from 'commander';
 import { afterEach, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../packages/cli/src/commands.js';
+import { wholeProgram } from '../../packages/cli/src/run.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isBuilt, isLinux, type Program, rocev2Starter } from './executable.js';
 import { metricsOf } from './watched.js';
@@ -184,8 +189,32 @@ const nobodyIsThere = async (program: Program, own: string) => {
   return program;
 };
 
+/** Servers that need no other program, by command; Ctrl-C is how they end. */
+const SERVERS: Readonly<Record<string, () => Promise<Program>>> = {
+  'disk serve': () => serving(disk('serve', ...memory, '--bind', SERVER, '-p', port())),
+  'disk nbd': () => serving(disk('nbd', ...memory, '--listen', `${SERVER}:${port()}`)),
+  'kv serve': () => serving(start('kv', 'serve', '--bind', SERVER, '-p', port())),
+  'nvme target': () =>
+    serving(start('nvme', 'target', '--disk', 'memory', '--size', '1MiB', '--bind', SERVER, '-p', port())),
+  'conform serve': () => serving(start('conform', 'serve', '--bind', SERVER, '--port', port())),
+  switch: () => serving(start('switch', '--port', `a=${SERVER}:${port()}`, '--port', `b=${SERVER}:${port()}`)),
+  wire: () => serving(start('wire', `${SERVER}:${port()}`, `${SERVER}:${port()}`)),
+  'extents manager': () => serving(start('extents', 'manager', '--dir', folder(), '--bind', SERVER, '-p', port())),
+  'extents up': () =>
+    serving(start('extents', 'up', '--dir', folder(), '--bind', SERVER, '-p', port(), '--nodes', '3')),
+};
+
+const serving = (program: Program) => saying(program, 'stderr', /Ctrl-C/);
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'rocev2-signals-'));
+  toClose.push(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
 /** Every command in every phase. */
 const CASES: readonly Case[] = [
+  ...Object.entries(SERVERS).map(([what, begin]) => ({ what, phase: 'serves', code: 0, begin })),
   ...meetings('bw', 'write'),
   ...work('bw write', () => transfer('bw', 'write')),
   ...standstill('lat send -e', () => transfer('lat', 'send', '-e')),
@@ -244,12 +273,6 @@ const CASES: readonly Case[] = [
   ]),
   { what: 'window', phase: 'is at work', begin: () => withChildren(start('window', '--total', '100GiB'), 500) },
   {
-    what: 'disk serve',
-    phase: 'serves',
-    code: 0,
-    begin: () => saying(disk('serve', ...memory, '--bind', SERVER), 'stderr', /Ctrl-C/),
-  },
-  {
     what: 'disk nbd',
     phase: 'asks silence',
     begin: () => askingSilence((tcp) => disk('nbd', '--connect', SERVER, '-p', tcp, '--listen', `${SERVER}:${port()}`)),
@@ -273,19 +296,49 @@ const CASES: readonly Case[] = [
   { what: 'sim run', phase: 'computes', begin: () => saying(start('sim', 'run', 'dcqcn-n10-4us'), 'stdout', /./) },
 ];
 
-/** Tests of the cases that are wanted. */
-export function endsByCtrlC(isWanted: (one: Case) => boolean): void {
-  describe.runIf(isBuilt && isLinux)('the first Ctrl-C', () => {
+/** Tests of the cases that are wanted: `SIGINT` is Ctrl-C. */
+export function endsBySignal(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', isWanted: (one: Case) => boolean): void {
+  describe.runIf(isBuilt && isLinux)(`the first ${signal}`, () => {
     it.each(CASES.filter(isWanted))('ends $what, which $phase', async ({ begin, code = 130 }) => {
       const program = await begin();
       const beganMs = performance.now();
-      program.kill('SIGINT');
+      program.kill(signal);
       const outcome = await Promise.race([program.ended(), delay(5 * LIMIT_MS, 'goes on')]);
       const tookMs = performance.now() - beganMs;
       expect({ outcome, text: program.stderr }).toMatchObject({ outcome: code });
       expect(tookMs, program.stderr).toBeLessThan(LIMIT_MS);
       expect(program.stderr).not.toMatch(/^ {4}at |undefined/m);
     });
+  });
+}
+
+/** They have cases of their own, need another server, or Redis. */
+const OTHERS = new Set(['dashboard', 'extents node', 'kv watch', 'sim worker']);
+
+/** Tests that no command which serves was forgotten. */
+export function namesAllServers(): void {
+  it('every command that runs until Ctrl-C has a case', async () => {
+    const program = await wholeProgram(COMMANDS, { args: [], stdout, stderr, env: {}, interrupted: NEVER });
+    const found = leavesOf(program.commands).filter(({ text }) => /\bCtrl-C\b/.test(text));
+    const servers = found.map(({ path }) => path).filter((path) => !OTHERS.has(path));
+    expect(servers.length).toBeGreaterThan(5);
+    expect(servers.filter((path) => !(path in SERVERS))).toEqual([]);
+  });
+}
+
+const { stdout, stderr } = process;
+const NEVER = new AbortController().signal;
+
+interface Leaf {
+  readonly path: string;
+  readonly text: string;
+}
+
+function leavesOf(commands: readonly Command[], before = ''): Leaf[] {
+  return commands.flatMap((command): Leaf[] => {
+    const path = `${before}${command.name()}`;
+    if (command.commands.length > 0) return leavesOf(command.commands, `${path} `);
+    return [{ path, text: command.description() }];
   });
 }
 

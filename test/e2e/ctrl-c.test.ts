@@ -1,6 +1,6 @@
 /** The first Ctrl-C ends commands: one phase of each, and every phase of `bw write`. `test/soak/ctrl-c.long.ts` has the others. */
 
-import { type Case, endsByCtrlC } from './ctrl-c-cases.js';
+import { type Case, endsBySignal } from './ctrl-c-cases.js';
 
 const seen = new Set<string>();
 
@@ -11,4 +11,4 @@ function isFirstOfItsCommand({ what }: Case): boolean {
   return isFirst;
 }
 
-endsByCtrlC((one) => isFirstOfItsCommand(one) || one.what === 'bw write');
+endsBySignal('SIGINT', (one) => isFirstOfItsCommand(one) || one.what === 'bw write');

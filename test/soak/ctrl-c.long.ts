@@ -1,6 +1,7 @@
-/** The first Ctrl-C ends every command, in every phase; and what ends without it. */
+/** The first Ctrl-C, SIGTERM or SIGHUP ends every command, in every phase; and what ends without it. */
 
-import { endsByCtrlC, endsWithoutCtrlC } from '../e2e/ctrl-c-cases.js';
+import { endsBySignal, endsWithoutCtrlC, namesAllServers } from '../e2e/ctrl-c-cases.js';
 
-endsByCtrlC(() => true);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) endsBySignal(signal, () => true);
+namesAllServers();
 endsWithoutCtrlC();

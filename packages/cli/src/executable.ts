@@ -1,4 +1,4 @@
-import { EXIT_INTERRUPTED, EXIT_OK } from '@rocev2/command';
+import { END_SIGNALS, EXIT_INTERRUPTED, EXIT_OK } from '@rocev2/command';
 import { COMMANDS } from './commands.js';
 import { runCli } from './run.js';
 
@@ -8,18 +8,21 @@ let interruptedLimitMs = 900;
 const LEFT_OPEN_LIMIT_MS = 300;
 
 const interrupt = new AbortController();
-process.on('SIGINT', () => {
-  // The second Ctrl-C ends the process at once.
-  if (interrupt.signal.aborted) process.exit(EXIT_INTERRUPTED);
-  interrupt.abort();
-  setTimeout(() => process.exit(EXIT_INTERRUPTED), interruptedLimitMs).unref();
-});
+for (const signal of END_SIGNALS) {
+  process.on(signal, () => {
+    if (!interrupt.signal.aborted) {
+      interrupt.abort();
+      setTimeout(() => process.exit(EXIT_INTERRUPTED), interruptedLimitMs).unref();
+    } else if (signal === 'SIGINT') process.exit(EXIT_INTERRUPTED); // The second Ctrl-C ends the process at once.
+  });
+}
 
-// The reader of the pipe has closed it, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (interrupt.signal.aborted) return; // The terminal or the reader is gone; what is open must still be closed.
   if (error.code !== 'EPIPE') throw error;
-  process.exit(EXIT_OK);
+  process.exit(EXIT_OK); // The reader of the pipe has closed it, as `head` does.
 });
+process.stderr.on('error', () => {}); // Diagnostics that nobody can read any more.
 
 process.exitCode = await runCli(COMMANDS, process.argv.slice(2), {
   stdout: process.stdout,

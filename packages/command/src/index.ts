@@ -37,7 +37,7 @@ export {
 } from './frame-wire.js';
 export { type HostReport, hostReport } from './host-report.js';
 export { inputName, readInputFile, readJsonFile, repeatableInput } from './input-file.js';
-export { endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
+export { END_SIGNALS, endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';
 export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';
 export { localAddressTowards } from './local-address.js';

@@ -1,8 +1,11 @@
-/** Ctrl-C, which ends servers normally and all other work early. */
+/** Ctrl-C, SIGTERM and SIGHUP, which end servers normally and all other work early. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 import type { CliIo } from './output.js';
+
+/** Ctrl-C; what systemd, Docker and Kubernetes send; the end of a terminal. */
+export const END_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before this process receives it.

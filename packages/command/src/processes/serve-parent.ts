@@ -6,6 +6,7 @@
 import { RoceError } from 'rocev2/internal/core';
 import { loadExtensions } from 'rocev2/internal/driver';
 import type { z } from 'zod';
+import { END_SIGNALS } from '../interruption.js';
 import { plainWords } from '../schema/plain-words.js';
 import { type CallAnswer, callSchema, type ProcessService } from './calls.js';
 
@@ -15,8 +16,8 @@ export function serveParent(service: ProcessService): void {
     process.stderr.write('this program is a part of rocev2 and is started by it\n');
     process.exit(2);
   }
-  // Ctrl-C reaches the whole process group; the parent decides what it means.
-  process.on('SIGINT', () => {});
+  // A terminal and systemd signal all processes of the command; the parent decides what it means.
+  for (const signal of END_SIGNALS) process.on(signal, () => {});
   process.on('disconnect', () => process.exit(0));
   const extensions = loadExtensions(process.argv.slice(2));
   extensions.catch(() => {});
