@@ -35,7 +35,7 @@ export function exitCodeOf(error: unknown): number {
 
 /**
  * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system, or with an
- * `errno` as disks have it) are one line without a stack; anything else is a defect of this program and keeps its
+ * `errno` as disks have it, or a status of NVMe) are one line without a stack; anything else is a defect of this program and keeps its
  * stack. ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {
@@ -45,7 +45,8 @@ export function describeFailure(error: unknown, env: CliEnvironment): string {
     error instanceof RoceError ||
     error instanceof ProcessFailure ||
     'syscall' in error ||
-    'errno' in error;
+    'errno' in error ||
+    ('code' in error && error.code === 'ERR_NVME_STATUS');
   if (expected && error.message === '') return '';
   if (expected && env.ROCEV2_DEBUG !== '1') {
     const isShortOfFiles = (error as NodeJS.ErrnoException).code === 'EMFILE';

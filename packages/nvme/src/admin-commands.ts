@@ -11,8 +11,8 @@ import {
   identifyController,
   identifyIndependent,
   identifyNamespace,
-  KEEP_ALIVE_UNIT_MS,
   namespaceDescriptors,
+  WARNING_KELVIN,
 } from './identify.js';
 import { TRANSFER_BYTES_MAX } from './io-commands.js';
 import { changedNamespacesLog, effectsLog, errorLog, firmwareLog, reservationLog, smartLog } from './log-pages.js';
@@ -29,7 +29,7 @@ export interface AdminContext {
 const STORED_FEATURES: ReadonlyMap<number, number> = new Map([
   [FEATURE.ARBITRATION, 0],
   [FEATURE.POWER_MANAGEMENT, 0],
-  [FEATURE.TEMPERATURE_THRESHOLD, 343],
+  [FEATURE.TEMPERATURE_THRESHOLD, WARNING_KELVIN],
   [FEATURE.ERROR_RECOVERY, 0],
   [FEATURE.VOLATILE_WRITE_CACHE, 1],
 ]);
@@ -199,10 +199,13 @@ function setFeature(controller: NvmeController, command: NvmeCommand): number | 
       return queueNumbers(controller);
     }
     case FEATURE.KEEP_ALIVE_TIMER:
-      controller.keepAliveMs = Math.ceil(value / KEEP_ALIVE_UNIT_MS) * KEEP_ALIVE_UNIT_MS;
+      controller.keepAliveMs = value;
       return 0;
     case FEATURE.ASYNC_EVENT_CONFIGURATION:
       controller.events.configuration = value & EVENTS_KNOWN;
+      return 0;
+    case FEATURE.TEMPERATURE_THRESHOLD:
+      controller.features.set(thresholdKey(command), value);
       return 0;
     default:
       controller.features.set(id, value);
@@ -220,10 +223,26 @@ function getFeature(controller: NvmeController, command: NvmeCommand): number {
       return controller.keepAliveMs;
     case FEATURE.ASYNC_EVENT_CONFIGURATION:
       return controller.events.configuration;
+    case FEATURE.TEMPERATURE_THRESHOLD: {
+      const key = thresholdKey(command);
+      return controller.features.get(key) ?? (key === id ? WARNING_KELVIN : 0);
+    }
     default:
       return controller.features.get(id) ?? STORED_FEATURES.get(id)!;
   }
 }
+
+/** There is no sensor besides the composite temperature; over and under temperature have a threshold each. */
+function thresholdKey(command: NvmeCommand): number {
+  const value = command.dword(11);
+  const sensor = (value >>> 16) & 0xf;
+  const kind = (value >>> 20) & 3;
+  if ((sensor !== 0 && sensor !== ALL_SENSORS) || kind > UNDER_TEMPERATURE) throw refuse(STATUS.INVALID_FIELD);
+  return FEATURE.TEMPERATURE_THRESHOLD | (kind << 8);
+}
+
+const ALL_SENSORS = 0xf;
+const UNDER_TEMPERATURE = 1;
 
 const EVENTS_KNOWN = NAMESPACE_CHANGED.configuration | ANA_CHANGED.configuration | DISCOVERY_CHANGED.configuration;
 

@@ -20,9 +20,13 @@ export class NvmeCommand {
     return this.bytes[0];
   }
 
-  /** It is not half of a fused operation, and has an SGL. */
-  get hasProperFlags(): boolean {
-    return (this.bytes[1] & FUSE_MASK) === 0 && (this.bytes[1] & PSDT_MASK) !== 0;
+  /** Half of an operation of two commands. */
+  get isFused(): boolean {
+    return (this.bytes[1] & FUSE_MASK) !== 0;
+  }
+
+  get hasSgl(): boolean {
+    return (this.bytes[1] & PSDT_MASK) !== 0;
   }
 
   get id(): number {

@@ -1,23 +1,35 @@
 import type { Permits } from 'rocev2/internal/core';
 import type { DataBuffer } from 'rocev2/internal/storage-rpc';
-import type { DataPlace } from './sgl.js';
+import { type DataPlace, NO_DATA, readSgl } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 
 export class CommandData {
-  readonly place: DataPlace;
   readonly #connection: TargetConnection;
   readonly #capsule: IncomingCapsule;
   readonly #share: Permits | undefined;
+  #place: DataPlace | undefined;
   #buffer: DataBuffer | undefined;
   #taken = 0;
   #isAnswer = false;
 
-  constructor(connection: TargetConnection, capsule: IncomingCapsule, place: DataPlace, share?: Permits) {
+  constructor(connection: TargetConnection, capsule: IncomingCapsule, share?: Permits) {
     this.#connection = connection;
     this.#capsule = capsule;
-    this.place = place;
     this.#share = share;
+  }
+
+  /** Throws the status for a descriptor that is not allowed. Commands without data ignore theirs. */
+  get place(): DataPlace {
+    const { command, data } = this.#capsule;
+    if (this.#place === undefined && !command.hasSgl) throw refuse(STATUS.INVALID_FIELD);
+    this.#place ??= readSgl(command, this.#connection.external, data.length);
+    return this.#place;
+  }
+
+  /** None as long as the command has moved no data. */
+  get usedPlace(): DataPlace {
+    return this.#place ?? NO_DATA;
   }
 
   get answer(): DataBuffer | undefined {

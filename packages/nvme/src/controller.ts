@@ -2,6 +2,7 @@ import { type Clock, NS_PER_MS, Permits, RoceError } from 'rocev2/internal/core'
 import { ConnectionWatch } from 'rocev2/internal/storage-rpc';
 import type { AnaPort } from './ana.js';
 import { AsyncEvents, RESERVATION_CHANGED } from './async-events.js';
+import { KEEP_ALIVE_UNIT_MS } from './identify.js';
 import type { ReservationEvent } from './log-pages.js';
 import { Properties } from './properties.js';
 import type { ReservationNotice } from './reservations.js';
@@ -11,6 +12,8 @@ export const IO_QUEUES_MAX = 64;
 /** Bytes that all commands of one host may have in memory at a time; more wait. */
 const HOST_BYTES_MAX = 16 << 20;
 
+/** The timer has 32 bits of milliseconds. */
+const KEEP_ALIVE_UNITS_MAX = Math.floor(0xffff_ffff / KEEP_ALIVE_UNIT_MS);
 const RESERVATION_EVENTS_MAX = 255;
 
 export interface ControllerQueue {
@@ -66,7 +69,10 @@ export class NvmeController {
     return this.#keepAliveMs;
   }
 
-  set keepAliveMs(ms: number) {
+  /** Rounded up to whole units of KAS. */
+  set keepAliveMs(requestedMs: number) {
+    const units = Math.min(Math.ceil(requestedMs / KEEP_ALIVE_UNIT_MS), KEEP_ALIVE_UNITS_MAX);
+    const ms = units * KEEP_ALIVE_UNIT_MS;
     this.#keepAliveMs = ms;
     this.#watch?.stop();
     this.#watch = undefined;

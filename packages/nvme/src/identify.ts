@@ -12,6 +12,12 @@ export const IDENTIFY_BYTES = 4096;
 export const IN_CAPSULE_BYTES = 8192;
 export const KEEP_ALIVE_UNIT_MS = 1000;
 
+/** A store in software has no temperature; these limits are those of common SSDs. */
+export const WARNING_KELVIN = 343;
+const CRITICAL_KELVIN = 353;
+/** FRMW: one firmware slot, which is read-only. */
+const FRMW = 0x03;
+
 const MODEL = 'rocev2';
 /** MDTS: 2^8 pages of 4 KiB. */
 const MDTS = 8;
@@ -55,12 +61,15 @@ export function identifyController({ nqn, serial, firmware, id, kind }: Controll
   bytes[111] = isDiscovery ? 2 : 1;
   bytes[258] = 3; // ACL: aborts at a time, one less.
   bytes[259] = ASYNC_EVENTS_MAX - 1;
+  bytes[260] = FRMW;
   bytes[261] = LPA;
   bytes.writeUInt16LE(KEEP_ALIVE_UNIT_MS / 100, 320);
   bytes.writeUInt16LE(QUEUE_ENTRIES_MAX, 514);
   bytes.writeUInt32LE(SGLS, 536);
   bytes.write(nqn, 768, 'utf8');
   if (!isDiscovery) {
+    bytes.writeUInt16LE(WARNING_KELVIN, 266); // WCTEMP.
+    bytes.writeUInt16LE(CRITICAL_KELVIN, 268); // CCTEMP.
     bytes[342] = ANA_TRANSITION_SECONDS;
     bytes[343] = ANA_CAPABILITIES;
     bytes.writeUInt32LE(ANA_GROUP, 344); // ANAGRPMAX.

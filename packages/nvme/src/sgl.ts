@@ -41,7 +41,7 @@ export type DataPlace =
       readonly length: number;
     };
 
-const NO_DATA: DataPlace = { kind: 'none', length: 0 };
+export const NO_DATA: DataPlace = { kind: 'none', length: 0 };
 
 export function readSgl({ bytes }: NvmeCommand, external: ExternalSgl, capsuleBytes: number): DataPlace {
   const type = bytes[TYPE_AT];

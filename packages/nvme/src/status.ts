@@ -58,6 +58,8 @@ export function statusText(status: number): string {
 export class NvmeStatusError extends Error {
   /** Always this name, for use where `instanceof` does not work. */
   override readonly name = 'NvmeStatusError';
+  /** Always this code. */
+  readonly code = 'ERR_NVME_STATUS';
   /** Status code type in bits 10:8, status code in bits 7:0; bit 14 is Do Not Retry. */
   readonly status: number;
   /** Dword 0 of the completion: after Connect the offset of the wrong parameter. */

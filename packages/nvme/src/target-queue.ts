@@ -16,7 +16,7 @@ import {
 import { executeIo } from './io-commands.js';
 import { FCTYPE, IO, NSID_ALL, OP_FABRICS } from './opcodes.js';
 import { executeReservation, isReservationCommand } from './reservation-commands.js';
-import { type DataPlace, readSgl } from './sgl.js';
+import { NO_DATA } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 
@@ -24,7 +24,6 @@ import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 const CONNECT_LIMIT_NS = 10 * NS_PER_S;
 /** Completions carry this where the host does without flow control of the submission queue. */
 const NO_SQ_HEAD = 0xffff;
-const NO_DATA: DataPlace = { kind: 'none', length: 0 };
 
 export interface QueueContext extends AdminContext {
   readonly clock: Clock;
@@ -102,9 +101,8 @@ export class TargetQueue {
     let status: number = STATUS.SUCCESS;
     let result = 0n;
     try {
-      if (!command.hasProperFlags) throw refuse(STATUS.INVALID_FIELD);
-      const place = readSgl(command, this.#connection.external, capsule.data.length);
-      data = new CommandData(this.#connection, capsule, place, this.#connected?.controller.share);
+      if (command.isFused) throw refuse(STATUS.INVALID_FIELD);
+      data = new CommandData(this.#connection, capsule, this.#connected?.controller.share);
       result = await this.#execute(command, data, fault);
     } catch (error) {
       data?.dropAnswer();
@@ -140,7 +138,7 @@ export class TargetQueue {
     const entries = this.#connected?.request.entries ?? 1;
     this.#sqHead = (this.#sqHead + 1) % entries;
     const sqHead = this.#connected?.request.noSqFlow === true ? NO_SQ_HEAD : this.#sqHead;
-    const place = data?.place ?? NO_DATA;
+    const place = data?.usedPlace ?? NO_DATA;
     await this.#connection.reply({ place, completion: { id, status, result, sqHead }, data: data?.answer });
   }
 

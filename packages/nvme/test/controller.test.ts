@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { ADMIN, CNS, FCTYPE, FEATURE, IO, LOG, OP_FABRICS, PROPERTY } from '../src/opcodes.js';
 import { DNR, STATUS } from '../src/status.js';
+import { PDU } from '../src/tcp/pdu.js';
 import { RawQueue, statusOf } from './raw-queue.js';
 import { DISK_BYTES, HOST_NQN, NQN, TcpWorld } from './world.js';
 
@@ -53,6 +54,69 @@ describe('Connect of an I/O queue', () => {
     expect(await connect({ qid: 1, cntlid: admin.cntlid })).toBe(STATUS.CONNECT_INVALID_PARAMETERS | DNR);
     await admin.enable(0x0045_0001);
     expect(await connect({ qid: 1, cntlid: admin.cntlid })).toBe(STATUS.CONNECT_INVALID_PARAMETERS | DNR);
+  });
+});
+
+describe('the SGL', () => {
+  /** Has the newest connection send command capsules with this type of SGL. */
+  function writeSglType(type: number): void {
+    const { host } = world.pipes.at(-1)!;
+    const write = host.write.bind(host);
+    host.write = (pieces, onSent) => {
+      const pdu = Buffer.concat(pieces);
+      if (pdu[0] === PDU.CAPSULE_CMD) pdu[8 + 39] = type;
+      write([pdu], onSent);
+    };
+  }
+
+  it.each([0x5a, 0x00, 0x01, 0x40, 0xff])('of a command without data is ignored: type %i', async (type) => {
+    const io = await ioQueue();
+    writeSglType(type);
+    expect(await io.status({ opcode: IO.FLUSH, nsid: 1 })).toBe(0);
+    expect(await io.status({ opcode: IO.WRITE_ZEROES, nsid: 1, dwords: [0, 0, 7] })).toBe(0);
+  });
+
+  it('of a command with data must be one that the transport has', async () => {
+    const io = await ioQueue();
+    const read = { opcode: IO.READ, nsid: 1, dwords: [0, 0, 0], into: Buffer.alloc(512) };
+    expect(await io.status(read)).toBe(0);
+    writeSglType(0x40);
+    expect(await io.status(read)).toBe(STATUS.SGL_TYPE_INVALID | DNR);
+  });
+});
+
+describe('the keep-alive timer', () => {
+  const timer = (queue: RawQueue) => queue.send({ opcode: ADMIN.GET_FEATURES, dwords: [FEATURE.KEEP_ALIVE_TIMER] });
+
+  it('is rounded up to units of KAS, from Connect and from Set Features', async () => {
+    const connected = await RawQueue.admin(world, {
+      keepAliveMs: 1234,
+      hostnqn: `${HOST_NQN}2`,
+      hostId: Buffer.alloc(16, 2),
+    });
+    expect(await timer(connected)).toBe(2000);
+    await admin.send({ opcode: ADMIN.SET_FEATURES, dwords: [FEATURE.KEEP_ALIVE_TIMER, 5001] });
+    expect(await timer(admin)).toBe(6000);
+    await admin.send({ opcode: ADMIN.SET_FEATURES, dwords: [FEATURE.KEEP_ALIVE_TIMER, 0xffff_ffff] });
+    expect(await timer(admin)).toBe(4_294_967_000);
+    await admin.send({ opcode: ADMIN.SET_FEATURES, dwords: [FEATURE.KEEP_ALIVE_TIMER, 0] });
+    expect(await timer(admin)).toBe(0);
+  });
+});
+
+describe('temperature and firmware', () => {
+  const threshold = (value: number) => ({ dwords: [FEATURE.TEMPERATURE_THRESHOLD, value] });
+
+  it('have plausible values: one read-only slot, limits above the temperature, none below it', async () => {
+    const into = Buffer.alloc(4096);
+    await admin.send({ opcode: ADMIN.IDENTIFY, dwords: [CNS.CONTROLLER], into });
+    expect([into[260], into.readUInt16LE(266), into.readUInt16LE(268)]).toEqual([3, 343, 353]);
+    expect(await admin.send({ opcode: ADMIN.GET_FEATURES, ...threshold(0) })).toBe(343);
+    expect(await admin.send({ opcode: ADMIN.GET_FEATURES, ...threshold(1 << 20) })).toBe(0);
+    await admin.send({ opcode: ADMIN.SET_FEATURES, ...threshold((1 << 20) | 280) });
+    expect((await admin.send({ opcode: ADMIN.GET_FEATURES, ...threshold(1 << 20) })) & 0xffff).toBe(280);
+    expect(await admin.send({ opcode: ADMIN.GET_FEATURES, ...threshold(0) })).toBe(343);
+    expect(await admin.status({ opcode: ADMIN.GET_FEATURES, ...threshold(3 << 16) })).toBe(STATUS.INVALID_FIELD | DNR);
   });
 });
 

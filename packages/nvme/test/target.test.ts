@@ -72,6 +72,33 @@ describe('a target over TCP', () => {
     await world.until(host.close());
   });
 
+  it('gives a log page in pieces of the size that the controller allows, with one answer for a log that moves', async () => {
+    const address = IpAddress.parse('192.0.2.7');
+    world.target.ports = Array.from({ length: 20 }, (_, i) => ({ transport: 'tcp', address, port: 4420 + i }));
+    const host = await world.connect({ nqn: DISCOVERY_NQN, ioQueues: 0 });
+    const whole = await world.until(host.discover());
+    const pages: number[] = [];
+    const { logPage } = host;
+    host.identity = { ...host.identity, transferBytesMax: 4096 };
+    expect(await world.until(host.discover())).toEqual(whole);
+    expect(whole).toHaveLength(40);
+    let generation = 0;
+    host.logPage = async (id, bytes) => {
+      pages.push(bytes);
+      const page = await logPage.call(host, id, bytes);
+      page.writeBigUInt64LE(BigInt(generation++), 0);
+      return page;
+    };
+    await expect(world.until(host.discover())).rejects.toThrow('the discovery log changed during each of 10 attempts');
+    expect(pages.length).toBeLessThanOrEqual(30);
+    host.logPage = async (_, bytes) => {
+      const page = Buffer.alloc(bytes);
+      page.writeBigUInt64LE(2n ** 63n, 8);
+      return page;
+    };
+    await expect(world.until(host.discover())).rejects.toThrow(/the discovery log has 9223372036854775\d+ entries/);
+  });
+
   it('does not show a subsystem to a host that may not use it, nor lets it connect', async () => {
     world = new TcpWorld({ hosts: [`${HOST_NQN}2`] });
     world.target.ports = [{ transport: 'tcp', address: IpAddress.parse('192.0.2.7'), port: 4420 }];

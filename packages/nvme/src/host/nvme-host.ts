@@ -1,5 +1,6 @@
 import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { authenticate, type HostAuthenticationInit } from '../auth/host-authentication.js';
+import type { Completion } from '../capsule.js';
 import {
   type DiscoveredSubsystem,
   discoveryLogBytes,
@@ -90,6 +91,12 @@ const CC_SHUTDOWN = 0x4000;
 const CSTS_READY = 1;
 const CSTS_FATAL = 2;
 const SET_UP_LIMIT_NS = 30_000 * NS_PER_MS;
+const COMMAND_LIMIT_NS = 30_000 * NS_PER_MS;
+/** As nvme-cli. */
+const DISCOVERY_TRIES = 10;
+const DISCOVERY_ENTRIES_MAX = 16_384;
+/** Retain Asynchronous Event. */
+const LOG_KEEPS_EVENT = 0x8000;
 const READY_POLL_NS = 10 * NS_PER_MS;
 const TRANSFER_BYTES_MAX = 1 << 20;
 
@@ -137,26 +144,37 @@ export class NvmeHost {
   }
 
   async discover(): Promise<DiscoveredSubsystem[]> {
-    for (;;) {
+    for (let tries = 0; tries < DISCOVERY_TRIES; tries++) {
       const { generation, entries } = readDiscoveryHeader(await this.logPage(LOG.DISCOVERY, discoveryLogBytes(0)));
-      const bytes = discoveryLogBytes(entries);
-      if (bytes > TRANSFER_BYTES_MAX) throw new RoceError('ERR_ROCE_LIMIT', `the discovery log has ${entries} entries`);
-      const page = await this.logPage(LOG.DISCOVERY, bytes);
-      const isSame = readDiscoveryHeader(page).generation === generation;
+      if (entries > DISCOVERY_ENTRIES_MAX) {
+        const text = `the discovery log has ${entries} entries; at most ${DISCOVERY_ENTRIES_MAX} are read`;
+        throw new RoceError('ERR_ROCE_LIMIT', text);
+      }
+      const page = await this.logPage(LOG.DISCOVERY, discoveryLogBytes(entries));
+      // The pieces belong together if the log is the same after the last one.
+      const { generation: after } = readDiscoveryHeader(await this.logPage(LOG.DISCOVERY, discoveryLogBytes(0)));
+      const isSame = readDiscoveryHeader(page).generation === generation && after === generation;
       if (isSame) return readDiscoveryLog(page);
     }
+    const text = `the discovery log changed during each of ${DISCOVERY_TRIES} attempts to read it`;
+    throw new RoceError('ERR_ROCE_BUSY', text, 'try again later');
   }
 
+  /** In pieces that the controller accepts (MDTS); the event of the page is kept until the last. */
   async logPage(id: number, bytes: number): Promise<Buffer> {
     const page = Buffer.alloc(bytes);
-    const dwords = bytes / 4 - 1;
-    const what = id | ((dwords & 0xffff) << 16);
-    await this.#admin.execute({
-      opcode: ADMIN.GET_LOG_PAGE,
-      nsid: 0xffff_ffff,
-      dwords: [what, dwords >>> 16],
-      into: page,
-    });
+    const pieceBytes = Math.min(bytes, this.identity.transferBytesMax);
+    for (let at = 0; at < bytes; at += pieceBytes) {
+      const into = page.subarray(at, at + pieceBytes);
+      const dwords = into.length / 4 - 1;
+      const keepsEvent = at + pieceBytes < bytes ? LOG_KEEPS_EVENT : 0;
+      await this.#command({
+        opcode: ADMIN.GET_LOG_PAGE,
+        nsid: 0xffff_ffff,
+        dwords: [id | keepsEvent | ((dwords & 0xffff) << 16), dwords >>> 16, at],
+        into,
+      });
+    }
     return page;
   }
 
@@ -302,7 +320,7 @@ export class NvmeHost {
 
   async #askForQueues(count: number): Promise<number> {
     const asked = (count - 1) * 0x1_0001;
-    const { result } = await this.#admin.execute({
+    const { result } = await this.#command({
       opcode: ADMIN.SET_FEATURES,
       dwords: [FEATURE.NUMBER_OF_QUEUES, asked],
     });
@@ -326,19 +344,32 @@ export class NvmeHost {
 
   async #identify(cns: number, nsid: number): Promise<Buffer> {
     const into = Buffer.alloc(IDENTIFY_BYTES);
-    await this.#admin.execute({ opcode: ADMIN.IDENTIFY, nsid, dwords: [cns], into });
+    await this.#command({ opcode: ADMIN.IDENTIFY, nsid, dwords: [cns], into });
     return into;
   }
 
   async #getProperty(offset: number): Promise<number> {
     const dwords = [0, offset];
-    const { result } = await this.#admin.execute({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_GET, dwords });
+    const { result } = await this.#command({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_GET, dwords });
     return Number(result & 0xffff_ffffn);
   }
 
   async #setProperty(offset: number, value: number): Promise<void> {
     this.#configuration = value;
-    await this.#admin.execute({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_SET, dwords: [0, offset, value] });
+    await this.#command({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_SET, dwords: [0, offset, value] });
+  }
+
+  /** A controller that does not answer an admin command has failed. */
+  async #command(request: HostRequest): Promise<Completion> {
+    const { clock } = this.#options;
+    const cancel = clock.wakeAt(clock.nowNs() + COMMAND_LIMIT_NS, () =>
+      this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the controller did not answer a command for 30 s')),
+    );
+    try {
+      return await this.#admin.execute(request);
+    } finally {
+      cancel();
+    }
   }
 
   #fail(error: Error): void {
