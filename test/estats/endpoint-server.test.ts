@@ -241,6 +241,12 @@ describe('an endpoint answers', () => {
     expect(new Set(labels)).toEqual(new Set(['le', 'op', 'status', 'stage']));
   });
 
+  it('HEAD as GET, without the body', async () => {
+    const { server } = await endpoint();
+    expect(await askProgram(server, '/metrics', 'HEAD')).toBe('');
+    await expect(askProgram(server, '/nothing', 'HEAD')).rejects.toThrow();
+  });
+
   it('/metrics with what closed windows held', async () => {
     const { server, pair } = await endpoint();
     pair.run({ untilNs: pair.events.nowNs + 120e9 });

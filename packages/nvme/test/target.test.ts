@@ -96,7 +96,7 @@ describe('a target over TCP', () => {
       page.writeBigUInt64LE(2n ** 63n, 8);
       return page;
     };
-    await expect(world.until(host.discover())).rejects.toThrow(/the discovery log has 9223372036854775\d+ entries/);
+    await expect(world.until(host.discover())).rejects.toThrow(/the discovery log has 9223372036854776000 entries/);
   });
 
   it('does not show a subsystem to a host that may not use it, nor lets it connect', async () => {

@@ -91,7 +91,7 @@ export const EXTENTS_MAX = 4096;
 export interface BlockExtent {
   /** Bytes of the run, at least 1. */
   readonly lengthBytes: number;
-  /** Takes no space in the store. */
+  /** The store need not keep space for it: backup tools can leave it out. */
   readonly hole: boolean;
   /** Known to read as zeros. */
   readonly zero: boolean;

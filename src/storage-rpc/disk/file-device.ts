@@ -235,14 +235,17 @@ export class FileDevice implements BlockDevice {
     if (options.fua === true) await this.flush();
   }
 
-  /** Zeros are known from the checksums; what the file system holds of them is its own affair. */
+  /**
+   * Zeros are known from the checksums. In a thin disk they are holes: the file system may hold space for some of them,
+   * but the disk keeps none.
+   */
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
     const end = offset + length;
     const append = (lengthBytes: number, zero: boolean) => {
       const last = extents.at(-1);
       if (last?.zero === zero) last.lengthBytes += lengthBytes;
-      else extents.push({ lengthBytes, hole: false, zero });
+      else extents.push({ lengthBytes, hole: zero && !this.thick, zero });
     };
     await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
       let at = offset;

@@ -85,8 +85,10 @@ export class NbdDevice implements BlockDevice {
     }
   }
 
+  /** Whole blocks: a server does not accept requests for a part of the last one. */
   get sizeBytes(): number {
-    return this.#remote.sizeBytes;
+    const { sizeBytes, blockBytes } = this.#remote;
+    return sizeBytes - (sizeBytes % blockBytes);
   }
 
   /** Whether the export is read-only. */

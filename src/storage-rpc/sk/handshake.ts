@@ -33,6 +33,7 @@ export async function resumeSession(
         const intact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
         const server = intact ? decodeResumeResponse(data) : undefined;
         if (response.status === 'OK' && server !== undefined) resolve(server);
+        else if (response.status === 'OK') reject(refusal('its answer is damaged, or impossible for a disk'));
         else reject(refusalBy(response.status, server, resume));
       };
       const request = {

@@ -54,7 +54,7 @@ export function serveDocument(document: () => unknown): Promise<ListeningServer>
   return openControlSocket(async (request, response) => {
     request.resume();
     const path = request.url?.replace(/\?.*$/, '');
-    if (request.method !== 'GET' || path !== '/estats.json') {
+    if ((request.method !== 'GET' && request.method !== 'HEAD') || path !== '/estats.json') {
       send(response, 404, 'text/plain', `there is no ${request.method} ${path} here\n`);
       return;
     }

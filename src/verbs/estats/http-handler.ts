@@ -6,6 +6,8 @@
  *     GET  /dumps.json                   the dumps so far
  *     GET  /metrics                      Prometheus text
  *     POST /dumps                        dumps every connection now and answers as /dumps.json; control socket only
+ *
+ * HEAD is GET without the body.
  */
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
@@ -89,7 +91,9 @@ async function answer(
     send(response, 400, 'text/plain', 'that is no URL\n');
     return;
   }
-  const route = Object.entries(tables[request.method ?? ''] ?? {}).find(([path]) => path === url.pathname)?.[1];
+  const route = Object.entries(tables[request.method === 'HEAD' ? 'GET' : (request.method ?? '')] ?? {}).find(
+    ([path]) => path === url.pathname,
+  )?.[1];
   if (route === undefined) {
     send(response, 404, 'text/plain', `there is no ${request.method} ${url.pathname} here\n`);
     return;

@@ -138,7 +138,7 @@ test('a table of many pages in a memory of two holds what a large memory holds',
   await disk.trim(0, GIB / 2);
   const status = await disk.blockStatus(0, GIB);
   expect(status.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0)).toBe(GIB);
-  expect(status[0]).toEqual({ lengthBytes: GIB / 2, hole: false, zero: true });
+  expect(status[0]).toEqual({ lengthBytes: GIB / 2, hole: true, zero: true });
   expect(await byteAt(disk, offsets[0])).toBe(0);
   expect(await byteAt(disk, 8 * REGION)).toBe(99);
   expect(await disk.verify(8 * REGION, REGION)).toEqual([]);
@@ -154,7 +154,7 @@ test('16 TiB: made, opened, discarded and asked where its data is, in bounded me
   await disk.trim(0, sizeBytes);
   await disk.write(sizeBytes - BLOCK, Buffer.alloc(BLOCK, 3));
   expect(await disk.blockStatus(0, sizeBytes)).toEqual([
-    { lengthBytes: sizeBytes - BLOCK, hole: false, zero: true },
+    { lengthBytes: sizeBytes - BLOCK, hole: true, zero: true },
     { lengthBytes: BLOCK, hole: false, zero: false },
   ]);
   expect(disk.tableMemoryBytes).toBeLessThanOrEqual(8 * PAGE_BYTES);

@@ -35,6 +35,26 @@ test('a request longer than the server takes goes in pieces', async () => {
   await big.close();
 });
 
+test('an export whose size is not a multiple of its blocks is used up to its last whole block', async () => {
+  const device = new MemoryDevice((4 << 20) + 1024);
+  Object.defineProperty(device, 'blockBytes', { value: 4096 });
+  const odd = await ServedDisk.open(device);
+  const client = await NbdDevice.open(odd.server.uri);
+  expect([client.sizeBytes, client.blockBytes]).toEqual([4 << 20, 4096]);
+  await client.write((4 << 20) - 4096, Buffer.alloc(4096, 7));
+  await expect(client.read(4 << 20, 1024, Buffer.alloc(1024))).rejects.toMatchObject({ errno: 'EINVAL' });
+  await client.close();
+  await odd.close();
+});
+
+test('a server with impossible block sizes is refused', async () => {
+  const device = new MemoryDevice(4 << 20);
+  Object.defineProperty(device, 'blockBytes', { value: 3000 });
+  const odd = await ServedDisk.open(device);
+  await expect(NbdDevice.open(odd.server.uri)).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+  await odd.close();
+});
+
 test('a server that goes away fails what is under way and what comes, with EIO', async () => {
   const { server } = await serve();
   const device = await NbdDevice.open(server.uri);

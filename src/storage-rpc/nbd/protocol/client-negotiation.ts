@@ -5,6 +5,7 @@ import * as wire from './wire.js';
 
 const GREETING_BYTES = 18;
 const REPLY_BYTES_MAX = 64 * 1024;
+const BLOCK_BYTES_MAX = 64 * 1024;
 
 export interface RemoteExport {
   readonly sizeBytes: number;
@@ -149,8 +150,16 @@ export class ClientNegotiation {
       this.#found.sizeBytes = wire.readU64(data, 2);
       this.#found.flags = readU16(data, 10);
     } else if (type === wire.INFO_BLOCK_SIZE && data.length === 14) {
-      this.#found.blockBytes = readU32(data, 2);
-      this.#found.payloadBytesMax = Math.min(readU32(data, 10), wire.PAYLOAD_BYTES_MAX);
+      const blockBytes = readU32(data, 2);
+      const payloadBytesMax = Math.min(readU32(data, 10), wire.PAYLOAD_BYTES_MAX);
+      // proto.md, "Block size constraints": a power of two up to 64 KiB, and the maximum is not below it.
+      const isPossible = blockBytes > 0 && (blockBytes & (blockBytes - 1)) === 0 && blockBytes <= BLOCK_BYTES_MAX;
+      if (!isPossible || payloadBytesMax < blockBytes) {
+        const text = `the NBD server announces impossible block sizes: minimum ${blockBytes}, maximum ${payloadBytesMax}`;
+        throw new RoceError('ERR_ROCE_MISMATCH', text);
+      }
+      this.#found.blockBytes = blockBytes;
+      this.#found.payloadBytesMax = payloadBytesMax - (payloadBytesMax % blockBytes);
     }
   }
 
