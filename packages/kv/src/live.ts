@@ -54,7 +54,10 @@ export interface ServeKvOptions<V> extends StoreSizes {
  * is lost when the owner dies.
  */
 export interface SnapshotOptions {
-  /** Used by this owner alone. It need not exist yet. It is replaced whole, through a file with the suffix `.new`. */
+  /**
+   * Used by this owner alone, which keeps it locked. It need not exist yet. It is replaced whole, through a file with the
+   * suffix `.new`.
+   */
   readonly file: string;
   /** Milliseconds between snapshots, while something changes, 1 to 2^31 - 1. Default 30,000. */
   readonly everyMs?: number;
@@ -103,12 +106,14 @@ const OPEN_OPTIONS: OptionNames<OpenKvOptions<unknown>> = {
 export class KvServer<V> extends KvOwner<V> {
   readonly #listener: Listener;
   readonly #snapshots: SnapshotKeeper | undefined;
+  readonly #file: SnapshotFile | undefined;
 
   /** @internal */
-  constructor(store: KvStore, codec: Codec<V>, { listener, device, snapshots }: ServerParts) {
+  constructor(store: KvStore, codec: Codec<V>, { listener, device, snapshots, file }: ServerParts) {
     super(store, codec, device.clock);
     this.#listener = listener;
     this.#snapshots = snapshots;
+    this.#file = file;
     snapshots?.start();
     void serveEach(listener, (connection) => this.add(connection));
   }
@@ -120,7 +125,8 @@ export class KvServer<V> extends KvOwner<V> {
 
   /**
    * Writes a snapshot now, and resolves when it is durable: everything that was written before this call survives the
-   * owner. Rejects with ERR_ROCE_IO, and with ERR_ROCE_INVALID_STATE if the owner has no file for it.
+   * owner. Rejects with ERR_ROCE_IO, with ERR_ROCE_MISMATCH or ERR_ROCE_BUSY if the file is no longer this owner's, and
+   * with ERR_ROCE_INVALID_STATE if the owner has no file for it.
    */
   async saveSnapshot(): Promise<void> {
     if (this.#snapshots === undefined)
@@ -139,7 +145,11 @@ export class KvServer<V> extends KvOwner<V> {
   override async close(): Promise<void> {
     await this.#listener.close();
     await super.close();
-    await this.#snapshots?.close();
+    try {
+      await this.#snapshots?.close();
+    } finally {
+      await this.#file?.close();
+    }
   }
 }
 
@@ -147,12 +157,13 @@ interface ServerParts {
   readonly listener: Listener;
   readonly device: RdmaDevice;
   readonly snapshots: SnapshotKeeper | undefined;
+  readonly file: SnapshotFile | undefined;
 }
 
 /**
  * Makes a store in memory of the device and serves it. It is empty, or has what its snapshot has. Rejects with
  * ERR_ROCE_OUT_OF_RANGE for sizes that are not possible, ERR_ROCE_UNKNOWN_NAME, and as `listen` does; with ERR_ROCE_IO
- * for a snapshot that cannot be read, ERR_ROCE_MISMATCH for a file that is none, or one of another layout,
+ * for a snapshot that cannot be read, ERR_ROCE_BUSY while another owner has it, ERR_ROCE_MISMATCH for a file that is none, or one of another layout,
  * ERR_ROCE_MALFORMED for one that is damaged, ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE for one that has more than the
  * store takes.
  */
@@ -164,26 +175,31 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
   const values = codecOf(codec);
   const file = snapshot && snapshotFile(snapshot);
   const last = await file?.load();
-  const geometry = geometryFor(sizes, last?.seed ?? randomInt(U32));
-  const store = new KvStore({
-    region: device.allocate(layoutOf(geometry).end),
-    geometry,
-    eviction,
-    nowNs: () => device.clock.nowNs(),
-    random: { u32: () => randomInt(U32) },
-  });
-  const listenOptions: ListenOptions = {
-    ...CONNECTION,
-    port,
-    ...(host !== undefined && { host }),
-    maxConnections: readersMax,
-    maxConnectionsPerAddress: readersMax,
-  };
-  const { clock } = device;
-  if (last !== undefined) await restore(store, last, { clock, wallMs });
-  const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
-  const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
-  return new KvServer(store, values, { listener: await listen(device, listenOptions), device, snapshots });
+  try {
+    const geometry = geometryFor(sizes, last?.seed ?? randomInt(U32));
+    const store = new KvStore({
+      region: device.allocate(layoutOf(geometry).end),
+      geometry,
+      eviction,
+      nowNs: () => device.clock.nowNs(),
+      random: { u32: () => randomInt(U32) },
+    });
+    const listenOptions: ListenOptions = {
+      ...CONNECTION,
+      port,
+      ...(host !== undefined && { host }),
+      maxConnections: readersMax,
+      maxConnectionsPerAddress: readersMax,
+    };
+    const { clock } = device;
+    if (last !== undefined) await restore(store, last, { clock, wallMs });
+    const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
+    const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
+    return new KvServer(store, values, { listener: await listen(device, listenOptions), device, snapshots, file });
+  } catch (error) {
+    await file?.close();
+    throw error;
+  }
 }
 
 function snapshotFile(options: SnapshotOptions): SnapshotFile {

@@ -1,31 +1,51 @@
-/** The snapshot file is replaced whole, so it is consistent whenever the owner dies. */
+/**
+ * The snapshot file is replaced whole, so it is consistent whenever the owner dies. An owner keeps it locked, and does
+ * not replace one that is not its own.
+ */
 
-import { createReadStream } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
+import { lockFile } from 'rocev2/internal/disk';
 import { decodeSnapshot, type Snapshot } from './snapshot.js';
 
 const READ_BYTES = 1 << 20;
+const DRAFT_FLAGS = constants.O_RDWR | constants.O_CREAT;
 
-/** Two owners must not share it. */
-export class SnapshotFile {
+export class SnapshotFile implements AsyncDisposable {
   readonly path: string;
+  /** The file that is at the path, open because it carries the lock; undefined: there is none yet. */
+  #held: FileHandle | undefined;
 
   constructor(path: string) {
     this.path = path;
   }
 
+  /** Rejects with ERR_ROCE_BUSY while another owner has the file (Linux with koffi). */
   async load(): Promise<Snapshot | undefined> {
-    const stream = createReadStream(this.path, { highWaterMark: READ_BYTES });
+    await this.close();
+    let file: FileHandle;
     try {
-      const snapshot = await decodeSnapshot(stream);
-      return { ...snapshot, records: this.#named(snapshot.records) };
+      file = await open(this.path, 'r');
     } catch (cause) {
-      stream.destroy();
       if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw this.#unloadable(cause);
     }
+    try {
+      await this.#lock(file);
+      const snapshot = await decodeSnapshot(file.createReadStream({ highWaterMark: READ_BYTES, autoClose: false }));
+      this.#held = file;
+      return { ...snapshot, records: this.#named(snapshot.records) };
+    } catch (cause) {
+      await file.close();
+      throw this.#unloadable(cause);
+    }
+  }
+
+  async #lock(file: FileHandle): Promise<void> {
+    if (await lockFile(file.fd)) return;
+    throw new RoceError('ERR_ROCE_BUSY', 'another owner has it', 'end that owner, or name another file');
   }
 
   async *#named(records: Snapshot['records']): Snapshot['records'] {
@@ -42,19 +62,59 @@ export class SnapshotFile {
     return new RoceError(code, `cannot load the snapshot ${this.path}: ${why}`, undefined, { cause });
   }
 
-  /** Durable when it resolves: the bytes, and then the name. Rejects with ERR_ROCE_IO; the file is then what it was. */
+  /**
+   * Durable when it resolves: the bytes, and then the name. Rejects with ERR_ROCE_IO, with ERR_ROCE_BUSY while another
+   * owner writes it, and with ERR_ROCE_MISMATCH if another file is at the path, such as a restored backup or the
+   * snapshot of another owner; the file is then what it was.
+   */
   async save(pieces: readonly Buffer[]): Promise<void> {
     const draft = `${this.path}.new`;
+    let file: FileHandle | undefined;
     try {
-      await using file = await open(draft, 'w', 0o600);
+      await this.#expectOwn();
+      file = await open(draft, DRAFT_FLAGS, 0o600);
+      await this.#lock(file);
+      await file.truncate(0);
       for (const piece of pieces) await file.writeFile(piece);
       await file.sync();
       await rename(draft, this.path);
+      const before = this.#held;
+      this.#held = file;
+      await before?.close();
       await using folder = await open(dirname(this.path), 'r');
       await folder.sync();
     } catch (cause) {
-      const text = `cannot write the snapshot ${this.path}: ${whyUnwritable(cause)}`;
-      throw new RoceError('ERR_ROCE_IO', text, 'the one before is still there', { cause });
+      if (file !== this.#held) await file?.close();
+      const isRoce = cause instanceof RoceError;
+      const text = `cannot write the snapshot ${this.path}: ${isRoce ? cause.message : whyUnwritable(cause)}`;
+      const hint = isRoce ? undefined : 'the one before is still there';
+      throw new RoceError(isRoce ? cause.code : 'ERR_ROCE_IO', text, hint, { cause });
     }
+  }
+
+  /** One that was removed is written again. */
+  async #expectOwn(): Promise<void> {
+    const there = await stat(this.path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (there === undefined) return;
+    const own = await this.#held?.stat({ bigint: true });
+    if (own?.ino === there.ino && own.dev === there.dev) return;
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      'another file was put in its place since this owner began',
+      'move that file away to have this owner write its own, or end this owner to begin with that file',
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#held?.close();
+    this.#held = undefined;
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -234,6 +234,50 @@ describe('the file of a snapshot', () => {
       await expect(load(new SnapshotFile(path))).rejects.toThrow(`cannot load the snapshot ${path}: it is`);
       expect(readFileSync(path)).toEqual(bytes);
     }
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'is refused while another owner has it, also one that writes its first',
+    async () => {
+      const path = join(folder, 'kv');
+      await using first = new SnapshotFile(path);
+      await first.save([BYTES]);
+      const second = new SnapshotFile(path);
+      await expect(load(second)).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY', message: /another owner has it/ });
+      await expect(second.save([BYTES])).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+      await first.save(encodeSnapshot([RECORDS[0]], TABLE, TIME)); // The lock goes over to the new file.
+      await expect(load(second)).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY' });
+      await first.close();
+      expect(await load(second)).toEqual([RECORDS[0]]);
+      await second.close();
+    },
+  );
+
+  it('is not replaced where another file was put in its place, such as a backup', async () => {
+    const path = join(folder, 'kv');
+    await using file = new SnapshotFile(path);
+    await file.save([BYTES]);
+    copyFileSync(path, `${path}.backup`);
+    await file.save(encodeSnapshot([], TABLE, TIME));
+    renameSync(`${path}.backup`, path);
+    await expect(file.save(encodeSnapshot([], TABLE, TIME))).rejects.toMatchObject({
+      code: 'ERR_ROCE_MISMATCH',
+      message: /another file was put in its place/,
+    });
+    expect(readFileSync(path)).toEqual(BYTES);
+    rmSync(path);
+    await file.save(encodeSnapshot([RECORDS[2]], TABLE, TIME)); // Moved away: it writes its own again.
+    await file.close();
+    await using next = new SnapshotFile(path);
+    expect(await load(next)).toEqual([RECORDS[2]]);
+  });
+
+  it('is written over the rest of a draft whose owner was killed', async () => {
+    const path = join(folder, 'kv');
+    writeFileSync(`${path}.new`, Buffer.alloc(100_000, 'x'));
+    await using file = new SnapshotFile(path);
+    await file.save([BYTES]);
+    expect(readFileSync(path)).toEqual(BYTES);
   });
 
   it('that cannot be read or written is named with the reason', async () => {
