@@ -6,7 +6,7 @@
  *     npm run bench:nvme [-- --rounds 3 --seconds 5 --part guests|loopback|all --ops randread,randwrite --blocks 4k,1m]
  *
  * Between guests also `--transports rdma,tcp`, `--warm SECONDS` before the first measurement, `--limit SECONDS` after which a measurement is given
- * up, `--target '--engine inline'`, options of our target, and `--write`: the rows go into packages/nvme/docs/nvme.md.
+ * up, `--target '--engine inline'`, options of our target, and `--write`: the rows go into packages/nvme/docs/results.md.
  */
 
 import { cpus } from 'node:os';

@@ -41,7 +41,7 @@ const RECOVERIES = [
 ];
 /** @type {readonly (readonly [string, string | undefined])[]} */
 const MISHAPS = [
-  ['nothing', undefined],
+  ['no loss', undefined],
   ['0.01 % lost', 'random=0.0001'],
   ['0.1 % lost', 'random=0.001'],
   ['1 % lost', 'random=0.01'],
@@ -98,7 +98,7 @@ async function incastTable() {
       retransmittedPackets,
     ]);
   }
-  return table([['recovery', 'flows that ended', 'FCT, p99', 'packets dropped', 'packets sent again'], ...rows]);
+  return table([['recovery', 'completed flows', 'FCT, p99', 'packets dropped', 'packets retransmitted'], ...rows]);
 }
 
 // ---- many paths
@@ -211,7 +211,7 @@ async function trimTable() {
     rows.push([name, `${count} of 8`, microseconds(p50Ns), microseconds(p99Ns), droppedPackets, retransmittedPackets]);
   }
   return table([
-    ['way, recovery, control', 'flows that ended', 'FCT, p50', 'FCT, p99', 'packets dropped', 'packets sent again'],
+    ['way, recovery, control', 'completed flows', 'FCT, p50', 'FCT, p99', 'packets dropped', 'packets retransmitted'],
     ...rows,
   ]);
 }
@@ -290,15 +290,28 @@ async function controlTable() {
 }
 
 const tables = [
-  '**Recovery schemes**: efficiency, and packets sent again in 10 ms. One flow of WRITEs of 1 MiB at 40 Gb/s, 2 us a cable, 220 packets in flight; `irn` with the timeouts of its paper and 110 packets.',
+  [
+    '**Recovery schemes**: efficiency, and packets retransmitted in 10 ms. One flow of WRITEs of 1 MiB at 40 Gb/s, 2 us per cable, 220 packets in flight.',
+    '`irn` has the timeouts of its paper and 110 packets.',
+  ].join('\n'),
   await recoveryTable(),
   '**Incast without pauses**: 8 flows of 4 MiB into one port of 40 Gb/s with 217 packets of buffer, a run of 60 ms.',
   await incastTable(),
-  '**Eight paths**: Gb/s of payload, the mean of four flows / the slowest, and packets sent again in 1 ms. Two leaves and eight spines, 100 Gb/s and 1 us each cable, MTU 4096, a flow from each host of one leaf to one of the other; 64 source ports a flow. The third column: a spine stops at 100 us, and no switch learns of it.',
+  [
+    '**Eight paths**: payload in Gb/s, the mean of four flows / the slowest, and packets retransmitted in 1 ms. The network has two leaves and eight spines,',
+    'with 100 Gb/s, 1 us and MTU 4096 on each cable. Each host of one leaf sends to one of the other, from 64 source ports.',
+    'In the third column a spine stops at 100 us, and no switch notices.',
+  ].join('\n'),
   await pathTable(),
-  '**Eight paths into one port**: 8 flows of 2 MiB from one leaf to one host of the other, queues of 64 packets of 4 KiB, where trimming is on cut and not dropped. The port can carry them in 1,384 us.',
+  [
+    '**Eight paths into one port**: 8 flows of 2 MiB from one leaf to one host of the other. Queues have 64 packets of 4 KiB.',
+    'With trimming, packets are trimmed instead of dropped. The port can carry them in 1,384 us.',
+  ].join('\n'),
   await trimTable(),
-  '**Rate controls** at 100 Gb/s, 1 us a cable, without pauses and with a buffer that nothing fills. The first four columns: 16 flows without end into one port, from 5 to 10 ms. FCT: 48 flows of 16 KiB, one each 50 us, into the port of four endless ones.',
+  [
+    '**Rate controls** at 100 Gb/s, 1 us per cable, without pauses and with an unlimited buffer. The first four columns: 16 endless flows into one port,',
+    'from 5 to 10 ms. FCT: 48 flows of 16 KiB, one every 50 us, into the port of four endless flows.',
+  ].join('\n'),
   await controlTable(),
 ].join('\n\n');
 

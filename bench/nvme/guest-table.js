@@ -1,4 +1,4 @@
-/** The table of packages/nvme/docs/nvme.md that `npm run bench:nvme -- --part guests --write` fills: a run replaces the rows that it has measured, others stay. */
+/** The table of packages/nvme/docs/results.md that `npm run bench:nvme -- --part guests --write` fills: a run replaces the rows that it has measured, others stay. */
 
 const BEGIN = '<!-- From here on: written by `npm run bench:nvme -- --part guests --write` -->';
 const END = '<!-- So far -->';

@@ -18,7 +18,7 @@ import { GUEST_HEAD, guestRow, withGuestRows } from './guest-table.js';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RIG = join(ROOT, 'test/interop/rig/rig');
-const GUIDE = join(ROOT, 'packages/nvme/docs/nvme.md');
+const RESULTS = join(ROOT, 'packages/nvme/docs/results.md');
 /** Exit code of the rig for a command that took too long. */
 const EXIT_TOO_LONG = 124;
 /** @type {readonly ['nvmet', 'rocev2']} */
@@ -251,7 +251,7 @@ export async function benchGuests(plan) {
     const onRow = (/** @type {string} */ row) => {
       console.log(row);
       // At once: what has been measured stays, whatever becomes of the rest.
-      if (plan.isWritten) writeFileSync(GUIDE, withGuestRows(readFileSync(GUIDE, 'utf8'), [row]));
+      if (plan.isWritten) writeFileSync(RESULTS, withGuestRows(readFileSync(RESULTS, 'utf8'), [row]));
     };
     for (const transport of transports) await measureTransport(transport, plan, emulator, onRow);
   } finally {

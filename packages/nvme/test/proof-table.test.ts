@@ -1,11 +1,11 @@
-/** The table of proofs in docs/nvme.md is whole, and would show it if it were not. */
+/** The table of proofs in docs/results.md is whole, and would show it if it were not. */
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { kernelOf, lacks, withShown } from './proof-table.js';
 import { PROOF_TITLES, PROOFS, type Proof } from './proofs.js';
 
-const GUIDE = new URL('../docs/nvme.md', import.meta.url);
+const RESULTS = new URL('../docs/results.md', import.meta.url);
 const EMPTY = 'before\n<!-- From here on: written by `npm run nvme:table` -->\n<!-- Up to here -->\nbehind\n';
 const TWO: readonly Proof[] = [
   { number: 1, test: 'a > b', kernels: ['6.1', '6.12'] },
@@ -19,15 +19,15 @@ const shown = (name: string, release: string, result: 'passed' | 'FAILED' = 'pas
   day,
 });
 
-test('the guide has every proof, and none that failed', () => {
+test('the results have every proof, and none that failed', () => {
   // A cell that no run has filled is empty in the table, where everybody sees it.
-  expect(lacks(readFileSync(GUIDE, 'utf8')).filter((lack) => !lack.endsWith(': not run'))).toEqual([]);
+  expect(lacks(readFileSync(RESULTS, 'utf8')).filter((lack) => !lack.endsWith(': not run'))).toEqual([]);
 });
 
-test('a row of the guide that is lost is found, and so is each cell', () => {
-  const guide = readFileSync(GUIDE, 'utf8');
-  const before = lacks(guide);
-  const lines = guide.split('\n');
+test('a row of the results that is lost is found, and so is each cell', () => {
+  const results = readFileSync(RESULTS, 'utf8');
+  const before = lacks(results);
+  const lines = results.split('\n');
   for (const { test: name } of PROOFS) {
     const without = lines.filter((line) => !line.includes(`| ${name} |`));
     expect(without.length, name).toBe(lines.length - 1);

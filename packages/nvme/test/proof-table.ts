@@ -1,4 +1,4 @@
-/** The table of proofs in docs/nvme.md: read, merged with what a run has shown, and written. */
+/** The table of proofs in docs/results.md: read, merged with what a run has shown, and written. */
 
 import { KERNELS, type Kernel, PROOF_TITLES, PROOFS, type Proof } from './proofs.js';
 

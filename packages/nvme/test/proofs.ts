@@ -1,6 +1,6 @@
 /**
  * What has to be seen with a real Linux kernel: five proofs, each by tests of the suites here, on Debian's kernel 6.1 and on that of its backports, 6.12.
- * A test that is not here fails the run, and a row of docs/nvme.md that is not there fails a quick test: the table cannot lose one silently.
+ * A test that is not here fails the run, and a row of docs/results.md that is not there fails a quick test: the table cannot lose one silently.
  */
 
 /** Kernels, as the columns of the table name them. */
