@@ -1,12 +1,22 @@
-// Writes the tables of packages/inspect/docs/conformance.md from the catalogue and the cases of packages/inspect, as built: `npm run build && node scripts/conformance-doc.js`.
+// Writes packages/inspect/docs/rules.md from the catalogue and the cases of packages/inspect, as built: `npm run build && node scripts/conformance-doc.js`.
 // With --check it only says whether the page is what it would write.
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../build/packages/inspect/src/audit/catalogue.js';
 import { CASES, TESTED_RULES } from '../build/packages/inspect/src/conform/cases.js';
 
-const page = new URL('../packages/inspect/docs/conformance.md', import.meta.url);
-const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';
+const page = new URL('../packages/inspect/docs/rules.md', import.meta.url);
+const HEAD = `# Rules of RoCEv2
+
+This page lists the rules that \`rocev2 audit\` and \`rocev2 conform\` check, with the source of each.
+[conformance.md](conformance.md) shows how to use these commands.
+
+CA17-n is a compliance statement of annex A17 (RoCEv2) of the InfiniBand Architecture Specification. Cn-m is one of volume 1, and a number such as 9.7.5 is one
+of its sections. *Class A* to *class J* are its classes of responder errors. *rxe* is Linux Soft-RoCE. *Lumina* (SIGCOMM 2023) is a test tool. *ReDMArk* and
+*NeVerMore* are studies of security. *IRN* and *DCP* are studies of recovery.
+
+The column of cases names the cases of \`conform\`. *Not tested* gives the reason. *None* means that ordinary traffic shows the rule, and audit checks it.
+`;
 
 const AUDIT = { judged: 'yes', measured: 'measured', active: 'no' };
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -37,10 +47,10 @@ const WHY_NOT = new Map([
   [101, 'R_Keys and PSNs of 64 connections are needed; audit judges QPNs and PSNs where RDMA CM makes them'],
   [
     102,
-    'a packet from off the path is, byte for byte, one of the peer: a target cannot treat it in another way. What it takes to forge one is in docs/security.md',
+    'an off-path packet equals one of the peer, so a target cannot treat it in another way. docs/security.md describes how many guesses a forged one takes',
   ],
   [105, '10,000 REQs load a host that may serve others; no case sends more than some dozen packets'],
-  [106, '100,000 packets do so, too, and it takes a second queue pair to see that it is untouched'],
+  [106, '100,000 packets do so as well, and a second queue pair is needed to see that it is untouched'],
   [109, 'two queue pairs at a time, with rates that are compared: a benchmark, which another load on the host spoils'],
   [110, 'counters are read on the target, by tools of its maker, and packets do not name them'],
   [111, 'it takes two classes that fill the link together; a tester in software does not fill the link of a NIC'],
@@ -54,7 +64,7 @@ const active = (id, conform) => {
 
 const sections = RULE_SECTIONS.map(({ title, rules }) =>
   [
-    `### ${title}`,
+    `## ${title}`,
     '',
     '| # | level | rule | source | audit | what audit looks at, or why not | cases of `rocev2 conform` |',
     '|---|---|---|---|---|---|---|',
@@ -68,18 +78,15 @@ const sections = RULE_SECTIONS.map(({ title, rules }) =>
 
 const count = (rules, wanted) => rules.filter(wanted).length;
 const musts = JUDGED_RULES.filter(({ severity }) => severity === 'must').length;
-const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). For ${count(RULES, ({ audit }) => audit === 'measured')} more it
-tells what it saw. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
-
-\`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases; for ${count(RULES, ({ id, conform }) => conform && !TESTED_RULES.includes(id))} more the tables say why it does not.
+const summary = `Of ${RULES.length} rules, audit checks ${JUDGED_RULES.length} (${musts} of level must) and measures ${count(RULES, ({ audit }) => audit === 'measured')} more. The other
+${count(RULES, ({ audit }) => audit === 'active')} need a tester. \`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases.
 `;
 
-const before = readFileSync(page, 'utf8').split(MARK)[0];
-const text = [`${before}${MARK}`, summary, ...sections].join('\n');
+const text = [HEAD, summary, ...sections].join('\n');
 if (!process.argv.includes('--check')) writeFileSync(page, text);
 else if (readFileSync(page, 'utf8') !== text) {
   console.error(
-    'packages/inspect/docs/conformance.md is not what the catalogue says: npm run build && node scripts/conformance-doc.js',
+    'packages/inspect/docs/rules.md is not what the catalogue says: npm run build && node scripts/conformance-doc.js',
   );
   process.exitCode = 1;
 }

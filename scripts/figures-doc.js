@@ -22,15 +22,14 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const HEAD = `# Published figures beside ours
+const HEAD = `# Published figures and our values
 
-Written by \`scripts/figures-doc.js\`, which runs them all. Each is one command:
+This page compares published values with those of \`rocev2 sim figure\`. \`scripts/figures-doc.js\` runs all figures and writes it. Each figure is one command:
 
     rocev2 sim figure NAME --plot figure.svg
 
-Values are read off the published figures, are data of their authors, or are those of an ns-3 simulator. Ours is *inside* if it differs by no more than 5 % (fluid models) or 10 % (packets, which
-draw other random numbers). These limits belong to the method, and no figure has one of its own. Where a publication has an order and no
-number, the published value is 1, and ours is 1 if it has the same order, else 0. [fluid.md](fluid.md) and [lab.md](lab.md) say more about what is outside.
+Published values are read off figures, are data of the authors, or come from an ns-3 simulator. A value is *inside* if it differs by at most 5 % (fluid models) or 10 % (packets). If a publication gives only an order, the
+published value is 1, and ours is 1 for the same order. [figure-notes.md](figure-notes.md) explains values that are outside.
 `;
 
 /** What the page has now, by name: a row of the overview and a section. */

@@ -33,7 +33,7 @@ export class OptionalPart<T> {
       throw new RoceError(
         'ERR_ROCE_NOT_FOUND',
         `${this.#what} cannot be loaded: this program seems to be a bundle that has left it out`,
-        `add import '${this.#entry}' to the program: docs/packaging.md`,
+        `add import '${this.#entry}' to the program: docs/how-to/deploy.md`,
         { cause },
       );
     }

@@ -20,7 +20,7 @@ export function requirePackage<T>(name: string): T {
     throw new RoceError(
       'ERR_ROCE_UNSUPPORTED',
       `the package ${name} cannot be loaded: ${(cause as Error).message.split('\n')[0]}`,
-      'install it where this program can find it; bundles leave it out: docs/packaging.md',
+      'install it where this program can find it; bundles leave it out: docs/how-to/deploy.md',
       { cause },
     );
   }

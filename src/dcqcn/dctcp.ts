@@ -70,7 +70,7 @@ export class Dctcp extends RateControl {
 
 export const dctcp = defineRateControl({
   name: 'dctcp',
-  summary: 'falls by the share of packets that switches have marked',
+  summary: 'reduces the rate by the share of packets that switches marked',
   parameters: DCTCP_TABLE,
   create: (parameters) => new Dctcp(parameters),
 });

@@ -45,7 +45,7 @@ export class Hpcc extends UtilizationWindow {
 
 export const hpcc = defineRateControl({
   name: 'hpcc',
-  summary: 'a window by the load that switches tell, hop by hop',
+  summary: 'a window by the load that switches report, hop by hop',
   parameters: UTILIZATION_WINDOW_TABLE,
   create: (parameters) => new Hpcc(parameters),
 });

@@ -22,7 +22,7 @@ export class HpccPint extends UtilizationWindow {
 
 export const hpccPint = defineRateControl({
   name: 'hpcc-pint',
-  summary: "HPCC's window by one byte of telemetry a packet",
+  summary: "HPCC's window by one byte of telemetry per packet",
   parameters: UTILIZATION_WINDOW_TABLE,
   create: (parameters) => new HpccPint(parameters),
 });

@@ -53,7 +53,7 @@ export class PowerTcp extends PowerWindow {
 
 export const powertcp = defineRateControl({
   name: 'powertcp',
-  summary: 'a window by the power, queue and its change, that switches tell',
+  summary: 'a window by the power (queue and its change) that switches report',
   parameters: POWERTCP_TABLE,
   create: (parameters) => new PowerTcp(parameters),
 });

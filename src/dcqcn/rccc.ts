@@ -73,8 +73,7 @@ export class Rccc extends RateControl {
 
 export const rccc = defineRateControl({
   name: 'rccc',
-  summary:
-    'the receiver hands out credit to all its senders at the rate of its link, as in the htsim of Ultra Ethernet',
+  summary: 'the receiver grants credit to all its senders at the rate of its link, as in the htsim of Ultra Ethernet',
   parameters: RCCC_TABLE,
   create: (parameters) => new Rccc(parameters),
 });

@@ -304,7 +304,7 @@ export class ReactionPoint extends RateControl {
 
 export const dcqcn = defineRateControl({
   name: 'dcqcn',
-  summary: 'cuts at congestion notifications, which answer ECN marks',
+  summary: 'reduces the rate on congestion notifications, which answer ECN marks',
   parameters: REACTION_POINT_TABLE,
   create: (parameters) => new ReactionPoint(parameters),
 });

@@ -1,7 +1,7 @@
 /**
  * `rocev2/frame-port`: makes the port of Ethernet frames part of a bundle. A bundled program that opens devices with
  * `frame` imports it once, for its effect; a program that runs from `node_modules` does not need it. See
- * docs/packaging.md.
+ * docs/how-to/deploy.md.
  *
  * @module rocev2/frame-port
  */

@@ -104,7 +104,7 @@ export class DcpReceiver extends SelectiveRepeatReceiver {
 
 export const dcp = defineRecovery({
   name: 'dcp',
-  summary: 'sends again what switches have cut and returned, and nothing else; a timeout if a header is lost',
+  summary: 'retransmits only packets that a switch trimmed; a timeout if a header is lost',
   parameters: DCP_TABLE,
   entropies: ({ paths }) => paths,
   sender: (parameters) => new DcpSender(parameters),

@@ -31,7 +31,7 @@ export class GoBack0Receiver extends GoBackNReceiver {
 
 export const goBack0 = defineRecovery({
   name: 'go-back-0',
-  summary: 'of the first RoCE NICs: the whole message is sent again',
+  summary: 'retransmits the whole message, as the first RoCE NICs did',
   parameters: {},
   /** Regular, M >= K: 0, for no K packets in a row arrive whole. */
   efficiency: (loss, messagePackets) => (loss.kind === 'regular' && messagePackets >= loss.period ? 0 : undefined),

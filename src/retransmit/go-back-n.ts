@@ -23,7 +23,7 @@ export class GoBackNReceiver extends ReceiverRecovery {
 
 export const goBackN = defineRecovery({
   name: 'go-back-n',
-  summary: "the standard's: everything from the first lost packet on is sent again",
+  summary: 'retransmits everything from the first lost packet on, as the standard requires',
   parameters: {},
   /** Regular: of every k K packets sent, k = ceil((W+1) / K), the last W+1 are wasted. Random: (1-p) / (1 + p W). */
   efficiency: (loss, _messagePackets, pipelineDepth) => {

@@ -57,7 +57,7 @@ export class IrnSender extends SelectiveRepeatSender {
 
 export const irn = defineRecovery({
   name: 'irn',
-  summary: 'selective repeat with a cap on packets in flight and two timeouts, for networks without pauses',
+  summary: 'selective repeat with a limit of packets in flight and two timeouts, for networks without PFC',
   parameters: IRN_TABLE,
   usesSack: true,
   efficiency: selectiveRepeat.efficiency!,

@@ -64,7 +64,7 @@ export class MeloReceiver extends SelectiveRepeatReceiver {
 
 export const melo = defineRecovery({
   name: 'melo',
-  summary: 'selective repeat with one pool of bitmaps for all connections of a NIC, without one it goes back',
+  summary: 'selective repeat with one pool of bitmaps for all connections of a NIC; go-back-N if the pool is empty',
   parameters: MELO_TABLE,
   usesSack: true,
   efficiency: selectiveRepeat.efficiency!,

@@ -132,7 +132,7 @@ export class MultipathSender extends RackSender {
 
 export const multipath = defineRecovery({
   name: 'multipath',
-  summary: 'packets of one connection over many paths by their UDP source ports, losses judged by time',
+  summary: 'spreads packets over many paths by their UDP source ports; detects losses by time',
   parameters: MULTIPATH_TABLE,
   usesSack: true,
   entropies: ({ paths }) => paths,

@@ -315,7 +315,7 @@ function isSentAfter(oneNs: number, onePsn: number, otherNs: number, otherPsn: n
 
 export const rack = defineRecovery({
   name: 'rack',
-  summary: 'selective repeat that judges losses by time, and probes tails (RFC 8985), for networks that reorder',
+  summary: 'selective repeat that detects losses by time and probes tails (RFC 8985), for networks that reorder',
   parameters: RACK_TABLE,
   usesSack: true,
   efficiency: selectiveRepeat.efficiency!,

@@ -171,7 +171,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
 
 export const selectiveRepeat = defineRecovery({
   name: 'selective-repeat',
-  summary: 'the receiver keeps what it has, only what is missing is sent again',
+  summary: 'retransmits only missing packets; the receiver stores the others',
   parameters: {},
   usesSack: true,
   /** What is lost is retransmitted, and nothing else: 1 - 1/K, or 1 - p. */

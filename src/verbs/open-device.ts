@@ -35,7 +35,7 @@ export interface DeviceOptions extends PortOptions {
   /**
    * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an
    * absolute path. Default:
-   * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/packaging.md).
+   * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/how-to/deploy.md).
    */
   readonly workerUrl?: string | URL;
   /**

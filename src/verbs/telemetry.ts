@@ -1,6 +1,6 @@
 /**
  * `rocev2/telemetry`: makes telemetry part of a bundle. A bundled program that opens devices with `estats` imports it
- * once, for its effect; a program that runs from `node_modules` does not need it. See docs/packaging.md.
+ * once, for its effect; a program that runs from `node_modules` does not need it. See docs/how-to/deploy.md.
  *
  * @module rocev2/telemetry
  */

@@ -1,4 +1,4 @@
-/** Every promise of docs/reliability.md names tests that exist, by their file and their title, and every test of test/reliability proves a promise. */
+/** Every promise of docs/reliability.md has tests that exist, by their file and their title, and every test of test/reliability proves a promise. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,27 +6,21 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 
 const PAGE = 'docs/reliability.md';
+/** The tests of each row of the page, by its first column. */
+const PROOFS = 'test/reliability/promises.json';
 const TEST_FUNCTIONS = new Set(['it', 'test', 'describe']);
 
-interface Row {
-  readonly fault: string;
-  readonly promise: string;
-  readonly seen: string;
-  /** Titles as in the source, and the files they stand in, relative to the repository. */
-  readonly proofs: ReadonlyArray<{ readonly title: string; readonly file: string }>;
+interface Proof {
+  /** The title as in the source. */
+  readonly title: string;
+  /** The file of the test, relative to the repository. */
+  readonly file: string;
 }
 
-/** Rows `| fault | promise | seen | [title](file), ... |` of all tables of that form. */
-function rowsOf(page: string): Row[] {
+/** Rows `| fault | promise |` of all tables of that form. */
+function rowsOf(page: string): Array<{ readonly fault: string; readonly promise: string }> {
   const cells = [...page.matchAll(/^\| (.*) \|$/gm)].map(([, row]) => row.split(' | ').map((cell) => cell.trim()));
-  return cells
-    .filter((row) => row.length === 4 && row[0] !== 'fault')
-    .map(([fault, promise, seen, proofs]) => ({
-      fault,
-      promise,
-      seen,
-      proofs: [...proofs.matchAll(/\[([^\]]+)\]\(\.\.\/([^)]+)\)/g)].map(([, title, file]) => ({ title, file })),
-    }));
+  return cells.filter((row) => row.length === 2 && row[0] !== 'fault').map(([fault, promise]) => ({ fault, promise }));
 }
 
 /** First arguments of `it`, `test` and `describe`, also behind `.each(...)`, `.runIf(...)` and their like. */
@@ -50,17 +44,19 @@ function isTestFunction(node: ts.Expression): boolean {
 }
 
 const rows = rowsOf(readFileSync(PAGE, 'utf8'));
+const proofs = new Map(Object.entries(JSON.parse(readFileSync(PROOFS, 'utf8')) as Record<string, readonly Proof[]>));
 
 describe(PAGE, () => {
-  it('has a table', () => {
+  it('has a table whose rows have proofs', () => {
     expect(rows.length).toBeGreaterThan(20);
+    expect(rows.map(({ fault }) => fault)).toEqual([...proofs.keys()]);
   });
 
-  it.each(rows)('$fault: says what is promised and seen, and names tests that exist', ({ promise, seen, proofs }) => {
+  it.each(rows)('$fault: has a promise, and names tests that exist', ({ fault, promise }) => {
     expect(promise).toMatch(/.{20,}/);
-    expect(seen).not.toBe('');
-    expect(proofs.length).toBeGreaterThan(0);
-    for (const { title, file } of proofs) {
+    const named = proofs.get(fault) ?? [];
+    expect(named.length).toBeGreaterThan(0);
+    for (const { title, file } of named) {
       expect(existsSync(file), file).toBe(true);
       expect([...titlesIn(readFileSync(file, 'utf8'))], file).toContain(title);
     }
@@ -68,26 +64,14 @@ describe(PAGE, () => {
 
   it('leaves out no test of test/reliability', () => {
     const files = readdirSync('test/reliability').filter((name) => /\.(test|long)\.ts$/.test(name));
-    const named = new Set(rows.flatMap(({ proofs }) => proofs.map(({ file }) => file)));
+    const named = new Set([...proofs.values()].flat().map(({ file }) => file));
     expect(files.map((name) => join('test/reliability', name)).filter((file) => !named.has(file))).toEqual([]);
   });
 });
 
 describe('the check itself', () => {
   it('reads rows and titles', () => {
-    expect(
-      rowsOf('| fault | promise | seen | proof |\n|---|---|---|---|\n| a | b | c | [d e](../f.ts), [g](../h.ts) |'),
-    ).toEqual([
-      {
-        fault: 'a',
-        promise: 'b',
-        seen: 'c',
-        proofs: [
-          { title: 'd e', file: 'f.ts' },
-          { title: 'g', file: 'h.ts' },
-        ],
-      },
-    ]);
+    expect(rowsOf('| fault | promise |\n|---|---|\n| a | b |')).toEqual([{ fault: 'a', promise: 'b' }]);
     expect([
       ...titlesIn("it('a', f); describe.runIf(x).each([1])('b %s', f); test.each`t`('c', f); other('d');"),
     ]).toEqual(['a', 'b %s']);

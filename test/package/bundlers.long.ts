@@ -1,4 +1,4 @@
-/** Programs of users in bundles of Rollup, Vite and webpack, set up as docs/packaging.md says: the examples run, with the NIC inline and in a worker. */
+/** Programs of users in bundles of Rollup, Vite and webpack, set up as docs/how-to/deploy.md says: the examples run, with the NIC inline and in a worker. */
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -68,7 +68,7 @@ function run(program: string): string {
 }
 
 describe.runIf(isBuilt)('an import from Node', () => {
-  /** Entry point, files and bytes at most. The number of files decides how long an import takes: docs/packaging.md. */
+  /** Entry point, files and bytes at most. The number of files decides how long an import takes: docs/how-to/deploy.md. */
   it.each([
     ['rocev2', 60, 815_000],
     ['rocev2/packet', 13, 81_000],

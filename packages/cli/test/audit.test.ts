@@ -329,6 +329,6 @@ it.runIf(isBuilt)('- is standard input, also where the file is read twice', asyn
   expect(annotated.stdout).toContain('from-stdin.pcapng has the capture');
 });
 
-it.runIf(isBuilt)('packages/inspect/docs/conformance.md is what the catalogue says', async () => {
+it.runIf(isBuilt)('packages/inspect/docs/rules.md is what the catalogue says', async () => {
   await promisify(execFile)(process.execPath, ['scripts/conformance-doc.js', '--check']);
 });

@@ -1,7 +1,7 @@
 /**
  * `rocev2/engine-thread`: the thread of a worker engine: a port and a NIC on memory shared with the application's
  * thread. It serves the peer's operations even while the application is busy. Programs do not import it; bundlers make
- * a file of it (docs/packaging.md).
+ * a file of it (docs/how-to/deploy.md).
  *
  * @module rocev2/engine-thread
  */

@@ -83,7 +83,7 @@ async function firstMessage(worker: Worker): Promise<FromThread> {
 }
 
 const WORKER_HINT =
-  'bundles need rocev2/engine-thread as a file of its own, beside the bundle or named by workerUrl: docs/packaging.md';
+  'bundles need rocev2/engine-thread as a file of its own, beside the bundle or named by workerUrl: docs/how-to/deploy.md';
 
 function noEngineThread(cause: Error): RoceError {
   const why = cause.message.split('\n')[0];

@@ -19,7 +19,7 @@ export interface RuleCheck {
 }
 
 export interface Rule extends RuleCheck {
-  /** Number in docs/conformance.md, from 1. */
+  /** Number in docs/rules.md, from 1. */
   readonly id: number;
   readonly title: string;
   /**

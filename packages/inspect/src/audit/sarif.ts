@@ -54,7 +54,7 @@ function sarifRule({ id, title, source, severity }: Rule) {
   return {
     id: sarifId(id),
     shortDescription: { text: title },
-    help: { text: `Source: ${source}. docs/conformance.md has all rules.` },
+    help: { text: `Source: ${source}. docs/rules.md lists all rules.` },
     defaultConfiguration: { level: LEVELS[severity] },
   };
 }

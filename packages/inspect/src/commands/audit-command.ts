@@ -94,7 +94,7 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Each rule is kept, broken, or cannot be judged: a capture has holes, and what it
-does not show is never taken for a fault. docs/conformance.md has the rules.
+does not show is never taken for a fault. docs/rules.md lists the rules.
 
 Exit code 4: a rule of level must is broken.
 --at makes more certain: what was captured at a host has reached it.

@@ -141,7 +141,7 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   output.line(
     'Link use: packets per second, relative to the highest rate of this operation here. Useful: packets of completed',
   );
-  output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
+  output.line('messages / packets sent. In theory: the closed form for the measured W (docs/recovery.md).');
   output.document(LIVELOCK_DOCUMENT, { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);

@@ -21,7 +21,7 @@ import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep
 
 /** The fields of `sim list --json`. */
 interface ScenarioList {
-  /** Scenario files, as docs/lab.md describes them. */
+  /** Scenario files, as docs/scenarios.md describes them. */
   readonly scenarios: readonly ScenarioFile[];
 }
 
@@ -71,7 +71,7 @@ Examples:
   rocev2 sim run fabric.json --cores 2
   rocev2 sim run dcqcn-n2-4us --trace h0.ndjson --at h0 --series rates.csv --set sample=10us
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
-Fields of a scenario file: docs/lab.md.`,
+Fields of a scenario file: docs/scenarios.md.`,
     )
     .addOption(extensionOption())
     .action(printing(io, runCommand));

@@ -35,16 +35,14 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       'A request that asks for an acknowledgement gets one.',
       '9.7.5.1.2',
       active(
-        'a request that was lost behind the capture, or at a queue pair that has ended, gets no answer either; even a capture at the responder does not show what its queue pair took',
+        'a request that is lost after the capture, or that meets an ended queue pair, gets no answer either; no capture shows that',
       ),
     ),
     information(
       39,
       'A requester that never asks still makes progress.',
       '9.7.6',
-      measured(
-        'messages whose last packet does not ask; that the requester goes on shows in the PSNs per acknowledgement',
-      ),
+      measured('messages whose last packet does not ask; the PSNs per acknowledgement show its progress'),
     ),
     must(
       40,
@@ -65,7 +63,7 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       43,
       'The ACK of a duplicate names the latest PSN.',
       'C9-105, rxe duplicate_request',
-      active('an ACK of a duplicate cannot be told from a late one'),
+      active('an ACK of a duplicate looks like a late one'),
     ),
     must(
       44,
@@ -81,13 +79,13 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       'Lumina, rxe sent_psn_nak',
       judgedAndActive('a second NAK for a PSN, with requests between them, before the PSN was sent again'),
     ),
-    must(46, 'Nothing behind a gap is executed.', '9.7.5', active('memory behind the gap has to be compared')),
+    must(46, 'Packets after a gap are not executed.', '9.7.5', active('memory after the gap has to be compared')),
     must(
       47,
       'A NAK acknowledges all before it, and the requester resumes there.',
       '9.7.5.2, rxe check_ack',
       judgedAndActive(
-        'the PSN of the NAK is left out, and three packets behind it are sent again; a violation needs IP identifications without a hole, or --at',
+        'the PSN of the NAK is left out, and three packets after it are retransmitted; a violation needs IP identifications without a hole, or --at',
       ),
     ),
     information(
@@ -98,7 +96,7 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
     ),
     should(
       49,
-      'Packets behind a gap cause no second restart.',
+      'Packets after a gap cause no second restart.',
       'Lumina',
       judged('the PSN of a NAK is sent again, a second NAK follows, and so does the PSN; needs --at'),
     ),
@@ -108,7 +106,7 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       'The timer does not fire before the transport timeout.',
       'C9-140',
       judgedAndActive(
-        'retransmissions without NAK, by when the packet was sent last, where the CM REQ has told the timeout and no READ is outstanding; a violation needs IP identifications that show it is no late copy, or --at',
+        'retransmissions without NAK, where the CM REQ names the timeout and no READ is outstanding; a violation needs IP identifications that exclude a late copy, or --at',
       ),
     ),
   ],
@@ -135,7 +133,7 @@ export const TIMER_RULES: RuleSection = {
     ),
     must(
       54,
-      'A request is sent 1 + retry_cnt times, and no more.',
+      'A request is sent at most 1 + retry_cnt times.',
       '9.9.2.1',
       judgedAndActive(
         'copies a transport timeout apart without any answer between them, where the CM REQ has told timeout and retry count; a violation needs --at',
@@ -159,20 +157,20 @@ export const TIMER_RULES: RuleSection = {
       'After an RNR NAK the requester waits at least the coded time.',
       '9.7.5.2.8',
       judgedAndActive(
-        'the time to the next copy of the request, less 5 % and 100 us for the stamps; a violation needs the transport timeout of the CM REQ and IP identifications that show it is no late copy, or --at',
+        'the time to the next copy of the request, less 5 % and 100 us; a violation needs the transport timeout and IP identifications that exclude a late copy, or --at',
       ),
     ),
     must(
       59,
-      'rnr_retry 7 means for ever, n means n times.',
+      'rnr_retry 7 retries indefinitely, n retries n times.',
       '9.9.2.1',
       judgedAndActive(
-        'copies of a request after RNR NAKs without progress, where RDMA CM has told n; a violation needs --at; that it goes on for ever is for `rocev2 conform` to see',
+        'copies of a request after RNR NAKs without progress, where RDMA CM has told n; a violation needs --at; `rocev2 conform` tests 7',
       ),
     ),
     information(
       60,
-      'The answer to what follows an RNR NAK: silence, or NAK 0x60.',
+      'The answer to packets after an RNR NAK: silence, or NAK 0x60.',
       'docs/how-to/talk-to-linux.md',
       measured('the answers behind an RNR NAK'),
     ),

@@ -28,7 +28,7 @@ export const FORMAT_RULES: RuleSection = {
       5,
       'A sender gives requests, acknowledgements and READ responses of a queue pair one DSCP.',
       'CA17-4, 13',
-      judged('the first DSCP to each queue pair against the others; a switch on the way can change it, too'),
+      judged('the first DSCP to each queue pair against the others; a switch on the path can also change it'),
     ),
     must(
       6,

@@ -32,13 +32,13 @@ export const CONGESTION_RULES: RuleSection = {
       'The rate falls after a CNP and recovers.',
       'CA17-45, 46',
       measured(
-        'the rate of 16 packets behind each CNP, and DCQCN fitted; an application may send less than it could',
+        'the rate of 16 packets after each CNP, and DCQCN fitted; an application may send less than it could',
         true,
       ),
     ),
     should(
       89,
-      'CNPs have a DSCP of their own.',
+      'CNPs have their own DSCP.',
       'CA17-4',
       measured('the DSCPs of CNPs; what was configured is not in the packets'),
     ),

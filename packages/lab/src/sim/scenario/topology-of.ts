@@ -61,5 +61,5 @@ function checked(topology: Topology): Topology {
 }
 
 function malformed(what: string): RoceError {
-  return new RoceError('ERR_ROCE_MALFORMED', `topology: ${what}`, 'docs/lab.md describes topologies');
+  return new RoceError('ERR_ROCE_MALFORMED', `topology: ${what}`, 'docs/scenarios.md describes topologies');
 }
