@@ -42,8 +42,8 @@ const RATE: Quantity = {
 
 const DURATION: Quantity = {
   name: 'time',
-  examples: '500ns, 67us, 5ms or 2s',
-  units: { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 },
+  examples: '67us, 5ms, 2s, 10min, 8h or 7d',
+  units: { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, d: 86_400e9 },
 };
 
 export function parseSizeBytes(text: string): number {

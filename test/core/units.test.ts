@@ -81,10 +81,13 @@ describe('times', () => {
     ['5ms', 5e6],
     ['2s', 2e9],
     ['0.5s', 5e8],
+    ['10min', 600e9],
+    ['8h', 28_800e9],
+    ['7d', 604_800e9],
   ])('%s is %i ns', (text, ns) => expect(parseDurationNs(text)).toBe(ns));
 
-  it.each(['5', '5 min', 's', 'soon'])("'%s' is refused", (text) => {
-    expect(() => parseDurationNs(text)).toThrow(/is not a time \(write for example 500ns/);
+  it.each(['5', '5 weeks', 's', 'soon'])("'%s' is refused", (text) => {
+    expect(() => parseDurationNs(text)).toThrow(/is not a time \(write for example 67us/);
   });
 
   it('prints three significant digits that read back as the same time', () => {

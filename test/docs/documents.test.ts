@@ -49,7 +49,12 @@ async function refusal(words: readonly string[], mentioned = false): Promise<str
   );
   try {
     const { command, rest } = commandOf(program, words);
-    const known = new Set(['-h', '--help', ...command.options.flatMap(({ short, long }) => [short, long])]);
+    const known = new Set([
+      '-h',
+      '--help',
+      '--help-all',
+      ...command.options.flatMap(({ short, long }) => [short, long]),
+    ]);
     for (const word of rest) {
       const option = /^\[*(--?[a-zA-Z][a-z_-]*)/.exec(word)?.[1];
       if (option !== undefined && !known.has(option)) return `'${command.name()}' has no ${option}`;
@@ -124,14 +129,14 @@ describe.each(helpPages)('rocev2 %s --help', (path) => {
   });
 
   it('fits a terminal of 80 columns, but for examples, which can be copied only whole', async () => {
-    const { stdout } = await run([...path.split(' '), '--help']);
+    const { stdout } = await run([...path.split(' '), '--help-all']);
     const lines = stdout.slice(0, stdout.indexOf('\nExamples:')).split('\n');
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
   });
 
-  it('shows defaults as one would type them', async () => {
-    const { stdout } = await run([...path.split(' '), '--help']);
-    expect(stdout).not.toMatch(/\(default:\s(?:\d{6,}|\[)/);
+  it('shows choices and defaults in one notation, and defaults as one would type them', async () => {
+    const { stdout } = await run([...path.split(' '), '--help-all']);
+    expect(stdout).not.toMatch(/\((?:choices|preset):|\(default(?!:)|\(default:\s(?:\d{6,}|[["'])/);
   });
 });
 

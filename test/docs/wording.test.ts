@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../packages/cli/src/commands.js';
 import { wholeProgram } from '../../packages/cli/src/run.js';
 import { silentIo } from '../../packages/cli/test/run-in-process.js';
+import { HELP_ALL } from '../../packages/command/src/help-format.js';
 import { textsOf } from './messages.js';
 import { withoutCode, wordsOf } from './prose.js';
 import { parseSource, sourcePaths } from './source-files.js';
@@ -61,7 +62,7 @@ async function remarksOnHelp(): Promise<Remark[]> {
     ...remarksOnPatterns(helpOf(command)).map((remark) => ({ ...remark, text: `${command.name()}: ${remark.text}` })),
     ...command.commands.filter((child) => child.name() !== 'help').flatMap(remarksOn),
   ];
-  return remarksOn(await wholeProgram(COMMANDS, io));
+  return remarksOn(await wholeProgram(COMMANDS, { ...io, args: [HELP_ALL] }));
 }
 
 function remarksOnMessages(): Remark[] {

@@ -46,7 +46,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     [
       'wire',
-      'connect two other peers: forward, drop, delay, capture and audit their packets',
+      'forward packets between two other peers: drop, delay, capture and audit them',
       () => import('@rocev2/lab/commands/wire'),
     ],
   ),
@@ -64,12 +64,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     [
       'doctor',
-      'find what is wrong between this host and another: reachability, loss, MTU, DSCP, timeouts',
+      'find faults between this host and another: reachability, loss, MTU, DSCP, timeouts',
       () => import('@rocev2/inspect/commands/doctor'),
     ],
     [
       'info',
-      'show what this machine offers for RDMA: addresses, sockets, checksums, limits',
+      'show the RDMA capabilities of this machine: addresses, sockets, checksums, limits',
       () => import('./commands/info-command.js'),
     ],
     [

@@ -9,6 +9,8 @@ import {
   EXIT_USAGE,
   exitCodeOf,
   extensionFilesOf,
+  HELP_ALL,
+  helpConfiguration,
   packageVersion,
 } from '@rocev2/command';
 import { Command, CommanderError } from 'commander';
@@ -27,7 +29,8 @@ export async function runCli(
       program.outputHelp({ error: true });
       return EXIT_USAGE;
     }
-    await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : args, { from: 'user' });
+    const words = args.map((arg, i) => (isHelpAll(args, i) ? '--help' : arg));
+    await program.parseAsync(words[0] === 'help' ? helpArguments(program, words.slice(1)) : words, { from: 'user' });
     return EXIT_OK;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
@@ -39,6 +42,10 @@ export async function runCli(
     if (text !== '') io.stderr.write(`${text}\n`);
     return exitCodeOf(error);
   }
+}
+
+function isHelpAll(args: readonly string[], at: number): boolean {
+  return args[at] === HELP_ALL && !args.slice(0, at).includes('--');
 }
 
 function helpArguments(program: Command, words: readonly string[]): readonly string[] {
@@ -58,7 +65,7 @@ async function buildProgram(commands: readonly CommandEntry[], args: readonly st
   const program = emptyProgram(io);
   for (const entry of byGroup(commands)) {
     if (entry.name === asked) await addCommand(program, entry, commands, io);
-    else program.command(entry.name).description(entry.summary).helpGroup(`${entry.group}:`);
+    else program.command(entry.name).summary(entry.summary).helpGroup(`${entry.group}:`);
   }
   return program;
 }
@@ -100,6 +107,7 @@ function emptyProgram(io: CliIo): Command {
     .commandsGroup(`${COMMAND_GROUPS.at(-1)}:`)
     .helpCommand('help [command]', 'print the help of a command')
     .exitOverride()
+    .configureHelp(helpConfiguration(io.args.some((_, i) => isHelpAll(io.args, i))))
     .showSuggestionAfterError()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),

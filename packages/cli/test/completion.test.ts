@@ -53,6 +53,13 @@ describe.skipIf(!isThere('bash'))('completion in bash', () => {
     expect(await inBash('sim', 'r')).toEqual(['run']);
     expect(await inBash('sim', 'run', '--re')).toEqual(['--report']);
     expect(await inBash('sim', 'list', '--re')).toEqual([]);
+    expect(await inBash('bw', '--help-')).toEqual(['--help-all']);
+  });
+
+  it('offers one spelling of an option, and none that the command refuses', async () => {
+    expect(await inBash('bw', '--faul')).toEqual(['--faults']);
+    expect(await inBash('bw', '--loss')).toEqual([]);
+    expect(await inBash('bw', '--use-s')).toEqual([]);
   });
 
   it('offers the values of an option, also behind others', async () => {

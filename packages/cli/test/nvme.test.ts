@@ -33,9 +33,9 @@ test.each([
   ['target --disk memory --size 1MiB --bind nowhere', 'nowhere'],
   ['target --disk memory --size 1MiB --host somebody', 'not an NVMe qualified name'],
   ['target --disk memory --size 1MiB --fault opcode=jump', "'jump' is not a command"],
-  ['change /nowhere.sock paint it', 'is not a change'],
-  ['change /nowhere.sock resize disk 1 big', 'big'],
-  ['change /nowhere.sock ana rdma ::1 good', 'is not a state'],
+  ['remove /nowhere.sock disk it', "'it' is not a whole number"],
+  ['resize /nowhere.sock disk 1 big', 'big'],
+  ['ana /nowhere.sock rdma ::1 good', 'is not a state'],
   ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --blocks 100', 'multiple of 512'],
   ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --queues 65', 'from 1 to 64'],
   ['list 127.0.0.1 --nqn disk', 'not an NVMe qualified name'],
@@ -185,7 +185,7 @@ describe('a running target', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const change = (...words: string[]) => run(['nvme', 'change', control, ...words]);
+  const change = (...words: string[]) => run(['nvme', words[0], control, ...words.slice(1)]);
   const list = async () => {
     const { stdout } = await run(['nvme', 'list', address, '-p', `${port}`, '--nqn', nqn, '--json']);
     return JSON.parse(stdout).namespaces.map(({ nsid, sizeBytes }: Record<string, number>) => [nsid, sizeBytes]);
@@ -484,7 +484,7 @@ test('the bench measures a namespace over both transports, and says how fast eac
 });
 
 test('a change where no target listens has the exit code of that', async () => {
-  expect(await run(['nvme', 'change', '/tmp/rocev2-nowhere.sock', 'remove', 'disk', '1'])).toMatchObject({
+  expect(await run(['nvme', 'remove', '/tmp/rocev2-nowhere.sock', 'disk', '1'])).toMatchObject({
     exitCode: 3,
   });
 });

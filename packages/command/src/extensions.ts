@@ -1,14 +1,19 @@
 /** `--extension FILE`: modules that register schemes, loaded before options are parsed. */
 
 import { resolve } from 'node:path';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { addNetworkOptions } from './help-format.js';
 
 const FLAG = '--extension';
 
-export function extensionOption(): Option {
-  return new Option(`${FLAG} <file>`, 'load schemes from this module first (docs/extending.md); may be repeated')
+export function addExtensionOption(command: Command): Command {
+  const option = new Option(
+    `${FLAG} <file>`,
+    'load schemes from this module first (docs/extending.md); may be repeated',
+  )
     .argParser((file: string, before: readonly string[]) => [...before, file])
     .default([], 'none');
+  return addNetworkOptions(command, (group) => group.addOption(option));
 }
 
 /** The files that the arguments name, as absolute paths: option values and help can then say what they register. */

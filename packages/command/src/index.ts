@@ -1,5 +1,6 @@
 /** The entry of @rocev2/command. */
 
+export { addAliasedOption, addFaultsOption } from './aliased-option.js';
 export { COMMAND_GROUPS, type CommandEntry } from './command-entry.js';
 export { counted } from './counted.js';
 export { backendParameters } from './disk/backend-parameters.js';
@@ -25,7 +26,7 @@ export {
   EXIT_VERIFICATION_FAILED,
   exitCodeOf,
 } from './exit.js';
-export { extensionFilesOf, extensionOption } from './extensions.js';
+export { addExtensionOption, extensionFilesOf } from './extensions.js';
 export {
   type FrameFlags,
   type FrameWire,
@@ -35,6 +36,7 @@ export {
   hostOfWire,
   linkMtuOption,
 } from './frame-wire.js';
+export { addNetworkOptions, HELP_ALL, helpConfiguration, summaryOf } from './help-format.js';
 export { type HostReport, hostReport } from './host-report.js';
 export { inputName, readInputFile, readJsonFile, repeatableInput } from './input-file.js';
 export { END_SIGNALS, endingInTime, endingWithFigures, orInterrupted, untilInterrupted } from './interruption.js';

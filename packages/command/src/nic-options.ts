@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
 import { ENGINES, type EngineName } from 'rocev2/internal/verbs';
 import { z } from 'zod';
+import { addNetworkOptions } from './help-format.js';
 import { choiceOption } from './options.js';
 
 export interface NicFlags {
@@ -36,14 +37,16 @@ export function addIoNicOptions(command: Command): Command {
 }
 
 function addNicOptionsWith(command: Command, setDefault: (engine: Option) => Option): Command {
-  const engine = new Option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`);
-  return command
-    .option(
-      '--io <way>',
-      `${PORT_IOS.join(', ')}: how datagrams are sent and received; auto: through memory shared with a peer of the same user on this host, else mmsg or dgram`,
-      choiceOption(PORT_IOS),
-      'auto',
-    )
-    .addOption(setDefault(engine.argParser(choiceOption(ENGINES))))
-    .option('--no-spin', 'worker engine: sleep at once, without polling first');
+  const engine = new Option('--engine <name>', `where the NIC runs: ${ENGINES.join(' or ')}`);
+  return addNetworkOptions(command, (group) =>
+    group
+      .option(
+        '--io <backend>',
+        `I/O backend: ${PORT_IOS.join(', ')}; auto: memory shared with peers of the same user on this host, else mmsg or dgram`,
+        choiceOption(PORT_IOS),
+        'auto',
+      )
+      .addOption(setDefault(engine.argParser(choiceOption(ENGINES))))
+      .option('--no-spin', 'worker engine: sleep at once, without polling first'),
+  );
 }

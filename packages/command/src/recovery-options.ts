@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
+import { addNetworkOptions } from './help-format.js';
 import { choiceOption } from './options.js';
 import { parameterPairs } from './parameter-pairs.js';
 import { readRecovery } from './schema/written-recovery.js';
@@ -11,14 +12,16 @@ export interface RecoveryFlags {
 
 export function addRecoveryOptions(command: Command): Command {
   const names = recoveryNames();
-  return command
-    .option(
-      '--recovery <scheme>',
-      `${names.join(', ')}; must be the same on both sides`,
-      choiceOption(names),
-      STANDARD_RECOVERY,
-    )
-    .option('--recovery-params <k=v,...>', 'parameters of the scheme (docs/recovery.md)');
+  return addNetworkOptions(command, (group) =>
+    group
+      .option(
+        '--recovery <scheme>',
+        `loss recovery, the same on both sides: ${names.join(', ')}`,
+        choiceOption(names),
+        STANDARD_RECOVERY,
+      )
+      .option('--recovery-params <k=v,...>', 'parameters of the scheme (docs/recovery.md)'),
+  );
 }
 
 export function recoveryOf({ recovery, recoveryParams }: RecoveryFlags): RecoveryOptions {

@@ -4,6 +4,7 @@ import { readPrivateFile } from 'rocev2/internal/driver';
 import { PACKET_CIPHERS, type PacketCipherName } from 'rocev2/internal/memory';
 import { readPskFile } from 'rocev2/internal/nbd';
 import { SECURE_MODES, type SecureMode, type SecureOptions } from 'rocev2/internal/verbs';
+import { addProtectionOptions } from './help-format.js';
 import { readInputFile } from './input-file.js';
 import { choiceOption } from './options.js';
 
@@ -19,28 +20,33 @@ export interface SecureFlags {
 }
 
 export function addSecureOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--secure [mode]', `${SECURE_MODES.join(', ')}: authentic and encrypted packets (docs/security.md)`)
-        .argParser(choiceOption(SECURE_MODES))
-        .preset('require'),
-    )
-    .option('--psk <file>', 'secure: a file with a line NAME:KEY for each end, the key in hexadecimal')
-    .option('--cert <file>', 'secure: the certificate of this end (PEM), instead of --psk')
-    .option('--key <file>', 'secure: its private key')
-    .option('--ca <file>', 'secure: the roots of the certificates of peers')
-    .option(
-      '--allow <names>',
-      'secure: peers that are let in, by name, joined by commas (default: all that prove themselves)',
-      (text: string) => text.split(','),
-    )
-    .addOption(
-      new Option(
-        '--cipher <name>',
-        `secure: ${PACKET_CIPHERS.join(' or ')}; the stronger of both ends is used`,
-      ).argParser(choiceOption(PACKET_CIPHERS)),
-    )
-    .option('--keylog <file>', 'secure: append the secrets of packets to this file, for decode and audit --keys');
+  return addProtectionOptions(command, (group) =>
+    group
+      .addOption(
+        new Option(
+          '--secure [mode]',
+          `authenticate and encrypt packets: ${SECURE_MODES.join(', ')}; without MODE: require (docs/security.md)`,
+        )
+          .argParser(choiceOption(SECURE_MODES))
+          .preset('require'),
+      )
+      .option('--psk <file>', 'pre-shared keys: a file with a line NAME:KEY for each end, the key in hexadecimal')
+      .option('--cert <file>', 'certificate of this end (PEM), instead of --psk')
+      .option('--key <file>', 'private key of the certificate')
+      .option('--ca <file>', 'root certificates of the peers')
+      .option(
+        '--allow <names>',
+        'accepted peer identities, comma-separated (default: any authenticated peer)',
+        (text: string) => text.split(','),
+      )
+      .addOption(
+        new Option(
+          '--cipher <name>',
+          `${PACKET_CIPHERS.join(' or ')}; the stronger cipher of the two ends is used`,
+        ).argParser(choiceOption(PACKET_CIPHERS)),
+      )
+      .option('--keylog <file>', 'append packet secrets to this file, for the option --keys of decode and audit'),
+  );
 }
 
 export function isSecured({ secure, psk, cert }: SecureFlags): boolean {

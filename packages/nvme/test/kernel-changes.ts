@@ -16,7 +16,12 @@ const TCP_PATH = '/sys/block/nvme0c1n1';
 export function testChanges(guest: KernelGuest): void {
   const control = () => join(guest.folder, 'control.sock');
   const change = async (...words: string[]) => {
-    const { exitCode, stderr } = await startRocev2(guest.rig(), ['nvme', 'change', control(), ...words]).wait();
+    const { exitCode, stderr } = await startRocev2(guest.rig(), [
+      'nvme',
+      words[0],
+      control(),
+      ...words.slice(1),
+    ]).wait();
     expect({ exitCode, stderr }, words.join(' ')).toEqual({ exitCode: 0, stderr: '' });
   };
   const start = (...more: string[]) =>

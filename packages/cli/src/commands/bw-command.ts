@@ -27,7 +27,7 @@ Examples:
   rocev2 bw send 127.0.0.1 -a -b                            # all sizes, both directions
   rocev2 bw write 127.0.0.1 --cc dcqcn --rate 10Gbps       # docs/congestion-control.md
   rocev2 bw write 192.0.2.7 --perftest -s 64KiB -n 1000     # the server runs: ib_write_bw -x GID_INDEX -n 1000
-  rocev2 bw send 127.0.0.1 --loss random=0.001 --recovery selective-repeat --pcap trace.pcapng`,
+  rocev2 bw send 127.0.0.1 --faults random=0.001 --recovery selective-repeat --pcap trace.pcapng`,
     )
     .action((op: TransferOp, host: string | undefined, given: TransferOptions, command: Command) =>
       transferAction({ tool: bandwidth, op, host, options: given }, command, io),

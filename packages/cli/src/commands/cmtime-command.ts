@@ -48,7 +48,7 @@ const NO_MESSAGES = { count: 0, sizeBytes: 0 };
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('cmtime')
-    .description('Measure how long connections over rdma_cm take. The peer is cmtime or another rocev2 cmtime.');
+    .description('Measure the time of connection setup over rdma_cm. The peer is cmtime or another rocev2 cmtime.');
   addManyConnectionsOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(

@@ -52,11 +52,11 @@ function registerServe(disk: Command, io: CliIo): void {
   const command = disk
     .command('serve')
     .description('Run a storage server. Clients use its disks over RDMA or TCP. It runs until Ctrl-C.')
-    .option('--backend <store>', `its only disk: ${BACKEND_HELP}`)
+    .option('--backend <store>', `its only disk, without a name: ${BACKEND_HELP}`)
     .option(
       '--disk <name=store>',
-      'a disk with a name; repeat it for more. Behind it may stand ,read-only ,create ,size=10GiB ,provision=thick ,table-memory=1GiB ' +
-        ',scrub=10MiB ,iops=5000 ,bandwidth=100MiB',
+      'a disk with a name; may be repeated. Append options, separated by commas: ,read-only ,create ,size=10GiB ,provision=thick ' +
+        ',table-memory=1GiB ,scrub=10MiB ,iops=5000 ,bandwidth=100MiB',
       collectDisks,
     )
     .option(
@@ -66,14 +66,14 @@ function registerServe(disk: Command, io: CliIo): void {
     .addOption(
       optionWithDefault(
         '--lease <time>',
-        'a client that is silent for this time may lose its disk to another one',
+        'a client that is silent for this time may lose its disk to another client',
         leaseOption,
         '10s',
       ),
     );
   command.option(
     '--advertise <address>',
-    "where gateways reach it, HOST or HOST:PORT, for the manager of a disk of 'rocev2 extents' (default: what it listens on)",
+    "HOST or HOST:PORT at which gateways reach this server, for the manager of 'rocev2 extents' (default: the address of --bind)",
     textOption(parseAdvertised),
   );
   addBackendOptions(command);
@@ -99,20 +99,20 @@ function registerNbd(disk: Command, io: CliIo): void {
   const command = disk
     .command('nbd')
     .description(
-      'Run an NBD server for qemu, nbdcopy, nbdfuse, fio and others. Its disk is that of a storage server, or its own. It runs until ' +
-        'Ctrl-C, then prints its counters. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
+      'Run an NBD server for qemu, nbdcopy, nbdfuse, fio and others. It exports the disk of a storage server, or a local backend. It ' +
+        'runs until Ctrl-C, then prints its counters. SIGUSR2 breaks its RDMA connections, as a failing NIC does.',
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
     .option(
       '--connect <address>',
-      'the storage server; several with commas if the disk moves from one to the other; or stream:NAME@MANAGER, whose manager says where the disk is',
+      'the storage server; comma-separated servers between which the disk moves; or stream:NAME@MANAGER, whose manager knows the server',
     )
-    .option('--disk <name>', 'name of its disk (default: its only one)')
-    .option('--read-only', 'clients can only read; somebody else may write')
-    .option('--shared', 'other gateways with --shared may write, too (default: this one alone)')
-    .option('--standby', 'wait while another gateway writes to the disk, and take over when it ends or dies')
-    .option('--backend <store>', `its own disk instead: ${BACKEND_HELP}`)
-    .option('--export <name>', 'export name; clients may also ask for the empty name', 'disk0')
+    .option('--disk <name>', 'name of the disk on the server (default: the only one)')
+    .option('--read-only', 'clients can only read; another gateway may write')
+    .option('--shared', 'also let other gateways with --shared write (default: only this gateway)')
+    .option('--standby', 'wait while another gateway writes to the disk, and take over when it exits or fails')
+    .option('--backend <store>', `a local disk instead of --connect: ${BACKEND_HELP}`)
+    .option('--export <name>', 'export name; the empty name also selects it', 'disk0')
     .option(
       '--transport <name>',
       `${TRANSPORTS.join(', ')}; auto uses RDMA, and TCP while RDMA fails`,
@@ -121,19 +121,15 @@ function registerNbd(disk: Command, io: CliIo): void {
     )
     .option(
       '--hold-down <time>',
-      'do not retry RDMA for this time after a failure (default: 10s, longer after each failure)',
+      'do not retry RDMA for this time after a failure (default: 10s, doubled by each further failure)',
       durationOption,
     )
     .option(
       '--give-up <time>',
-      'without a server for this time, requests fail until it is back (default: they wait for ever)',
+      'fail requests when the server has been unreachable for this time, until it returns (default: wait indefinitely)',
       positiveDurationOption,
     )
-    .option(
-      '--uuid <uuid>',
-      'refuse a server whose disk is not this one; it prints the UUID when it starts',
-      uuidOption,
-    );
+    .option('--uuid <uuid>', 'accept only the disk with this UUID, which the server prints when it starts', uuidOption);
   addBackendOptions(addTlsOptions(command));
   addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
@@ -144,7 +140,7 @@ Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --disk db --standby --listen unix:/tmp/disk.sock
-  rocev2 disk nbd --connect stream:vol@192.0.2.8 --listen unix:/tmp/disk.sock # whoever owns a disk of 'rocev2 extents'
+  rocev2 disk nbd --connect stream:vol@192.0.2.8 --listen unix:/tmp/disk.sock # the owner of a disk of 'rocev2 extents'
   rocev2 disk nbd --connect 192.0.2.7,192.0.2.8 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
   rocev2 disk nbd --connect 127.0.0.1 --listen 192.0.2.7:10809 --tls-certs /etc/pki/nbd --tls-verify-peer
@@ -157,8 +153,8 @@ function registerBench(disk: Command, io: CliIo): void {
   const command = disk
     .command('bench')
     .description(
-      'Compare IOPS, latency and CPU time of a disk over RDMA and over TCP. Without HOST it starts a server with a disk in memory ' +
-        'and includes its CPU time.',
+      'Compare IOPS, latency and CPU time of a disk over RDMA and over TCP. Without HOST it starts a server with a disk in memory, ' +
+        'whose CPU time counts.',
     )
     .argument('[host]', 'a storage server; its disk is OVERWRITTEN')
     .addOption(
@@ -191,22 +187,22 @@ function registerManagement(disk: Command, io: CliIo): void {
     disk
       .command(name)
       .description(description)
-      .option('--server <host:port>', 'the server, if several of this user run here')
+      .option('--server <host:port>', 'the server, if several servers of this user run on this host')
       .option('--json', 'print one JSON document')
       .addHelpText('after', `\nExamples:\n  rocev2 disk ${example}`);
-  add('ls', 'List the disks with names of the storage servers of this user on this host.', 'ls').action(
+  add('ls', 'List the named disks of all storage servers of this user on this host.', 'ls').action(
     printing(io, runList),
   );
-  add('create', 'Have a running storage server open a disk, or make it.', 'create db=file:/srv/db,size=100GiB')
+  add('create', 'Add a disk to a running storage server.', 'create db=file:/srv/db,size=100GiB')
     .argument('<name=store>', "the disk, as for 'disk serve --disk'", textOption(parseWithText))
     .action(printing(io, runCreate));
-  add('resize', 'Have a running storage server make a disk in a file larger.', 'resize db 200GiB')
+  add('resize', 'Enlarge a file-backed disk of a running storage server.', 'resize db 200GiB')
     .argument('<name>', 'the disk')
     .argument('<size>', 'its new size', sizeOption)
     .action(printing(io, runResize));
-  add('rm', 'Have a running storage server stop serving a disk. Its file stays.', 'rm db')
+  add('rm', 'Remove a disk from a running storage server. Its file is kept.', 'rm db')
     .argument('<name>', 'the disk')
-    .option('--force', 'although a client writes to it')
+    .option('--force', 'remove the disk even while a client is writing')
     .action(printing(io, runRemove));
 }
 

@@ -19,7 +19,7 @@ interface InfoOptions {
 export function register(program: Command, io: CliIo): void {
   program
     .command('info')
-    .description('Print what this machine has for RDMA: addresses, sockets, checksums, UDP port 4791, limits.')
+    .description('Print the RDMA capabilities of this machine: addresses, sockets, checksums, UDP port 4791, limits.')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -91,7 +91,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .argument('[host]', 'the server to connect to; leave it out to be the server')
     .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
-    .option('-s, --size <size>', 'message size (default 4096; ud: the path MTU)', sizeOption)
+    .option('-s, --size <size>', 'message size (default: 4096; ud: the path MTU)', sizeOption)
     .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
     .option('-n, --iters <n>', 'messages each way', countOption, 1000);
   addTransportOption(addPingpongFlags(command), 'the peer is ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong')

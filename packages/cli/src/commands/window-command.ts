@@ -40,14 +40,14 @@ export function register(program: Command, io: CliIo): void {
     .command('window')
     .description(
       'Write into a pool of blocks that a server process describes once. A write names its block; no request precedes ' +
-        'it. The server gives blocks back when it has emptied them. The baseline asks for memory before every write.',
+        'it. The server releases blocks after it has read them. The baseline requests memory before every write.',
     )
     .option('--blocks <n>', 'blocks in the pool (M)', countOption, 16)
     .addOption(optionWithDefault('--block <size>', 'block size (m)', positiveSize, '1MiB'))
     .addOption(optionWithDefault('--total <size>', 'bytes to write', positiveSize, '1GiB'))
     .option(
       '--policy <name>',
-      `how the server gives blocks back: ${WINDOW_POLICIES.join(', ')}`,
+      `how the server releases blocks: ${WINDOW_POLICIES.join(', ')}`,
       choiceOption(WINDOW_POLICIES),
       'nagle',
     )
@@ -55,7 +55,7 @@ export function register(program: Command, io: CliIo): void {
     .addOption(
       optionWithDefault(
         '--mat <time>',
-        'nagle: or when the oldest free block has waited this long',
+        'nagle: or acknowledge when the oldest free block has waited this long',
         durationOption,
         '5ms',
       ),
@@ -70,7 +70,7 @@ Examples:
   rocev2 window                                   # 16 blocks of 1 MiB, 1 GiB in all
   rocev2 window --policy baseline                 # the same, with a request before every write
   rocev2 window --blocks 2 --grow-to 32           # a pool that starts too small
-  rocev2 window --engine worker                   # NICs in threads of their own`,
+  rocev2 window --engine worker                   # NICs in separate threads`,
     )
     .action(printing(io, window));
 }

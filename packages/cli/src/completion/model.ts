@@ -1,3 +1,4 @@
+import { HELP_ALL, summaryOf } from '@rocev2/command';
 import type { Command, Option } from 'commander';
 
 export interface CompletableOption {
@@ -25,22 +26,21 @@ export function completableCommands(program: Command): CompletableCommand[] {
 
 function walk(command: Command, path: readonly string[]): CompletableCommand[] {
   const children = command.commands.filter((child) => child.name() !== 'help');
+  const options = command.options.filter(({ hidden }) => !hidden).map(completable);
   const own: CompletableCommand = {
     path,
     summary: summaryOf(command),
     subcommands: children.map((child) => ({ name: child.name(), summary: summaryOf(child) })),
-    options: [...command.options.map(completable), helpOption],
+    options: [...options, ...HELP_OPTIONS],
     argumentChoices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
   };
   return [own, ...children.flatMap((child) => walk(child, [...path, child.name()]))];
 }
 
-const helpOption: CompletableOption = {
-  names: ['-h', '--help'],
-  description: 'print the help',
-  takesValue: false,
-  choices: [],
-};
+const HELP_OPTIONS: readonly CompletableOption[] = [
+  { names: ['-h', '--help'], description: 'print the help', takesValue: false, choices: [] },
+  { names: [HELP_ALL], description: 'print the help with all options', takesValue: false, choices: [] },
+];
 
 function completable({
   short,
@@ -57,12 +57,4 @@ function completable({
     takesValue: required || optional,
     choices: argChoices ?? (parseArg as Choosing | undefined)?.choices ?? [],
   };
-}
-
-function summaryOf(command: Command): string {
-  return command.summary() || firstSentence(command.description());
-}
-
-function firstSentence(text: string): string {
-  return text.split(/[.:] /)[0].replace(/\.$/, '');
 }

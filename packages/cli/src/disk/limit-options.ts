@@ -11,13 +11,9 @@ export interface LimitFlags {
 
 export function addLimitOptions(command: Command): Command {
   return command
-    .option('--iops <n>', 'most requests per second, of all clients together', countOption)
-    .option('--bandwidth <size>', 'most bytes per second, of all clients together, e.g. 100MiB', sizeOption)
-    .option(
-      '--memory <size>',
-      'most memory for data of requests, of all clients together (default: 192MiB)',
-      sizeOption,
-    );
+    .option('--iops <n>', 'total limit for all clients: requests per second', countOption)
+    .option('--bandwidth <size>', 'total limit for all clients: bytes per second, e.g. 100MiB', sizeOption)
+    .option('--memory <size>', 'total limit for all clients: buffer memory (default: 192MiB)', sizeOption);
 }
 
 export function limitsOf({ iops, bandwidth, memory }: LimitFlags): { limit?: DiskLimit; memoryBytesMax?: number } {

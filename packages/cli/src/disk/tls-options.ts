@@ -14,12 +14,15 @@ export interface TlsFlags {
 
 export function addTlsOptions(command: Command): Command {
   return command
-    .option('--tls-certs <folder>', 'TLS: a folder with server-cert.pem and server-key.pem')
-    .option('--tls-psk <file>', 'TLS: a file with a line USER:KEY for each client, the key in hexadecimal')
-    .option('--tls-verify-peer', 'let only clients in whose certificates the ca-cert.pem in --tls-certs has signed')
+    .option('--tls-certs <folder>', 'use TLS: a folder with server-cert.pem and server-key.pem')
+    .option('--tls-psk <file>', 'use TLS: a file with a line USER:KEY for each client, the key in hexadecimal')
+    .option(
+      '--tls-verify-peer',
+      'accept only clients whose certificate is signed by ca-cert.pem in the --tls-certs folder',
+    )
     .option(
       '--tls <policy>',
-      `${POLICIES.join(' or ')}; optional lets clients choose, and whoever stands between (default: required)`,
+      `${POLICIES.join(' or ')}; optional also accepts plain clients, so an attacker on the path can downgrade (default: required)`,
       choiceOption(POLICIES),
     );
 }

@@ -1,4 +1,7 @@
 import {
+  addExtensionOption,
+  addFaultsOption,
+  addNetworkOptions,
   addNicOptions,
   addRateControlOptions,
   addRecoveryOptions,
@@ -12,7 +15,6 @@ import {
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
   endingWithFigures,
-  extensionOption,
   frameOption,
   Output,
   portOrAnyOption,
@@ -52,27 +54,29 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
     )
     .addOption(
       frameOption(
-        'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
+        'connect to this port of a rocev2 switch over a link of this rate (default: 10Gbps); --bind is the address there',
       ),
     )
     .option(
+      '--total-timeout <code>',
+      'longest silence of the peer, coded as for --timeout; 0: as long as --timeout and --retry-cnt allow (default: 22, which is 17 s; 0 with these options or --perftest)',
+      rangeOption(0, 31),
+    );
+  addFaultsOption(command, 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)', [
+    '--loss',
+  ]).option('--seed <n>', 'seed for random fault rules', countOption);
+  addNetworkOptions(command, (group) =>
+    group.option(
       '--udp-port <port>',
       'UDP port of this endpoint, for hosts with one address; 0: the system chooses (default: 4791)',
       portOrAnyOption,
-    )
-    .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
-    .option('--seed <n>', 'seed for random fault rules', countOption)
-    .option(
-      '--total-timeout <code>',
-      'longest silence of the peer, as a code like --timeout; 0: set by --timeout and --retry-cnt, which is the default with either of them and with --perftest (default: 22, 17 s)',
-      rangeOption(0, 31),
-    );
-  if (tool === 'bw')
-    command.option('-i, --interval <time>', 'print a line at this interval (1 means 1s)', secondsOption);
+    ),
+  );
+  if (tool === 'bw') command.option('-i, --interval <time>', 'print a line at this interval', secondsOption);
   addNicOptions(command)
     .option(
       '--warm-up <time>',
-      'before anything else, this endpoint sends messages to itself for so long (1 means 1s; at most 60s), so that V8 has compiled what the test measures; the counters have them, too',
+      'send messages to this endpoint itself for this time first, at most 60s, so that V8 compiles the code that is measured; the counters include them',
       secondsUpToOption(WARM_UP_MS_MAX / 1000),
     )
     .option('--pcap <file>', 'capture the packets of this endpoint to a pcapng file')
@@ -95,7 +99,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
   addRecoveryOptions(command);
   addRateControlOptions(command);
   addSecureOptions(command);
-  return command.addOption(extensionOption());
+  return addExtensionOption(command);
 }
 
 async function runTransfer(

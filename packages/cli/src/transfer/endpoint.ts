@@ -76,7 +76,7 @@ export interface TransferEndpointOptions extends NicFlags, RecoveryFlags, Secure
   /** Path MTU in bytes. */
   readonly mtu: number;
   readonly transport: TransportName;
-  readonly loss?: string;
+  readonly faults?: string;
   readonly seed?: number;
   readonly pcap?: string;
   readonly estats?: true;
@@ -180,7 +180,7 @@ export async function openEndpointDevice(
   const device = await openDevice({
     ...port,
     ...(await frameDeviceOptions(options)),
-    ...(options.loss !== undefined && { loss: options.loss }),
+    ...(options.faults !== undefined && { loss: options.faults }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
     ...(options.estats === true && { estats: true }),

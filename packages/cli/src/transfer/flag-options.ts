@@ -1,5 +1,6 @@
 /** Makes options of a command from the table of perftest's flags, and reports those without effect here. */
 
+import { addAliasedOption } from '@rocev2/command';
 import { type Command, Option } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
 import {
@@ -27,16 +28,7 @@ function addTaken(command: Command, tool: ToolName, entry: TakenFlag): void {
   if (parse !== undefined) option.argParser(parse);
   const preset = presetFor(tool, entry);
   if (preset !== undefined) option.default(parse === undefined ? preset : parse(preset), preset);
-  command.addOption(option);
-  const value = / <.*/.exec(entry.flags)?.[0] ?? '';
-  for (const name of entry.also ?? []) {
-    const alias = new Option(`${name}${value}`).hideHelp();
-    if (parse !== undefined) alias.argParser(parse);
-    command.addOption(alias);
-    command.on(`option:${alias.name()}`, () => {
-      command.setOptionValueWithSource(attribute, command.getOptionValue(alias.attributeName()), 'cli');
-    });
-  }
+  addAliasedOption(command, option, entry.also ?? []);
 }
 
 export function acceptedFlagsText(): string {

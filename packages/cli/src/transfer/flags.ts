@@ -51,7 +51,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     flags: '-s, --size <bytes>',
     parse: messageSizeOption,
     preset: { bw: '64KiB', lat: '2' },
-    meaning: 'message size (4096, 64KiB, 4MiB)',
+    meaning: 'message size, e.g. 4096, 64KiB or 4MiB',
   },
   { flags: '-a, --all', meaning: 'run all sizes from 2 bytes to 8 MiB (UD: up to the path MTU), one line each' },
   {
@@ -63,12 +63,12 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
   {
     flags: '-D, --duration <time>',
     parse: secondsOption,
-    meaning: 'run for this time (3 means 3s; 500ms) instead of a number of messages',
+    meaning: 'run for this time, e.g. 3s, instead of a number of messages',
   },
   {
     flags: '--run_infinitely',
     tools: BW,
-    meaning: 'run until Ctrl-C, and print a line every -D (default 5s)',
+    meaning: 'run until Ctrl-C, and print a line at the interval of -D (default: 5s)',
   },
   {
     flags: '-c, --transport <type>',
@@ -76,7 +76,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     parse: anyCaseTransport,
     preset: 'rc',
     meaning:
-      'RC, UC or UD; UC has write and send, UD has send of one packet; neither retransmits; multipath: RC with --recovery multipath',
+      'RC; UC: write and send, without retransmission; UD: send of one packet, without retransmission; multipath: RC with --recovery multipath',
   },
   {
     flags: '-b, --bidirectional',
@@ -95,7 +95,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
   {
     flags: '-r, --rx-depth <n>',
     parse: rangeOption(1, 16_384),
-    meaning: 'receives posted per queue pair in send tests (default 512; UC and UD: one per message, up to 16384)',
+    meaning: 'receives posted per queue pair in send tests (default: 512; UC and UD: one per message, at most 16384)',
   },
   {
     flags: '-l, --post_list <n>',
@@ -109,7 +109,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     parse: countOption,
     tools: BW,
     preset: '1',
-    meaning: 'request a completion for every nth message only (perftest: 100)',
+    meaning: 'request a completion for every nth message only; perftest uses 100',
   },
   {
     flags: '-I, --inline_size <bytes>',
@@ -132,7 +132,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     flags: '-u, --timeout <code>',
     also: ['--qp-timeout'],
     parse: rangeOption(0, 31),
-    meaning: 'local ACK timeout, 4.096 us x 2^code; 0 waits forever (default: 14)',
+    meaning: 'local ACK timeout, 4.096 us x 2^code; 0: none (default: 14)',
   },
   {
     flags: '--retry-cnt <n>',
@@ -145,7 +145,11 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     also: ['--rdma_cm'],
     meaning: 'with --perftest: connect through rdma_cm, as perftest -R does',
   },
-  { flags: '-N, --noPeak', tools: BW, meaning: 'do not compute the peak (above 20000 messages and with -D: never)' },
+  {
+    flags: '-N, --noPeak',
+    tools: BW,
+    meaning: 'do not compute the peak, which is never computed above 20000 messages or with -D',
+  },
   { flags: '--report_gbits', tools: BW, meaning: 'report Gb/s instead of MiB/s; -w uses the same unit' },
   { flags: '--cpu_util', tools: BW, meaning: 'report the processor load of this host in percent' },
   {

@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from 'rocev2/internal/storage-rpc';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
-import { extensionOption } from '../extensions.js';
+import { addFaultsOption } from '../aliased-option.js';
+import { addExtensionOption } from '../extensions.js';
+import { addNetworkOptions } from '../help-format.js';
 import { addIoNicOptions, type NicFlags } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
@@ -33,7 +35,7 @@ export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, 
   /** DSCP of what this side sends, or a traffic class. */
   readonly dscp?: number | TrafficClass;
   /** Fault rules on this side. */
-  readonly loss?: string;
+  readonly faults?: string;
   /** Seed of random fault rules. */
   readonly seed?: number;
   /** Collect telemetry. */
@@ -48,23 +50,23 @@ export function addRdmaOptions(command: Command): Command {
       '--bind <address>',
       'IP address of this side (default: 127.0.0.1; client: from the routing table)',
       addressOption,
-    )
-    .option(
+    );
+  addNetworkOptions(command, (group) => {
+    group.option(
       '--udp-port <port>',
       'UDP port of this side, for hosts with one address; 0: the system chooses (default: 4791)',
       portOrAnyOption,
-    )
-    .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
-    .option('--seed <n>', 'seed for random fault rules', countOption);
-  addRecoveryOptions(command);
-  addRateControlOptions(command);
-  command.option(
-    '--dscp <class>',
-    `DSCP of what this side sends over RDMA: ${Object.keys(TRAFFIC_CLASSES).join(', ')} or 0 to 63`,
-    dscpOption,
-  );
-  addSecureOptions(addIoNicOptions(command));
-  return command.addOption(extensionOption());
+    );
+    addFaultsOption(group, 'fault rules on this side, e.g. random=0.001 (docs/faults.md)', ['--loss'])
+      .option('--seed <n>', 'seed for random fault rules', countOption)
+      .option(
+        '--dscp <class>',
+        `DSCP of RDMA packets: ${Object.keys(TRAFFIC_CLASSES).join(', ')} or 0 to 63`,
+        dscpOption,
+      );
+  });
+  addRateControlOptions(addRecoveryOptions(addIoNicOptions(command)));
+  return addSecureOptions(addExtensionOption(command));
 }
 
 /** How the connections of this side send. Throws ERR_ROCE_UNKNOWN_NAME for parameters that a scheme does not have. */
@@ -85,16 +87,16 @@ const DSCP_NUMBER = rangeOption(0, 63);
 /** Opens the device; rejects as `openDevice` does, and for credentials as {@link secureOf}. */
 export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  options: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicFlags | keyof SecureFlags>,
+  options: Pick<RdmaOptions, 'faults' | 'seed' | 'estats' | keyof NicFlags | keyof SecureFlags>,
 ): Promise<RdmaDevice> {
-  const { loss, seed, io, engine, spin, estats = false } = options;
+  const { faults, seed, io, engine, spin, estats = false } = options;
   return openDevice({
     ...at,
     io,
     engine,
     spin,
     estats,
-    ...(loss !== undefined && { loss }),
+    ...(faults !== undefined && { loss: faults }),
     ...(seed !== undefined && { seed }),
     ...(await secureOf(options)),
   });

@@ -6,6 +6,7 @@ import {
   rateControlNames,
   rateControls,
 } from 'rocev2/internal/dcqcn';
+import { addNetworkOptions } from '../help-format.js';
 import { choiceOption, rateOption } from '../options.js';
 import { parameterPairs } from '../parameter-pairs.js';
 import { readRateControl } from '../schema/written-rate-control.js';
@@ -21,17 +22,24 @@ export interface RateControlFlags {
 
 export function addRateControlOptions(command: Command): Command {
   const names = rateControlNames();
-  return command
-    .option('--cc <control>', `rate control of the data sender: ${names.join(', ')}`, choiceOption(names), UNCONTROLLED)
-    .option(
-      '--rate <rate>',
-      'with --cc none: the rate to send at; else: the line rate (10Gbps); counts whole frames',
-      rateOption,
-    )
-    .option(
-      '--cc-params <k=v,...>',
-      `parameters of the rate control (docs/congestion-control.md); dcqcn: preset=NAME, one of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
-    );
+  return addNetworkOptions(command, (group) =>
+    group
+      .option(
+        '--cc <control>',
+        `rate control of the data sender: ${names.join(', ')}`,
+        choiceOption(names),
+        UNCONTROLLED,
+      )
+      .option(
+        '--rate <rate>',
+        'constant rate with --cc none; otherwise the line rate (default: 10Gbps); whole frames count',
+        rateOption,
+      )
+      .option(
+        '--cc-params <k=v,...>',
+        `parameters of the rate control (docs/congestion-control.md); dcqcn: preset=NAME, one of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
+      ),
+  );
 }
 
 export function rateControlOf({ cc, rate, ccParams }: RateControlFlags): RateControlOptions {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import {
+  addExtensionOption,
   addressOption,
   allowHostOption,
   type CliIo,
@@ -8,7 +9,6 @@ import {
   defineDocument,
   EXIT_FAILED,
   EXIT_USAGE,
-  extensionOption,
   type Output,
   orInterrupted,
   portOption,
@@ -52,11 +52,11 @@ interface DashboardOptions {
 }
 
 export function register(program: Command, io: CliIo): void {
-  program
-    .command('dashboard')
+  addExtensionOption(program.command('dashboard'))
     .description(
       'Serve a web page that shows two endpoints and a switch on this machine: rates, losses, retransmissions, latency, ' +
-        'packets in slow motion. You can change recovery scheme, operation and loss while it runs. Or show running programs or a simulation. Ctrl-C ends it.',
+        'packets in slow motion. You can change recovery scheme, operation and loss while it runs. The page can also show running programs (--attach), ' +
+        'a simulation (--sim) or a capture (--capture). Ctrl-C ends it.',
     )
     .option(
       '--bind <address>',
@@ -71,9 +71,8 @@ export function register(program: Command, io: CliIo): void {
     .option('--udp-port <port>', 'UDP port of the RoCEv2 packets in a capture', portOption, ROCE_UDP_PORT)
     .option(
       '--attach [which...]',
-      'follow running programs with --estats: endpoints, switches, disks, clusters; by process number, address, control socket or URL (default: all of this user on this host)',
+      'follow running programs with --estats: endpoints, switches, disks, clusters; by process ID, address, control socket or URL (default: all of this user on this host)',
     )
-    .addOption(extensionOption())
     .option('--json', 'print one JSON document with the URL')
     .addHelpText(
       'after',

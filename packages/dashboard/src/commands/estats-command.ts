@@ -18,15 +18,17 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 estats top                                 # every connection, refreshed every second
-  rocev2 estats diagnose                            # who owns the latency: sender, pacing, network, responder, application
+  rocev2 estats diagnose                            # the cause of latency: sender, pacing, network, responder, application
   rocev2 estats hist --stage t4_t3 --op RDMA_WRITE
   rocev2 estats dump --now -e 127.0.0.2
   rocev2 bw write 127.0.0.1 -D 60s --estats         # an endpoint to inspect`,
     );
 
-  attachOptions(estats.command('top').description('Show the traffic of every connection and where its time goes.'))
+  attachOptions(
+    estats.command('top').description('Show the traffic of every connection and the stages of its latency.'),
+  )
     .addOption(optionWithDefault('--interval <time>', 'time between two updates', durationOption, '1s'))
-    .option('--once', 'print once and end, also on a terminal')
+    .option('--once', 'print once and exit, also on a terminal')
     .addHelpText(
       'after',
       `
@@ -72,7 +74,9 @@ Examples:
     )
     .action(printing(io, dump));
 
-  attachOptions(estats.command('diagnose').description('Show which side owns the latency of each connection, and why.'))
+  attachOptions(
+    estats.command('diagnose').description('Show which side causes the latency of each connection, and why.'),
+  )
     .option(
       '--peer <url>',
       'telemetry URL of the peer on another host (its --estats-http); may be repeated',
@@ -91,7 +95,7 @@ Examples:
 
 function attachOptions(command: Command): Command {
   return command
-    .option('-e, --endpoint <which>', 'process number, IP address, control socket or http://HOST:PORT')
-    .option('--minutes <n>', 'how many minutes to look back, besides the current one', countOption, 1)
+    .option('-e, --endpoint <which>', 'process ID, IP address, control socket or http://HOST:PORT')
+    .option('--minutes <n>', 'number of minutes to look back, in addition to the current minute', countOption, 1)
     .option('--json', 'print one JSON document');
 }

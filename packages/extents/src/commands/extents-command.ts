@@ -45,12 +45,7 @@ const recordOption = textOption((text) => {
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a record of ${bytes} bytes`, '1 byte to 4MiB');
 });
 
-const journalSizeOption = optionWithDefault(
-  '--journal-size <size>',
-  'size of a journal that is made',
-  sizeOption,
-  '64MiB',
-);
+const journalSizeOption = optionWithDefault('--journal-size <size>', 'size of a new journal', sizeOption, '64MiB');
 
 const extentNumber = rangeOption(1, Number.MAX_SAFE_INTEGER);
 const listOfNumbers = (text: string, before: readonly number[] = []) => [...before, extentNumber(text)];
@@ -65,7 +60,7 @@ export function register(program: Command, io: CliIo): void {
   const extents = program
     .command('extents')
     .description(
-      'Streams of records, each of which is on three nodes before it is acknowledged. Nodes may die; the cluster copies what they had.',
+      'Store streams of records. A record is on three nodes before it is acknowledged; the cluster replaces the copies of failed nodes.',
     )
     .addHelpText(
       'after',
@@ -92,7 +87,7 @@ Examples:
 function addTransportOption(command: Command): Command {
   return command.option(
     '--transport <name>',
-    `${EXTENT_TRANSPORTS.join(', ')}: what connections are made of; auto is rdma, and tcp with a peer where that fails`,
+    `${EXTENT_TRANSPORTS.join(', ')}; auto falls back to TCP for peers that RDMA cannot reach`,
     choiceOption(EXTENT_TRANSPORTS),
     'auto' as const,
   );
@@ -103,7 +98,7 @@ function addClusterOptions(command: Command): Command {
     .addOption(
       optionWithDefault(
         '--manager <host:port>',
-        'the manager, or several with commas',
+        'the manager, or comma-separated managers',
         managerOption,
         `127.0.0.1:${MANAGER_PORT}`,
       ),
@@ -117,44 +112,42 @@ function addManagerOptions(command: Command): Command {
     .option('-p, --port <port>', 'TCP port of the manager; 0: the system chooses', portOrAnyOption, MANAGER_PORT)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
     .addOption(
-      optionWithDefault('--extent-size <size>', 'bytes after which another extent begins', sizeOption, '64MiB'),
+      optionWithDefault(
+        '--extent-size <size>',
+        'size at which an extent is sealed and another one opened',
+        sizeOption,
+        '64MiB',
+      ),
     )
     .option(
       '--code <name>',
-      `what sealed extents are coded with: ${CODE_CHOICES.join(', ')}; rs-6-3 needs 9 nodes, lrc-12-2-2 16`,
+      `erasure code of sealed extents: ${CODE_CHOICES.join(', ')}; rs-6-3 needs 9 nodes, lrc-12-2-2 needs 16`,
       choiceOption(CODE_CHOICES),
       'none' as const,
     )
     .addOption(
-      optionWithDefault(
-        '--code-after <time>',
-        'how long extents stay on three nodes once sealed',
-        durationOption,
-        '60s',
-      ),
+      optionWithDefault('--code-after <time>', 'time between sealing an extent and coding it', durationOption, '60s'),
     );
 }
 
 function registerUp(extents: Command, io: CliIo): void {
   const command = extents
     .command('up')
-    .description(
-      'Start managers and nodes as processes of this machine. It runs until Ctrl-C, which ends them in order.',
-    )
-    .requiredOption('--dir <path>', 'folder of the cluster: one for the manager and one for each node are made in it')
+    .description('Start managers and nodes as processes of this machine. Ctrl-C stops them in order.')
+    .requiredOption('--dir <path>', 'folder of the cluster, with one folder for the manager and one for each node')
     .option(
       '--nodes <n>',
-      `number of nodes, 3 to ${NODES_MAX} (default: 5, or as many as the code needs)`,
+      `number of nodes, 3 to ${NODES_MAX} (default: 5, or the number that the code needs)`,
       rangeOption(3, NODES_MAX),
     )
     .option(
       '--managers <n>',
-      `number of managers, 1 to ${MANAGERS_MAX}; several need --metadata, and have every second port from --port on`,
+      `number of managers, 1 to ${MANAGERS_MAX}; several need --metadata, and use every second port from --port up (default: 1)`,
       rangeOption(1, MANAGERS_MAX),
     )
-    .option('--metadata <etcd:url>', 'an etcd that runs already; it has what the managers know', etcdOption)
-    .option('--restart', 'start processes anew that die')
-    .option('--journal <path>', 'folder of the journals: appends of all extents of a node share one sync')
+    .option('--metadata <etcd:url>', 'keep the metadata of the managers in this running etcd', etcdOption)
+    .option('--restart', 'restart processes that fail')
+    .option('--journal <path>', 'folder of the journals, so that appends to all extents of a node share one sync')
     .addOption(journalSizeOption);
   addTelemetryOption(command, 'the cluster, and the RDMA devices of all processes,');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
@@ -169,7 +162,7 @@ Examples:
   rocev2 extents up --dir /tmp/cluster --estats       # 'rocev2 dashboard --attach' shows it
   rocev2 extents up --dir /tmp/cluster --journal /mnt/nvme/journals
   rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
-  rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
+  rocev2 extents up --dir /tmp/cluster --psk keys.psk # authenticated and encrypted packets; clients also need --psk`,
     )
     .action(printing(io, runUp));
 }
@@ -177,13 +170,9 @@ Examples:
 function registerManager(extents: Command, io: CliIo): void {
   const command = extents
     .command('manager')
-    .description('Run the manager of a cluster: it knows where everything is. It runs until Ctrl-C.')
-    .option('--dir <path>', 'folder of what it knows; an empty one begins a new cluster')
-    .option(
-      '--metadata <etcd:url>',
-      'etcd has what it knows; managers with the same one take turns to lead',
-      etcdOption,
-    );
+    .description('Run the manager of a cluster, which assigns extents to nodes. It runs until Ctrl-C.')
+    .option('--dir <path>', 'metadata folder; an empty folder starts a new cluster')
+    .option('--metadata <etcd:url>', 'keep metadata in etcd; managers that share it elect a leader', etcdOption);
   command.option('--trust-metadata', 'serve although fewer nodes than needed confirm that the metadata is the latest');
   addTelemetryOption(command, 'the cluster and the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
@@ -203,20 +192,16 @@ Examples:
 function registerNode(extents: Command, io: CliIo): void {
   const command = extents
     .command('node')
-    .description('Run a node, which has extents in a folder. It runs until Ctrl-C.')
-    .requiredOption('--dir <path>', 'folder of its extents; an empty one becomes a new node')
-    .option('--journal <path>', 'file or block device: appends of all extents share one sync; a new file is made')
+    .description('Run a node, which stores extents in a folder. It runs until Ctrl-C.')
+    .requiredOption('--dir <path>', 'folder of its extents; an empty folder makes a new node')
+    .option('--journal <path>', 'file or block device of the journal, so that appends to all extents share one sync')
     .addOption(journalSizeOption)
-    .requiredOption('--join <host:port>', 'the manager, or several with commas', managerOption)
-    .option(
-      '--domain <name>',
-      'nodes of one fault domain may fail together (default: a domain of its own)',
-      domainOption,
-    )
+    .requiredOption('--join <host:port>', 'the manager, or comma-separated managers', managerOption)
+    .option('--domain <name>', 'fault domain, whose nodes may fail together (default: a separate domain)', domainOption)
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
     .option(
       '--bind <address>',
-      'IP address of this side, where others reach it (default: from the routing table)',
+      'IP address at which others reach this node (default: from the routing table)',
       addressOption,
     );
   addTelemetryOption(command, 'the RDMA device');
@@ -237,7 +222,7 @@ function registerStatus(extents: Command, io: CliIo): void {
   const command = extents
     .command('status')
     .description('Print nodes, streams, extents by state, repairs and space.')
-    .option('--watch', 'again every second until Ctrl-C; with --json a document each time');
+    .option('--watch', 'repeat every second until Ctrl-C; with --json, one document each time');
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents status\n  rocev2 extents status --watch')
     .action(printing(io, runStatus));
@@ -253,13 +238,13 @@ function registerAppend(extents: Command, io: CliIo): void {
   const command = extents
     .command('append')
     .description(
-      'Append a file to a stream, which is made if there is none. Records are durable on three nodes when it ends.',
+      'Append a file to a stream, which is created if it does not exist. All records are durable on three nodes when the command ends.',
     )
-    .argument('<stream>', 'name: letters, digits, dots, underscores and hyphens')
-    .argument('[file]', 'what to append; -: standard input', '-')
-    .addOption(optionWithDefault('--record <size>', 'longest record, 4MiB at most', recordOption, '1MiB'))
-    .option('--lines', 'make each line a record of its own')
-    .option('--take-over', 'become the owner even while another one has a lease; that one is fenced');
+    .argument('<stream>', 'its name: letters, digits, dots, underscores and hyphens')
+    .argument('[file]', 'file to append; -: standard input', '-')
+    .addOption(optionWithDefault('--record <size>', 'longest record, at most 4MiB', recordOption, '1MiB'))
+    .option('--lines', 'append each line as a separate record')
+    .option('--take-over', 'become the owner although another client holds a lease; that client is fenced');
   addClusterOptions(command)
     .addHelpText(
       'after',
@@ -274,10 +259,10 @@ Examples:
 function registerRead(extents: Command, io: CliIo): void {
   const command = extents
     .command('read')
-    .description('Write the bytes of a stream to standard output; with --json its records in base64.')
+    .description('Write the bytes of a stream to standard output; with --json, write its records in base64.')
     .argument('<stream>', 'its name')
-    .option('--from <n>', 'begin with this record; the first one is 0', rangeOption(0, Number.MAX_SAFE_INTEGER), 0)
-    .option('-n, --count <n>', 'end after so many records', countOption);
+    .option('--from <n>', 'first record to read, counted from 0', rangeOption(0, Number.MAX_SAFE_INTEGER), 0)
+    .option('-n, --count <n>', 'exit after this many records', countOption);
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents read log\n  rocev2 extents read log --from 100 -n 10 --json')
     .action(printing(io, runRead));
@@ -287,7 +272,7 @@ function registerRemove(extents: Command, io: CliIo): void {
   addClusterOptions(
     extents
       .command('rm')
-      .description('Delete a stream. Nodes give its space back within seconds.')
+      .description('Delete a stream. Nodes release its space within seconds.')
       .argument('<stream>', 'its name'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
@@ -310,7 +295,7 @@ function registerDisk(extents: Command, io: CliIo): void {
   const disk = extents
     .command('disk')
     .description(
-      "Disks over streams, which survive nodes: 'disk serve', 'disk nbd' and 'nvme target' take them as stream:NAME@MANAGER.",
+      "Manage disks over streams, which survive failures of nodes. 'disk serve', 'disk nbd' and 'nvme target' use them as stream:NAME@MANAGER.",
     )
     .addHelpText(
       'after',
@@ -324,9 +309,9 @@ Examples:
   addClusterOptions(
     disk
       .command('create')
-      .description('Make an empty disk. It takes space when it is written.')
+      .description('Create an empty disk. It uses space when it is written.')
       .argument('<name>', '1 to 63 letters, digits, dots, underscores and hyphens')
-      .requiredOption('--size <size>', 'its size, a multiple of 4KiB, 1TiB at most', sizeOption),
+      .requiredOption('--size <size>', 'its size, a multiple of 4KiB, at most 1TiB', sizeOption),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk create vol --size 10GiB')
     .action(printing(io, runDiskCreate));
@@ -336,7 +321,7 @@ Examples:
   addClusterOptions(
     disk
       .command('snapshot')
-      .description('Keep what a disk has now, under another name. The disk may be in use. Both share their data.')
+      .description('Create a snapshot of a disk, which may be in use. Both share their data.')
       .argument('<disk>', 'its name')
       .argument('<snapshot>', 'name of the snapshot'),
   )
@@ -345,7 +330,7 @@ Examples:
   addClusterOptions(
     disk
       .command('clone')
-      .description('Make a disk that has what another one, or a snapshot, has now. Both share what neither overwrites.')
+      .description('Create a writable copy of a disk or snapshot. Both share the data that neither overwrites.')
       .argument('<disk>', 'its name')
       .argument('<clone>', 'name of the new disk'),
   )
@@ -354,7 +339,7 @@ Examples:
   addClusterOptions(
     disk
       .command('rm')
-      .description('Delete a disk. What snapshots and clones share with it stays.')
+      .description('Delete a disk. Data that snapshots and clones share with it is kept.')
       .argument('<name>', 'its name'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk rm vol-monday')

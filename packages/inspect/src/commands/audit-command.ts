@@ -71,30 +71,30 @@ interface AuditCommandOptions {
 export function register(program: Command, io: CliIo): void {
   program
     .command('audit')
-    .description('Judge the RoCEv2 packets of a pcapng or pcap file by the rules of the specification.')
-    .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump; - is standard input')
+    .description('Check the RoCEv2 packets of a pcapng or pcap file against the rules of the specification.')
+    .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump; -: standard input')
     .option('--rules <list>', 'check only these rules, such as 1-11,36', ruleListOption)
     .option(
       '--explain <rule>',
-      'what the rule says; with a file, the packets around what was found',
+      'print the text of a rule; with a file, also the packets around each finding',
       rangeOption(1, RULES_MAX),
     )
-    .option('--strict', 'broken rules of level should end with exit code 4, too')
-    .option('--at <address>', 'the capture was made at the host with this address', addressOption)
+    .option('--strict', 'exit with code 4 also if a rule of level should is broken')
+    .option('--at <address>', 'address of the host that made the capture', addressOption)
     .addOption(
       optionWithDefault('--udp-port <list>', 'UDP ports of the RoCEv2 packets', listOption(portOption), '4791'),
     )
-    .option('--sarif <file>', 'write what was found as SARIF 2.1.0')
-    .option('--junit <file>', 'write the results as JUnit XML, one case a rule')
-    .option('--annotate <file>', 'write the capture with what was found as comments of packets')
-    .option('--fix-icrc <file>', 'write the capture with all ICRCs corrected; nothing is checked')
+    .option('--sarif <file>', 'write the findings as SARIF 2.1.0')
+    .option('--junit <file>', 'write the results as JUnit XML, one case per rule')
+    .option('--annotate <file>', 'write the capture with the findings as packet comments')
+    .option('--fix-icrc <file>', 'write the capture with all ICRCs corrected, without checking it')
     .option('--keys <file>', 'open protected packets with the secrets of --keylog')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Each rule is kept, broken, or cannot be judged: a capture has holes, and what it
-does not show is never taken for a fault. docs/rules.md lists the rules.
+The result for each rule is kept, broken, or cannot tell: packets that a capture
+lacks never count as a fault. docs/rules.md lists the rules.
 
 Exit code 4: a rule of level must is broken.
 --at makes more certain: what was captured at a host has reached it.

@@ -81,7 +81,7 @@ Examples:
     .action(() => printAgent(new Output(io, false)));
   conform
     .command('list')
-    .description('List the cases, their rules, and what each is about.')
+    .description('List the cases, their rules and their subjects.')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  rocev2 conform list\n  rocev2 conform list --json')
     .action((options: { json?: true }) => listCases(new Output(io, options.json === true)));
@@ -89,7 +89,7 @@ Examples:
 
 function addServe(conform: Command, io: CliIo): void {
   addRecoveryOptions(addNicOptions(conform.command('serve')))
-    .description('Be a target: offer memory and receives to a tester until Ctrl-C.')
+    .description('Run a target: offer memory and receives to a tester until Ctrl-C.')
     .requiredOption('--bind <address>', 'RoCE address of this side', addressOption)
     .option('--port <port>', 'rdma_cm port', portOption, CONFORM_PORT)
     .addOption(frameOption())
@@ -99,8 +99,8 @@ function addServe(conform: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-One tester at a time. Whoever connects may write to the memory of the target,
-which holds nothing else.
+It serves one tester at a time. Any host that connects may write to the memory
+of the target, which holds no other data.
 
 Examples:
   rocev2 conform serve --bind 10.0.0.2
@@ -112,29 +112,39 @@ Examples:
 function addRun(conform: Command, io: CliIo): void {
   conform
     .command('run')
-    .description('Test a target: send each case, and compare what comes back with what has to.')
+    .description('Test a target: send each test case and check the responses.')
     .argument('<host>', 'name or address of the target')
-    .addOption(new Option('--via <way>', 'how to get queue pairs of the target').choices(VIAS).default('cm'))
+    .addOption(
+      new Option('--via <name>', 'how the tester connects queue pairs of the target').choices(VIAS).default('cm'),
+    )
     .option(
       '--port <port>',
-      `rdma_cm port of the target (default: ${CONFORM_PORT}), or TCP port of the agent`,
+      `rdma_cm port of the target, or TCP port of the agent (default: ${CONFORM_PORT} for rdma_cm)`,
       portOption,
     )
-    .option('--agent <host>', 'with --via agent: where it is asked, if not at the address of the target')
-    .option('--any-service', 'also test a service that is no rocev2 conform serve: its cases need only a connection')
+    .option('--agent <host>', 'with --via agent: host of the agent (default: the target)')
+    .option(
+      '--any-service',
+      'also test a service other than rocev2 conform serve, with the cases that need only a connection',
+    )
     .option('--only <list>', 'cases by rule, name or subject, such as 12,24-29,gap', caseListOption)
     .option('--mtu <bytes>', 'path MTU of the connections', mtuOption, 256)
-    .addOption(optionWithDefault('--timeout <time>', 'how long an answer may take', positiveDurationOption, '500ms'))
+    .addOption(optionWithDefault('--timeout <time>', 'time limit of a response', positiveDurationOption, '500ms'))
     .addOption(
-      optionWithDefault('--quiet <time>', 'how long to wait where no answer may come', positiveDurationOption, '50ms'),
+      optionWithDefault(
+        '--quiet <time>',
+        'time to wait for a response that must not come',
+        positiveDurationOption,
+        '50ms',
+      ),
     )
-    .option('--strict', 'broken rules of level should end with exit code 4, too')
+    .option('--strict', 'exit with code 4 also if a rule of level should is broken')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
     .addOption(frameOption())
     .addOption(framePortOption())
     .addOption(linkMtuOption())
-    .option('--name <name>', 'what reports call the target (default: as it is named here)')
-    .option('--report <file>', 'write one HTML page: each rule, each case, its packets')
+    .option('--name <name>', 'name of the target in reports (default: HOST)')
+    .option('--report <file>', 'write one HTML page with each rule, each case and its packets')
     .option('--pcap <file>', 'write all packets of the test to this pcapng file')
     .option('--junit <file>', 'write the results as JUnit XML, one test case each')
     .option('--sarif <file>', 'write the failures as SARIF, for code hosts')
@@ -144,9 +154,9 @@ function addRun(conform: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-The tester sends malformed and forbidden packets on connections of its own, at
-most some dozen a case. A target consents by running rocev2 conform serve; test
-other services (--any-service) only where you may.
+The tester sends malformed and forbidden packets on its own connections, at
+most a few dozen per case. A target consents by running rocev2 conform serve.
+Test other services (--any-service) only with permission.
 
 Exit code 3: no connection. Exit code 4: a rule of level must is broken.
 
@@ -163,14 +173,14 @@ Examples:
 function addMatrix(conform: Command, io: CliIo): void {
   conform
     .command('matrix')
-    .description('Show the results of several peers side by side.')
+    .description('Compare the results of several peers in one table.')
     .argument('<file...>', 'results of conform run, bundles, or lists of peers')
-    .option('--html <file>', 'write one page, whose cells lead to the packets')
+    .option('--html <file>', 'write one HTML page, whose cells link to the packets')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-A list of peers names results, relative to itself:
+A list of peers names results, relative to the folder of the list:
   {"peers": [{"name": "NIC 1", "results": ["ipv4.json", "ipv6.json"]}]}
 
 Examples:
@@ -184,7 +194,7 @@ Examples:
 
 function listCases(output: Output): void {
   output.table(
-    [...rightAligned('Rule'), ...leftAligned('Level', 'Case', 'Needs', 'What it is about')],
+    [...rightAligned('Rule'), ...leftAligned('Level', 'Case', 'Needs', 'Subject')],
     CASES.map(({ name, rules, about, needs = [] }) => [
       rules.join(','),
       ruleOf(rules[0])!.severity,

@@ -69,8 +69,8 @@ export function register(program: Command, io: CliIo): void {
       `
 Flags: A acknowledge requested, SE solicited event, M migration state, FECN and
 BECN, CE congestion experienced.
-A PSN behind the newest PSN of its flow counts as resent; a skipped PSN is a
-gap. Both are as seen where the capture was made.
+A PSN below the newest PSN of its flow counts as retransmitted; a skipped PSN is
+a gap, from the viewpoint of the capture.
 QPN and PSN are in hex.
 Only UD packets name their source queue pair, so --qp finds connected traffic
 by its destination.

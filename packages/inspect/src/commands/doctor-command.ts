@@ -25,8 +25,10 @@ import {
   SIZE_MAX_BYTES,
   SIZE_MIN_BYTES,
   sizeOption,
+  textOption,
 } from '@rocev2/command';
 import type { Command } from 'commander';
+import { NS_PER_MS, parseCount, parseDurationNs, RoceError } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import type { Check, CheckVerdict } from './doctor/check.js';
 import { type Examination, examine } from './doctor/examine.js';
@@ -57,33 +59,46 @@ interface DoctorOptions {
 
 const WIDTH = 12;
 
+/** Milliseconds, 1 to 10,000; a number without a unit is milliseconds. */
+const intervalOption = textOption((text) => {
+  const ms = (/^\d+$/.test(text) ? parseCount(text) * NS_PER_MS : parseDurationNs(text)) / NS_PER_MS;
+  if (ms >= 1 && ms <= 10_000) return ms;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `an interval of '${text}'`, 'give 1ms to 10s');
+});
+
 /** Adds `rocev2 doctor` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('doctor')
-    .description('Look for what is wrong between this host and another: reachability, loss, MTU, DSCP, ICRC, timeouts.')
+    .description('Find faults between this host and another: reachability, loss, MTU, DSCP, ICRC, timeouts.')
     .argument('<host>', 'name or address of a host with any RoCEv2 NIC')
-    .option('--port <port>', 'rdma_cm port of an rping server there: tests full packets both ways', portOption)
-    .addOption(optionWithDefault('--size <size>', 'room of that server: its -S', sizeOption, '8KiB'))
-    .addOption(optionWithDefault('--probes <n>', 'requests to RDMA CM', rangeOption(1, 65536), '200'))
-    .addOption(optionWithDefault('--interval <ms>', 'milliseconds between two', rangeOption(1, 10_000), '5'))
-    .addOption(optionWithDefault('--dscp <n>', 'DSCP of what is sent', rangeOption(0, 63), '26'))
+    .option(
+      '--port <port>',
+      'rdma_cm port of an rping server there, to test full packets in both directions',
+      portOption,
+    )
+    .addOption(optionWithDefault('--size <size>', 'largest ping of that server (rping -S)', sizeOption, '8KiB'))
+    .addOption(
+      optionWithDefault('--probes <n>', 'number of probes, which are RDMA CM requests', rangeOption(1, 65536), '200'),
+    )
+    .addOption(optionWithDefault('--interval <time>', 'time between probes', intervalOption, '5ms'))
+    .addOption(optionWithDefault('--dscp <n>', 'DSCP of the probes', rangeOption(0, 63), '26'))
     .addOption(
       optionWithDefault('--timeout <code>', 'timeout of your queue pairs, 4.096 us * 2^n', rangeOption(0, 31), '17'),
     )
     .addOption(optionWithDefault('--retry <n>', 'retries of your queue pairs', rangeOption(0, 7), '7'))
-    .option('--endpoint <which>', 'a running endpoint here, by process number or address: why its work failed')
+    .option('--endpoint <which>', 'explain the failures of this running endpoint, by process ID or address')
     .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
     .addOption(frameOption())
     .addOption(framePortOption())
     .addOption(linkMtuOption())
-    .option('--pcap <file>', 'keep the capture of the examination')
+    .option('--pcap <file>', 'write the packets of the examination to this pcapng file')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Without --port nothing has to run on the host but RDMA CM (Linux: the module
-rdma_cm). --port needs a service that sends data both ways: rping -s -P -S 8192.
+Without --port, the host needs only RDMA CM (Linux: the module rdma_cm). --port
+needs a service that sends data in both directions: rping -s -P -S 8192.
 Each packet of the examination is audited (docs/conformance.md).
 
 Exit code 3: the host does not answer. Exit code 1: something else failed.

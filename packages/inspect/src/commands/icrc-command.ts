@@ -34,17 +34,17 @@ interface IcrcOptions {
 export function register(program: Command, io: CliIo): void {
   program
     .command('icrc')
-    .description('Compute the ICRC of a packet, and compare it with the one in it.')
-    .argument('[hex...]', 'the packet from the Ethernet or IP header to the ICRC; default: standard input')
+    .description('Compute the ICRC of a packet, and compare it with the ICRC that the packet carries.')
+    .argument('[hex...]', 'the packet from the Ethernet or IP header to the ICRC (default: standard input)')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-White space does not count, and neither do the offsets of tcpdump -x, xxd and
-"hexdump -C" at the begin of lines. The last four bytes are the ICRC that the
-packet carries; where they are not known, write 00000000.
+White space is ignored, and so are the offsets of tcpdump -x, xxd and "hexdump
+-C" at the start of lines. The last four bytes are the ICRC that the packet
+carries; if it is unknown, write 00000000.
 
-Exit code 4: the packet carries another ICRC.
+Exit code 4: the ICRC of the packet is wrong.
 
 Examples:
   rocev2 icrc 45000034123440004011a481c0000201c0000202c00012b700200000\

@@ -27,7 +27,7 @@ import { runKvWatch } from './watch.js';
 
 const KV_PORT = 18521;
 const BENCH_VALUE_BYTES_MIN = 8;
-const OWNERS = 'address of the owner; of several owners that share the keys: HOST:PORT,HOST:PORT';
+const OWNERS = 'address of the owner, or HOST:PORT,HOST:PORT of owners that share the keys';
 
 const valueBytes = textOption((text) => {
   const bytes = parseSizeBytes(text);
@@ -48,7 +48,7 @@ const share = textOption((text) => {
 export function register(program: Command, io: CliIo): void {
   const kv = program
     .command('kv')
-    .description('A cache whose readers READ the memory of its owner, so that it answers while the owner is busy.')
+    .description('Share a cache. Readers READ the memory of its owner, so that a busy owner does not delay them.')
     .addHelpText(
       'after',
       `
@@ -68,7 +68,7 @@ Examples:
 
 function addReaderOptions(command: Command): Command {
   command
-    .option('-p, --port <port>', 'TCP port of owners without one', portOption, KV_PORT)
+    .option('-p, --port <port>', 'TCP port of owners whose address has none', portOption, KV_PORT)
     .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
   return addSecureOptions(addNicOptions(command)).option('--json', 'print one JSON document');
 }
@@ -76,14 +76,14 @@ function addReaderOptions(command: Command): Command {
 function registerServe(kv: Command, io: CliIo): void {
   const command = kv
     .command('serve')
-    .description('Own a store. It runs until Ctrl-C, then prints its counters.')
+    .description('Serve a store. It runs until Ctrl-C, then prints its counters.')
     .option('-p, --port <port>', 'TCP port for connection set-up; 0: the system chooses', portOrAnyOption, KV_PORT)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
     .addOption(optionWithDefault('--memory <size>', 'memory for values', sizeOption, '64MiB'))
-    .option('--entries <n>', 'entries that the table is made for', countOption, 65_536)
+    .option('--entries <n>', 'number of entries for which the table has room', countOption, 65_536)
     .addOption(optionWithDefault('--value-max <size>', 'longest value', sizeOption, '64KiB'))
-    .option('--eviction <way>', 'lru, none: what happens when it is full', choiceOption(['lru', 'none']), 'lru')
-    .option('--snapshot <file>', 'begin with the entries of this file, and write them there (default: nowhere)')
+    .option('--eviction <policy>', 'eviction when the store is full: lru or none', choiceOption(['lru', 'none']), 'lru')
+    .option('--snapshot <file>', 'load the entries from this file at the start, and save them there (default: none)')
     .addOption(optionWithDefault('--every <time>', 'time between snapshots', positiveDurationOption, '30s'));
   addSecureOptions(addNicOptions(command, 'worker'))
     .option('--json', 'print one JSON document at the end')
@@ -101,7 +101,9 @@ Examples:
 function registerGet(kv: Command, io: CliIo): void {
   const command = kv
     .command('get')
-    .description('Print the value of a key, as text, or in base64 if it is none. Exit code 1: there is no such entry.')
+    .description(
+      'Print the value of a key as text, or as base64 if it is not valid UTF-8. Exit code 1: the entry does not exist.',
+    )
     .argument('<host>', OWNERS)
     .argument('<key>', 'the key');
   addReaderOptions(command)
@@ -115,14 +117,16 @@ function registerGet(kv: Command, io: CliIo): void {
 function registerSet(kv: Command, io: CliIo): void {
   const command = kv
     .command('set')
-    .description('Write a value and print its version. Exit code 1: the entry has another version than --if-version.')
+    .description(
+      'Write a value and print its version. Exit code 1: the version of the entry is not that of --if-version.',
+    )
     .argument('<host>', OWNERS)
     .argument('<key>', 'the key')
-    .argument('<value>', 'text')
-    .option('--ttl <time>', 'how long the entry lives (default: for ever)', positiveDurationOption)
+    .argument('<value>', 'the value, as text')
+    .option('--ttl <time>', 'lifetime of the entry (default: unlimited)', positiveDurationOption)
     .option(
       '--if-version <n>',
-      'write only if the entry has this version; 0: if there is none',
+      'write only if the entry has this version; 0: only if it does not exist',
       rangeOption(0, Number.MAX_SAFE_INTEGER),
     );
   addReaderOptions(command)
@@ -155,7 +159,7 @@ function registerWatch(kv: Command, io: CliIo): void {
     .description('Print every change of the entries, or of those whose keys begin with a prefix, until Ctrl-C.')
     .argument('<host>', OWNERS)
     .argument('[prefix]', 'beginning of the keys', '')
-    .option('-n, --count <n>', 'end after so many changes', countOption);
+    .option('-n, --count <n>', 'exit after this many changes', countOption);
   addReaderOptions(command)
     .addHelpText(
       'after',
@@ -176,7 +180,7 @@ function registerBench(kv: Command, io: CliIo): void {
     .addOption(optionWithDefault('--value <size>', 'bytes of each value', valueBytes, '100'))
     .option('--gets <share>', 'share of GETs, 0 to 1; the rest are SETs', share, 0.95)
     .option('--depth <n>', 'operations in flight', rangeOption(1, 1024), 1)
-    .addOption(optionWithDefault('-D, --duration <seconds>', 'how long', secondsOption, '5'));
+    .addOption(optionWithDefault('-D, --duration <time>', 'duration', secondsOption, '5s'));
   addReaderOptions(command)
     .addHelpText(
       'after',

@@ -1,6 +1,7 @@
 /** `rocev2 demo`, which is `npm start`: what the project does, on this machine, in less than a minute. */
 
 import {
+  addAliasedOption,
   type CliIo,
   CommandFailure,
   defineDocument,
@@ -10,7 +11,7 @@ import {
   orInterrupted,
   printing,
 } from '@rocev2/command';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { formatNs } from 'rocev2/internal/core';
 import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
 import {
@@ -45,30 +46,36 @@ const DEMO_DOCUMENT = defineDocument<DemoResult>('demo');
 const SHOWN_SCHEMES: readonly RecoveryName[] = ['go-back-0', 'go-back-n', 'selective-repeat'];
 
 interface DemoOptions {
-  readonly seconds: number;
+  readonly duration: number;
 }
 
 /** Adds `rocev2 demo` to `program`. */
 export function register(program: Command, io: CliIo): void {
-  program
+  const command = program
     .command('demo')
     .description(
       'Run two endpoint processes and a switch process on this machine. SEND, WRITE, READ and atomics are verified byte by byte ' +
-        'while packets are lost; then the livelock of go-back-0. Needs no hardware and no privileges.',
-    )
-    .option('--seconds <s>', 'duration of each livelock run', secondsOption, 1.5)
+        'while packets are lost. Then go-back-0 runs into its livelock. No hardware and no privileges are needed.',
+    );
+  addAliasedOption(
+    command,
+    new Option('-D, --duration <time>', 'duration of each livelock run')
+      .argParser(secondsOption)
+      .default(1.5, '1500ms'),
+    ['--seconds'],
+  )
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 demo
-  rocev2 demo --seconds 3 --json`,
+  rocev2 demo --duration 3s --json`,
     )
     .action(printing(io, demo));
 }
 
-async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
+async function demo({ duration: seconds }: DemoOptions, output: Output): Promise<void> {
   const { bold, dim } = output.colors;
   output.line(bold('RDMA without an RDMA NIC'));
   output.line(

@@ -1,6 +1,9 @@
 /** `rocev2 livelock`: go-back-0 against go-back-N and selective repeat, with one packet in 256 lost. */
 
 import {
+  addAliasedOption,
+  addExtensionOption,
+  addFaultsOption,
   type CliIo,
   CommandFailure,
   choiceOption,
@@ -9,7 +12,6 @@ import {
   EXIT_FAILED,
   EXIT_INTERRUPTED,
   EXIT_VERIFICATION_FAILED,
-  extensionOption,
   listOption,
   messageSizeOption,
   mtuOption,
@@ -52,8 +54,8 @@ interface LivelockOptions {
   readonly schemes: readonly RecoveryName[];
   readonly message: number;
   readonly mtu: PathMtu;
-  readonly drop: string;
-  readonly seconds: number;
+  readonly faults: string;
+  readonly duration: number;
   readonly window: number;
   readonly seed: number;
   readonly trace?: string;
@@ -65,10 +67,10 @@ export function register(program: Command, io: CliIo): void {
   // Schemes that retransmit only what is missing lose the same here, so one of each kind is enough.
   const kinds = schemes.map((name) => `${senderTraits(name).goesBack} ${senderTraits(name).restartsMessages}`);
   const compared = schemes.filter((_name, i) => kinds.indexOf(kinds[i]) === i);
-  const command = program
-    .command('livelock')
+  const command = addExtensionOption(program.command('livelock'));
+  command
     .description(
-      "The livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016), live: two endpoint processes and a " +
+      "Run the livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016) with two endpoint processes and a " +
         'switch process on loopback. A sends messages to B; the switch drops one packet in 256; go-back-0 keeps the link ' +
         'busy and delivers nothing.',
     )
@@ -85,14 +87,15 @@ export function register(program: Command, io: CliIo): void {
     .addOption(
       new Option('--message <size>', 'message size').argParser(messageOption).default(PAPER_MESSAGE_BYTES, '4MiB'),
     )
-    .option('--mtu <bytes>', 'path MTU', mtuOption, PAPER_MTU)
-    .option(
-      '--drop <rules>',
-      'fault rules of the switch, whose ports are a and b; none: no loss',
-      dropOption,
-      PAPER_RULE,
-    )
-    .option('--seconds <s>', 'duration of each run', secondsOption, 2)
+    .option('--mtu <bytes>', 'path MTU', mtuOption, PAPER_MTU);
+  addFaultsOption(command, 'fault rules of the switch, whose ports are a and b; none: no loss', ['--drop'], (option) =>
+    option.argParser(faultsOption).default(PAPER_RULE),
+  );
+  addAliasedOption(
+    command,
+    new Option('-D, --duration <time>', 'duration of each run').argParser(secondsOption).default(2, '2s'),
+    ['--seconds'],
+  )
     .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
     .option('--seed <n>', 'seed for random fault rules', (text) => parseCount(text), 1)
     .option(
@@ -105,27 +108,26 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 livelock                                    # all operations and schemes, about 30 s
-  rocev2 livelock --drop none                        # without loss: go-back-0 works
-  rocev2 livelock --ops write --drop 'a>b:random=0.001'
+  rocev2 livelock --faults none                      # without loss: go-back-0 works
+  rocev2 livelock --ops write --faults 'a>b:random=0.001'
   rocev2 livelock --window 200 --schemes go-back-n   # a deep pipeline makes go-back-N wasteful`,
     )
     .action(printing(io, livelock));
-  command.addOption(extensionOption());
 }
 
 async function livelock(options: LivelockOptions, output: Output): Promise<void> {
-  const { ops, schemes, message, mtu, drop, seconds, window, seed } = options;
+  const { ops, schemes, message, mtu, faults, duration: seconds, window, seed } = options;
   const packets = Math.ceil(message / mtu);
   output.line(
     `Messages of ${formatBytes(message)} from A to B in ${packets} packets of ${mtu} bytes; the switch drops:`,
   );
-  output.line(`${drop}. Each run takes ${seconds} s.`);
+  output.line(`${faults}. Each run takes ${seconds} s.`);
   output.line();
   const comparison = await compareSchemes(
     {
       ops,
       schemes,
-      lossRule: drop === 'none' ? undefined : drop,
+      lossRule: faults === 'none' ? undefined : faults,
       seed,
       messageBytes: message,
       mtu,
@@ -165,7 +167,7 @@ function messageOption(text: string): number {
 
 const windowOption = textOption((text) => parseCount(text, 2));
 
-const dropOption = textOption((text) => {
+const faultsOption = textOption((text) => {
   if (text !== 'none') parseFaultRules(text);
   return text;
 });

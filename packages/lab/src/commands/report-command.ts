@@ -47,7 +47,7 @@ export function register(program: Command, io: CliIo): void {
         'lat and the benches.',
     )
     .argument('<dir>', 'the folder; its *.json files are read')
-    .option('-o, --output <file>', 'where to write the page (default: report.html in the folder)')
+    .option('-o, --output <file>', 'output file (default: report.html in the folder)')
     .option('--compare <dir>', 'folder of another run; compares the numbers of files with the same name')
     .option('--title <text>', 'heading of the page', 'rocev2 report')
     .option('--json', 'print one JSON document (docs/json.md)')

@@ -2,10 +2,10 @@
 
 import { availableParallelism } from 'node:os';
 import {
+  addExtensionOption,
   type CliIo,
   countOption,
   defineDocument,
-  extensionOption,
   leftAligned,
   Output,
   printing,
@@ -27,13 +27,13 @@ interface ScenarioList {
 
 const SIM_LIST_DOCUMENT = defineDocument<ScenarioList>('sim-list');
 
-const REDIS_HELP = `the server (default: the environment's ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
+const REDIS_HELP = `the Redis server (default: environment variable ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 
 /** Adds `rocev2 sim` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const sim = program
     .command('sim')
-    .description('Run scenarios in virtual time: the real NIC and switch code on links of any rate and length.')
+    .description('Run scenarios in virtual time, with the real NIC and switch code, on links of any rate and length.')
     .addHelpText(
       'after',
       `
@@ -42,21 +42,25 @@ Examples:
   rocev2 sim run dcqcn-n10-4us --report dcqcn.html
   rocev2 sim sweep dcqcn-n10-4us --over seed=1..4 --over nic.cc=none,dcqcn`,
     );
-  sim
-    .command('run')
+  addExtensionOption(sim.command('run'))
     .description('Run one scenario. The exit code is 1 if one of its assertions fails.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--set <path=value>', 'override a field; may be repeated', collect)
     .option('--seed <n>', 'seed of all random numbers', countOption)
-    .option('--cores <n>', 'compute on so many cores; every number gives the same result', countOption)
+    .option('--cores <n>', 'number of cores; does not change the result', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
     .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
-    .option('--topology <file>', "a topology file of HPCC's simulator or ns3-rdma in the place of the scenario's")
-    .option('--flows <file>', "a file of flows of these in the place of the scenario's")
-    .addOption(new Option('--flow-format <name>', 'who wrote it').choices(['hpcc', 'ns3-rdma']).default('hpcc'))
+    .option(
+      '--topology <file>',
+      'read the topology from this file of the HPCC simulator or ns3-rdma instead of the scenario',
+    )
+    .option('--flows <file>', 'read flows from such a file instead of the scenario')
+    .addOption(
+      new Option('--flow-format <name>', 'format of the --flows file').choices(['hpcc', 'ns3-rdma']).default('hpcc'),
+    )
     .option('--pcap <file>', 'capture the frames on the cable of one host, as pcapng')
-    .option('--trace <file>', 'write what the NIC of one host sends, receives and does, one JSON record a line')
-    .option('--at <host>', "the host of --pcap and --trace (default: the last flow's receiver)")
+    .option('--trace <file>', 'trace packets and events of the NIC of one host, as JSON lines')
+    .option('--at <host>', 'the host of --pcap and --trace (default: receiver of the last flow)')
     .option('--series <file>', 'write R_C, R_T, alpha and window of each flow, as CSV or .json')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -73,7 +77,6 @@ Examples:
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
 Fields of a scenario file: docs/scenarios.md.`,
     )
-    .addOption(extensionOption())
     .action(printing(io, runCommand));
   sim
     .command('list')
@@ -103,16 +106,16 @@ Examples:
     .action(printing(io, showCommand));
   sim
     .command('figure')
-    .description('Run what a published figure shows, and compare: published value, ours, difference, verdict.')
+    .description('Reproduce a published figure: published value, our value, difference, verdict.')
     .argument('[figure]', 'a name from --list')
     .option('--list', 'list the figures')
-    .option('--plot <file>', 'write ours over the published values as an SVG chart')
+    .option('--plot <file>', 'write our values over the published ones as an SVG chart')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-A value is inside if it is no more than 5 % away (fluid models) or 10 %
-(packets). The verdict does not change the exit code. docs/figures.md has all.
+A value is inside if it differs by at most 5 % (fluid models) or 10 %
+(packets). The verdict does not change the exit code. docs/figures.md lists all.
 
 Examples:
   rocev2 sim figure --list
@@ -120,23 +123,22 @@ Examples:
   rocev2 sim figure ns3-pfc --json | jq '.figures[].values[] | select(.verdict == "outside")'`,
     )
     .action(printing(io, showFigure));
-  sim
-    .command('sweep')
+  addExtensionOption(sim.command('sweep'))
     .description('Run a scenario with every combination of seeds and values, on all cores.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .option('--seed <n>', 'the seed of all runs', countOption)
     .option('--jobs <n>', 'runs in parallel on this machine', countOption, availableParallelism())
-    .addOption(new Option('--executor <name>', 'who computes').choices(['local', 'redis']).default('local'))
+    .addOption(new Option('--executor <name>', 'where runs are computed').choices(['local', 'redis']).default('local'))
     .option('--redis <url>', REDIS_HELP)
-    .option('--fresh', 'with redis: run again what has a result there')
+    .option('--fresh', 'with redis: ignore stored results')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-With --executor redis the runs are computed by 'rocev2 sim worker' on any
-machines; results stay in Redis for a week, and the same sweep takes them.
+With --executor redis, 'rocev2 sim worker' computes the runs on any number of
+machines. Results stay in Redis for a week; the same sweep reuses them.
 
 Examples:
   rocev2 sim sweep dcqcn-n10-4us --over seed=1..4
@@ -144,25 +146,22 @@ Examples:
   rocev2 sim sweep dcqcn-n10-4us --over topology.delay=1us,4us,16us --over nic.cc=none,dcqcn
   rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
     )
-    .addOption(extensionOption())
     .action(printing(io, sweepCommand));
-  sim
-    .command('worker')
-    .description('Compute runs of sweeps that wait in a Redis server, until Ctrl-C.')
+  addExtensionOption(sim.command('worker'))
+    .description('Compute the runs of sweeps that are queued in a Redis server, until Ctrl-C.')
     .option('--redis <url>', REDIS_HELP)
     .option('--jobs <n>', 'runs at once', countOption, availableParallelism())
     .addHelpText(
       'after',
       `
 Sweeps and workers need the same version of rocev2 and the same extensions,
-and the packages bullmq and ioredis. A run whose worker dies is given to
-another after 30 s.
+and the packages bullmq and ioredis. A run whose worker dies moves to another
+worker after 30 s.
 
 Examples:
   rocev2 sim worker --redis redis://192.0.2.1:6379
   ROCEV2_REDIS=redis://:secret@192.0.2.1 rocev2 sim worker --jobs 4`,
     )
-    .addOption(extensionOption())
     .action((options: WorkerOptions) => workCommand(options, new Output(io, false)));
 }
 

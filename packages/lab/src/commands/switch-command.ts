@@ -1,6 +1,7 @@
 /** `rocev2 switch`: the software switch, live, until Ctrl-C. */
 
 import {
+  addFaultsOption,
   type CliIo,
   CommandFailure,
   defineDocument,
@@ -63,10 +64,10 @@ interface SwitchCommandOptions extends SwitchOverrides {
 
 /** Adds `rocev2 switch` to `program`. */
 export function register(program: Command, io: CliIo): void {
-  program
-    .command('switch')
+  const command = program.command('switch');
+  command
     .description(
-      'Run an Ethernet switch whose ports are UDP sockets. A datagram holds one frame, as with frame ports, QEMU -netdev ' +
+      'Run an Ethernet switch whose ports are UDP sockets. Each datagram holds one frame, as with frame ports, QEMU -netdev ' +
         'dgram and GNS3. It runs until Ctrl-C, then prints its counters.',
     )
     .option(
@@ -81,8 +82,8 @@ export function register(program: Command, io: CliIo): void {
       '--pfc <priorities>',
       'lossless priorities, such as 3,4: pause senders, do not drop',
       textOption(parsePriorities),
-    )
-    .option('--loss <rules>', 'fault rules between ports (docs/faults.md)')
+    );
+  addFaultsOption(command, 'fault rules between ports (docs/faults.md)', ['--loss'])
     .option(
       '--seed <n>',
       'seed for random fault rules and marks (default: 1)',
@@ -99,7 +100,7 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002
-  rocev2 switch --port a=127.0.0.1:5001,127.0.0.1:6001 --port b=127.0.0.1:5002,127.0.0.1:6002 --loss ip-id-lsb=0xff
+  rocev2 switch --port a=127.0.0.1:5001,127.0.0.1:6001 --port b=127.0.0.1:5002,127.0.0.1:6002 --faults ip-id-lsb=0xff
   rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002 --rate 1Gbps --ecn 100KB,400KB,0.2`,
     )
     .action(printing(io, runSwitch));

@@ -56,7 +56,7 @@ export interface SwitchOverrides {
   readonly rate?: readonly PortRate[];
   readonly ecn?: MarkingConfig;
   readonly pfc?: readonly number[];
-  readonly loss?: string;
+  readonly faults?: string;
   readonly seed?: number;
 }
 
@@ -73,7 +73,7 @@ export function liveSwitchOptions(
 ): { readonly options: LiveSwitchOptions; readonly faults: FaultPlan | undefined } {
   const { ports: configured, loss: fileLoss, seed: fileSeed, ...fileConfig } = file;
   const ports = [...configured, ...(overrides.port ?? [])];
-  const loss = overrides.loss ?? fileLoss;
+  const loss = overrides.faults ?? fileLoss;
   const random = new SeededRandom(overrides.seed ?? fileSeed ?? 1);
   const faults =
     loss === undefined

@@ -74,13 +74,13 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('wire')
     .description(
-      'Be the wire between two peers that do not know of it: two network interfaces, two links of UDP datagrams (QEMU ' +
+      'Forward packets between two unmodified peers: two network interfaces, two links of UDP datagrams (QEMU ' +
         '-netdev dgram, GNS3, frame ports), or a relay. It runs until Ctrl-C, then prints its counters.',
     )
     .argument('[a]', 'side a: a network interface, or HOST:PORT[,REMOTEHOST:REMOTEPORT]', textOption(parseWireEnd))
     .argument('[b]', 'side b', textOption(parseWireEnd))
-    .option('--relay <address>', 'an address of this host that stands for the peer of --to', addressOption)
-    .option('--to <address>', 'the peer that the relay stands for', addressOption)
+    .option('--relay <address>', 'an address of this host at which the peer of --to appears', addressOption)
+    .option('--to <address>', 'the peer behind the relay', addressOption)
     .option(
       '--faults <rules>',
       'fault rules; directions are a>b and b>a (docs/faults.md)',
@@ -96,15 +96,16 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--rate <rate>', 'emulated link rate of both sides, such as 1Gbps', textOption(parseLinkRate))
     .option('--pcap <file>', 'write all frames of both sides to a pcapng file')
-    .option('--audit', 'check the packets while they pass; print broken rules at once')
+    .option('--audit', 'check passing packets, and print broken rules immediately')
     .option('--duration <time>', 'stop after this time', durationOption)
     .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (packages/dashboard/docs/dashboard.md)")
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
-Interfaces need root (or CAP_NET_RAW) and should have no address of their own.
-Fault rules match RoCEv2 packets only. docs/wire.md shows the three ways.
+Interfaces need root (or CAP_NET_RAW) and should have no IP address.
+Fault rules match RoCEv2 packets only. docs/wire.md shows the three kinds of
+connection.
 
 Examples:
   rocev2 wire veth-a veth-b --faults 'every=256' --audit

@@ -22,15 +22,15 @@ export interface BackendFlags {
 export function addBackendOptions(command: Command): Command {
   return command
     .option('--size <size>', 'size of a disk in memory or in a new file', sizeOption)
-    .option('--create', 'make a blank disk where the data is missing or empty, but checksums of an older disk are left')
+    .option('--create', 'make a blank disk although checksums of an older disk exist whose data is missing or empty')
     .option('--name <name>', 'name of a new disk in a file (default: the name of the file)')
     .option(
-      '--provision <way>',
-      'thin: a file takes space when it is written; thick: it has all its space, and keeps it (default of new files: thin)',
+      '--provision <kind>',
+      'thin: blocks are allocated when they are written; thick: all blocks stay allocated (default: thin for new files)',
       choiceOption(PROVISIONS),
     )
     .option('--table-memory <size>', 'memory for the checksums of a file (default: 64MiB)', sizeOption)
-    .option('--scrub <size>', 'read so much of a file in a second, in the background, to find damage', sizeOption);
+    .option('--scrub <size>', 'background scrub rate of files per second, e.g. 10MiB', sizeOption);
 }
 
 export function givenBackendOption(flags: BackendFlags): string | undefined {

@@ -14,7 +14,7 @@ export type TargetChange =
       readonly state: AnaState;
     };
 
-export const CHANGE_FORMS = [
+const CHANGE_FORMS = [
   'add [NAME=]BACKEND [SIZE]',
   'remove NAME NSID',
   'resize NAME NSID SIZE',

@@ -30,7 +30,7 @@ export function addPathOptions(command: Command): Command {
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
     .option(
       '--bind <address>',
-      'rdma: IP address of this side (default: from the routing table; another one than the target has)',
+      'rdma: IP address of this side, which differs from the target (default: from the routing table)',
       addressOption,
     )
     .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)')

@@ -1,6 +1,8 @@
 /** `rocev2 nvme`: NVMe over Fabrics, target and host. */
 
 import {
+  addAliasedOption,
+  addFaultsOption,
   addNicOptions,
   addPlanOptions,
   addressOption,
@@ -23,7 +25,7 @@ import { parseCommandFaults } from '../command-faults.js';
 import { NVME_PORT } from '../opcodes.js';
 import { checkNqn } from '../subsystem.js';
 import { runNvmeBench } from './bench.js';
-import { CHANGE_FORMS, parseChange } from './changes.js';
+import { parseChange, type TargetChange } from './changes.js';
 import { askForChange } from './control.js';
 import { parseDisk } from './disk-option.js';
 import { addHostOptions, addPathOptions, NVME_TRANSPORTS } from './host.js';
@@ -31,7 +33,7 @@ import type { SubsystemFlags } from './only-subsystem.js';
 import { runDiscover, runIdController, runList } from './queries.js';
 import { runNvmeTarget } from './serve-target.js';
 
-/** The fields of `nvme change --json`. */
+/** The fields of `nvme add`, `remove`, `resize` and `ana` with `--json`. */
 interface NvmeChangeResult {
   /** What the target did, in words. */
   readonly done: string;
@@ -43,7 +45,7 @@ const NVME_CHANGE_DOCUMENT = defineDocument<NvmeChangeResult>('nvme-change');
 export function register(program: Command, io: CliIo): void {
   const nvme = program
     .command('nvme')
-    .description('Serve disks over NVMe over Fabrics, and ask targets what they have.')
+    .description('Serve disks over NVMe over Fabrics, and query targets.')
     .addHelpText(
       'after',
       `
@@ -53,7 +55,7 @@ Examples:
   rocev2 nvme help target                         # the options of a command`,
     );
   registerTarget(nvme, io);
-  registerChange(nvme, io);
+  registerChanges(nvme, io);
   registerBench(nvme, io);
   registerDiscover(nvme, io);
   registerSubsystemQueries(nvme, io);
@@ -63,13 +65,13 @@ function registerTarget(nvme: Command, io: CliIo): void {
   const command = nvme
     .command('target')
     .description(
-      'Run an NVMe over Fabrics target over RDMA and TCP. Disks with one NAME are namespaces of one subsystem, in the ' +
+      'Run an NVMe over Fabrics target over RDMA and TCP. Disks with the same NAME are namespaces of one subsystem, in the ' +
         'order given. It runs until Ctrl-C, then prints its counters.',
     )
     .addOption(
       new Option(
         '--disk <disk>',
-        '[NAME=]memory, [NAME=]file:PATH, [NAME=]nbd:URI or [NAME=]stream:DISK@MANAGER[?psk=FILE]; NAME is a word or an NQN (default NAME: disk); may be repeated',
+        '[NAME=]memory, [NAME=]file:PATH, [NAME=]nbd:URI or [NAME=]stream:DISK@MANAGER[?psk=FILE]; NAME is a word or an NQN (default: disk); may be repeated',
       )
         .argParser(repeated(textOption(parseDisk)))
         .makeOptionMandatory(),
@@ -85,21 +87,20 @@ function registerTarget(nvme: Command, io: CliIo): void {
         repeated(textOption(checkedNqn)),
       ),
     )
-    .option(
-      '--dhchap-keys <file>',
-      'hosts must prove who they are by DH-HMAC-CHAP: lines HOSTNQN SECRET [CONTROLLERSECRET]',
-    )
-    .option('--tls-keys <file>', 'hosts must use TLS 1.3 with their key: lines HOSTNQN KEY; with --transport tcp')
-    .option('--reservations <file>', 'keeps reservations that hosts want to outlive the target')
+    .option('--dhchap-keys <file>', 'authenticate hosts by DH-HMAC-CHAP: lines HOSTNQN SECRET [CONTROLLERSECRET]')
+    .option('--tls-keys <file>', 'require TLS 1.3 with the key of each host: lines HOSTNQN KEY; with --transport tcp')
+    .option('--reservations <file>', 'file for persistent reservations (CPTPL)')
     .option('--read-only', 'hosts cannot write')
-    .option('--loss <rules>', 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)')
-    .option(
-      '--fault <rules>',
+    .option('--control <path>', "Unix socket for 'rocev2 nvme add', remove, resize and ana");
+  addFaultsOption(command, 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)', ['--loss']);
+  addAliasedOption(
+    command,
+    new Option(
+      '--command-faults <rules>',
       'I/O commands that fail or are slow, e.g. opcode=write:status=0x281:every=1000 (docs/nvme.md)',
-      textOption(checkedFaults),
-    )
-    .option('--control <path>', 'Unix socket for `rocev2 nvme change`')
-    .option('--seed <n>', 'seed for random fault rules', countOption);
+    ).argParser(textOption(checkedFaults)),
+    ['--fault'],
+  ).option('--seed <n>', 'seed for random fault rules', countOption);
   addNicOptions(command, 'worker')
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -113,39 +114,82 @@ Examples:
     .action(printing(io, runNvmeTarget));
 }
 
-function registerChange(nvme: Command, io: CliIo): void {
-  nvme
-    .command('change')
-    .description(
-      'Change a running target: add or remove a namespace, grow a disk in memory, or say how well a port reaches the namespaces ' +
-        `(ANA: ${Object.keys(ANA_STATES).join(', ')}). Hosts are told. A change is one of: ${CHANGE_FORMS.join('; ')}.`,
-    )
-    .argument('<path>', 'the Unix socket that the target has by --control')
-    .argument('<change...>', 'the change')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  rocev2 nvme target --disk memory --size 1GiB --control /tmp/target.sock
-  rocev2 nvme change /tmp/target.sock resize disk 1 2GiB
-  rocev2 nvme change /tmp/target.sock add disk=memory 1GiB
-  rocev2 nvme change /tmp/target.sock ana rdma 192.0.2.7 inaccessible`,
-    )
-    .action(async (control: string, words: string[], options: { readonly json?: true }) => {
-      parseChange(words);
-      const done = await askForChange(control, words);
-      const output = new Output(io, options.json === true);
-      output.line(done);
-      output.document(NVME_CHANGE_DOCUMENT, { done });
-    });
+/** A change of a running target, which is a command of its own. */
+interface Change {
+  readonly name: TargetChange['kind'];
+  readonly description: string;
+  readonly words: ReadonlyArray<readonly [name: string, description: string]>;
+  readonly examples: readonly string[];
+}
+
+const NAMESPACE = [
+  ['<name>', 'name or NQN of the subsystem'],
+  ['<nsid>', 'namespace ID'],
+] as const;
+
+const CHANGES: readonly Change[] = [
+  {
+    name: 'add',
+    description: 'Add a disk as a namespace to a running target, and notify its hosts.',
+    words: [
+      ['<disk>', "[NAME=]BACKEND, as for 'nvme target --disk'"],
+      ['[size]', 'size of a disk in memory or of a new file'],
+    ],
+    examples: ['disk=memory 1GiB', 'db=file:/var/tmp/db2 10GiB'],
+  },
+  {
+    name: 'remove',
+    description: 'Remove a namespace from a running target, and notify its hosts.',
+    words: NAMESPACE,
+    examples: ['disk 1'],
+  },
+  {
+    name: 'resize',
+    description: 'Enlarge a disk in memory of a running target, and notify its hosts.',
+    words: [...NAMESPACE, ['<size>', 'its new size']],
+    examples: ['disk 1 2GiB'],
+  },
+  {
+    name: 'ana',
+    description: 'Set the ANA state of a port of a running target, and notify its hosts.',
+    words: [
+      ['<transport>', NVME_TRANSPORTS.join(' or ')],
+      ['<address>', 'IP address of the port'],
+      ['<state>', Object.keys(ANA_STATES).join(', ')],
+    ],
+    examples: ['rdma 192.0.2.7 inaccessible', 'tcp 192.0.2.7 optimized'],
+  },
+];
+
+function registerChanges(nvme: Command, io: CliIo): void {
+  for (const { name, description, words, examples } of CHANGES) {
+    const command = nvme
+      .command(name)
+      .description(description)
+      .argument('<path>', 'Unix socket of the target: its option --control');
+    for (const [word, meaning] of words) command.argument(word, meaning);
+    command
+      .option('--json', 'print one JSON document')
+      .addHelpText(
+        'after',
+        `\nExamples:\n${examples.map((example) => `  rocev2 nvme ${name} /tmp/target.sock ${example}`).join('\n')}`,
+      )
+      .action(async () => {
+        const [path, ...rest] = command.args;
+        parseChange([name, ...rest]);
+        const done = await askForChange(path, [name, ...rest]);
+        const output = new Output(io, command.opts<{ json?: true }>().json === true);
+        output.line(done);
+        output.document(NVME_CHANGE_DOCUMENT, { done });
+      });
+  }
 }
 
 function registerBench(nvme: Command, io: CliIo): void {
   const command = nvme
     .command('bench')
     .description(
-      'Measure IOPS, latency and CPU time of a namespace over each transport. The CPU time is that of this process, without the target.',
+      'Measure IOPS, latency and CPU time of a namespace over each transport. The CPU time is that of this process; it excludes the target.',
     )
     .argument('<host>', 'the target; the namespace is OVERWRITTEN')
     .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn))
@@ -166,7 +210,7 @@ Examples:
     .action(printing(io, runNvmeBench));
 }
 
-/** A command that prints what a target says. */
+/** A command that prints the answer of a target. */
 function registerQuery(
   command: Command,
   io: CliIo,
@@ -180,7 +224,7 @@ function registerQuery(
 }
 
 function registerDiscover(nvme: Command, io: CliIo): void {
-  const command = nvme.command('discover').description('Print the subsystems that a target shows to this host.');
+  const command = nvme.command('discover').description('Print the subsystems that a target offers to this host.');
   registerQuery(
     command,
     io,
@@ -193,17 +237,13 @@ function registerDiscover(nvme: Command, io: CliIo): void {
 function registerSubsystemQueries(nvme: Command, io: CliIo): void {
   const queries = [
     ['list', 'Print the namespaces of a subsystem.', runList],
-    ['id-ctrl', 'Print what the controller of a subsystem says of itself.', runIdController],
+    ['id-ctrl', 'Print the identity of the controller of a subsystem.', runIdController],
   ] as const;
   for (const [name, description, run] of queries) {
     const command = nvme
       .command(name)
       .description(description)
-      .option(
-        '--nqn <nqn>',
-        'NQN of the subsystem (default: the only one that the target shows)',
-        textOption(checkedNqn),
-      );
+      .option('--nqn <nqn>', 'NQN of the subsystem (default: the only one of the target)', textOption(checkedNqn));
     registerQuery(
       command,
       io,

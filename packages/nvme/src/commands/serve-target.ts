@@ -46,7 +46,7 @@ interface NvmeTargetResult {
   readonly commands: number;
   /** Commands that were answered with an error, hosts' probing among them. */
   readonly refused: number;
-  /** Rules of `--fault`, in their order. */
+  /** Rules of `--command-faults`, in their order. */
   readonly faults: ReadonlyArray<{
     /** As it was written. */
     readonly rule: string;
@@ -66,11 +66,11 @@ export interface NvmeTargetOptions extends NicFlags {
   readonly transport: readonly NvmeTransport[];
   readonly host?: readonly string[];
   readonly readOnly?: true;
-  readonly loss?: string;
+  readonly faults?: string;
   readonly dhchapKeys?: string;
   readonly tlsKeys?: string;
   readonly reservations?: string;
-  readonly fault?: string;
+  readonly commandFaults?: string;
   readonly control?: string;
   readonly seed?: number;
 }
@@ -119,7 +119,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     ...(tlsKeys !== undefined && { tlsKeys }),
     firmware: packageVersion(),
     ...(options.reservations !== undefined && { reservations: options.reservations }),
-    ...(options.fault !== undefined && { faults: options.fault }),
+    ...(options.commandFaults !== undefined && { faults: options.commandFaults }),
     ...(options.seed !== undefined && { seed: options.seed }),
   });
   opened.push(server);
