@@ -281,7 +281,7 @@ export class ConnectionManager implements AsyncDisposable {
     const parameters = passiveParameters(endpoint.remote, request.fields, own);
     const peer = `the peer at ${endpoint.remote}`;
     const expectPending = () => {
-      if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} is not waiting any more`);
+      if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} is no longer waiting`);
     };
     expectPending();
     await this.#bringUp(endpoint, qp, async () => {

@@ -181,7 +181,7 @@ export class ControlChannel {
     if (this.#buffered === '' && text.charCodeAt(0) === TLS_HANDSHAKE) {
       this.#tell({ refused: 'there is no secure mode here' }); // So that a TLS client sees at once what is wrong.
       this.#fail(
-        new RoceError('ERR_ROCE_MISMATCH', 'the peer asks for secure mode', 'open this device with secure, too'),
+        new RoceError('ERR_ROCE_MISMATCH', 'the peer asks for secure mode', 'also open this device with secure'),
       );
       this.close();
       return;

@@ -50,7 +50,8 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
   const spi = ownSpi(channel, device);
   const { association, keys } = channel;
   if (spi === undefined || association === undefined || keys === undefined || association.agreed !== undefined) return;
-  if (hello.spi === undefined) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has told no spi for its packets');
+  if (hello.spi === undefined)
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has announced no SPI for its packets');
   const { isInitiator, sendSecret, receiveSecret } = keys;
   const cipher = [hello.cipher, device.security!.cipher].includes('aes-256-gcm') ? 'aes-256-gcm' : 'aes-128-gcm';
   const terms = {

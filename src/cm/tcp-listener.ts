@@ -74,7 +74,7 @@ export class TcpListener {
 function outOfDescriptors(limit: number): RoceError {
   return new RoceError(
     'ERR_ROCE_IO',
-    `a connection was turned away: this process may open ${limit} files, and has nearly as many`,
-    'raise `ulimit -n`, or close connections; the listener goes on and accepts again when some are free',
+    `a connection was refused: this process may open ${limit} files, and has nearly as many`,
+    'raise `ulimit -n`, or close connections; the listener accepts again when descriptors are free',
   );
 }

@@ -113,7 +113,7 @@ function faultOfSummary(summary: unknown): string | undefined {
 }
 
 function faultOfTable(table: unknown, reserved: readonly string[]): string | undefined {
-  if (typeof table !== 'object' || table === null) return 'its parameters are no table';
+  if (typeof table !== 'object' || table === null) return 'its parameters are not a table';
   const entries = Object.entries(table);
   if (entries.length > PARAMETERS_MAX) return `it has ${entries.length} parameters, more than ${PARAMETERS_MAX}`;
   for (const [name, range] of entries) {

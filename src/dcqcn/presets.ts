@@ -96,7 +96,7 @@ const PRESETS = {
   },
   'azure-gen2-fixed': {
     source:
-      "Bai et al., NSDI'23, Gen2 and Gen3 beside Gen1: notifications limited at the receiver, the shortest window, bursts",
+      "Bai et al., NSDI'23, Gen2 and Gen3 with Gen1: notifications limited at the receiver, the shortest window, bursts",
     parameters: { cnpIntervalNs: AZURE_WINDOW_NS, decreaseIntervalNs: 1000, burstBytes: GEN1_BURST_BYTES },
   },
 } as const satisfies Record<string, DcqcnPreset>;

@@ -40,7 +40,7 @@ export async function openPrivateFile(
     if (!stats.isFile()) throw new RoceError('ERR_ROCE_IO', `${path} is not a regular file`);
     const isOwn = stats.uid === process.geteuid?.() || (mayBeOfRoot && stats.uid === ROOT);
     if (!isOwn) {
-      throw new RoceError('ERR_ROCE_IO', `${path} belongs to another user (${stats.uid})`, 'use a file of your own');
+      throw new RoceError('ERR_ROCE_IO', `${path} belongs to another user (${stats.uid})`, 'use your own file');
     }
     if ((stats.mode & forbidden) !== 0) {
       throw new RoceError('ERR_ROCE_IO', `other users have access to ${path}`, `chmod 600 ${path}`);

@@ -75,7 +75,7 @@ const HINTS: Readonly<Record<string, string>> = {
   REM_INV_REQ_ERR:
     'the peer does not take this request: is its receive long enough, does its queue pair allow the operation?',
   REM_ACCESS_ERR: "the peer's memory does not allow this: key, address, length, access flags",
-  RETRY_EXC_ERR: 'the peer does not answer: its program has ended or stands still, or packets to its UDP port are lost',
+  RETRY_EXC_ERR: 'the peer does not answer: its program has ended or is stalled, or packets to its UDP port are lost',
   RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
 };
 

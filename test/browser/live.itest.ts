@@ -279,7 +279,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     expect(await page.getByRole('slider', { name: 'packets a second' }).count()).toBe(1);
     await page.keyboard.press('?');
     const help = page.getByRole('dialog', { name: 'Keys' });
-    await help.getByText('pause and go on').waitFor();
+    await help.getByText('pause and continue').waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => help.isVisible()).toBe(false);
   });

@@ -144,7 +144,7 @@ describe('the catalogue of events', () => {
   it('knows what belongs to an event', () => {
     expect(eventProblem('roce:timeout', { count: 1 })).toBeUndefined();
     expect(eventProblem('roce:timeout', {})).toBe('roce:timeout lacks count');
-    expect(eventProblem('roce:timeout', { count: '1' })).toBe('count of roce:timeout is no number');
+    expect(eventProblem('roce:timeout', { count: '1' })).toBe('count of roce:timeout is not a number');
     expect(eventProblem('roce:timeout', { count: 1, more: 2 })).toBe('roce:timeout has no more');
     expect(eventProblem('toString', {})).toBe('there is no event toString');
   });

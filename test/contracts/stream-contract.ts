@@ -272,7 +272,7 @@ export function streamContract(name: string, { api, options, server: SERVER, cli
     });
 
     it.each<[string, (client: Connection) => Promise<unknown>, RegExp]>([
-      ['a message that is no frame', (c) => c.send(Buffer.from('hello')), /no frame/],
+      ['a message that is not a frame', (c) => c.send(Buffer.from('hello')), /no frame/],
       ['data before OPEN', (c) => c.send(Buffer.from('x'), { immediate: (DATA << 24) >>> 0 }), /out of turn/],
       ['an OPEN of something else', (c) => c.send(Buffer.from('GET'), { immediate: OPEN << 24 }), /no OPEN/],
       ['an OPEN of nothing', (c) => c.send(openFrame(0), { immediate: OPEN << 24 }), /0 frames/],

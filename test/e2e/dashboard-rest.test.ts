@@ -9,7 +9,7 @@ const BUILT = '../../build/packages/dashboard/src/lab/lab.js';
 
 /** A whole day: it does not rest within a test. */
 const DAY_NS = 86_400e9;
-const GOES_ON = 'traffic goes on: it had ended while nobody looked';
+const GOES_ON = 'traffic continues: it was paused while no page was open';
 
 describe.skipIf(!isBuilt || !isLinux)('a lab', () => {
   let lab: Lab | undefined;

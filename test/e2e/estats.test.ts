@@ -96,7 +96,7 @@ describe
 
     it('the application when it blocks its own event loop', async () => {
       const found = await withFault(13, { client: { blockMs: 190, everyMs: 200 } }, 'application');
-      expect(found.because).toMatch(/this program stood still/);
+      expect(found.because).toMatch(/this program was stalled/);
     });
 
     it('pacing when it may not send faster', async () => {

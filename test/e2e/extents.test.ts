@@ -105,7 +105,7 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
       exitCode: 3,
       stderr: expect.stringContaining('no manager answers at 127.0.0.1:1 (start one with'),
     });
-    expect((await asked('append', 'a b', 'package.json')).stderr).toContain("'a b' is no name of a stream");
+    expect((await asked('append', 'a b', 'package.json')).stderr).toContain("'a b' is not a name of a stream");
     expect((await asked('append', 'x', join(folder, 'none'))).stderr).toMatch(
       /cannot read .*none: there is no such file/,
     );

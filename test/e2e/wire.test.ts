@@ -142,7 +142,7 @@ describe.runIf(isBuilt)('rocev2 wire', { timeout: LIMIT_MS }, () => {
     [['wire', 'eth0'], 'name two ends'],
     [['wire', 'a/b', 'c'], "'a/b' is not an end of a wire"],
     [['wire', '127.0.0.1:0', '127.0.0.1:0', '--relay', '127.0.0.2'], 'name two ends'],
-    [['wire', '--relay', '127.0.0.2', '--to', '127.0.0.2'], 'cannot stand for 127.0.0.2'],
+    [['wire', '--relay', '127.0.0.2', '--to', '127.0.0.2'], 'cannot represent 127.0.0.2'],
     [['wire', '--relay', '127.0.0.2', '--to', '::1'], 'addresses of one family'],
     [['wire', 'no-such-link', '127.0.0.1:0'], "there is no network interface 'no-such-link'"],
     [['wire', '127.0.0.1:0', '127.0.0.1:0', '--faults', 'lose=1'], "unknown kind 'lose'"],

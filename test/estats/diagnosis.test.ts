@@ -92,7 +92,7 @@ describe('diagnose names', () => {
     standStill(pair, pair.a, 40, 50);
     oneByOne(pair, 20);
     expect(verdict(pair)).toMatchObject({ owner: 'application', stage: 't4_t3' });
-    expect(verdict(pair).because).toMatch(/event loop of this program stood still/);
+    expect(verdict(pair).because).toMatch(/event loop of this program was stalled/);
   });
 
   it('the responder when its event loop stands still', async () => {

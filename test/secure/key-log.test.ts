@@ -47,7 +47,7 @@ describe('lines', () => {
 
   it.each(['ROCEV2_PSP_SECRET', 'ROCEV2_PSP_SECRET 00000a00 0102', `ROCEV2_PSP_SECRET xyz ${'0'.repeat(64)}`])(
     '"%s" is refused with its number',
-    (line) => expect(() => parseKeyLog(`# first\n${line}\n`)).toThrow(/line 2 of the key log is no secret/),
+    (line) => expect(() => parseKeyLog(`# first\n${line}\n`)).toThrow(/line 2 of the key log is not a secret/),
   );
 });
 

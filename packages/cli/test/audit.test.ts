@@ -242,7 +242,7 @@ describe('rocev2 audit', () => {
     expect((await run(['audit', file('nowhere')])).stderr).toContain('there is no such file');
     expect((await run(['audit', 'README.md'])).stderr).toContain('cannot read README.md: not a pcapng or pcap file');
     expect(await run(['audit', SOUND, '--rules', '4'])).toMatchObject({ exitCode: 2 });
-    expect((await run(['audit', SOUND, '--rules', '0-5'])).stderr).toContain("'0-5' is no rule or range of rules");
+    expect((await run(['audit', SOUND, '--rules', '0-5'])).stderr).toContain("'0-5' is not a rule or range of rules");
     expect((await run(['audit', SOUND, '--sarif', file('no/folder')])).exitCode).toBe(1);
     const cut = file('cut.pcapng');
     writeFileSync(cut, readFileSync(SOUND).subarray(0, 2000));

@@ -204,7 +204,7 @@ describe('a running target', () => {
     await disk.read(0, 4096, read);
     expect(read[4095]).toBe(5);
     await disk.close();
-    expect((await change('remove', 'disk', '2')).stdout).toContain('no namespace 2 any more');
+    expect((await change('remove', 'disk', '2')).stdout).toContain('no longer has namespace 2');
     expect(await list()).toEqual([[1, 2 << 20]]);
   });
 

@@ -97,7 +97,7 @@ describe('decode', () => {
 
   it.each([
     ['nothing', '', /has no secrets/],
-    ['a broken line', 'ROCEV2_PSP_SECRET 12', /line 1 of .*bad.log is no secret/],
+    ['a broken line', 'ROCEV2_PSP_SECRET 12', /line 1 of .*bad.log is not a secret/],
   ])('refuses a log with %s', async (_, text, words) => {
     const { exitCode, stderr } = await run(['decode', capture, '--keys', file('bad.log', text)]);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(words)]);

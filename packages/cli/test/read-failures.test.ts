@@ -19,8 +19,8 @@ test('reads that fail one after another are told at once, and then every ten sec
   seconds++;
   tell(FAILURE);
   tell(FAILURE);
-  expect(said.slice(1)).toEqual([`${WORDS}; 9 reads before it failed, too ${HINT}`]);
+  expect(said.slice(1)).toEqual([`${WORDS}; 9 reads before it also failed ${HINT}`]);
   seconds += 11;
   tell(FAILURE);
-  expect(said.slice(2)).toEqual([`${WORDS}; 1 read before it failed, too ${HINT}`]);
+  expect(said.slice(2)).toEqual([`${WORDS}; 1 read before it also failed ${HINT}`]);
 });

@@ -52,7 +52,7 @@ export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOp
     throw new CommandFailure(EXIT_USAGE, '--frame-port and --link-mtu need --frame');
   }
   if (bind === undefined) {
-    throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint behind the switch');
+    throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint at the switch');
   }
   const { remote, rateBps } = frame;
   return {

@@ -97,8 +97,8 @@ describe('a cluster', () => {
     expect(eventsOf(broken, clusterDocument(3, { counters: { copies: 2, rebuilds: 1, refusedDisks: 1 } }))).toEqual([
       ['notice', 'all extents can be read again'],
       ['notice', 'all extents are whole again'],
-      ['notice', 'replica made anew, 2 times'],
-      ['notice', 'fragment made anew'],
+      ['notice', 'replica rebuilt, 2 times'],
+      ['notice', 'fragment rebuilt'],
       ['failure', 'disk refused: an old copy'],
     ]);
   });

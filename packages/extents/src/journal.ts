@@ -259,7 +259,7 @@ async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner:
   if (head.cluster !== cluster || head.node !== node) {
     const text = `the journal is that of node ${head.node} of cluster ${head.cluster}, and not of node ${node}`;
     const hint =
-      'name the journal of this node; if that other node has gone for ever, fill the first 128 KiB with zeros';
+      'name the journal of this node; if the other node is permanently lost, fill the first 128 KiB with zeros';
     throw new RoceError('ERR_ROCE_MISMATCH', text, hint);
   }
   if (head.life >= life) {
@@ -281,7 +281,7 @@ function wrongJournal(node: number, why: string): RoceError {
 export function missingJournal(node: number): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',
-    `node ${node} had a journal and was not ended in order: what it acknowledged last may be there alone`,
+    `node ${node} had a journal and was not ended in order: its last acknowledged records may be only there`,
     'name its journal; if that is lost, empty the folder, and the cluster fills it again',
   );
 }

@@ -167,7 +167,7 @@ export class LogMetadata implements Metadata {
       if (this.#end - this.#snapshotBytes > Math.max(this.#compactBytes, this.#snapshotBytes)) await this.#compact();
     } catch (cause) {
       const why = whyUnwritable(cause);
-      const hint = 'start the manager anew when the disk is well';
+      const hint = 'repair the disk, then restart the manager';
       this.#failure ??= new RoceError('ERR_ROCE_IO', `the metadata cannot be written: ${why}`, hint, { cause });
       throw this.#failure;
     }
@@ -203,7 +203,7 @@ function generationOf(name: string): number | undefined {
 }
 
 function damaged(generation: number, at: number): RoceError {
-  const hint = 'restore the folder from a copy; a manager that went on would forget what it has promised';
+  const hint = 'restore the folder from a copy; a manager that continued would lose acknowledged changes';
   return new RoceError('ERR_ROCE_MALFORMED', `${fileName(generation)} is damaged at byte ${at}`, hint);
 }
 

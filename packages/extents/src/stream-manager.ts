@@ -145,7 +145,7 @@ export class StreamManager implements SealingManager {
     if (!/^[\w.-]{1,128}$/.test(stream))
       throw new RpcError(
         'INVALID',
-        `'${stream}' is no name of a stream: letters, digits, '.', '_' and '-', 128 at most`,
+        `'${stream}' is not a name of a stream: letters, digits, '.', '_' and '-', 128 at most`,
       );
     await this.schema.commit([{ key: `stream/${stream}`, version: 0, value: { epoch: 0, extents: [] } }]);
     return {};

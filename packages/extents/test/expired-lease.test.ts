@@ -145,7 +145,7 @@ describe.each(SEEDS)('a disk whose lease has ended, seed %i', (seed) => {
       cluster.network.heal();
       const second = await openDisk(partsOf(cluster), { name: 'vol', owner: 'second', takeOver: false });
       await second.write(0, Buffer.alloc(BLOCK, 9));
-      await expect(late).rejects.toThrow("the disk 'vol' is not ours any more: another program has opened the stream");
+      await expect(late).rejects.toThrow("the disk 'vol' now has another owner: another program has opened the stream");
       expect(await read(second)).toBe(9);
       await disk.close();
       await second.close();

@@ -35,7 +35,7 @@ export function codecOf<V>(codec: CodecName | Codec<V> = 'bytes'): Codec<V> {
     );
   }
   if (typeof codec?.encode === 'function' && typeof codec.decode === 'function') return codec;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the codec is no codec', 'pass a name, or { encode, decode }');
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the codec is not a codec', 'pass a name, or { encode, decode }');
 }
 
 export function encoded<V>(codec: Codec<V>, value: V): Buffer {

@@ -102,7 +102,7 @@ async function* recordsOf(
     if (done === true) throw damaged(`it ends before its last ${left} records`);
     bytes = Buffer.concat([bytes, value]);
   }
-  if (bytes.length > 0 || (await source.next()).done !== true) throw damaged('there is more behind its last record');
+  if (bytes.length > 0 || (await source.next()).done !== true) throw damaged('it has more data after its last record');
 }
 
 function firstRecord(bytes: Buffer): { readonly record: KvRecord; readonly length: number } | undefined {
@@ -128,7 +128,7 @@ function checkHeader(header: Buffer): void {
     throw damaged('the checksum of its header is wrong');
 }
 
-function foreign(what = 'it is no snapshot of @rocev2/kv'): RoceError {
+function foreign(what = 'it is not a snapshot of @rocev2/kv'): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', what, 'name another file, or move this one away to begin with nothing');
 }
 

@@ -96,7 +96,7 @@ describe.runIf(isBuilt)('an owner with a snapshot', () => {
     expect(readFileSync(file)).toEqual(cut);
     writeFileSync(file, 'a text');
     const { exitCode, stderr } = await begin();
-    expect(stderr).toContain(`${file}: it is no snapshot of @rocev2/kv`);
+    expect(stderr).toContain(`${file}: it is not a snapshot of @rocev2/kv`);
     expect(exitCode).not.toBe(0);
   });
 });

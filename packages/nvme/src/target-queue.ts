@@ -89,7 +89,7 @@ export class TargetQueue {
     if (this.#ended) return;
     if (this.#outstanding >= (this.#connected?.request.entries ?? 1)) {
       capsule.release();
-      this.end(new RoceError('ERR_ROCE_LIMIT', 'the host has more commands under way than its queue has entries'));
+      this.end(new RoceError('ERR_ROCE_LIMIT', 'the host has more commands outstanding than its queue has entries'));
       return;
     }
     this.#outstanding++;

@@ -94,7 +94,7 @@ export class Cells {
       throw new RoceError(
         'ERR_ROCE_INVALID_ARGUMENT',
         `${title} is new`,
-        `whoever comes first says ${SIZES[kind].name}`,
+        `the first user of it gives ${SIZES[kind].name}`,
       );
     const { region, firstNumber, areLocksHeld } = this.#init;
     const words = kind === 'semaphore' ? size! : 1;

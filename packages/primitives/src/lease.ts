@@ -82,7 +82,7 @@ export class Lease {
   async #renew(): Promise<void> {
     const postedNs = this.#clock.nowNs();
     if (postedNs >= this.#untilNs) {
-      this.#lose('this program stood still');
+      this.#lose('this program was stalled');
       return;
     }
     const { words, offset } = this.#place;

@@ -184,7 +184,7 @@ describe('bad input', () => {
     await expect(one.lock('x', { leasMs: 50 } as object)).rejects.toThrow("did you mean 'leaseMs'");
     await expect(one.counter('')).rejects.toMatchObject({ code: 'ERR_ROCE_OUT_OF_RANGE' });
     await expect(one.counter(5 as unknown as string)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
-    await expect(one.semaphore('x')).rejects.toThrow('whoever comes first says permits');
+    await expect(one.semaphore('x')).rejects.toThrow('the first user of it gives permits');
     await expect(one.semaphore('x', { permits: 3 })).rejects.toMatchObject({ code: 'ERR_ROCE_LIMIT' });
     const sequencer = await one.sequencer('x');
     await expect(sequencer.next(0)).rejects.toThrow('count is 0');

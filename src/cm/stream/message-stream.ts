@@ -277,7 +277,7 @@ export class MessageStream {
   }
 
   #onData(message: Message): void {
-    if (this.#hasPeerEnded) throw malformed('it sent data behind its end');
+    if (this.#hasPeerEnded) throw malformed('it sent data after its end');
     if (++this.#charged > this.#own.window) throw malformed('it sent more than its credits allow');
     if (this.#isDiscarding || message.data.length === 0) this.#release(message);
     else {

@@ -32,7 +32,7 @@ export function immediateOf(kind: number, credits = 0): number {
 }
 
 export function readImmediate(immediate: number | undefined): { readonly kind: number; readonly credits: number } {
-  if (immediate === undefined) throw malformed('it sent a message that is no frame');
+  if (immediate === undefined) throw malformed('it sent a message that is not a frame');
   return { kind: immediate >>> 24, credits: immediate & CREDITS_MAX };
 }
 

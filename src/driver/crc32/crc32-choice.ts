@@ -34,7 +34,7 @@ export const CRC32_RULES: SelectionRules<Crc32Implementation> = {
   // Tables in JavaScript take three times as long as the next one, and run in full in every thread that tries them.
   lastResort: 'javascript',
   isCorrect: sumsRight,
-  failure: 'gives wrong sums',
+  failure: 'computes wrong checksums',
   costOf: packetNs,
 };
 

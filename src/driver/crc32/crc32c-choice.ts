@@ -76,7 +76,7 @@ export const CRC32C_RULES: SelectionRules<Crc32cImplementation> = {
     javascript: javaScriptCrc32c,
   },
   isCorrect: crc32cRight,
-  failure: 'gives wrong sums',
+  failure: 'computes wrong checksums',
   costOf: blockNs,
 };
 

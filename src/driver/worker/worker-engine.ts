@@ -83,7 +83,7 @@ async function firstMessage(worker: Worker): Promise<FromThread> {
 }
 
 const WORKER_HINT =
-  'bundles need rocev2/engine-thread as a file of its own, beside the bundle or named by workerUrl: docs/how-to/deploy.md';
+  'bundles need rocev2/engine-thread as a separate file, next to the bundle or named by workerUrl: docs/how-to/deploy.md';
 
 function noEngineThread(cause: Error): RoceError {
   const why = cause.message.split('\n')[0];
@@ -194,7 +194,7 @@ export class WorkerEngine implements EngineLink {
     this.#failure = new RoceError(
       'ERR_ROCE_CLOSED',
       `the NIC's thread has ended: ${why}`,
-      'close the device, and open it anew if work is left',
+      'close the device, and open it again if work is left',
       { cause },
     );
     for (const { reject } of this.#requests.values()) reject(this.#failure);

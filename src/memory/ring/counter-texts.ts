@@ -26,8 +26,7 @@ export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
   rp_cnp_handled: 'congestion notification packets that lowered a rate',
   rp_cnp_ignored:
     'congestion notification packets that changed nothing: no ECT or no DCQCN there, or too soon after the last one',
-  rp_cnp_suspicious:
-    'congestion notification packets that no packet of ours can have caused: more than it sent with ECT, or too long after; not heeded',
+  rp_cnp_suspicious: 'spoofed congestion notification packets: more than packets sent with ECT, or too late; ignored',
   rx_prio0_pause: 'times a PFC frame paused or resumed priority 0',
   rx_prio1_pause: 'the same for priority 1',
   rx_prio2_pause: 'the same for priority 2',
@@ -75,16 +74,16 @@ export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
     'UC messages dropped whole: a packet was missing, no receive WQE was posted, or access was refused',
   secure_tx_sealed: 'packets sealed and handed to the wire (secure mode)',
   secure_rx_opened: 'packets that were authentic and new, and were opened',
-  secure_rekeys: 'changes of the key of what is sent',
+  secure_rekeys: 'changes of the key for sent packets',
   secure_drop_plain: 'plain packets where packets have to be protected',
   secure_drop_malformed: 'packets in PSP that carry no RoCEv2 packet, or have options that are not spoken here',
   secure_drop_unknown_spi: 'packets in PSP for an association that does not exist',
   secure_drop_address: 'packets in PSP from another address or UDP port than that of the association',
-  secure_drop_replayed: 'packets in PSP that came before, or so late that it cannot be told',
+  secure_drop_replayed: 'packets in PSP that are duplicates, or too late to tell',
   secure_drop_forged: 'packets in PSP that the peer has not sealed: changed, cut, or made up',
   secure_tx_drop_no_association: 'packets that were not sent, because there are no keys for their destination',
   secure_tx_drop_exhausted:
     'packets that were not sent, because their key was used up and the peer had not followed to the next',
   events_lost: 'async events that found the event ring full',
-  interrupts: 'times the NIC told its application of new events; one may stand for many',
+  interrupts: 'times the NIC notified its application of new events; one notification may cover many',
 };

@@ -110,7 +110,7 @@ export class CaptureStream {
       return buffer.subarray(start, HEAD_BYTES + count);
     }
     if (tail.length >= BLOCK_BYTES_MAX) {
-      throw new RoceError('ERR_ROCE_IO', `${this.#path} has a block of more than 64 MiB, which is no packet`);
+      throw new RoceError('ERR_ROCE_IO', `${this.#path} has a block of more than 64 MiB, which is not a packet`);
     }
     const bytes = new Uint8Array(tail.length + count);
     bytes.set(tail);

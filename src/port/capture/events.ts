@@ -55,8 +55,8 @@ export const EVENTS = {
     fields: { dest_qpn: QPN, psn: PSN, syndrome: string('which one, RNR included') },
   },
   'roce:retransmission': {
-    doc: 'The sender went back: it sends a PSN again, or one before those it has sent, and will go on from there.',
-    fields: { dest_qpn: QPN, psn: number('where it goes on'), newest_psn: number('the newest it had sent') },
+    doc: 'The sender went back: it sends a PSN again, or an earlier one, and continues from there.',
+    fields: { dest_qpn: QPN, psn: number('where it continues'), newest_psn: number('the newest it had sent') },
   },
   'roce:timeout': {
     doc: 'Acknowledgements were waited for in vain.',
@@ -105,7 +105,7 @@ export function eventProblem(name: string, data: Readonly<Record<string, unknown
   for (const [field, value] of Object.entries(data)) {
     if (!Object.hasOwn(fields, field)) return `${name} has no ${field}`;
     const type: string = typeof value;
-    if (type !== fields[field].type) return `${field} of ${name} is no ${fields[field].type}`;
+    if (type !== fields[field].type) return `${field} of ${name} is not a ${fields[field].type}`;
   }
   return undefined;
 }

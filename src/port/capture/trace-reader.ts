@@ -21,7 +21,7 @@ export function* readTrace(text: string): Generator<TraceRecord, void, undefined
   for (const [i, line] of lines.entries()) {
     if (i === 0) continue;
     const record = parse(line);
-    const problem = record === undefined ? 'that is no record' : eventProblem(record.name, record.data);
+    const problem = record === undefined ? 'that is not a record' : eventProblem(record.name, record.data);
     if (problem !== undefined) throw new RoceError('ERR_ROCE_MALFORMED', `line ${i + 1}: ${problem}`);
     yield record!;
   }

@@ -36,7 +36,7 @@ export function parseKeyLog(text: string, name = 'the key log'): LoggedSecret[] 
       return [{ spi: Number.parseInt(spi, 16), secret: new Uint8Array(Buffer.from(secret, 'hex')) }];
     throw new RoceError(
       'ERR_ROCE_MALFORMED',
-      `line ${index + 1} of ${name} is no secret`,
+      `line ${index + 1} of ${name} is not a secret`,
       `a line is ${LABEL}, 8 hex digits, 64 hex digits`,
     );
   });

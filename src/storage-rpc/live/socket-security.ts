@@ -30,7 +30,11 @@ export function securityOf(
   secure: SecureOptions | undefined,
 ): ChannelSecurity | undefined {
   if (device !== undefined && secure !== undefined) {
-    throw new RoceError('ERR_ROCE_CONFLICT', 'secure beside a device', 'give the credentials to openDevice');
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'both secure and a device are given',
+      'give the credentials to openDevice',
+    );
   }
   if (device !== undefined) return channelSecurity(device);
   if (secure === undefined) return undefined;

@@ -152,7 +152,7 @@ export class NbdDevice implements BlockDevice {
     const canZero = this.#can(wire.SEND_WRITE_ZEROES);
     const isFast = options.fast === true;
     if (isFast && !(this.#can(wire.SEND_FAST_ZERO) && length <= this.#rangeBytesMax)) {
-      throw new BlockDeviceError('ENOTSUP', 'the NBD server does not say what is fast');
+      throw new BlockDeviceError('ENOTSUP', 'the NBD server does not report which operations are fast');
     }
     const flags = (options.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0) | (isFast ? wire.CMD_FLAG_FAST_ZERO : 0);
     await this.#inRanges(offset, length, async (start, lengthBytes) => {

@@ -103,7 +103,7 @@ export class DiskLease<S extends LeasedSession> {
     if (holder !== undefined) return { outcome: 'leased', holder };
     const { graceEndNs } = this.#terms;
     if (isPatient && this.#term === 0 && term === 0 && nowNs < graceEndNs) {
-      const before = { label: 'whoever had it before the server was started', isConnected: false, endsNs: graceEndNs };
+      const before = { label: 'a client from before the start of the server', isConnected: false, endsNs: graceEndNs };
       return { outcome: 'leased', holder: before };
     }
     const writer = access === SHARED ? SHARED : owner;

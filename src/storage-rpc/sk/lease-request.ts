@@ -57,5 +57,5 @@ export class DiskInUse extends RoceError {
 
 export function fencedBy(label: string): RoceError {
   const who = label === '' ? 'another client' : label;
-  return new RoceError('ERR_ROCE_FENCED', `${who} has taken over the disk`, 'start anew, once it has ended');
+  return new RoceError('ERR_ROCE_FENCED', `${who} has taken over the disk`, 'restart after it has ended');
 }

@@ -44,7 +44,7 @@ export async function openHttp(handler: RequestListener, place: HttpPlace): Prom
   const guarded: RequestListener = (request, response) => {
     if (isOwnName(request.headers.host, allowHosts)) return handler(request, response);
     request.resume();
-    send(response, 421, 'text/plain', 'ask for this by its address, or by a name it was told to answer to\n');
+    send(response, 421, 'text/plain', 'use its address, or a host name given by --allow-host\n');
   };
   const server = await listen(guarded, { host, port });
   return { at: httpUrlOf(server), close: () => close(server) };

@@ -54,7 +54,7 @@ const WAIT_MATTERS = 0.25;
 const WAITS: Readonly<Record<WaitCause, readonly [owner: Owner, text: string]>> = {
   window: ['sender', 'the window was full: no more packets may be in flight to this peer'],
   readLimit: ['sender', 'max_rd_atomic READs and atomics were outstanding'],
-  fence: ['sender', 'work waited behind a fence until earlier work was done'],
+  fence: ['sender', 'work waited at a fence until earlier work was done'],
   rnr: ['responder', 'the receiver was not ready (RNR NAK): no receive was posted'],
   pacing: ['pacing', 'rate control let packets go only later'],
 };
@@ -175,7 +175,7 @@ function stall(
   return {
     owner,
     part: engine === 'worker' ? 0 : part,
-    text: `the event loop of ${owner === 'responder' ? "the peer's" : 'this'} program stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}, while packets waited for it`,
+    text: `the event loop of ${owner === 'responder' ? "the peer's" : 'this'} program was stalled ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}, while packets waited for it`,
   };
 }
 

@@ -25,12 +25,20 @@ export interface PlaceFlags {
 export function checkPlace({ bind, advertise }: PlaceFlags, backends: readonly string[]): void {
   if (!backends.some(isStreamBackend)) {
     if (advertise === undefined) return;
-    const hint = 'leave it out; gateways are given the address by --connect';
-    throw new RoceError('ERR_ROCE_CONFLICT', '--advertise is about a disk in a cluster, whose manager is told', hint);
+    const hint = 'leave it out; gateways get the address by --connect';
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      '--advertise needs a disk of a cluster, whose manager passes the address to gateways',
+      hint,
+    );
   }
   if (advertise !== undefined || bind === undefined || !ANY.includes(bind.text)) return;
   const hint = 'add --advertise HOST with the address of this host that gateways reach, or --bind that address';
-  throw new RoceError('ERR_ROCE_CONFLICT', `gateways are told where the disk is, and cannot connect to ${bind}`, hint);
+  throw new RoceError(
+    'ERR_ROCE_CONFLICT',
+    `the manager would pass gateways an address to which they cannot connect: ${bind}`,
+    hint,
+  );
 }
 
 export function advertisedAddress({ bind, advertise }: PlaceFlags, port: number): string {

@@ -35,8 +35,8 @@ export async function openFollowed(
   try {
     const { isSnapshot, uuid } = (await client.diskMetadata(name)) ?? {};
     if (isSnapshot === true) {
-      const hint = 'read it by --backend in place of --connect';
-      throw new RoceError('ERR_ROCE_CONFLICT', `'${name}' is a snapshot, which nobody owns`, hint);
+      const hint = 'read it with --backend instead of --connect';
+      throw new RoceError('ERR_ROCE_CONFLICT', `'${name}' is a snapshot, and snapshots have no owner`, hint);
     }
     return {
       name,

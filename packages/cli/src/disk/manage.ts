@@ -38,7 +38,7 @@ export async function runCreate(
 export async function runResize(name: string, bytes: number, options: ManageOptions, output: Output): Promise<void> {
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'resize', { name, bytes: `${bytes}` });
-  output.line(`'${name}' at ${at} has ${formatBytes(bytes)}; gateways see it when they are started anew`);
+  output.line(`'${name}' at ${at} has ${formatBytes(bytes)}; gateways see it after a restart`);
   output.document(DISK_RESIZE_DOCUMENT, { servers: [{ at, disks }] });
 }
 
@@ -49,7 +49,7 @@ export async function runRemove(
 ): Promise<void> {
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'remove', { name, force: `${options.force === true}` });
-  output.line(`'${name}' is no longer served at ${at}; what a file or an NBD server holds of it stays`);
+  output.line(`'${name}' is no longer served at ${at}; its data in the file or at the NBD server is kept`);
   output.document(DISK_RM_DOCUMENT, { servers: [{ at, disks }] });
 }
 

@@ -62,7 +62,11 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   }
   const { readOnly, shared } = options;
   if (readOnly === true && shared === true) {
-    throw new RoceError('ERR_ROCE_CONFLICT', 'who only reads shares the disk with everybody', 'leave out --shared');
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      '--read-only and --shared exclude each other: any number of gateways may read',
+      'leave out --shared',
+    );
   }
   const access = readOnly === true ? 'read' : shared === true ? 'shared' : 'write';
   await using remote = await ConnectedDisk.connect(connect!, { ...options, access }, output);

@@ -94,8 +94,8 @@ async function serveNamed(options: DiskServeOptions, output: Output): Promise<vo
   const alone = givenBackendOption(options) ?? (iops !== undefined ? '--iops' : undefined);
   const ofOne = alone ?? (bandwidth !== undefined ? '--bandwidth' : undefined);
   if (ofOne !== undefined) {
-    const hint = `write it behind each disk: NAME=STORE,${ofOne.slice(2)}=...`;
-    throw new RoceError('ERR_ROCE_CONFLICT', `${ofOne} is about one disk, and these have names`, hint);
+    const hint = `append it to each disk: NAME=STORE,${ofOne.slice(2)}=...`;
+    throw new RoceError('ERR_ROCE_CONFLICT', `${ofOne} applies to a single disk without a name`, hint);
   }
   const entries = [...(config === undefined ? [] : await readDiskFile(config)), ...disk];
   await using store = await DiskStore.open(entries, output, {

@@ -170,7 +170,7 @@ export const ACCEPTED_FLAGS: readonly AcceptedFlag[] = [
   { flags: '-d, --ib-dev <dev>', instead: 'there are no devices to choose from; --bind chooses the address' },
   { flags: '--ib-port <port>', instead: 'a software NIC has one port; -i is --interval here' },
   { flags: '-x, --gid-index <index>', instead: 'there is no GID table; --bind chooses the address' },
-  { flags: '-F, --CPU-freq', instead: 'the clock counts nanoseconds, whatever the processor frequency' },
+  { flags: '-F, --CPU-freq', instead: 'the clock counts nanoseconds at any processor frequency' },
   {
     flags: '-S, --sl <sl>',
     instead: 'a UDP socket sends no VLAN priority; the switch configuration sorts traffic by DSCP',

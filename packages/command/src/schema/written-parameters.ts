@@ -13,5 +13,5 @@ function readNumber(key: string, value: unknown): number {
     const number = value.trim() === '' ? Number.NaN : Number(value);
     if (Number.isFinite(number)) return number;
   }
-  throw new RoceError('ERR_ROCE_MALFORMED', `${key} is no number`);
+  throw new RoceError('ERR_ROCE_MALFORMED', `${key} is not a number`);
 }

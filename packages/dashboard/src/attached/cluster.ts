@@ -172,8 +172,8 @@ function statusEvents(change: Change<Status>): ProgramEvent[] {
     ),
     ...levelEvents(change, ({ unavailable }) => unavailable, 'cannot be read', 'all extents can be read again'),
     ...levelEvents(change, ({ underReplicated }) => underReplicated, 'under-replicated', 'all extents are whole again'),
-    ...counted('notice', 'replica made anew', growth(now.counters.copies, before.counters.copies)),
-    ...counted('notice', 'fragment made anew', growth(now.counters.rebuilds, before.counters.rebuilds)),
+    ...counted('notice', 'replica rebuilt', growth(now.counters.copies, before.counters.copies)),
+    ...counted('notice', 'fragment rebuilt', growth(now.counters.rebuilds, before.counters.rebuilds)),
     ...counted('failure', 'disk refused: an old copy', growth(now.counters.refusedDisks, before.counters.refusedDisks)),
   ];
 }

@@ -110,7 +110,7 @@ function pathEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {
   return [
     ...counted('failure', 'failover to TCP', failovers),
     ...counted('loss', 'request sent again', growth(now.resentRequests, earlier?.resentRequests)),
-    ...counted('notice', 'the storage server was started anew', growth(now.serverRestarts, earlier?.serverRestarts)),
+    ...counted('notice', 'the storage server was restarted', growth(now.serverRestarts, earlier?.serverRestarts)),
     ...(wasAway && now.state === 'RDMA' ? [{ kind: 'notice', text: 'back on RDMA' } as const] : []),
   ];
 }

@@ -193,7 +193,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
     const goOn = async () => {
       this.#history.restarted();
       await this.#connect(this.#settings);
-      this.#send('event', this.#history.note('settings', 'traffic goes on: it had ended while nobody looked'));
+      this.#send('event', this.#history.note('settings', 'traffic continues: it was paused while no page was open'));
     };
     void this.#mutex.run(goOn).catch(() => {});
   }

@@ -85,7 +85,7 @@ class Ladder {
     const at = this.#newestOf(nak.from === 'a' ? 'b' : 'a', nak.psn);
     const lost = this.packets[at];
     if (lost === undefined || lost.isLost) return;
-    nak.notes = [...nak.notes, `It asks for packet ${lost.number} again, and for all behind it.`];
+    nak.notes = [...nak.notes, `It asks for packet ${lost.number} again, and for all later packets.`];
     const wasReady = this.packets
       .slice(at)
       .every(({ kind, psn, operation }) => kind !== 'nak' || psn !== nak.psn || operation === NAK_SEQUENCE);

@@ -56,7 +56,7 @@ export function readCapture(file: Uint8Array, udpPort: number): LadderEntries {
     remarks.push(`${leftOut} packets behind the first ${ENTRIES_MAX} are not shown: cut the file with editcap.`);
   if (reader.damage !== undefined) {
     remarks.push(
-      `The file is damaged at byte ${reader.damage.offset}: ${reader.damage.reason}. What stands before is shown.`,
+      `The file is damaged at byte ${reader.damage.offset}: ${reader.damage.reason}. The packets before it are shown.`,
     );
   }
   return { packets, remarks };

@@ -52,7 +52,7 @@ export class AttachedView {
     { key: 'ArrowDown', name: 'down', does: 'the next program', run: () => this.#step(1) },
     { key: 'ArrowUp', name: 'up', does: 'the program before', run: () => this.#step(-1) },
     { key: 'Enter', name: 'Enter', does: 'to its details', run: () => this.#visitDetail() },
-    { key: ' ', name: 'space', does: 'pause and go on', run: () => this.#togglePause() },
+    { key: ' ', name: 'space', does: 'pause and continue', run: () => this.#togglePause() },
   ];
 
   start(view: HTMLElement): void {
@@ -128,7 +128,7 @@ export class AttachedView {
   #togglePause(): void {
     this.#isPaused = !this.#isPaused;
     byId('pause').setAttribute('aria-pressed', String(this.#isPaused));
-    say(this.#isPaused ? 'paused: the programs go on' : 'live');
+    say(this.#isPaused ? 'paused: the programs continue' : 'live');
     if (!this.#isPaused) this.#show();
   }
 

@@ -43,7 +43,7 @@ const CHARTS: readonly Lines[] = [
     lines: {
       'under-replicated': ({ underReplicated }) => underReplicated,
       unavailable: ({ unavailable }) => unavailable,
-      'work under way': ({ underWay }) => underWay,
+      'work in progress': ({ underWay }) => underWay,
     },
     colors: ['--hue4', '--bad', '--hue0'],
   },
@@ -52,7 +52,7 @@ const CHARTS: readonly Lines[] = [
     format: formatPerSecond,
     lines: {
       sealed: ({ sealsPerSecond }) => sealsPerSecond,
-      'made anew': ({ repairsPerSecond }) => repairsPerSecond,
+      rebuilt: ({ repairsPerSecond }) => repairsPerSecond,
       coded: ({ codingsPerSecond }) => codingsPerSecond,
     },
   },
@@ -70,7 +70,7 @@ export class ClusterDetailView implements ProgramDetail<AttachedCluster> {
     ['in fragments', ({ coded }) => coded, formatCount],
     ['under-replicated', ({ underReplicated }) => underReplicated, formatCount, isSome],
     ['unavailable', ({ unavailable }) => unavailable, formatCount, isSome],
-    ['repairs under way', ({ underWay }) => underWay, formatCount],
+    ['repairs in progress', ({ underWay }) => underWay, formatCount],
     ['repairs done', ({ totals }) => totals.repairs, formatCount],
     ['seals', ({ totals }) => totals.seals, formatCount],
     ['damaged records', ({ totals }) => totals.damaged, formatCount, isSome],

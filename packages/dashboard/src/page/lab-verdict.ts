@@ -33,7 +33,7 @@ function livelock(plan: Plan, sample: LabSample): LabVerdict {
     title: 'Livelock: the link is busy, and nothing arrives',
     text:
       `Go-back-0 answers each loss by sending the whole message again, from its first packet. A message is ${packetsOf(plan)} packets, and ` +
-      `${whatIsLost(plan, sample)}. ${repeatedOf(plan, sample)} Go-back-N or selective repeat (keys 2 and 3) would keep what has arrived.`,
+      `${whatIsLost(plan, sample)}. ${repeatedOf(plan, sample)} Go-back-N or selective repeat (keys 2 and 3) would keep the packets that arrived.`,
   };
 }
 

@@ -58,7 +58,7 @@ export class LiveView {
   }
 
   get keys(): readonly KeyAction[] {
-    const pause = { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() };
+    const pause = { key: ' ', name: 'space', does: 'pause and continue', run: () => this.togglePause() };
     return [pause, ...this.#controls.keys];
   }
 
@@ -85,7 +85,7 @@ export class LiveView {
     this.#isPaused = !this.#isPaused;
     this.#player.isPaused = this.#isPaused;
     byId('pause').setAttribute('aria-pressed', String(this.#isPaused));
-    say(this.#isPaused ? 'paused: the lab goes on' : 'live');
+    say(this.#isPaused ? 'paused: the lab continues' : 'live');
     if (!this.#isPaused) this.#show();
   }
 

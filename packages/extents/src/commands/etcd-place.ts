@@ -19,7 +19,7 @@ const PARAMETERS: Readonly<Record<keyof EtcdAccess, true>> = {
   password: true,
 };
 const FORM =
-  'write etcd:http://HOST:PORT[,http://HOST:PORT...], or https:// and behind it ?ca=FILE&cert=FILE&key=FILE, and user=NAME&password=FILE for a user whose password is in a file';
+  'write etcd:http://HOST:PORT[,http://HOST:PORT...], or https:// with ?ca=FILE&cert=FILE&key=FILE appended, and user=NAME&password=FILE for a user whose password is in a file';
 
 export function parseEtcdPlace(text: string): EtcdPlace {
   const [, list = '', query] = /^etcd:([^?]+)(?:\?(.+))?$/.exec(text) ?? [];
@@ -27,7 +27,7 @@ export function parseEtcdPlace(text: string): EtcdPlace {
   const given = Object.fromEntries((query?.split('&') ?? []).map(parameter));
   const isKnown = Object.entries(given).every(([name, value]) => name in PARAMETERS && value !== '');
   if (!endpoints.every(isEtcdEndpoint) || !isKnown)
-    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no store of metadata`, FORM);
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a metadata store`, FORM);
   const together = (one: keyof EtcdAccess, other: keyof EtcdAccess) => {
     if (one in given === other in given) return;
     throw new RoceError('ERR_ROCE_CONFLICT', `'${one}' and '${other}' of etcd go together`, FORM);

@@ -32,7 +32,7 @@ export class Family {
   }
 
   async start<T>(role: Role, name: string, begin: () => Birth<T>): Promise<T> {
-    if (this.#isEnding) throw new RoceError('ERR_ROCE_CLOSED', `${name} is not started any more`);
+    if (this.#isEnding) throw new RoceError('ERR_ROCE_CLOSED', `${name} is no longer started`);
     const { process, started, words } = begin();
     this.#running.set(process, role);
     try {

@@ -15,7 +15,7 @@ export function readFailureTeller(output: Pick<Output, 'note'>, now = nowNs): (e
       untold++;
       return;
     }
-    const others = untold === 0 ? '' : `; ${counted(untold, 'read')} before it failed, too`;
+    const others = untold === 0 ? '' : `; ${counted(untold, 'read')} before it also failed`;
     output.note(`${message.replace(/^EIO: /, '')}${others} ('rocev2 extents status' shows which nodes are down)`);
     quietUntilNs = now() + QUIET_NS;
     untold = 0;

@@ -33,7 +33,7 @@ const EXTENTS_NODE_DOCUMENT = defineDocument<ExtentsNodeResult>('extents-node');
 
 const TIMEOUT_MS = 3000;
 const WATCH_MS = 1000;
-const NO_ANSWER = 'the node goes on asking until Ctrl-C: no manager that leads has answered so far at';
+const NO_ANSWER = 'no leading manager has answered yet; the node retries until Ctrl-C, at';
 
 export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly dir?: string;
@@ -200,13 +200,13 @@ async function nodeAddress(manager: IpAddress, bind: IpAddress | undefined): Pro
   if (bind === undefined) return localAddressTowards(manager);
   if (!isLoopback(bind) || isLoopback(manager)) return bind;
   const text = `no other machine reaches a node at ${bind}, and its manager is at ${manager}`;
-  throw new RoceError('ERR_ROCE_MISMATCH', text, 'write the address of this machine behind --bind, or leave it out');
+  throw new RoceError('ERR_ROCE_MISMATCH', text, 'give the address of this machine by --bind, or leave it out');
 }
 
 function watchWrites(node: NodeServer, output: Output): NodeJS.Timeout {
   const watch = setInterval(() => {
     if (node.readOnly === undefined) return;
-    output.note(`read-only: ${node.readOnly}; what it has is read on (start it anew when that is mended)`);
+    output.note(`read-only: ${node.readOnly}; its extents can still be read (repair the cause, then restart the node)`);
     clearInterval(watch);
   }, WATCH_MS);
   return watch;

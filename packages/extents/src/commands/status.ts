@@ -104,7 +104,7 @@ function print(
   );
   const { seals, copies, codings, rebuilds, deleted } = counters;
   output.line(
-    `since the manager began: ${counted(seals, 'seal')}, ${counted(copies, 'copy', 'copies')} made, ${counted(codings, 'extent')} coded, ${counted(rebuilds, 'fragment')} made anew, ${counted(deleted, 'extent')} deleted; ${counted(copying, 'copy', 'copies')}, ${counted(coding, 'coding')} under way`,
+    `since the manager began: ${counted(seals, 'seal')}, ${counted(copies, 'copy', 'copies')} made, ${counted(codings, 'extent')} coded, ${counted(rebuilds, 'fragment')} rebuilt, ${counted(deleted, 'extent')} deleted; ${counted(copying, 'copy', 'copies')}, ${counted(coding, 'coding')} in progress`,
   );
   for (const { extent, reason } of waiting) output.line(`extent ${extent} waits to be sealed: ${reason}`);
   const missing = whatWaits({ nodes, nodesNeeded });

@@ -47,8 +47,8 @@ export function parseStreamBackend(text: string): StreamPlace {
   const transport = EXTENT_TRANSPORTS.find((name) => name === named);
   const isWithoutValue = Object.values(keys).includes('') || (takeOver ?? '') !== '';
   if (match === null || isWithoutValue || transport === undefined) {
-    const form = `stream:NAME@HOST[:PORT], behind it ?take-over to fence another owner, ?psk=FILE for a cluster with keys, ?transport=${EXTENT_TRANSPORTS.join('|')}, or several joined by &`;
-    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no disk in a cluster`, form);
+    const form = `stream:NAME@HOST[:PORT], followed by ?take-over to fence another owner, ?psk=FILE for a cluster with keys, ?transport=${EXTENT_TRANSPORTS.join('|')}, or several joined by &`;
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a disk in a cluster`, form);
   }
   checkOptions('a disk in a cluster', given, PARAMETERS);
   const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`] = match;

@@ -149,7 +149,7 @@ function checkManagers({ managers = 1, metadata, port }: UpOptions): void {
   if (managers > 1 && metadata === undefined)
     throw new RoceError(
       'ERR_ROCE_MISMATCH',
-      `${managers} managers keep what they know in etcd, and --metadata does not say where it is`,
+      `${managers} managers keep their metadata in etcd, and --metadata is missing`,
       'add --metadata etcd:http://HOST:PORT, or leave --managers out',
     );
   if (port + managers * PORTS_OF_ONE - 1 > PORT_MAX)

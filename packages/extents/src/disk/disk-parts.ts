@@ -44,7 +44,7 @@ export function checkDiskName(name: string): void {
   if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
-    `'${name}' is no name of a disk`,
+    `'${name}' is not a name of a disk`,
     "1 to 63 letters, digits, '.', '_' and '-'",
   );
 }

@@ -104,7 +104,7 @@ async function copyOnce(
   const logExtents = await sealTail(logOf(source));
   const { extent, offset } = await lastRoot();
   if (extent !== root.extent || offset !== root.offset)
-    throw new RpcError('MISSING', `'${source}' has written a checkpoint meanwhile, and may have cleaned`);
+    throw new RpcError('MISSING', `'${source}' wrote a checkpoint during the copy, and may have deleted data`);
   const { map } = await recoverDisk(reader, root, logExtents);
   const shared = logExtents.filter(({ extent }) => map.liveIn(extent) > 0);
   const last = shared.at(-1);

@@ -83,7 +83,7 @@ async function replay(
   extents: readonly ExtentPlace[],
 ): Promise<Location | undefined> {
   const first = position === undefined ? 0 : extents.findIndex(({ extent }) => extent === position.extent);
-  if (first < 0) throw new RpcError('MISSING', `the log goes on in extent ${position!.extent}, which is gone`);
+  if (first < 0) throw new RpcError('MISSING', `the log continues in extent ${position!.extent}, which is gone`);
   let end = position;
   for (const place of extents.slice(first)) {
     const { extent } = place;

@@ -81,8 +81,8 @@ export class StandbyDisk implements BlockDevice {
       await Promise.race([this.#disk.ended, this.#closing]);
       if (this.#isClosed) return;
       const { name } = this.#disk.metadata;
-      this.#lost = this.#disk.notOwner ?? new NotOwnerError(`the disk '${name}' is not ours any more`);
-      this.#parts.onNotice(`${this.#lost.message.replace(/^EIO: /, '')}; standing by until nobody has it`);
+      this.#lost = this.#disk.notOwner ?? new NotOwnerError(`the disk '${name}' now has another owner`);
+      this.#parts.onNotice(`${this.#lost.message.replace(/^EIO: /, '')}; waiting until it has no owner`);
       await this.#disk.close();
       const next = await this.#waitForDisk();
       if (next === undefined) return;

@@ -221,7 +221,7 @@ export class StreamDisk implements BlockDevice {
 
   #lost(cause: Error | undefined): NotOwnerError {
     const why = cause === undefined ? 'its lease has ended, and another owner may have it' : cause.message;
-    return new NotOwnerError(`the disk '${this.metadata.name}' is not ours any more: ${why}`, { cause });
+    return new NotOwnerError(`the disk '${this.metadata.name}' now has another owner: ${why}`, { cause });
   }
 
   #owned(): Ownership {

@@ -27,7 +27,7 @@ const HINTS: ReadonlyArray<readonly [what: RegExp, hint: string]> = [
   [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)/, 'its certificate is not valid now: renew it, or set the clock'],
   [
     /ALERT|certificate required|bad certificate/i,
-    "it wants a certificate of its own clients: name it, 'etcd:https://HOST:PORT?ca=FILE&cert=FILE&key=FILE'",
+    "it requires client certificates: name yours, 'etcd:https://HOST:PORT?ca=FILE&cert=FILE&key=FILE'",
   ],
   [
     /WRONG_VERSION_NUMBER|packet length too long|EPROTO/i,

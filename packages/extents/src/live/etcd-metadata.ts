@@ -97,7 +97,7 @@ export class EtcdMetadata implements Metadata {
     const seconds = Number(result?.TTL ?? 0);
     if (seconds === 0) return false;
     if (seconds * MS_PER_S < ttlMs) {
-      const hint = 'write the key anew with that time';
+      const hint = 'write the key again with that time';
       throw new RoceError(
         'ERR_ROCE_OUT_OF_RANGE',
         `the lease of ${key} is of ${seconds} s, and not of ${ttlMs} ms`,

@@ -91,8 +91,8 @@ describe('a disk over a cluster on sockets', () => {
       message: expect.stringContaining("the disk 'vol' is in use: end the program that has it"),
     });
     await using second = await client.openDisk('vol', { takeOver: true });
-    await expect(first.write(0, Buffer.from('2'))).rejects.toThrow("EIO: the disk 'vol' is not ours any more");
-    await expect(first.read(0, 1, Buffer.alloc(1))).rejects.toThrow('is not ours any more');
+    await expect(first.write(0, Buffer.from('2'))).rejects.toThrow("EIO: the disk 'vol' now has another owner");
+    await expect(first.read(0, 1, Buffer.alloc(1))).rejects.toThrow('now has another owner');
     const found = Buffer.alloc(1);
     await second.read(0, 1, found);
     expect(String(found)).toBe('1');

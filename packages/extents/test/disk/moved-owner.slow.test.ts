@@ -178,7 +178,7 @@ describe.runIf(process.platform === 'linux').each(repeated(1, ['rdma and tcp', '
         second = await serve(SECOND, true);
         await eventually(() => first.notices.length > 0, PATIENCE);
       });
-      expect(first.notices[0]).toMatch(/the disk 'vol' is not ours any more: .*; standing by until nobody has it/);
+      expect(first.notices[0]).toMatch(/the disk 'vol' now has another owner: .*; waiting until it has no owner/);
       expect(await client.diskOwner('vol')).toMatchObject({ owner: `server at ${SECOND}` });
       const { streams } = await client.status();
       expect(streams.find(({ stream }) => stream === 'vol.disk-log')?.address).toContain(SECOND);

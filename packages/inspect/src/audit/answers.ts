@@ -140,7 +140,7 @@ export class Answers {
       } else
         reporter.cannotTell(
           45,
-          `a second NAK for PSN ${psn} right behind that of packet ${open.packet}: perhaps a copy that the network made`,
+          `a second NAK for PSN ${psn} directly after that of packet ${open.packet}: perhaps a copy that the network made`,
           open.packet,
         );
       return;

@@ -35,7 +35,11 @@ export class CongestionWatch {
     if (marks.unanswered > 0) reporter.pass(83);
     else if (place.isCapturedHere)
       reporter.violation(83, 'a CNP, and no packet has come with a mark since the last one');
-    else reporter.cannotTell(83, 'a CNP without a marked packet in the capture: the mark may have been set behind it');
+    else
+      reporter.cannotTell(
+        83,
+        'a CNP without a marked packet in the capture: the mark may have been set after the capture point',
+      );
     marks.unanswered = 0;
   }
 

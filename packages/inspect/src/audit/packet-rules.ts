@@ -86,7 +86,7 @@ export class PacketRules {
   #checkIpHeader(seen: PacketView): void {
     if (seen.family === 6) {
       if (seen.hasExtensionHeaders) {
-        this.#violation(3, seen, 'extension headers stand between IPv6 and UDP; expected next header 17 (UDP)');
+        this.#violation(3, seen, 'extension headers between IPv6 and UDP; expected next header 17 (UDP)');
       }
     } else if (seen.hasOptions || !seen.isWhole) {
       const what = seen.hasOptions ? 'the IPv4 header has options' : 'DF is not set, or the packet is a fragment';

@@ -127,8 +127,8 @@ export class RecoveryWatch {
     if (this.#notReady?.position !== position) return;
     const { isFollowed, hasNak } = this.#notReady;
     this.#notReady = undefined;
-    if (hasNak) reporter.choose(60, 'NAK 0x60 for what follows an RNR NAK');
-    else if (isFollowed) reporter.choose(60, 'silence about what follows an RNR NAK');
+    if (hasNak) reporter.choose(60, 'NAK 0x60 for packets after an RNR NAK');
+    else if (isFollowed) reporter.choose(60, 'silence about packets after an RNR NAK');
   }
 }
 

@@ -123,7 +123,7 @@ async function doctor(host: string, options: DoctorOptions, output: Output): Pro
   if (local.text === remote.text) {
     throw new CommandFailure(
       EXIT_USAGE,
-      `${remote} is the address of this side, too: give this side another one by --bind`,
+      `${remote} is also the address of this side: give this side another address with --bind`,
     );
   }
   const work = examine(

@@ -70,7 +70,7 @@ function ipPacketOf(dump: string): Uint8Array {
   try {
     bytes = bytesOfHexDump(dump);
   } catch {
-    throw new CommandFailure(EXIT_FAILED, 'that is no hex dump: give two hex digits a byte');
+    throw new CommandFailure(EXIT_FAILED, 'that is not a hex dump: give two hex digits a byte');
   }
   const etherType = bytes.length > ETHERNET_BYTES ? readU16(bytes, ETHERNET_BYTES - 2) : 0;
   const isEthernet = (etherType === ETHERTYPE_IPV4 && bytes[0] !== 0x45) || etherType === ETHERTYPE_IPV6;

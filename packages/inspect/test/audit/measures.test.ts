@@ -40,10 +40,10 @@ describe('measures, in a conversation of one packet a millisecond', () => {
 
   it('silence after an RNR NAK is told from a NAK', () => {
     const rnr = [send(50), send(51), answer(50, 0x2c), send(52)];
-    expect(measured([...rnr, send(50)]).choices).toEqual([[60, 'silence about what follows an RNR NAK']]);
+    expect(measured([...rnr, send(50)]).choices).toEqual([[60, 'silence about packets after an RNR NAK']]);
     expect(measured([...rnr, answer(50, 0x60), send(50)]).choices).toContainEqual([
       60,
-      'NAK 0x60 for what follows an RNR NAK',
+      'NAK 0x60 for packets after an RNR NAK',
     ]);
   });
 
@@ -59,7 +59,7 @@ it('Soft-RoCE answers a part of a READ with MIDDLE, and does go-back-N', () => {
   const choices = (name: string) => audited(golden(name)).choices.map(({ rule, choice }) => [rule, choice]);
   expect(choices('loss-resp-read-rc-v4')).toContainEqual([64, 'answers to a part begin with MIDDLE or LAST']);
   expect(choices('loss-req-send-rc-v4')).toContainEqual([48, 'all from the missing packet on (go-back-N)']);
-  expect(choices('rnr-nak-rc-v4')).toContainEqual([60, 'NAK 0x60 for what follows an RNR NAK']);
+  expect(choices('rnr-nak-rc-v4')).toContainEqual([60, 'NAK 0x60 for packets after an RNR NAK']);
 });
 
 describe('a distribution', () => {

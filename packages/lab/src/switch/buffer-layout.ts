@@ -44,7 +44,7 @@ export function layOutBuffer(
   if (!(losslessAlpha > 0 && lossyAlpha > 0 && headroomOversubscription >= 1)) {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
-      `alphas of ${losslessAlpha} and ${lossyAlpha} and an over-subscription of ${headroomOversubscription} are no buffer`,
+      `alphas of ${losslessAlpha} and ${lossyAlpha} and an over-subscription of ${headroomOversubscription} do not fit a buffer`,
       'alphas are more than 0, over-subscription is 1 or more',
     );
   }

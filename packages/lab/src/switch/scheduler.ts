@@ -60,7 +60,7 @@ function checkedWeights(weights: readonly number[] = Array<number>(PRIORITIES).f
     return weights;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `[${weights.join(', ')}] are no weights`,
+    `[${weights.join(', ')}] are not weights`,
     'give one integer from 1 up for each of the eight priorities',
   );
 }

@@ -89,7 +89,7 @@ async function openRelay(address: IpAddress, to: IpAddress): Promise<readonly [F
   if (address.family !== to.family || address.equals(to)) {
     throw new RoceError(
       'ERR_ROCE_CONFLICT',
-      `a relay at ${address} cannot stand for ${to}`,
+      `a relay at ${address} cannot represent ${to}`,
       'both need addresses of one family, and different ones',
     );
   }

@@ -37,7 +37,7 @@ describe('--cc, --rate and --cc-params', () => {
   it.each([
     [{ cc: 'dcqcn', ccParams: 'gain' }, /'gain' is not parameter=value/],
     [{ cc: 'dcqcn', ccParams: 'gain=1=2' }, /is not parameter=value/],
-    [{ cc: 'dcqcn', ccParams: 'gain=much' }, /gain is no number/],
+    [{ cc: 'dcqcn', ccParams: 'gain=much' }, /gain is not a number/],
     [{ cc: 'dcqcn', ccParams: 'gain=2' }, /gain is 2 \(it must be from 0 to 1\)/],
     [{ cc: 'dcqcn', ccParams: 'rateTimerNs=55' }, /'55' is not a time/],
     [
@@ -56,7 +56,7 @@ describe('--cc, --rate and --cc-params', () => {
 
   it('numbers may be numbers, but nothing else', () => {
     expect(readRateControl('fixed', { rateBps: 1e9 })).toEqual({ name: 'fixed', rateBps: 1e9 });
-    expect(() => readRateControl('fixed', { rateBps: [1e9] })).toThrow(/rateBps is no number/);
-    expect(() => readRateControl('dcqcn', { gain: '' })).toThrow(/gain is no number/);
+    expect(() => readRateControl('fixed', { rateBps: [1e9] })).toThrow(/rateBps is not a number/);
+    expect(() => readRateControl('dcqcn', { gain: '' })).toThrow(/gain is not a number/);
   });
 });

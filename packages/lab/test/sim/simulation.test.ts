@@ -180,7 +180,7 @@ describe('a network of links', () => {
 
   test.each([
     ['a node twice', { hosts: ['left', 'x'] }, 'two nodes have one name'],
-    ['a link to nowhere', { links: [{ a: 'left', b: 'z' }] }, 'ends at z, which is no node'],
+    ['a link to nowhere', { links: [{ a: 'left', b: 'z' }] }, 'ends at z, which is not a node'],
     ['a host without a link', { hosts: ['left', 'right', 'far'] }, 'far has 0 links'],
   ])('with %s is refused', async (_what, change, message) => {
     await expect(run(file({ ...triangle, ...change } as never))).rejects.toThrow(message);

@@ -87,7 +87,7 @@ export class DhchapKeyPair {
     const least = Buffer.alloc(most.length);
     least[least.length - 1] = 2;
     const isPossible = peer.length === most.length && peer.compare(least) >= 0 && peer.compare(most) <= 0;
-    if (!isPossible) throw new RoceError('ERR_ROCE_MISMATCH', 'the public value is none of the group');
+    if (!isPossible) throw new RoceError('ERR_ROCE_MISMATCH', 'the public value is not in the group');
     return this.#keys.secretWith(peer);
   }
 }

@@ -83,7 +83,7 @@ export class ServedDisks implements AsyncDisposable {
     const disk = this.#disks.get(key);
     this.#disks.delete(key);
     if (disk !== undefined) await this.#close(disk);
-    return `${nqn} has no namespace ${nsid} any more`;
+    return `${nqn} no longer has namespace ${nsid}`;
   }
 
   async #resize(server: NvmeTargetServer, nqn: string, nsid: number, sizeBytes: number): Promise<string> {

@@ -62,7 +62,7 @@ export class NvmeDisk implements BlockDevice {
     checkRange(this, offset, length, 'ENOSPC');
     const { fua = false, noHole = false, fast = false } = options;
     // A target does not announce what its Write Zeroes costs.
-    if (fast) throw new BlockDeviceError('ENOTSUP', 'a namespace does not say what is fast');
+    if (fast) throw new BlockDeviceError('ENOTSUP', 'a namespace does not report which operations are fast');
     const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);
     const isDone = await this.#whereSupported(HAS_WRITE_ZEROES, () =>
       this.#inParts(offset, length, BLOCKS_MAX * this.blockBytes, (at, bytes) =>

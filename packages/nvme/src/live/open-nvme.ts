@@ -83,7 +83,11 @@ export function hostAuthentication(
 ): NvmeHostOptions['authentication'] {
   if (secret === undefined) {
     if (controllerSecret === undefined) return undefined;
-    throw new RoceError('ERR_ROCE_CONFLICT', 'a target proves itself only to a host that does', 'give the secret, too');
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'a target authenticates itself only to a host that authenticates',
+      'also give the secret of the host',
+    );
   }
   return {
     secret: DhchapSecret.parse(secret),
@@ -95,7 +99,7 @@ export function hostAuthentication(
 export function hostTlsPsks(key: string | undefined, hostNqn: string | undefined, nqn: string): TlsPsk[] | undefined {
   if (key === undefined) return undefined;
   if (hostNqn === undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a TLS key belongs to the NQN of a host', 'give that, too');
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a TLS key belongs to the NQN of a host', 'also give the NQN');
   }
   const parsed = NvmeTlsKey.parse(key);
   return TLS_DERIVATIONS.map((derivation) => parsed.pskOf({ hostNqn, subsystemNqn: nqn }, derivation));

@@ -76,7 +76,7 @@ function parse(text: string, path: string): Map<string, StoredState> {
     for (const [, state] of states) check(state);
     return new Map(states);
   } catch (cause) {
-    const what = `${path} is no file of reservations: ${(cause as Error).message}`;
+    const what = `${path} is not a file of reservations: ${(cause as Error).message}`;
     throw new RoceError('ERR_ROCE_MALFORMED', what, 'without it all registrations are gone', { cause });
   }
 }

@@ -92,7 +92,7 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       48,
       'Go-back-N, go-back-0 or selective repeat.',
       'Lumina, SIGCOMM’16',
-      measured('what follows the PSN of the NAK'),
+      measured('the packets after the PSN of the NAK'),
     ),
     should(
       49,
@@ -120,7 +120,7 @@ export const TIMER_RULES: RuleSection = {
       'The timer fires between T and 4 T, T = 4.096 us * 2^timeout.',
       'C9-140, 9.9.2.1',
       judgedAndActive(
-        'retransmissions without NAK against the last sign of life, where the CM REQ has told the timeout; a violation needs --at; the lower bound is rule 51',
+        'retransmissions without NAK against the last sign of life, where the CM REQ names the timeout; a violation needs --at; the lower bound is rule 51',
       ),
     ),
     must(
@@ -136,7 +136,7 @@ export const TIMER_RULES: RuleSection = {
       'A request is sent at most 1 + retry_cnt times.',
       '9.9.2.1',
       judgedAndActive(
-        'copies a transport timeout apart without any answer between them, where the CM REQ has told timeout and retry count; a violation needs --at',
+        'copies a transport timeout apart without any answer between them, where the CM REQ names timeout and retry count; a violation needs --at',
       ),
     ),
     must(55, 'Progress refills the retry counter.', 'rxe reset_retry_counters', active('loss at chosen places')),
@@ -172,7 +172,7 @@ export const TIMER_RULES: RuleSection = {
       60,
       'The answer to packets after an RNR NAK: silence, or NAK 0x60.',
       'docs/how-to/talk-to-linux.md',
-      measured('the answers behind an RNR NAK'),
+      measured('the answers after an RNR NAK'),
     ),
   ],
 };

@@ -7,7 +7,7 @@ export const FORMAT_RULES: RuleSection = {
   rules: [
     must(
       1,
-      'An IPv4 header has no options, has DF set, and is no fragment.',
+      'An IPv4 header has no options, has DF set, and is not a fragment.',
       'CA17-3, 7, 8, 10',
       judged('every IPv4 packet; a later fragment has no UDP header and is not seen'),
     ),

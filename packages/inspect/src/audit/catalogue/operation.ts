@@ -42,7 +42,7 @@ export const CONGESTION_RULES: RuleSection = {
       'CA17-4',
       measured('the DSCPs of CNPs; what was configured is not in the packets'),
     ),
-    should(90, 'A CNP for an unknown queue pair is ignored.', 'robustness', active('somebody has to send it')),
+    should(90, 'A CNP for an unknown queue pair is ignored.', 'robustness', active('a tester has to send it')),
   ],
 };
 
@@ -57,7 +57,7 @@ export const CONNECTION_RULES: RuleSection = {
     ),
     must(92, 'REJ reasons 13 and 19 are never sent.', 'CA17-35', judged('every REJ')),
     must(93, 'Lost REP, RTU and DREP are repeated.', '12.9', active('they have to be lost')),
-    should(94, 'A REQ to nobody gets REJ 8 at once.', '12.6.7', active('somebody has to send it')),
+    should(94, 'A REQ to nobody gets REJ 8 at once.', '12.6.7', active('a tester has to send it')),
     must(
       95,
       'Private data and READ limits arrive intact; 0 is allowed.',
@@ -72,9 +72,9 @@ export const CONNECTION_RULES: RuleSection = {
 export const DATAGRAM_RULES: RuleSection = {
   title: 'UD',
   rules: [
-    must(98, 'A datagram with a wrong Q_Key is dropped.', '9.8', active('somebody has to send it')),
+    must(98, 'A datagram with a wrong Q_Key is dropped.', '9.8', active('a tester has to send it')),
     must(99, 'A receive begins with 40 bytes of IP header.', 'A17.4.5.2', active('the receive buffer has to be read')),
-    must(100, 'A datagram too long is dropped without a NAK.', '9.8', active('somebody has to send it')),
+    must(100, 'A datagram too long is dropped without a NAK.', '9.8', active('a tester has to send it')),
   ],
 };
 

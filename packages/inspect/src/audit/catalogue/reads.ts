@@ -43,7 +43,7 @@ export const READ_RULES: RuleSection = {
       '9.7.4.1',
       judgedAndActive('where CM has told the limit; proven by an answer that comes after one request too many'),
     ),
-    should(67, 'One READ too many is refused by NAK 0x61.', 'rxe', active('somebody has to send it')),
+    should(67, 'One READ too many is refused by NAK 0x61.', 'rxe', active('a tester has to send it')),
     must(
       68,
       'The R_Key of a READ or WRITE of no bytes is not checked.',
@@ -52,7 +52,7 @@ export const READ_RULES: RuleSection = {
         'NAK 0x62 for a request of no bytes; a violation needs one of the same kind with bytes that was acknowledged before, since a queue pair may allow none',
       ),
     ),
-    should(69, 'A READ of 2^31 bytes is answered or refused.', 'C9-94', active('somebody has to send it')),
+    should(69, 'A READ of 2^31 bytes is answered or refused.', 'C9-94', active('a tester has to send it')),
   ],
 };
 
@@ -71,7 +71,7 @@ export const ATOMIC_RULES: RuleSection = {
       'class D',
       active('old requests have to be sent again'),
     ),
-    must(72, 'An unaligned atomic is refused by NAK 0x61.', 'rxe', active('somebody has to send it')),
+    must(72, 'An unaligned atomic is refused by NAK 0x61.', 'rxe', active('a tester has to send it')),
     must(73, 'Atomics are atomic, and big-endian on the wire.', '9.4.5', active('memory has to be compared')),
   ],
 };

@@ -11,7 +11,7 @@ export const ruleListOption = textOption((text) => {
     if (range === null || first > last || ruleOf(first) === undefined || ruleOf(last) === undefined) {
       throw new RoceError(
         'ERR_ROCE_MALFORMED',
-        `'${item}' is no rule or range of rules: write 1 to 111, such as 1-11,36`,
+        `'${item}' is not a rule or range of rules: write 1 to 111, such as 1-11,36`,
       );
     }
     for (let id = first; id <= last; id++) ids.add(id);

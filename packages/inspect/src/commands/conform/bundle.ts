@@ -37,7 +37,7 @@ export async function readBundle(path: string): Promise<ConformRunResult> {
 function notABundle(path: string, cause?: unknown): RoceError {
   return new RoceError(
     'ERR_ROCE_MALFORMED',
-    `${path} is no bundle of rocev2 conform run: it has no ${RESULTS}`,
+    `${path} is not a bundle of rocev2 conform run: it has no ${RESULTS}`,
     'make it by rocev2 conform run HOST --bundle FILE',
     { cause },
   );

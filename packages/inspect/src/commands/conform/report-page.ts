@@ -29,7 +29,7 @@ PSNs in sentences count from the first request of a connection; packet numbers a
       return [
         `<h2 id="rule-${rule}">Rule ${rule} (${severity}): ${escapeXml(title)}</h2><p class="origin">Source: ${escapeXml(source)}</p>`,
         ...ofRule(rule).flatMap(({ one, anchor }) => caseSection(one, anchor)),
-        ...(references.length === 0 ? [] : [`<p>Judged by ${references.join(', ')}, too.</p>`]),
+        ...(references.length === 0 ? [] : [`<p>Also checked by ${references.join(', ')}.</p>`]),
       ];
     }),
   ]);

@@ -81,7 +81,7 @@ export function parseResult(document: unknown, path: string): ConformRunResult {
   if (parsed.success) return parsed.data;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
-    `${path} is no result of rocev2 conform run: ${z.prettifyError(parsed.error).split('\n')[0]}`,
+    `${path} is not a result of rocev2 conform run: ${z.prettifyError(parsed.error).split('\n')[0]}`,
     'make it by rocev2 conform run HOST --results FILE',
   );
 }

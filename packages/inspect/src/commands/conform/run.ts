@@ -118,7 +118,7 @@ async function meet(tester: Tester, { anyService, via }: ConformRunOptions, who:
   if (facts.isTarget || anyService === true) return facts;
   throw new CommandFailure(
     EXIT_FAILED,
-    `${who} is no rocev2 conform serve; --any-service tests it all the same, with malformed packets among others`,
+    `${who} is not a rocev2 conform serve; --any-service tests it all the same, with malformed packets among others`,
   );
 }
 

@@ -37,7 +37,9 @@ export async function runConformServe(options: ConformServeOptions, output: Outp
   await using cm = await ConnectionManager.open(device);
   const service = await ConformService.create(device, recovery);
   output.note(`RDMA by ${device.portDescription}`);
-  output.note('whoever connects may write to the memory of this target, which holds nothing else; Ctrl-C ends it');
+  output.note(
+    'any host that connects may write to the memory of this target, which holds no other data; Ctrl-C ends it',
+  );
   await whileListening(cm, cm.listen(port), output, (listener) => service.serve(listener));
   const { connections, refused } = service.counts;
   output.line(`${counted(connections, 'connection')}, ${counted(refused, 'request')} refused`);

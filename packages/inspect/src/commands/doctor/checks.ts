@@ -36,7 +36,7 @@ export function checkManagement({ sent, answered, rttNs }: PathReport): Check {
     'cm',
     'failed',
     `RDMA CM answered none of ${sent} requests (${answered} answers)`,
-    'is a firewall in the way, or has the program that holds the port been stopped? Linux: modprobe rdma_cm; programs with a TCP exchange of their own (ib_write_bw) have no CM',
+    'is a firewall in the way, or has the program that holds the port been stopped? Linux: modprobe rdma_cm; programs with their own TCP exchange (ib_write_bw) have no CM',
   );
 }
 
@@ -104,7 +104,7 @@ export function checkMtu({ refusal, pathMtu, pings, failure, counters }: Service
 function lostTowards(counters: ServiceReport['counters'], pings: number): string {
   if ((counters.duplicate_request ?? 0) > 0) return 'towards the peer, which asked for the data again';
   if ((counters.rx_read_requests ?? 0) >= pings) {
-    return 'towards this side: the peer has read the data, and what it sends back does not come';
+    return 'towards this side: the peer has read the data, and its responses do not arrive';
   }
   return 'in one of the directions';
 }
@@ -114,7 +114,7 @@ export function checkDscp(asked: number, { management, connections }: CapturedAr
     return check(
       'dscp',
       'cannot tell',
-      'the port does not show the DSCP of what arrives',
+      'the port does not show the DSCP of received packets',
       'install koffi (rocev2 info)',
     );
   }
@@ -127,7 +127,7 @@ export function checkDscp(asked: number, { management, connections }: CapturedAr
   return check(
     'dscp',
     'cannot tell',
-    `asked for with DSCP ${asked}, answered with DSCP ${seen.join(', ')}: the peer has a choice of its own, or the network changes it`,
+    `asked for with DSCP ${asked}, answered with DSCP ${seen.join(', ')}: the peer chooses its own DSCP, or the network changes it`,
   );
 }
 
@@ -136,7 +136,7 @@ export function checkEcn({ management, connections, marksSent, cnps }: CapturedA
     return check(
       'ecn',
       'cannot tell',
-      'the port does not show the ECN bits of what arrives',
+      'the port does not show the ECN bits of received packets',
       'install koffi (rocev2 info)',
     );
   }
@@ -147,7 +147,7 @@ export function checkEcn({ management, connections, marksSent, cnps }: CapturedA
       'ecn',
       'warning',
       `${marksSent} packets were sent marked (CE), and no CNP came: the network clears ECN towards the peer, or the peer does not notify; so congestion control cannot work`,
-      "capture there: tcpdump 'udp port 4791 and ip[1] & 3 = 3' shows what arrives marked; Soft-RoCE never notifies",
+      "capture there: tcpdump 'udp port 4791 and ip[1] & 3 = 3' shows the packets that arrive marked; Soft-RoCE never notifies",
     );
   }
   const there =
@@ -166,7 +166,7 @@ export function checkEcn({ management, connections, marksSent, cnps }: CapturedA
     'ecn',
     'cannot tell',
     `${there}${none} packets arrived, none ECN-capable: the peer sends without ECN, or the network clears it`,
-    'does the peer have congestion control on? If so, a switch on the way back clears the bits',
+    'does the peer have congestion control on? If so, a switch on the return path clears the bits',
   );
 }
 

@@ -40,7 +40,7 @@ function causeOf(dump: Dump): [cause: string, advice: string] {
     case 'REM_ACCESS_ERR':
       return [
         'The peer refused the key, the range or the right.',
-        'compare remoteAddr, length and rkey with what the peer registered',
+        'compare remoteAddr, length and rkey with the region that the peer registered',
       ];
     case 'REM_INV_REQ_ERR':
       return [

@@ -42,7 +42,7 @@ export function checkTimeout(settings: RetrySettings, longestRttNs: number | und
     return check(
       'timeout',
       'warning',
-      'timeout 0 means never: a lost packet stops the queue pair for good',
+      'timeout 0 means never: a lost packet stops the queue pair permanently',
       'set 14 to 18',
     );
   }

@@ -49,7 +49,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
   memoryCase(
     'duplicate/write',
     [42],
-    'A WRITE that comes again behind a newer one to the same place changes nothing.',
+    'A WRITE that comes again after a newer one to the same place changes nothing.',
     () => [
       write(0, 8, { seed: 1 }),
       ack(0, 1),
@@ -75,7 +75,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     ping(0),
     ack(2, 3),
   ]),
-  testCase('gap/nak', [44], 'A PSN is left out. The NAK names it; when it comes, all goes on.', () => [
+  testCase('gap/nak', [44], 'A PSN is left out. The NAK names it; when it arrives, the messages continue.', () => [
     ping(0),
     ack(0, 1),
     ping(2),
@@ -85,7 +85,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     ping(2),
     ack(2, 3),
   ]),
-  testCase('gap/one-nak', [45], 'Five packets come behind a gap. There is one NAK.', () => [
+  testCase('gap/one-nak', [45], 'Five packets come after a gap. There is one NAK.', () => [
     ping(0),
     ack(0, 1),
     ping(2),
@@ -95,7 +95,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     ping(1),
     ack(1, 2),
   ]),
-  testCase('gap/second-nak', [44], 'After a gap was filled, a second one gets a NAK of its own.', () => [
+  testCase('gap/second-nak', [44], 'After a gap was filled, a second one gets a separate NAK.', () => [
     ping(1),
     gap(0),
     ping(0),
@@ -105,7 +105,7 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     ping(1),
     ack(1, 2),
   ]),
-  memoryCase('gap/nothing-executed', [46], 'A WRITE behind a gap changes nothing.', () => [
+  memoryCase('gap/nothing-executed', [46], 'A WRITE after a gap changes nothing.', () => [
     write(0, 8, { seed: 1 }),
     ack(0, 1),
     write(2, 8, { seed: 2 }),

@@ -14,7 +14,7 @@ export const CONNECTION_CASES: readonly TestCase[] = [
   {
     name: 'cm/lost-rep',
     rules: [93],
-    about: 'The REQ comes again, as if the REP had been lost. The REP comes again, too.',
+    about: 'The REQ comes again, as if the REP had been lost. The REP also comes again.',
     needs: ['RDMA CM'],
     connect: () => ({ rtu: false }),
     steps: () => [{ do: 'repeat', message: 'REQ' }, ping(0), ack(0, 1)],

@@ -40,7 +40,7 @@ export const FORMAT_CASES: readonly TestCase[] = [
   flipped('ack-request', 'byte 8 of the BTH, which is reserved', ACK_BYTE),
   flipped('psn', 'the PSN', PSN_LOW),
   flipped('reth', 'the length in the RETH', KEY_LOW),
-  memoryCase('icrc/payload', [12], 'A bit of the payload of a WRITE is wrong. The memory keeps what was there.', () => [
+  memoryCase('icrc/payload', [12], 'A bit of the payload of a WRITE is wrong. The memory does not change.', () => [
     write(0, 8, { seed: 1 }),
     ack(0),
     write(1, 8, { seed: 2, flip: PAYLOAD }),
@@ -70,7 +70,7 @@ export const FORMAT_CASES: readonly TestCase[] = [
     steps: taken({ ecn: 2 }),
   },
   testCase('malformed/short-reth', [14], 'The packet ends inside its RETH.', dropped({ cut: 8 })),
-  { name: 'malformed/no-reth', rules: [14], about: 'The packet ends behind its BTH.', steps: dropped({ cut: 16 }) },
+  { name: 'malformed/no-reth', rules: [14], about: 'The packet ends after its BTH.', steps: dropped({ cut: 16 }) },
   testCase(
     'malformed/pad',
     [14],

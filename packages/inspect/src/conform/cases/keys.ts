@@ -31,7 +31,7 @@ export const KEY_CASES: readonly TestCase[] = [
   memoryCase(
     'stranger/key',
     [104],
-    'A key that one connection was told works on the next one: keys are of the protection domain.',
+    'A key that one connection received works on the next one: keys are of the protection domain.',
     () => [
       write(0, 8),
       ack(0, 1),

@@ -31,7 +31,7 @@ export const READ_CASES: readonly TestCase[] = [
   memoryCase(
     'read/rest-begins-anew',
     [64],
-    'As before, and the answer is a message of its own: it begins with FIRST or ONLY.',
+    'As before, and the answer is a separate message: it begins with FIRST or ONLY.',
     ({ mtu }) => rest(mtu, false),
   ),
   memoryCase('read/again', [65], 'A READ that comes again is answered again, from the memory.', () => [
@@ -62,13 +62,13 @@ export const READ_CASES: readonly TestCase[] = [
     connect: () => ({ initiatorDepth: 0 }),
     steps: () => [read(0, 8), refused(0)],
   },
-  memoryCase('read/empty', [68], 'A READ of no bytes is answered, whatever its key.', () => [
+  memoryCase('read/empty', [68], 'A READ of no bytes is answered with any key.', () => [
     read(0, 0, { memory: 'wrong key' }),
     data(0, 0),
     ping(1),
     ack(1, 2),
   ]),
-  memoryCase('write/empty', [68], 'A WRITE of no bytes is taken, whatever its key.', () => [
+  memoryCase('write/empty', [68], 'A WRITE of no bytes is accepted with any key.', () => [
     write(0, 0, { memory: 'wrong key' }),
     ack(0, 1),
   ]),
@@ -91,7 +91,7 @@ export const READ_CASES: readonly TestCase[] = [
   {
     name: 'atomic/long-ago',
     rules: [71],
-    about: 'A FETCH_ADD that comes again behind as many others as the target remembers adds nothing.',
+    about: 'A FETCH_ADD that comes again after as many others as the target remembers adds nothing.',
     needs: ATOMICS,
     steps: ({ depth }) => {
       const count = Math.min(depth, DEPTH_MAX) + 1;
@@ -113,7 +113,7 @@ export const READ_CASES: readonly TestCase[] = [
   {
     name: 'atomic/unaligned',
     rules: [72],
-    about: 'A FETCH_ADD to an address that is no multiple of 8.',
+    about: 'A FETCH_ADD to an address that is not a multiple of 8.',
     needs: ATOMICS,
     steps: () => [add(0, 1n, { place: 1 }), refused(0)],
   },

@@ -140,7 +140,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
   {
     name: 'requester/retries',
     rules: [54],
-    about: 'With two retries a WRITE comes three times, and then no more.',
+    about: 'With two retries a WRITE comes three times, and then stops.',
     connect: ordered('RDMA_WRITE', 1, { retryCount: 2 }),
     steps: () => [...writes(0), repeated(0), repeated(0), OVER],
   },
@@ -148,7 +148,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
     name: 'requester/retries-again',
     rules: [55],
     about:
-      'With one retry the first of two WRITEs comes again and is acknowledged. Now the second may come again, too.',
+      'With one retry the first of two WRITEs comes again and is acknowledged. Now the second may also come again.',
     connect: ordered('RDMA_WRITE', 2, { retryCount: 1 }),
     steps: () => [...writes(0, 1), repeated(0), ...writes(1), acknowledge(0, 1), repeated(1), acknowledge(1, 2), OVER],
   },
@@ -173,7 +173,7 @@ export const REQUESTER_CASES: readonly TestCase[] = [
   {
     name: 'requester/rnr-retries',
     rules: [59],
-    about: 'With two RNR retries a SEND comes three times, and then no more.',
+    about: 'With two RNR retries a SEND comes three times, and then stops.',
     connect: ordered('SEND', 1, { ...LONG_TIMEOUT, rnrRetryCount: 2 }),
     steps: () => [
       request(RC_SEND_ONLY, 0),

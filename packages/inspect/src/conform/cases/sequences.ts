@@ -126,7 +126,7 @@ export const SEQUENCE_CASES: readonly TestCase[] = [
     writeLast(1, 8),
     refused(1),
   ]),
-  memoryCase('length/last-more', [29], 'A WRITE ends four bytes behind what its RETH says.', ({ mtu }) => [
+  memoryCase('length/last-more', [29], 'A WRITE ends four bytes after the length of its RETH.', ({ mtu }) => [
     writeFirst(0, mtu, mtu + 8),
     writeLast(1, 12),
     refused(1),

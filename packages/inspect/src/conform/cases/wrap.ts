@@ -20,7 +20,7 @@ export const WRAP_CASES: readonly TestCase[] = [
   {
     name: 'wrap/message',
     rules: [34],
-    about: 'A WRITE has its first packet before 2^24, and its last behind it. A READ brings what it wrote.',
+    about: 'A WRITE has its first packet before 2^24, and its last after it. A READ brings what it wrote.',
     needs: ['memory'],
     connect,
     steps: ({ mtu }) => [
@@ -60,7 +60,7 @@ export const WRAP_CASES: readonly TestCase[] = [
   {
     name: 'wrap/read',
     rules: [34],
-    about: 'The responses of a READ have PSNs before 2^24 and behind it. Its second half is asked for again.',
+    about: 'The responses of a READ have PSNs before 2^24 and after it. Its second half is asked for again.',
     needs: ['memory'],
     connect,
     steps: ({ mtu }) => [

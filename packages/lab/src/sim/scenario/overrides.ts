@@ -15,7 +15,7 @@ export function override(file: unknown, texts: readonly string[]): unknown {
   for (const text of texts) {
     const match = /^([\w.[\]-]+)=(.*)$/.exec(text);
     if (match === null) {
-      throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no override`, 'write for example nic.mtu=4096');
+      throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not an override`, 'write for example nic.mtu=4096');
     }
     if (/^nic\.cc\b/.test(text)) expectNoOwnControl(copy, text);
     put(
@@ -35,7 +35,7 @@ function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): v
   if (own.length === 0) return;
   throw new RoceError(
     'ERR_ROCE_CONFLICT',
-    `'${text}' does not reach flows that have a rate control of their own`,
+    `'${text}' does not reach flows that have their own rate control`,
     `set ${own.join(', ')} instead`,
   );
 }

@@ -45,7 +45,7 @@ function checked(topology: Topology): Topology {
   const pairs = new Set<string>();
   for (const { a, b } of links) {
     for (const end of [a, b])
-      if (!nodes.has(end)) throw malformed(`the link ${a}-${b} ends at ${end}, which is no node`);
+      if (!nodes.has(end)) throw malformed(`the link ${a}-${b} ends at ${end}, which is not a node`);
     if (a === b) throw malformed(`the link ${a}-${b} leads back to where it begins`);
     const pairOf = [a, b].sort().join('-');
     if (pairs.has(pairOf)) throw malformed(`there are two links between ${a} and ${b}`);

@@ -101,7 +101,7 @@ function pauseStorm(hasWatchdog: boolean): ScenarioFile {
     assertions: [
       hasWatchdog
         ? { name: 'the others have their link', value: rescued, min: 0.95 }
-        : { name: 'the others stand still, too', value: rescued, max: 0.01 },
+        : { name: 'the others are also stalled', value: rescued, max: 0.01 },
     ],
   };
 }

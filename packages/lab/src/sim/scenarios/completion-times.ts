@@ -24,7 +24,7 @@ const FULL_LOAD_BPS = 8e9;
 function completionTimes(cc: keyof typeof TITLES): ScenarioFile {
   return {
     name: `fct-${cc}`,
-    title: `Completion times of web-search flows at load 0.8: ${TITLES[cc]}`,
+    title: `Completion times of web-search flows at 80 % load: ${TITLES[cc]}`,
     source: "CoNEXT'16 §5; PFC on 9 MB of memory as in ns3-rdma",
     duration: '1s',
     topology: { kind: 'dumbbell', hosts: 20, rate: '10Gbps', delay: '1us' },

@@ -125,7 +125,7 @@ function integralMarking(flows: number): ScenarioFile {
     },
     flows: [{ kind: 'flows', from, to }],
     assertions: [
-      { name: 'the queue stands at its reference', value: 'summary.queueMeanBytes', min: 150_000, max: 250_000 },
+      { name: 'the queue stays at its reference', value: 'summary.queueMeanBytes', min: 150_000, max: 250_000 },
       { name: 'the shares are fair', value: 'summary.jain', min: 0.95 },
     ],
   };

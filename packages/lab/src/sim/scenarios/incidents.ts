@@ -234,7 +234,7 @@ function completionTimes(
 ): ScenarioFile {
   return {
     name,
-    title: `Web-search flows and incasts of eight at load 0.5: ${title}`,
+    title: `Web-search flows and incasts of eight at 50 % load: ${title}`,
     source: "NSDI'23 §7, figure 11: its sizes and thresholds are not published",
     duration: '30ms',
     topology: { kind: 'leaf-spine', leaves: 2, spines: 2, hostsPerLeaf: 8, ...LINK },
@@ -252,19 +252,19 @@ function completionTimes(
   };
 }
 
-const STANDS: Assertion = { name: 'all stand still', value: 'summary.goodputBps', max: 0 };
+const STANDS: Assertion = { name: 'all flows are stalled', value: 'summary.goodputBps', max: 0 };
 
 export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
-  deadlock('deadlock', 'Five switches in a ring wait for each other for ever', {}, STANDS),
+  deadlock('deadlock', 'Five switches in a ring wait for each other indefinitely', {}, STANDS),
   deadlock(
     'deadlock-no-circle',
     'The same flows without the link that closes the ring',
     { isOpen: true },
-    { name: 'all go on', value: 'summary.minGoodputBps', min: 10e9 },
+    { name: 'all flows continue', value: 'summary.minGoodputBps', min: 10e9 },
   ),
   deadlock(
     'deadlock-watchdog',
-    'The same ring with a watchdog: what it frees is soon stuck again',
+    'The same ring with a watchdog: the ring soon closes again',
     { hasWatchdog: true },
     { name: 'packets are dropped', value: 'summary.droppedPackets', min: 1 },
   ),
@@ -279,12 +279,12 @@ export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
   slowReceiver('slow-receiver-pages', 'The same receiver with larger pages: its cache has all of them', 64, 1 / 64, [
     { name: 'nobody is paused', value: 'summary.pauseFrames', max: 0 },
   ]),
-  threshold('alpha-1-16', 'Incasts of eight beside small messages: threshold 1/16', 1 / 16, {
+  threshold('alpha-1-16', 'Incasts of eight and small messages: threshold 1/16', 1 / 16, {
     name: 'pauses are few',
     value: 'summary.pauseFrames',
     max: 400,
   }),
-  threshold('alpha-1-64', 'Incasts of eight beside small messages: threshold 1/64', 1 / 64, {
+  threshold('alpha-1-64', 'Incasts of eight and small messages: threshold 1/64', 1 / 64, {
     name: 'pauses are many',
     value: 'summary.pauseFrames',
     min: 800,

@@ -96,7 +96,7 @@ describe('overrides', () => {
   });
 
   test('that are none, or lead into a number, are refused', () => {
-    expect(() => override(FILE, ['nic.mtu'])).toThrow("'nic.mtu' is no override");
+    expect(() => override(FILE, ['nic.mtu'])).toThrow("'nic.mtu' is not an override");
     expect(() => override(FILE, ['duration.x=1'])).toThrow('duration is "1ms"');
   });
 

@@ -49,7 +49,7 @@ function sideBySide(
 
 const deadlock: Figure = {
   name: 'sigcomm16-deadlock',
-  title: 'A circle of pauses among switches: nothing moves any more, until the circle is broken',
+  title: 'A circle of pauses among switches: nothing moves until the circle is broken',
   source: "SIGCOMM'16, section 4.2",
   by: 'packets',
   note: 'There the circle came from flooded packets; here it is a ring of five switches, each of which sends two switches on. The watchdog frees the ring, and the same flows close it again: only the open ring cures.',
@@ -61,7 +61,7 @@ const deadlock: Figure = {
       values: [
         compared('goodput in the deadlock', 'Gb/s', 0, stuck.summary.goodputBps / GB),
         compared('lost in the deadlock', 'packets', 0, stuck.summary.droppedPackets),
-        claim('without the circle every flow goes on', open.summary.minGoodputBps > 0),
+        claim('without the circle every flow continues', open.summary.minGoodputBps > 0),
         claim('without the circle nothing is lost', open.summary.droppedPackets === 0),
       ],
       chart: goodputs({ ring: stuck, 'open ring': open, 'ring with watchdog': watched }),
@@ -103,7 +103,7 @@ const slowReceiver: Figure = {
 
 const alpha: Figure = {
   name: 'sigcomm16-alpha',
-  title: 'New switches with a threshold of 1/64 in the place of 1/16: pauses, and late messages',
+  title: 'New switches with a threshold of 1/64 instead of 1/16: pauses, and late messages',
   source: "SIGCOMM'16, section 6.2",
   by: 'packets',
   note: 'The publication shows the counters of a service before and after; there is nothing of it that another network could repeat but the order.',
@@ -169,7 +169,7 @@ const tcpLatency: Figure = {
   title: 'Latency of messages over TCP and over RDMA',
   source: "SIGCOMM'16, figure 6 and section 5.4: Pingmesh in a data centre, half of whose traffic was TCP",
   by: 'packets',
-  note: 'The publication names two causes, the kernel and packets that are lost in incasts. Hosts take no time here, so that only the second is left: up to p99 TCP is as fast as RDMA, so that losses alone do not give the published 700 us here; behind it a message whose last packets are lost waits for a timeout of 10 ms, while RDMA loses nothing. Ours are messages of 16 KB that come in incasts, published are probes beside such traffic.',
+  note: 'The publication names two causes, the kernel and packets that are lost in incasts. Simulated hosts take no time, so only the second cause remains. Up to p99, TCP is as fast as RDMA: losses alone do not give the published 700 us. Above p99, a message whose last packets are lost waits for a timeout of 10 ms, while RDMA loses nothing. We measure messages of 16 KB in incasts; the publication measures probes during such traffic.',
   async run(lab) {
     const overTcp = await lab.tcp('service-latency');
     const overRdma = await lab.packets('service-latency');
@@ -236,14 +236,14 @@ const loopback: Figure = {
   title: 'Loopback and remote traffic share the lanes of a NIC: pauses that the watchdog does not end',
   source: "NSDI'23, loopback RDMA: 2:1",
   by: 'packets',
-  note: 'Loopback is no traffic here: it is the half of the time that the NIC of the receiver does not have for packets of the network.',
+  note: 'Loopback is not simulated as traffic: the NIC of the receiver spends half of its time on it.',
   async run(lab) {
     const shared = await lab.packets('loopback');
     const alone = await lab.packets('loopback-off');
     const part = shared.summary.goodputBps / alone.summary.goodputBps;
     return {
       values: [
-        compared('goodput beside that without loopback', '', 0.5, part),
+        compared('goodput relative to that without loopback', '', 0.5, part),
         claim('the NIC pauses its switch', pausesAt(shared, 's0>h2') > 0),
         compared('dropped by the watchdog', 'packets', 0, shared.summary.droppedPackets),
         compared('pauses without loopback', 'frames', 0, pausesAt(alone, 's0>h2')),

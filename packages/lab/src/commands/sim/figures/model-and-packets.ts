@@ -73,7 +73,7 @@ const overlay: Figure = {
   title: 'DCQCN from line rate on: the fluid model, and packets over it',
   source: "CoNEXT'16, figure 2; the published value is the rate at which model and packets meet there, C/N",
   by: 'packets',
-  note: 'Packets of the lines are on the wire, with their headers. The first flow is that of the model, whose flows are all equal; a flow of packets is cut at marks of its own.',
+  note: 'Packets of the lines are on the wire, with their headers. The first flow is that of the model, whose flows are all equal; a flow of packets slows down at its own marks.',
   async run(lab) {
     const values: FigureValue[] = [];
     const panels: ChartPanel[] = [];

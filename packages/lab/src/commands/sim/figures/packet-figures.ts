@@ -186,7 +186,7 @@ const PUBLISHED_TIMES = {
 
 const fctDistribution: Figure = {
   name: 'conext16-15',
-  title: 'Completion times of flows below 100 KB at load 0.8: their distribution',
+  title: 'Distribution of completion times of flows below 100 KB at 80 % load',
   source: "CoNEXT'16, figure 15, read off the figure",
   by: 'packets',
   note: 'As in conext16-fct. The tails of both TIMELYs are those of a few bursts, and depend on the seed: docs/figure-notes.md.',
@@ -228,10 +228,10 @@ const PUBLISHED_QUEUES = {
 
 const fctQueue: Figure = {
   name: 'conext16-16',
-  title: 'Queue of the link between the switches at load 0.8',
+  title: 'Queue of the link between the switches at 80 % load',
   source: "CoNEXT'16, figure 16, about 100 samples in a second",
   by: 'packets',
-  note: 'Ours has 100 samples in the second, too, and other arrivals. With both TIMELYs the queue is empty between bursts, so that mean and median depend on the seed.',
+  note: 'Our run also has 100 samples in the second, with other arrivals. With both TIMELYs the queue is empty between bursts, so that mean and median depend on the seed.',
   async run(lab) {
     const values: FigureValue[] = [];
     const panels = [];
