@@ -68,6 +68,7 @@ async function measure(row) {
       create: async (name) => counting(await files.create(name)),
       open: async (name) => counting(await files.open(name)),
       remove: (name) => files.remove(name),
+      rename: (name, to) => files.rename(name, to),
       freeBytes: () => files.freeBytes(),
     },
     async () => ({ node: 1, cluster: 'bench' }),

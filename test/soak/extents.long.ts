@@ -90,7 +90,7 @@ it.runIf(isBuilt && isLinux && isTurn(2, ROUNDS))(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rocev2-soak-'));
     closing.push(() => rmSync(folder, { recursive: true, force: true }));
-    const upFlags = ['--nodes', `${NODES}`, '--extent-size', EXTENT];
+    const upFlags = ['--keep-deleted', '0s', '--nodes', `${NODES}`, '--extent-size', EXTENT];
     const cluster = await DiskCluster.start(folder, { size: DISK, upFlags, restartLimitMs: LIMIT_MS });
     closing.push(() => cluster.end());
     const device = await openDevice({ address: '127.0.0.1', udpPort: 0 });

@@ -22,5 +22,7 @@ export interface ExtentFiles {
   create(name: string): Promise<ExtentFile>;
   open(name: string): Promise<ExtentFile>;
   remove(name: string): Promise<void>;
+  /** A closed file gets another name; one that has that name is replaced. */
+  rename(name: string, to: string): Promise<void>;
   freeBytes(): Promise<number>;
 }

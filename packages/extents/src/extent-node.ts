@@ -28,6 +28,8 @@ export interface NodeTiming {
   /** When it looks for a way around a node that is slow. */
   readonly hedgeMs: number;
   readonly scrubMs: number;
+  /** How long deleted files stay in quarantine. */
+  readonly keepDeletedMs: number;
 }
 
 /** What a node counts. */
@@ -251,6 +253,7 @@ export class ExtentNode {
   async #report(): Promise<void> {
     const { store, manager, timing } = this.#parts;
     const { node, lives, seen } = store.identity;
+    await store.releaseDeleted(this.#parts.clock.nowNs(), timing.keepDeletedMs * NS_PER_MS);
     const freeBytes = await store.freeBytes();
     const { readOnly, journal } = store;
     const { damaged, repaired } = this.counters;
@@ -261,14 +264,16 @@ export class ExtentNode {
     const known = seen !== undefined && { seen };
     const report = { node, lives, ...known, ...space, ...health, replicas: store.reports(), fragments };
     const answer = manager.call('report', report, timing.callMs);
-    const { version, remove, removeFragments } = await answer.catch(async (error) => {
+    const { version, remove, spare, removeFragments } = await answer.catch(async (error) => {
       // It was away so long that the manager has dropped it.
       if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join();
       throw error;
     });
     // Durable before anything is deleted: no older copy of the metadata decides about this node afterwards.
     await store.noteVersion(version);
-    for (const extent of remove) if (!this.#copies.has(extent) && !this.#wanted.has(extent)) await store.remove(extent);
+    const isUnused = (extent: number) => !this.#copies.has(extent) && !this.#wanted.has(extent);
+    for (const extent of remove) if (isUnused(extent)) await store.remove(extent);
+    for (const extent of spare) if (isUnused(extent)) await store.removeSpare(extent);
     for (const id of removeFragments) await store.fragments.remove(id);
     await store.fragments.removeIdle();
   }

@@ -12,6 +12,7 @@ import { JournaledFiles } from './journaled-files.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import type { NewNode, ReplicaReport } from './messages.js';
 import type { MetadataVersion } from './metadata-history.js';
+import { isQuarantined, Quarantine } from './quarantine.js';
 import { Replica, type ReplicaLength, type ReplicaState } from './replica.js';
 
 const IDENTITY_FILE = 'node';
@@ -28,6 +29,7 @@ export interface NodeIdentity extends NewNode {
 
 export class ExtentStore {
   readonly fragments: FragmentStore;
+  readonly quarantine: Quarantine;
   readonly #identity: OpenIdentity;
   readonly #files: ExtentFiles;
   readonly #journal: Journal | undefined;
@@ -42,7 +44,8 @@ export class ExtentStore {
     this.#journal = journal;
     this.#replicaFiles = journal === undefined ? files : new JournaledFiles(files, journal);
     this.#identity = identity;
-    this.fragments = new FragmentStore(files, (work) => this.#writing(work));
+    this.quarantine = new Quarantine(files);
+    this.fragments = new FragmentStore(files, this.quarantine, (work) => this.#writing(work));
   }
 
   /**
@@ -64,7 +67,8 @@ export class ExtentStore {
     const { identity, journal } = await nextBoot({ files, names, registerNode, device });
     const store = new ExtentStore(files, identity, journal);
     for (const name of names) {
-      if (name.endsWith(SUFFIX)) await store.#recover(name);
+      if (isQuarantined(name)) await store.quarantine.recover(name);
+      else if (name.endsWith(SUFFIX)) await store.#recover(name);
       else if (isFragmentFile(name)) await store.fragments.recover(name);
     }
     return store;
@@ -121,6 +125,12 @@ export class ExtentStore {
     }
   }
 
+  /** Deletes files for good that have been in quarantine for so long, or for which there is no space. */
+  async releaseDeleted(nowNs: number, keepNs: number): Promise<void> {
+    if (this.readOnly === undefined || this.readOnly === FULL)
+      await this.quarantine.release(nowNs, keepNs, await this.freeBytes());
+  }
+
   held(extent: number): Replica | undefined {
     return this.#replicas.get(extent);
   }
@@ -175,12 +185,19 @@ export class ExtentStore {
     return this.#mutexes.run(extent, () => this.#remove(extent));
   }
 
-  async #remove(extent: number): Promise<void> {
+  /** Deletes a replica for good: its extent is whole without it. */
+  removeSpare(extent: number): Promise<void> {
+    return this.#mutexes.run(extent, () => this.#remove(extent, true));
+  }
+
+  async #remove(extent: number, isSpare = false): Promise<void> {
     const replica = this.#replicas.get(extent);
     if (replica === undefined) return;
     this.#replicas.delete(extent);
     await replica.close();
-    await this.#replicaFiles.remove(fileName(extent));
+    const name = fileName(extent);
+    if (isSpare || replica.state.isCopying === true) await this.#replicaFiles.remove(name);
+    else await this.quarantine.take(name, replica.length);
   }
 
   /**
@@ -246,7 +263,7 @@ function isSame(a: MetadataVersion | undefined, b: MetadataVersion): boolean {
 }
 
 function isData(name: string): boolean {
-  return name.endsWith(SUFFIX) || isFragmentFile(name);
+  return name.endsWith(SUFFIX) || isFragmentFile(name) || isQuarantined(name);
 }
 
 /**

@@ -28,6 +28,10 @@ export class JournaledFiles implements ExtentFiles {
     return this.#files.remove(name);
   }
 
+  rename(name: string, to: string): Promise<void> {
+    return this.#files.rename(name, to);
+  }
+
   freeBytes(): Promise<number> {
     return this.#files.freeBytes();
   }

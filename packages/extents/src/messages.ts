@@ -136,7 +136,14 @@ export interface ManagerMethods {
       replicas: readonly ReplicaReport[];
       fragments: readonly FragmentId[];
     },
-    { version: MetadataVersion; remove: readonly number[]; removeFragments: readonly FragmentId[] },
+    {
+      version: MetadataVersion;
+      /** Extents that the metadata does not know, and replicas that are not complete. */
+      remove: readonly number[];
+      /** Extents that are whole without this replica. */
+      spare: readonly number[];
+      removeFragments: readonly FragmentId[];
+    },
   ];
   createStream: [{ stream: string }, object];
   deleteStream: [{ stream: string }, object];

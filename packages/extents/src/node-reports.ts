@@ -29,11 +29,12 @@ export class NodeReports {
     if (!this.#manager.metadataCheck.isVerified) {
       live.report = report;
       live.heardNs = this.#manager.parts.clock.nowNs();
-      return { version, remove: [], removeFragments: [] };
+      return { version, remove: [], spare: [], removeFragments: [] };
     }
     const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
     const fragments = new Map(report.fragments.map((id) => [fragmentKey(id), id]));
     const remove: number[] = [];
+    const spare: number[] = [];
     const missing = new Set<number>();
     const missingFragments = new Set<string>();
     for (const record of await this.#manager.schema.extents()) {
@@ -51,7 +52,11 @@ export class NodeReports {
         if (isHere) void this.#checkReplica(record, live, sealed);
         else if (live.missing.has(extent)) await this.#lost(record, node);
         else missing.add(extent); // The report may be older than the replica: the next one decides.
-      } else if (isHere && !(await this.#isTakenIn(record, live, sealed))) remove.push(extent);
+      } else if (isHere) {
+        const use = await this.#useOf(record, live, sealed);
+        if (use === 'spare') spare.push(extent);
+        else if (use === 'stale') remove.push(extent);
+      }
     }
     for (const extent of reported.keys()) if (!this.#manager.busy.has(extent)) remove.push(extent);
     const removeFragments = [...fragments.values()].filter(({ extent }) => !this.#manager.busy.has(extent));
@@ -62,7 +67,7 @@ export class NodeReports {
     live.missing = missing;
     live.missingFragments = missingFragments;
     live.heardNs = this.#manager.parts.clock.nowNs();
-    return { version, remove, removeFragments };
+    return { version, remove, spare, removeFragments };
   }
 
   #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {
@@ -95,20 +100,30 @@ export class NodeReports {
     return answer?.isSealed;
   }
 
-  async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
+  /**
+   * What a replica that the record does not name is good for. `spare`: the extent is whole without it. `stale`: it is
+   * not complete.
+   */
+  async #useOf(
+    record: KnownExtent,
+    place: NodePlace,
+    sealed: number | undefined,
+  ): Promise<'needed' | 'spare' | 'stale'> {
     const { extent, key, version, value } = record;
-    if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
+    if (value.sealed === undefined) return 'needed'; // It is being sealed, and then it will be known who is needed.
     if (value.coded !== undefined && isDecodable(value.coded, (node) => this.#manager.live.isUp(node)))
-      return !isDecodable(value.coded, (node) => this.#manager.live.isHeard(node));
+      return isDecodable(value.coded, (node) => this.#manager.live.isHeard(node)) ? 'spare' : 'needed';
     const { sealed: length } = value;
     const there = value.replicas.filter((node) => this.#manager.live.isUp(node));
-    if (there.length >= REPLICAS)
-      return there.filter((node) => this.#manager.live.hasReported(node, extent, length)).length < REPLICAS;
-    if ((await this.#sealThere(record, place, sealed)) !== true) return false;
+    if (there.length >= REPLICAS) {
+      const whole = there.filter((node) => this.#manager.live.hasReported(node, extent, length));
+      return whole.length < REPLICAS ? 'needed' : 'spare';
+    }
+    if ((await this.#sealThere(record, place, sealed)) !== true) return 'stale';
     await this.#manager.schema.commit([
       { key, version, value: { ...value, replicas: [...value.replicas, place.node] } },
     ]);
-    return true;
+    return 'needed';
   }
 
   /** A node does not have a replica any more. An open extent is sealed by `RepairLoop`. */

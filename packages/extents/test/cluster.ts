@@ -42,6 +42,7 @@ export const TIMING = {
   scrubMs: 60,
   downMs: 150,
   forgetMs: 60_000,
+  keepDeletedMs: 60_000,
   repairMs: 50,
   hedgeMs: 4,
   retryMs: 15,
@@ -65,6 +66,8 @@ export interface ClusterOptions {
   readonly forgetMs?: number;
   /** Bytes of the journal that each node has on a disk of its own; default: none. */
   readonly journalBytes?: number;
+  /** How long deleted files stay in quarantine; default: longer than a run. */
+  readonly keepDeletedMs?: number;
 }
 
 /** One of several managers. */
@@ -211,6 +214,7 @@ export class Cluster {
   readonly code: CodeName | undefined;
   readonly #journalBytes: number | undefined;
   readonly #searchMs: number;
+  readonly #keepDeletedMs: number;
   readonly #managerTiming: typeof TIMING;
   #upkeep: RepairLoop | undefined;
   #managerLife = 0;
@@ -221,6 +225,7 @@ export class Cluster {
     const { nodes = NODES, code, managers = 1, searchMs = TIMING.searchMs, forgetMs = TIMING.forgetMs } = options;
     this.#journalBytes = options.journalBytes;
     this.#searchMs = searchMs;
+    this.#keepDeletedMs = options.keepDeletedMs ?? TIMING.keepDeletedMs;
     this.#managerTiming = { ...TIMING, forgetMs };
     this.code = code;
     this.seeds = new SeededRandom(seed);
@@ -394,7 +399,7 @@ export class Cluster {
         clock: this.clock,
         address: machine.name,
         domain: machine.name,
-        timing: TIMING,
+        timing: { ...TIMING, keepDeletedMs: this.#keepDeletedMs },
       });
       machine.node = node;
       try {

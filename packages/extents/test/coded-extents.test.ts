@@ -17,7 +17,7 @@ class Coded {
   place!: ExtentPlace;
 
   private constructor(nodes: number, code: CodeName) {
-    this.cluster = new Cluster(1, { nodes, code });
+    this.cluster = new Cluster(1, { nodes, code, keepDeletedMs: 0 });
   }
 
   static async with(

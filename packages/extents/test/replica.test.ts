@@ -189,6 +189,44 @@ describe('a folder of another version', () => {
   });
 });
 
+describe('a deleted extent', () => {
+  const release = (nowNs: number, keepNs: number) => until(events, store.releaseDeleted(nowNs, keepNs));
+  const names = () => [...disk.files.keys()].filter((name) => name !== 'node');
+
+  it('stays in quarantine for its time, also over a start of the node', async () => {
+    const end = await fill(2);
+    await until(events, store.remove(EXTENT));
+    expect(store.reports()).toEqual([]);
+    await startAgain();
+    expect(store.reports()).toEqual([]);
+    expect(store.quarantine.names).toEqual([`${EXTENT}.extent`]);
+    await release(0, 100);
+    await until(events, store.quarantine.restore(`${EXTENT}.extent`));
+    await startAgain();
+    expect(store.replica(EXTENT).length).toBe(end);
+    await until(events, store.remove(EXTENT));
+    await release(200, 100);
+    expect(names()).toEqual([]);
+  });
+
+  it('goes sooner where it has more bytes than are free, the oldest first', async () => {
+    await fill(2);
+    await until(events, store.create(8, 1));
+    await until(events, store.remove(EXTENT));
+    await until(events, store.remove(8));
+    disk.capacityBytes = disk.usedBytes;
+    await release(0, 100);
+    expect(names()).toEqual(['8.extent.deleted']);
+  });
+
+  it('can be made again', async () => {
+    await until(events, store.remove(EXTENT));
+    await until(events, store.create(EXTENT, 1));
+    await until(events, store.remove(EXTENT));
+    expect(names()).toEqual([`${EXTENT}.extent.deleted`]);
+  });
+});
+
 describe('requests for one extent at the same time', () => {
   const OTHER = 8;
   const settled = (requests: ReadonlyArray<Promise<void>>) =>

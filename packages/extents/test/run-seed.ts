@@ -243,7 +243,7 @@ class Course {
     // Space is accounted for: nodes have the replicas and fragments that the manager knows, and nothing else.
     const extents = await this.#cluster.metadata.list('extent/');
     return this.#cluster.machines.every(({ disk, number }) => {
-      const names = [...disk.files.keys()].filter((name) => name !== 'node').sort();
+      const names = [...disk.files.keys()].filter((name) => name !== 'node' && !name.endsWith('.deleted')).sort();
       const mine = extents.flatMap(({ key, value }) =>
         filesOf(Number(key.slice('extent/'.length)), JSON.parse(value) as ExtentRecord, number),
       );

@@ -170,6 +170,11 @@ export class SimDisk {
       remove: async (name) => {
         if (this.#life === life) this.files.delete(name);
       },
+      rename: async (name, to) => {
+        if (this.#life !== life) return;
+        this.files.set(to, this.files.get(name)!);
+        this.files.delete(name);
+      },
       freeBytes: async () => Math.min(2 ** 40, Math.max(0, this.capacityBytes - this.usedBytes)),
     };
   }

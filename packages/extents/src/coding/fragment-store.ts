@@ -1,6 +1,7 @@
 import { RpcError } from '@rocev2/rpc';
 import type { ExtentFiles } from '../extent-files.js';
 import { KeyedMutex } from '../keyed-mutex.js';
+import type { Quarantine } from '../quarantine.js';
 import { Fragment, type FragmentState } from './fragment.js';
 import { type FragmentId, type FragmentShape, fragmentKey } from './layout.js';
 
@@ -13,13 +14,15 @@ export function isFragmentFile(name: string): boolean {
 
 export class FragmentStore {
   readonly #files: ExtentFiles;
+  readonly #quarantine: Quarantine;
   readonly #writing: <T>(work: () => Promise<T>) => Promise<T>;
   readonly #fragments = new Map<string, Fragment>();
   /** A file is made, and deleted, by one request at a time. */
   readonly #mutexes = new KeyedMutex<string>();
 
-  constructor(files: ExtentFiles, writing: <T>(work: () => Promise<T>) => Promise<T>) {
+  constructor(files: ExtentFiles, quarantine: Quarantine, writing: <T>(work: () => Promise<T>) => Promise<T>) {
     this.#files = files;
+    this.#quarantine = quarantine;
     this.#writing = writing;
   }
 
@@ -88,7 +91,8 @@ export class FragmentStore {
       if (fragment === undefined) return;
       this.#fragments.delete(key);
       await fragment.close();
-      await this.#files.remove(fileName(id));
+      if (fragment.state.isMaking === true) await this.#files.remove(fileName(id));
+      else await this.#quarantine.take(fileName(id), fragment.bytes);
     });
   }
 

@@ -50,6 +50,13 @@ const journalSizeOption = optionWithDefault('--journal-size <size>', 'size of a 
 const extentNumber = rangeOption(1, Number.MAX_SAFE_INTEGER);
 const listOfNumbers = (text: string, before: readonly number[] = []) => [...before, extentNumber(text)];
 
+const keepDeletedOption = optionWithDefault(
+  '--keep-deleted <time>',
+  'how long files of deleted extents stay in quarantine',
+  durationOption,
+  '1h',
+);
+
 const domainOption = textOption((text) => {
   if (text !== '' && text.length <= DOMAIN_MAX) return text;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the name of a domain has 1 to 128 characters');
@@ -148,7 +155,8 @@ function registerUp(extents: Command, io: CliIo): void {
     .option('--metadata <etcd:url>', 'keep the metadata of the managers in this running etcd', etcdOption)
     .option('--restart', 'restart processes that fail')
     .option('--journal <path>', 'folder of the journals, so that appends to all extents of a node share one sync')
-    .addOption(journalSizeOption);
+    .addOption(journalSizeOption)
+    .addOption(keepDeletedOption);
   addTelemetryOption(command, 'the cluster, and the RDMA devices of all processes,');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
@@ -196,6 +204,7 @@ function registerNode(extents: Command, io: CliIo): void {
     .requiredOption('--dir <path>', 'folder of its extents; an empty folder makes a new node')
     .option('--journal <path>', 'file or block device of the journal, so that appends to all extents share one sync')
     .addOption(journalSizeOption)
+    .addOption(keepDeletedOption)
     .requiredOption('--join <host:port>', 'the manager, or comma-separated managers', managerOption)
     .option('--domain <name>', 'fault domain, whose nodes may fail together (default: a separate domain)', domainOption)
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)

@@ -15,13 +15,14 @@ const service = {
       bind: z.string(),
       folder: z.string(),
       journal: z.object({ journal: z.string(), journalBytes: z.number() }).optional(),
+      keepDeletedMs: z.number(),
       manager: z.string(),
       transport: z.enum(EXTENT_TRANSPORTS),
       estats: z.boolean(),
     },
-    async ({ bind, folder, journal, manager, transport, estats, secure, ...nic }) => {
+    async ({ bind, folder, journal, keepDeletedMs, manager, transport, estats, secure, ...nic }) => {
       device = await openDevice({ address: bind, udpPort: 0, estats, ...nic, ...(await secureOf(secure)) });
-      node = await serveNode({ device, folder, manager, transport, ...journal });
+      node = await serveNode({ device, folder, keepDeletedMs, manager, transport, ...journal });
       return { address: node.address, node: node.node, cluster: node.cluster };
     },
   ),

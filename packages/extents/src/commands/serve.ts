@@ -9,7 +9,7 @@ import {
   secureOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { formatBytes, type HostPort, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { formatBytes, type HostPort, NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -51,6 +51,8 @@ export interface NodeOptions extends NicFlags, SecureFlags {
   readonly journal?: string;
   /** Bytes of a journal that is made. */
   readonly journalSize: number;
+  /** Nanoseconds. */
+  readonly keepDeleted: number;
   readonly join: readonly HostPort[];
   readonly domain?: string;
   readonly port: number;
@@ -146,6 +148,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     dir: folder,
     journal,
     journalSize: journalBytes,
+    keepDeleted,
     join,
     port,
     bind,
@@ -163,6 +166,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   output.note(`joining the cluster of ${manager}`);
   const place = {
     folder,
+    keepDeletedMs: Math.ceil(keepDeleted / NS_PER_MS),
     ...(domain !== undefined && { domain }),
     ...(journal !== undefined && { journal, journalBytes }),
   };

@@ -12,7 +12,7 @@ import {
   secureFlagsOf,
   untilInterrupted,
 } from '@rocev2/command';
-import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { makeFolder, nowNs, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import type { ExtentTransport, ServeManagerOptions } from '../index.js';
@@ -38,6 +38,8 @@ export interface UpOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly journal?: string;
   /** Bytes of a journal that is made. */
   readonly journalSize: number;
+  /** Nanoseconds. */
+  readonly keepDeleted: number;
   readonly managers?: number;
   readonly metadata?: EtcdPlace;
   readonly port: number;
@@ -107,6 +109,7 @@ async function startAll(
     dir,
     journal,
     journalSize: journalBytes,
+    keepDeleted,
     bind,
     extentSize: extentBytes,
     transport,
@@ -117,6 +120,7 @@ async function startAll(
     managers: count = 1,
   } = options;
   const common = { bind: bind.text, transport, estats, io, engine, spin, secure: secureFlagsOf(options) };
+  const keepDeletedMs = Math.ceil(keepDeleted / NS_PER_MS);
   const managers: string[] = [];
   for (let k = 0; k < count; k++) {
     let port = options.port === 0 ? 0 : options.port + k * PORTS_OF_ONE;
@@ -135,7 +139,7 @@ async function startAll(
     const own = journal === undefined ? {} : { journal: { journal: join(journal, `node${k}.journal`), journalBytes } };
     const node = await family.start('node', `node${k}`, () => {
       const process = new ChildService<NodeService>(`node${k}`, new URL('./node-process.js', import.meta.url));
-      const started = process.call('start', { ...common, ...own, folder, manager: managers.join() });
+      const started = process.call('start', { ...common, ...own, folder, keepDeletedMs, manager: managers.join() });
       const words = (at: { node: number; address: string; cluster: string }) =>
         `node ${at.node} is at ${at.address}, in ${folder}`;
       return { process: process as Relative, started, words };

@@ -1,6 +1,6 @@
 /** Files in a locked folder. A name is durable once its folder has been synced. */
 
-import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from 'rocev2/internal/core';
 import { lockFile } from 'rocev2/internal/disk';
@@ -72,6 +72,11 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
 
   async remove(name: string): Promise<void> {
     await unlink(join(this.#path, name));
+    await this.#syncNames();
+  }
+
+  async rename(name: string, to: string): Promise<void> {
+    await rename(join(this.#path, name), join(this.#path, to));
     await this.#syncNames();
   }
 

@@ -23,6 +23,8 @@ import { askManager, isWithoutManager, Peers } from './peers.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
 
+const KEEP_DELETED_MS_MAX = 2 ** 40;
+
 /** What {@link serveNode} takes. */
 export interface ServeNodeOptions {
   /** Others reach the node at the address of this device, which is reported to the manager. */
@@ -51,6 +53,11 @@ export interface ServeNodeOptions {
   /** Bytes of a journal that is made, 1 MiB to 1 TiB; default 64 MiB. */
   readonly journalBytes?: number;
   /**
+   * How long files stay in the folder that the manager has had deleted, milliseconds; sooner deleted where they have
+   * more bytes than are free. Default 3,600,000: an hour.
+   */
+  readonly keepDeletedMs?: number;
+  /**
    * How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both
    * ways, TCP at the port after that of the exchange.
    */
@@ -66,6 +73,7 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   domain: true,
   journal: true,
   journalBytes: true,
+  keepDeletedMs: true,
   transport: true,
 };
 
@@ -145,12 +153,14 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
   offerCrc32c();
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
   const { transport, journal, journalBytes = JOURNAL_BYTES } = options;
+  const { keepDeletedMs = NODE_TIMING.keepDeletedMs } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkTransport(transport);
   if (journal !== undefined) checkKind('journal', journal, typeof journal === 'string' && journal !== '', 'a path');
   checkWhole('journalBytes', journalBytes, JOURNAL_BYTES_MIN, JOURNAL_BYTES_MAX);
+  checkWhole('keepDeletedMs', keepDeletedMs, 0, KEEP_DELETED_MS_MAX);
   const { clock } = device;
-  const timing = NODE_TIMING;
+  const timing = { ...NODE_TIMING, keepDeletedMs };
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = closing.use(await FolderFiles.open(folder));

@@ -16,7 +16,13 @@ export const MANAGER_TIMING: ManagerTiming = {
 };
 /** The lease is of whole seconds, because those of etcd are. */
 export const CANDIDATE_TIMING: CandidateTiming = { leaderMs: 5_000, retryMs: 500 };
-export const NODE_TIMING: NodeTiming = { callMs: 5_000, hedgeMs: 500, reportMs: 500, scrubMs: 10_000 };
+export const NODE_TIMING: NodeTiming = {
+  callMs: 5_000,
+  hedgeMs: 500,
+  reportMs: 500,
+  scrubMs: 10_000,
+  keepDeletedMs: 3_600_000,
+};
 /** They wait longer for a primary than it waits for its secondaries: its answer names the silent ones. */
 export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   callMs: 12_000,

@@ -41,6 +41,7 @@ const TIMING = {
   copyMs: 400,
   reportMs: BACKGROUND_MS,
   scrubMs: 10 * BACKGROUND_MS,
+  keepDeletedMs: 60_000,
   downMs: 2.5 * BACKGROUND_MS,
   forgetMs: 1_000 * BACKGROUND_MS,
   repairMs: BACKGROUND_MS,
