@@ -95,7 +95,9 @@ export async function makeParts(device: RdmaDevice, options: ConnectionOptions):
     const recvCq = note(await device.createCq(2 * depth));
     const pd = note(await device.createPd());
     const qp = await pd.createQp({ sendCq, recvCq, maxRecvWr: depth });
-    const receivePool = await pd.regMr(device.scratch.take(messageBytesMax * depth), Access.LOCAL_WRITE);
+    // A listener may have a thousand connections, most of them with few and short messages.
+    const pool = device.scratch.take(messageBytesMax * depth, { populates: false });
+    const receivePool = await pd.regMr(pool, Access.LOCAL_WRITE);
     const region = options.region === undefined ? undefined : await pd.regMr(options.region, Access.REMOTE_ALL);
     const exchange: ExchangeOptions = {
       qp,

@@ -5,13 +5,12 @@
  */
 
 import type { Socket } from 'node:net';
-import { ConnectionLimiter, PENDING_LIMITS } from '../core/connection-limiter.js';
+import { ConnectionLimiter, type ConnectionLimits, PENDING_LIMITS } from '../core/connection-limiter.js';
 import { RoceError } from '../core/errors.js';
 import { ControlChannel } from './control-channel.js';
 import { type ChannelSecurity, secureAsServer, UntrustedPeerError } from './secure-channel.js';
 import { TcpListener } from './tcp-listener.js';
 
-/** From the connection to the end of its first message, however it trickles in. */
 const FIRST_MESSAGE_TIMEOUT_MS = 10_000;
 
 export type EarlyEnd = 'mismatch' | 'untrusted' | 'timed_out' | 'evicted';
@@ -23,29 +22,39 @@ export interface ControlListenerEvents {
   onTrouble?(error: RoceError): void;
 }
 
+export interface ControlListenerLimits {
+  /** Time from the connection to the end of its first message. Default 10 s. */
+  readonly firstMessageTimeoutMs?: number;
+  /** Connections without a first message. */
+  readonly pending?: ConnectionLimits;
+}
+
 export class ControlListener {
   readonly #events: ControlListenerEvents;
   readonly #firstMessageTimeoutMs: number;
-  readonly #pending = new ConnectionLimiter<ControlChannel>({
-    quotas: [{ states: ['pending'], ...PENDING_LIMITS }],
-    evict: (channel) => this.#onEvicted(channel),
-  });
+  readonly #pending: ConnectionLimiter<ControlChannel>;
   #tcp!: TcpListener;
 
-  private constructor(events: ControlListenerEvents, firstMessageTimeoutMs: number) {
+  private constructor(
+    events: ControlListenerEvents,
+    { firstMessageTimeoutMs = FIRST_MESSAGE_TIMEOUT_MS, pending = PENDING_LIMITS }: ControlListenerLimits,
+  ) {
     this.#events = events;
     this.#firstMessageTimeoutMs = firstMessageTimeoutMs;
+    this.#pending = new ConnectionLimiter<ControlChannel>({
+      quotas: [{ states: ['pending'], ...pending }],
+      evict: (channel) => this.#onEvicted(channel),
+    });
   }
 
-  /** A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. */
   static async open(
     host: string,
     port: number,
     events: ControlListenerEvents,
     security?: ChannelSecurity,
-    firstMessageTimeoutMs: number = FIRST_MESSAGE_TIMEOUT_MS,
+    limits: ControlListenerLimits = {},
   ): Promise<ControlListener> {
-    const listener = new ControlListener(events, firstMessageTimeoutMs);
+    const listener = new ControlListener(events, limits);
     const secure = security && ((socket: Socket) => secureAsServer(socket, security));
     listener.#tcp = await TcpListener.open(
       { host, port },

@@ -153,6 +153,13 @@ function mismatchOf(
   return terms.check?.(hello.purpose);
 }
 
+/** The peer has no room now; the same attempt may succeed later. */
+export class PeerBusyError extends RoceError {
+  constructor(message: string, hint?: string) {
+    super('ERR_ROCE_CONNECT', message, hint);
+  }
+}
+
 async function receiveHello(
   channel: ControlChannel,
   device: RdmaDevice,
@@ -162,8 +169,8 @@ async function receiveHello(
   const message = await channel.receive();
   const refusal = parseRefusal(message);
   if (refusal !== undefined) {
-    const code = refusal.busy ? 'ERR_ROCE_CONNECT' : 'ERR_ROCE_MISMATCH';
-    throw new RoceError(code, `the peer refuses: ${printable(refusal.refused)}`);
+    const message = `the peer refuses: ${printable(refusal.refused)}`;
+    throw refusal.busy ? new PeerBusyError(message) : new RoceError('ERR_ROCE_MISMATCH', message);
   }
   const hello = parseHello(message);
   const mismatch = typeof hello === 'string' ? hello : mismatchOf(hello, channel, device, type, terms);

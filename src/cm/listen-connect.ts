@@ -8,17 +8,21 @@
  *     (await peer.receive()).data.toString();   // 'hello'
  */
 
-import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
+import { formatHostPort } from '../core/host-port.js';
+import { NS_PER_MS } from '../core/units.js';
 import { type CancellationState, WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitFor } from '../core/wait.js';
 import { rateControlSettings } from '../dcqcn/rate-controls.js';
 import { IpAddress } from '../packet/address.js';
 import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/recovery-schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
+import { AttemptLimiter } from './attempt-limiter.js';
 import type { Connection } from './connection.js';
 import { CONNECTION_OPTIONS, type ConnectionOptions, makeParts } from './connection-parts.js';
 import { dial } from './control-channel.js';
-import { exchangeAsClient } from './exchange.js';
+import { exchangeAsClient, PeerBusyError } from './exchange.js';
 import { Listener, type ListenOptions } from './listener.js';
 import { channelSecurity } from './secure-channel.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
@@ -29,6 +33,12 @@ export interface ConnectOptions extends ConnectionOptions, WaitOptions {
   readonly host: string;
   /** TCP port of the listener; with `manager`, its RDMA CM port. */
   readonly port: number;
+  /**
+   * How long to try again while the listener refuses because it has no room, ms: with pauses of 25 ms to 1.5 s, which
+   * are random, so that clients that were refused at one time do not return at one time. 0: one attempt. Default 5000.
+   * Over RDMA CM the manager's timers decide instead.
+   */
+  readonly busyTimeoutMs?: number;
 }
 
 const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
@@ -38,7 +48,18 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
   maxConnections: true,
   maxConnectionsPerAddress: true,
 };
-const CONNECT_OPTIONS: OptionNames<ConnectOptions> = { ...CONNECTION_OPTIONS, ...WAIT_OPTIONS, host: true, port: true };
+const CONNECT_OPTIONS: OptionNames<ConnectOptions> = {
+  ...CONNECTION_OPTIONS,
+  ...WAIT_OPTIONS,
+  host: true,
+  port: true,
+  busyTimeoutMs: true,
+};
+const BUSY_TIMEOUT_MS = 5_000;
+const BUSY_TIMEOUT_MS_MAX = 0x7fffffff;
+/** The mean of the first pause between two attempts, which doubles up to the last. */
+const FIRST_PAUSE_MS = 50;
+const LAST_PAUSE_MS = 1_000;
 
 function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
   const { port, recovery, rateControl, manager, secure, allow } = options ?? {};
@@ -67,13 +88,64 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);
   const deadline = WaitDeadline.of('connect', options, device.clock, CONNECT_OPTIONS);
-  const { signal: _, timeoutMs: __, ...rest } = options;
-  const attempt = options.manager === undefined ? connectOverTcp : connectThroughManager;
+  const { signal: _, timeoutMs: __, busyTimeoutMs = BUSY_TIMEOUT_MS, ...rest } = options;
+  checkWhole('busyTimeoutMs', busyTimeoutMs, 0, BUSY_TIMEOUT_MS_MAX);
+  const attempt = options.manager === undefined ? retryWhileBusy(connectOverTcp, busyTimeoutMs) : connectThroughManager;
   return waitFor(
     deadline,
     (cancellation) => attempt(device, rest, cancellation),
     (connection) => connection.close(),
   );
+}
+
+type Attempt = (device: RdmaDevice, options: ConnectOptions, cancellation: CancellationState) => Promise<Connection>;
+
+const LIMITERS = new WeakMap<RdmaDevice, AttemptLimiter>();
+
+function limiterOf(device: RdmaDevice): AttemptLimiter {
+  const limiter = LIMITERS.get(device) ?? new AttemptLimiter();
+  LIMITERS.set(device, limiter);
+  return limiter;
+}
+
+function retryWhileBusy(attempt: Attempt, timeoutMs: number): Attempt {
+  return async (device, options, cancellation) => {
+    const { clock } = device;
+    const limiter = limiterOf(device);
+    const target = formatHostPort(options.host, options.port);
+    let endNs = Number.POSITIVE_INFINITY;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
+      try {
+        return await limiter.run(target, cancellation, () => attempt(device, options, cancellation));
+      } catch (error) {
+        if (!(error instanceof PeerBusyError)) throw error;
+        endNs = Math.min(endNs, clock.nowNs() + timeoutMs * NS_PER_MS); // From the first refusal on.
+        const pauseNs = pauseMs * (0.5 + Math.random()) * NS_PER_MS;
+        if (clock.nowNs() + pauseNs > endNs) throw stillBusy(error, timeoutMs);
+        await pauseUnlessEnded(clock, pauseNs, cancellation);
+      }
+    }
+  };
+}
+
+function stillBusy({ message }: PeerBusyError, timeoutMs: number): RoceError {
+  const hint =
+    timeoutMs === 0
+      ? 'try again later, or pass busyTimeoutMs'
+      : `it had no room for ${timeoutMs} ms: try again later, or pass a longer busyTimeoutMs`;
+  return new PeerBusyError(message, hint);
+}
+
+async function pauseUnlessEnded(clock: Clock, ns: number, cancellation: CancellationState): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const cancel = clock.wakeAt(clock.nowNs() + ns, resolve);
+    cancellation.onEnd = () => {
+      cancel();
+      resolve();
+    };
+    if (cancellation.error !== undefined) cancellation.onEnd(cancellation.error);
+  });
+  if (cancellation.error !== undefined) throw cancellation.error;
 }
 
 async function connectThroughManager(

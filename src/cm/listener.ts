@@ -28,8 +28,9 @@ export interface ListenOptions extends ConnectionOptions {
   /** TCP address to listen on, default the device's own. */
   readonly host?: string;
   /**
-   * Connections open or being set up at a time, of all peers. Default 1024. One takes 4 MiB of receive buffers by
-   * default.
+   * Connections open or being set up at a time, of all peers; and as many that have not said anything yet. Default
+   * 1024. One has 4 MiB of receive buffers by default, whose pages take memory from their first message on. A client
+   * beyond the limit is refused, and tries again for its `busyTimeoutMs`.
    */
   readonly maxConnections?: number;
   /** The same from one address (or one IPv6 network of 64 bits). Default 128. */
@@ -81,6 +82,9 @@ const MAX_CONNECTIONS_PER_ADDRESS = 128;
 /** As many as over RDMA CM. */
 const WAITING_MAX = 128;
 
+/** Set-ups that are older may be evicted. Shorter than clients try again while a listener is full. */
+const SET_UP_NS = 3e9;
+
 const EARLY_REASONS = {
   mismatch: 'refused_mismatch',
   untrusted: 'refused_untrusted',
@@ -101,6 +105,7 @@ interface PendingConnection {
 /** A peer whose hello fits: a connection, or the set-up of one. */
 interface AdmittedConnection {
   readonly pending: PendingConnection;
+  readonly sinceNs: number;
   connection: Connection | undefined;
   isEvicted: boolean;
 }
@@ -171,6 +176,7 @@ export class Listener extends Resource {
         onTrouble: (error) => this.#turnAway('failed', 'a peer', error),
       },
       channelSecurity(this.#device, this.#options),
+      { pending: this.#limits },
     );
   }
 
@@ -255,7 +261,12 @@ export class Listener extends Resource {
       this.#turnAway('refused_full', pending.peer, new RoceError('ERR_ROCE_LIMIT', why));
       return;
     }
-    const admitted: AdmittedConnection = { pending, connection: undefined, isEvicted: false };
+    const admitted: AdmittedConnection = {
+      pending,
+      sinceNs: this.#device.clock.nowNs(),
+      connection: undefined,
+      isEvicted: false,
+    };
     this.#admitted.enter(admitted, 'admitted', pending.address);
     try {
       admitted.connection = await this.#setUp(admitted);
@@ -282,8 +293,10 @@ export class Listener extends Resource {
   #fullFor({ address }: PendingConnection): string | undefined {
     if (this.#ready.length >= WAITING_MAX) return `${WAITING_MAX} connections wait to be accepted`;
     const limit = this.#admitted.exceeded('admitted', address);
+    const now = this.#device.clock.nowNs();
     const hasRoom =
-      this.#admitted.makeRoom('admitted', address, isLeft) || this.#admitted.makeRoom('admitted', address, isStuck);
+      this.#admitted.makeRoom('admitted', address, isLeft) ||
+      this.#admitted.makeRoom('admitted', address, (admitted) => isStuck(admitted, now));
     if (hasRoom) return undefined;
     const { total, perAddress } = this.#limits;
     return limit === 'perAddress'
@@ -355,8 +368,9 @@ function isLeft({ connection }: AdmittedConnection): boolean {
   return connection?.isSpent === true;
 }
 
-function isStuck({ connection, pending }: AdmittedConnection): boolean {
-  return connection === undefined && pending.abort !== undefined;
+/** One that is not late may be complete for its peer, which would take itself for connected. */
+function isStuck({ connection, pending, sinceNs }: AdmittedConnection, now: number): boolean {
+  return connection === undefined && pending.abort !== undefined && now - sinceNs >= SET_UP_NS;
 }
 
 const OWN_TROUBLE: ReadonlySet<RoceErrorCode> = new Set(['ERR_ROCE_IO', 'ERR_ROCE_LIMIT', 'ERR_ROCE_CLOSED']);

@@ -8,6 +8,9 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { DescriptorLimit } from './descriptor-limit.js';
 
+/** Connections that wait for the event loop, at most; the system has a bound of its own. Beyond it clients wait seconds. */
+const BACKLOG = 4096;
+
 export interface TcpListenerEvents {
   onSocket(socket: Socket): void;
   makeRoom?(): boolean;
@@ -37,7 +40,7 @@ export class TcpListener {
       socket.destroy();
       onTrouble?.(outOfDescriptors(descriptors.max));
     });
-    server.listen({ port, ...(host !== undefined && { host }) });
+    server.listen({ port, backlog: BACKLOG, ...(host !== undefined && { host }) });
     try {
       await once(server, 'listening');
     } catch (error) {

@@ -126,7 +126,7 @@ export class RdmaDevice extends Resource {
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
   /** Memory of the library's own, used again and again. @internal */
-  readonly scratch = new ScratchMemory((bytes) => this.allocate(bytes));
+  readonly scratch = new ScratchMemory((bytes, populates) => this.#allocate(bytes, populates));
   /** Rings of queue pairs, used again and again. @internal */
   readonly rings = new RingMemory((bytes) => this.#link.allocate(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
@@ -235,8 +235,12 @@ export class RdmaDevice extends Resource {
    * GiB, so that no transfer waits for the kernel to make them; the call takes that time instead.
    */
   allocate(bytes: number): Buffer {
+    return this.#allocate(bytes, true);
+  }
+
+  #allocate(bytes: number, populates: boolean): Buffer {
     const memory = this.#link.allocate(bytes);
-    this.#link.populate(memory);
+    if (populates) this.#link.populate(memory);
     return Buffer.from(memory);
   }
 

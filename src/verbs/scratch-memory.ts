@@ -7,11 +7,11 @@ const KEPT_BYTES_MAX = 64 << 20;
 
 /** Memory passed to `give` must be unreferenced: deregistered, and without a view held by a program. */
 export class ScratchMemory {
-  readonly #allocate: (bytes: number) => Buffer;
+  readonly #allocate: (bytes: number, populates: boolean) => Buffer;
   readonly #kept = new Map<number, Buffer[]>();
   #keptBytes = 0;
 
-  constructor(allocate: (bytes: number) => Buffer) {
+  constructor(allocate: (bytes: number, populates: boolean) => Buffer) {
     this.#allocate = allocate;
   }
 
@@ -23,11 +23,12 @@ export class ScratchMemory {
     return sizeClass(bytes);
   }
 
-  take(bytes: number): Buffer {
+  /** With `populates: false` the memory may get its pages when they are first used: much of it may never be. */
+  take(bytes: number, { populates = true }: { readonly populates?: boolean } = {}): Buffer {
     const length = sizeClass(bytes);
     const known = this.#kept.get(length)?.pop();
     if (known !== undefined) this.#keptBytes -= length;
-    return (known ?? this.#allocate(length)).subarray(0, bytes);
+    return (known ?? this.#allocate(length, populates)).subarray(0, bytes);
   }
 
   give({ buffer }: Buffer): void {

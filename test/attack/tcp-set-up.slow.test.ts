@@ -108,8 +108,8 @@ describe('a thousand connections that are held', () => {
     await before.write(client.allocate(8).fill(0xee), 8);
     expect(region[8]).toBe(0xee);
     expect(taken.length).toBe(11);
-    // 64 of one address may be silent at a time.
-    expect(listener.counters().evicted).toBe(1000 - 64);
+    // 128 of one address may be silent at a time.
+    expect(listener.counters().evicted).toBe(1000 - 128);
   });
 
   it('the honest share the address of the attacker, who goes on connecting: they get through nevertheless', async () => {
@@ -199,7 +199,7 @@ describe('connections that are kept', () => {
     const listener = await listen(server, { port: 0, region: 64, maxConnectionsPerAddress: 8 });
     const { taken } = serve(listener);
     const greedy = await device(STRANGER);
-    const options = { host: SERVER, port: listener.port };
+    const options = { host: SERVER, port: listener.port, busyTimeoutMs: 0 };
     const held: Connection[] = [];
     for (let i = 0; i < 8; i++) held.push(await connect(greedy, options));
     await expect(connect(greedy, options)).rejects.toMatchObject({
@@ -232,7 +232,7 @@ describe('connections that are kept', () => {
     const client = await device(HONEST);
     const times = await honestPeers(client, listener.port, 5);
     expect(Math.max(...times)).toBeLessThan(PROMPT_MS);
-    expect(listener.counters().evicted).toBeGreaterThanOrEqual(16);
+    expect(listener.counters().evicted).toBeGreaterThan(0);
   });
 
   it('nothing is made for a peer that does not fit', async () => {
@@ -293,7 +293,7 @@ describe('a first message has a deadline as a whole, not one a byte', () => {
       },
       onEarlyEnd: (end: string) => void ends.push(end),
     };
-    const listener = await ControlListener.open(SERVER, 0, events, undefined, limitMs);
+    const listener = await ControlListener.open(SERVER, 0, events, undefined, { firstMessageTimeoutMs: limitMs });
     const socket = (await stranger(listener.port)).resume();
     for (const byte of text) {
       if (ends.length > 0) break;

@@ -288,11 +288,11 @@ export function connectionContract(
         endless.destroy();
       });
 
-      it('lets no more than 64 peers of one address be silent: the oldest make room', async () => {
+      it('lets no more peers of one address be silent than it may have connections: the oldest make room', async () => {
         const [serverDevice] = await devices();
-        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const listener = closeLater(await listen(serverDevice, { port: 0, maxConnectionsPerAddress: 6 }));
         let ended = 0;
-        const sockets = Array.from({ length: 66 }, () => connectTcp(listener.port, SERVER));
+        const sockets = Array.from({ length: 8 }, () => connectTcp(listener.port, SERVER));
         for (const socket of sockets)
           socket
             .on('error', () => {})
