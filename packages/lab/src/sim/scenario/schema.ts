@@ -13,7 +13,9 @@ const SERIES_POINTS_MAX = 1e6;
 /** Work requests of one flow: more would need larger queues than queue pairs have. */
 export const POSTED_AHEAD_MAX = 16_384;
 
-const hostCount = z.number().int().min(2).max(1024);
+const HOSTS_MAX = 1024;
+const TOO_MANY_HOSTS = `at most ${HOSTS_MAX} hosts are simulated`;
+const hostCount = z.number().int().min(2).max(HOSTS_MAX, TOO_MANY_HOSTS);
 const link = {
   rate: rate.default(40e9),
   delay: time.default(1_000),
@@ -70,7 +72,7 @@ const topology = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('links'),
     ...link,
-    hosts: z.array(nodeName).min(2).max(1024),
+    hosts: z.array(nodeName).min(2).max(HOSTS_MAX, TOO_MANY_HOSTS),
     switches: z.array(nodeName).min(1).max(1024),
     links: z
       .array(z.strictObject({ a: nodeName, b: nodeName, rate: rate.exactOptional(), delay: time.exactOptional() }))

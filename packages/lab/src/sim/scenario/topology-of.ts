@@ -48,12 +48,13 @@ function checked(topology: Topology): Topology {
       if (!nodes.has(end)) throw malformed(`the link ${a}-${b} ends at ${end}, which is not a node`);
     if (a === b) throw malformed(`the link ${a}-${b} leads back to where it begins`);
     const pairOf = [a, b].sort().join('-');
-    if (pairs.has(pairOf)) throw malformed(`there are two links between ${a} and ${b}`);
+    if (pairs.has(pairOf))
+      throw malformed(`there are two links between ${a} and ${b}: parallel links are not supported`);
     pairs.add(pairOf);
   }
   for (const host of hosts) {
     const ends = links.filter(({ a, b }) => a === host || b === host);
-    if (ends.length !== 1) throw malformed(`${host} has ${ends.length} links, and a host has one`);
+    if (ends.length !== 1) throw malformed(`${host} has ${ends.length} links: a host has one NIC, with one link`);
     const { a, b } = ends[0];
     if (!switches.includes(a === host ? b : a)) throw malformed(`the link ${a}-${b} has no switch at its end`);
   }
