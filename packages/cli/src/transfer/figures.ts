@@ -47,6 +47,7 @@ export interface Returned {
   readonly counts: readonly number[];
   readonly seconds: number;
   readonly arrived: number | undefined;
+  readonly peakBps?: number | null | undefined;
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
@@ -65,10 +66,16 @@ export function measuredOf(plan: TransferPlan, tally: RoundTally, returned?: Ret
     iterations: sent.iterations + (back?.iterations ?? 0),
     lost: tally.lost === null ? null : tally.lost + lostBack,
     seconds: Math.max(sent.seconds, back?.seconds ?? 0),
-    peakBps: tally.peakBps ?? null,
+    peakBps: peakOf(tally.peakBps, returned),
     directions: back === undefined ? null : [sent, back],
     latencyNs: tally.latency.summary(),
   };
+}
+
+/** As perftest: the sum of both directions, like the average. */
+function peakOf(own: number | null | undefined, returned: Returned | undefined): number | null {
+  if (returned === undefined) return own ?? null;
+  return own == null || returned.peakBps == null ? null : own + returned.peakBps;
 }
 
 export function mirrored(measured: Measured): Measured {

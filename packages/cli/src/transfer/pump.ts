@@ -1,15 +1,19 @@
 /**
  * The sending side of a bandwidth test: keeps work requests in flight on every flow until the plan is done or Ctrl-C.
+ * Then it waits a moment for what is in flight; in a livelock that would never complete.
  */
 
 import { LatencySamples, type Progress } from '@rocev2/command';
-import { NS_PER_S } from 'rocev2/internal/core';
-import { nowNs } from 'rocev2/internal/driver';
-import type { SendWorkRequest } from 'rocev2/internal/verbs';
+import { NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
+import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import type { CompletionQueue, SendWorkRequest } from 'rocev2/internal/verbs';
 import type { TransferFlow } from './endpoint.js';
 import { type Interval, IntervalLog } from './intervals.js';
 import { PeakFinder } from './peak-finder.js';
 import { check, operation, type RoundTally, type TrafficEndpoint } from './transfer-round.js';
+
+/** Most messages complete within it, and -D stays what it says. */
+const DRAIN_NS = 500 * NS_PER_MS;
 
 export interface PumpOptions {
   /** Messages in flight on each flow. */
@@ -65,6 +69,46 @@ class Stream {
   }
 }
 
+/** Completions, or the moments at which the work has to end although there are none. */
+class Wakes {
+  readonly #cq: CompletionQueue;
+  readonly #cancels: Array<() => void> = [];
+  #wake: () => void = () => {};
+  drainsUntilNs = Number.POSITIVE_INFINITY;
+
+  constructor(cq: CompletionQueue, durationNs: number, interrupted: AbortSignal) {
+    this.#cq = cq;
+    if (durationNs > 0) this.#at(nowNs() + durationNs);
+    const end = () => this.#drain();
+    if (interrupted.aborted) end();
+    else interrupted.addEventListener('abort', end, { once: true });
+    this.#cancels.push(() => interrupted.removeEventListener('abort', end));
+  }
+
+  next(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#wake = resolve;
+      this.#cq.wait().then(resolve, reject);
+    });
+  }
+
+  stop(): void {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  #at(timeNs: number): void {
+    this.#cancels.push(SYSTEM_CLOCK.wakeAt(timeNs, () => this.#drain()));
+  }
+
+  #drain(): void {
+    if (this.drainsUntilNs === Number.POSITIVE_INFINITY) {
+      this.drainsUntilNs = nowNs() + DRAIN_NS;
+      this.#at(this.drainsUntilNs);
+    }
+    this.#wake();
+  }
+}
+
 export async function pump(
   endpoint: TrafficEndpoint,
   interrupted: AbortSignal,
@@ -83,7 +127,11 @@ export async function pump(
   const isOver = () => interrupted.aborted || (durationNs > 0 && polledNs - startNs >= durationNs);
   const left = (stream: Stream) => (durationNs > 0 ? Number.POSITIVE_INFINITY : iterations - stream.posted);
 
+  const wakes = new Wakes(sendCq, durationNs, interrupted);
+  let overNs = 0;
+  let hasGivenUp = false;
   for (;;) {
+    if (overNs === 0 && isOver()) overNs = nowNs();
     let inFlight = 0;
     let done = 0;
     for (const stream of streams.values()) {
@@ -102,10 +150,11 @@ export async function pump(
       inFlight += stream.inFlight;
       done += stream.completed;
     }
-    if (inFlight === 0) break;
+    hasGivenUp = inFlight > 0 && nowNs() >= wakes.drainsUntilNs;
+    if (inFlight === 0 || hasGivenUp) break;
     const share = durationNs > 0 ? (polledNs - startNs) / durationNs : done / (iterations * plan.qps);
     progress.update(Math.round(share * 100), `${done} messages`);
-    await sendCq.wait();
+    await wakes.next();
     polledNs = nowNs();
     for (const wc of sendCq.poll(sendCq.depth)) {
       check(wc, endpoint);
@@ -114,13 +163,15 @@ export async function pump(
       log.add(moved, polledNs);
     }
   }
+  wakes.stop();
+  const endNs = hasGivenUp ? overNs : nowNs();
   const counts = [...streams.values()].map((stream) => stream.completed);
   return {
     counts,
     lost: plan.transport === 'rc' ? 0 : null,
-    seconds: (nowNs() - startNs) / NS_PER_S,
+    seconds: (endNs - startNs) / NS_PER_S,
     latency,
     peakBps: peak?.peakBps(plan.sizeBytes) ?? null,
-    intervals: log.finish(nowNs()),
+    intervals: log.finish(endNs),
   };
 }

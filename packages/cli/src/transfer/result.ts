@@ -76,6 +76,8 @@ export interface TransferResult {
   readonly mtu: number;
   /** Queue pairs. */
   readonly qps: number;
+  /** Share of the data packets sent by this side that were not retransmissions, 0..1. Null: it sent none. */
+  readonly usefulShare: number | null;
   /** Counters of this side's NIC that are not 0. */
   readonly counters: Partial<Record<CounterName, number>>;
 }
@@ -102,8 +104,14 @@ export function resultOf(options: TransferOptions, outcome: RoundOutcome): Trans
     io: ioOf(options, flows[0].agreement),
     engine: options.engine,
     mtu: flows[0].agreement.mtu,
+    usefulShare: usefulShareOf(round),
     counters: movedCounters(round),
   };
+}
+
+function usefulShareOf({ device }: Pick<Endpoint, 'device'>): number | null {
+  const { tx_data_packets: sent, tx_retransmitted: again } = device.counters();
+  return sent === 0 ? null : Math.max(0, sent - again) / sent;
 }
 
 function ioOf(options: TransferOptions, { sharesMemory }: Pick<Agreement, 'sharesMemory'>): TransferResult['io'] {
@@ -249,6 +257,7 @@ function printTail(output: Output, results: readonly TransferResult[]): void {
   const seen = troubles.filter((name) => (counters[name] ?? 0) > 0).map((name) => `${name} ${counters[name]}`);
   const repairs = seen.length === 0 ? ['no retransmissions'] : seen;
   output.line(RULE);
+  if (result.iterations === 0) output.line(` 0 messages, ${counters.tx_retransmitted ?? 0} packets retransmitted`);
   output.line(
     ` data ${verified ? colors.green('verified') : colors.yellow('not verified')}; ${(result.transport === 'rc' ? repairs : [lossText(result)]).join(', ')}`,
   );

@@ -18,7 +18,14 @@ const doneSchema = z.object({
 const digestSchema = z.object({
   digest: z.array(z.string()),
   arrived: z.number().int().min(0).optional(),
-  returned: z.object({ counts: countsSchema, seconds: z.number().min(0), digest: z.array(z.string()) }).optional(),
+  returned: z
+    .object({
+      counts: countsSchema,
+      seconds: z.number().min(0),
+      digest: z.array(z.string()),
+      peakBps: z.number().min(0).nullable().optional(),
+    })
+    .optional(),
 });
 const verdictSchema = z.object({ verified: z.boolean(), measured: measuredSchema });
 export type VerificationVerdict = z.infer<typeof verdictSchema>;
@@ -76,13 +83,13 @@ export function tellVerdict({ channel }: Endpoint, verdict: VerificationVerdict)
 
 async function checkReturned(
   endpoint: Endpoint,
-  { counts, seconds, digest }: NonNullable<z.infer<typeof digestSchema>['returned']>,
+  { counts, seconds, digest, peakBps }: NonNullable<z.infer<typeof digestSchema>['returned']>,
 ): Promise<{ readonly isRight: boolean; readonly returned: Returned }> {
   const arrived = await countedArrivals(endpoint, sum(counts));
   const theirs = endpoint.plan.op === 'atomic' ? counts.map(String) : digest;
   const held = digestOf(endpoint, shared);
   const isRight = arrived === 0 || held.every((text, i) => counts[i] === 0 || text === theirs[i]);
-  return { isRight, returned: { counts, seconds, arrived } };
+  return { isRight, returned: { counts, seconds, arrived, peakBps } };
 }
 
 async function countedArrivals(endpoint: Endpoint, sent: number): Promise<number | undefined> {
@@ -91,7 +98,7 @@ async function countedArrivals(endpoint: Endpoint, sent: number): Promise<number
 }
 
 export interface OwnTraffic {
-  readonly done: Promise<Pick<Returned, 'counts' | 'seconds'>>;
+  readonly done: Promise<Pick<Returned, 'counts' | 'seconds' | 'peakBps'>>;
   stop(): void;
 }
 
@@ -107,6 +114,7 @@ export async function verifyAsServer(
   const returned = done && {
     counts: done.counts,
     seconds: done.seconds,
+    peakBps: done.peakBps,
     digest: digestOf(endpoint, (flow) => flow.secondOffset),
   };
   const arrived = await countedArrivals(endpoint, sum(end.data.done));
