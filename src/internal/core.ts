@@ -8,6 +8,7 @@ export { CRC32_RANGE_BYTES, crc32, crc32At, crc32Backend, crc32Range, crc32Step 
 export { crc32c } from '../core/crc32c.js';
 export { namesHint, nearestName } from '../core/did-you-mean.js';
 export { ERROR_CODES, invariant, isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
+export { type FairClient, FairQueue } from '../core/fair-queue.js';
 export { whyUnreadable, whyUnwritable } from '../core/file-errors.js';
 export { finiteOrNull } from '../core/finite.js';
 export { formatHostPort, type HostPort, parseHost, parseHostPort } from '../core/host-port.js';

@@ -28,9 +28,9 @@ import { CompletionQueue } from './completion-queue.js';
 import type { EndpointServer } from './estats/endpoint-server.js';
 import type { Estats } from './estats/estats.js';
 import { ProtectionDomain } from './protection-domain.js';
+import { QueueMemory } from './queue-memory.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
-import { RingMemory } from './ring-memory.js';
 import { ScratchMemory } from './scratch-memory.js';
 import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
@@ -128,7 +128,7 @@ export class RdmaDevice extends Resource {
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new ScratchMemory((bytes, populates) => this.#allocate(bytes, populates));
   /** Rings of queue pairs, used again and again. @internal */
-  readonly rings = new RingMemory((bytes) => this.#link.allocate(bytes));
+  readonly rings = new QueueMemory((bytes) => this.#link.allocate(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
   security: DeviceSecurity | undefined;
   readonly #pending: PendingCommand[] = [];

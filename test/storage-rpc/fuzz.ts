@@ -4,8 +4,8 @@ import { expect } from 'vitest';
 import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
 import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
 import { crc32c } from '../../src/core/crc32c.js';
+import { FairQueue } from '../../src/core/fair-queue.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
-import { FairQueue } from '../../src/storage-rpc/fair/fair-queue.js';
 import type { ClientSession } from '../../src/storage-rpc/sk/client-session.js';
 import {
   requestInlineBytes,

@@ -1,4 +1,5 @@
 import { type CancellationState, Permits, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import type { Body } from './body-memory.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
@@ -6,7 +7,7 @@ import { RpcError } from './rpc-error.js';
 import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Method, Methods, Service } from './service.js';
-import { decodeValue, encodeValue } from './value.js';
+import { encodeValue } from './value.js';
 
 /** A client; made by {@link connectRpc}. */
 export interface RpcClient<S extends Service> extends AsyncDisposable {
@@ -236,26 +237,26 @@ class Caller {
     if (this.#open.delete(id)) this.#slots!.give(1);
   }
 
-  #onFrame({ kind, call: id, a }: Frame, body: () => Promise<Buffer>): void {
+  #onFrame({ kind, call: id, a }: Frame, body: () => Promise<Body>): void {
     const call = this.#open.get(id);
     if (kind === CREDIT && call === undefined) return; // The credit was sent before the method ended.
     if (call === undefined) throw broken('it answered a call that is not open');
-    if (kind === ITEM) call.outputs.push(body().then(decodeValue));
+    if (kind === ITEM) call.outputs.push(body().then((item) => item.decode()));
     else if (kind === CREDIT) call.inputs.give(a);
     else if (kind === RESULT || kind === ERROR) this.#onAnswer(id, call, kind, body());
     else throw broken(`a server cannot send a frame of kind ${kind}`);
   }
 
-  #onAnswer(id: number, call: OpenCall, kind: number, body: Promise<Buffer>): void {
+  #onAnswer(id: number, call: OpenCall, kind: number, body: Promise<Body>): void {
     this.#close(id);
     body.catch(() => {});
     if (kind === RESULT) {
-      call.settle(body.then((bytes) => (bytes.length === 0 ? undefined : decodeValue(bytes))));
+      call.settle(body.then((output) => (output.bytes.length === 0 ? undefined : output.decode())));
       call.outputs.end();
       return;
     }
-    const failed = body.then((bytes) => {
-      throw errorIn(bytes);
+    const failed = body.then((error) => {
+      throw errorIn(error);
     });
     failed.catch((error: Error) => call.outputs.fail(error));
     call.settle(failed);
@@ -273,8 +274,8 @@ class Caller {
   }
 }
 
-function errorIn(body: Buffer): RpcError {
-  const { code, message } = (decodeValue(body) ?? {}) as { code?: unknown; message?: unknown };
+function errorIn(body: Body): RpcError {
+  const { code, message } = (body.decode() ?? {}) as { code?: unknown; message?: unknown };
   return new RpcError(String(code).slice(0, 64), String(message).slice(0, 1024));
 }
 

@@ -6,7 +6,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
   readonly #window: number;
   readonly #onConsumed: (count: number) => Promise<void>;
   readonly #onLeft: () => void;
-  readonly #items: Promise<unknown>[] = [];
+  readonly #items: Array<{ readonly value: Promise<unknown>; readonly release: () => void }> = [];
   #charged = 0;
   #consumed = 0;
   #isTelling = false;
@@ -22,11 +22,19 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
     this.#onLeft = onLeft;
   }
 
-  push(item: Promise<unknown>): void {
-    item.catch(() => {});
-    if (++this.#charged > this.#window) throw broken('it sent more items than its credits allow');
-    if (this.#isEnded) throw broken('it sent an item after the end of its stream');
-    if (this.#failure === undefined && !this.#isLeft) this.#items.push(item);
+  /** `release`: called once the program has the item, or when it is dropped. */
+  push(value: Promise<unknown>, release: () => void = () => {}): void {
+    value.catch(() => {});
+    if (++this.#charged > this.#window) {
+      release();
+      throw broken('it sent more items than its credits allow');
+    }
+    if (this.#isEnded) {
+      release();
+      throw broken('it sent an item after the end of its stream');
+    }
+    if (this.#failure === undefined && !this.#isLeft) this.#items.push({ value, release });
+    else release();
     this.#wake();
   }
 
@@ -45,7 +53,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
     for (;;) {
       const item = this.#items.shift();
       if (item !== undefined) {
-        const value = await item;
+        const value = await item.value.finally(item.release);
         this.#consumed++;
         void this.#tell();
         return { done: false, value };
@@ -60,10 +68,15 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
 
   async return(): Promise<IteratorResult<unknown, undefined>> {
     if (!this.#isEnded && !this.#isLeft) this.#onLeft();
-    this.#isLeft = true;
-    this.#items.length = 0;
-    this.#wake();
+    this.dispose();
     return { done: true, value: undefined };
+  }
+
+  /** Nobody reads any further items. */
+  dispose(): void {
+    this.#isLeft = true;
+    for (const { release } of this.#items.splice(0)) release();
+    this.#wake();
   }
 
   [Symbol.asyncIterator](): this {

@@ -4,8 +4,9 @@
  */
 
 import type { Connection } from 'rocev2/internal/cm';
-import { Permits, RoceError } from 'rocev2/internal/core';
+import { type FairClient, type FairQueue, Permits, RoceError } from 'rocev2/internal/core';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
+import { Body } from './body-memory.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
 import { RegionCache } from './region-cache.js';
 import type { RpcStream } from './rpc-stream.js';
@@ -23,6 +24,11 @@ export interface RpcLimits {
   readonly valueBytesMax?: number;
   /** Most bytes of large values in flight, in each direction. Default 64 MiB. */
   readonly bulkBytesMax?: number;
+  /**
+   * Most items of arrays and fields of objects of one received value, all levels together. Byte arrays count as one.
+   * Default 65,536.
+   */
+  readonly elementsMax?: number;
 }
 
 export type Limits = Required<RpcLimits>;
@@ -30,7 +36,7 @@ export type Limits = Required<RpcLimits>;
 /** Errors that they throw end the link. */
 export interface LinkEvents {
   onHello(peer: Limits): void;
-  onFrame(frame: Frame, body: () => Promise<Buffer>): void;
+  onFrame(frame: Frame, body: () => Promise<Body>): void;
   onEnd(error: Error): void;
 }
 
@@ -58,6 +64,7 @@ export class RpcLink {
   #waiting = 0;
   readonly #limits: Limits;
   readonly #events: LinkEvents;
+  readonly #memory: FairClient | undefined;
   readonly #sendBulk: Permits;
   readonly #readBulk: Permits;
   readonly #chunks = new Permits(1);
@@ -66,7 +73,8 @@ export class RpcLink {
   #peer: Limits | undefined;
   #end: Error | undefined;
 
-  constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents) {
+  /** `memory`: what bodies take of it, until they are released. Undefined: they are bounded by the calls of this side. */
+  constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents, memory?: FairQueue) {
     carrier.claim('an RPC');
     this.carrier = carrier;
     if ('qp' in carrier) {
@@ -77,6 +85,7 @@ export class RpcLink {
         read: new RegionCache(carrier, Access.LOCAL_WRITE, BULK_REGION_BYTES),
       };
     } else carrier.bodyBytesMax = limits.valueBytesMax;
+    this.#memory = memory && this.#joinMemory(memory);
     this.#limits = limits;
     this.#events = events;
     this.#sendBulk = new Permits(limits.bulkBytesMax);
@@ -84,6 +93,20 @@ export class RpcLink {
     const { callsMax, itemsMax, valueBytesMax } = limits;
     this.post({ kind: HELLO, a: callsMax, b: itemsMax, length: valueBytesMax });
     void this.#serve();
+  }
+
+  #joinMemory(memory: FairQueue): FairClient {
+    const { carrier } = this;
+    const onStuck = () => this.fail(broken('it did not complete a body in time, and others waited'));
+    const stuckSinceNs = () => ('qp' in carrier ? Number.POSITIVE_INFINITY : carrier.stuckSinceNs);
+    const network = 'qp' in carrier ? carrier.agreement.peer.network : carrier.network;
+    const client = memory.join({ stuckSinceNs, onStuck }, network);
+    if (!('qp' in carrier)) {
+      carrier.isTimed = true;
+      carrier.beforeBody = (bytes) => client.take(Body.costOf(bytes, this.#limits.elementsMax));
+      carrier.onBodyLost = (bytes) => client.give(Body.costOf(bytes, this.#limits.elementsMax));
+    }
+    return client;
   }
 
   get end(): Error | undefined {
@@ -154,7 +177,13 @@ export class RpcLink {
       for (;;) {
         const message = await this.carrier.nextMessage();
         const frame = readFrame(message.data);
-        const inline = Buffer.from(message.data.subarray(HEADER_BYTES));
+        const length = message.data.length - HEADER_BYTES;
+        const cost = length === 0 ? 0 : Body.costOf(length, this.#limits.elementsMax);
+        const isTaken = !('qp' in this.carrier); // Before the body was received.
+        const granted = cost > 0 && !isTaken ? this.#memory?.take(cost) : undefined;
+        if (granted !== undefined) await granted;
+        const bytes = isTaken ? message.data.subarray(HEADER_BYTES) : Buffer.from(message.data.subarray(HEADER_BYTES));
+        const inline = new Body(bytes, this.#limits.elementsMax, this.#memory, cost);
         message.release();
         this.#onFrame(frame, inline);
       }
@@ -163,13 +192,13 @@ export class RpcLink {
     }
   }
 
-  #onFrame(frame: Frame, inline: Buffer): void {
+  #onFrame(frame: Frame, inline: Body): void {
     if ((this.#peer === undefined) !== (frame.kind === HELLO))
       throw broken(`it sent a frame of kind ${frame.kind} at the wrong time`);
     if (frame.kind === HELLO) {
       if (frame.a < 1 || frame.b < 1) throw broken('its HELLO has a limit of 0');
-      const { bulkBytesMax } = this.#limits;
-      this.#peer = { callsMax: frame.a, itemsMax: frame.b, valueBytesMax: frame.length, bulkBytesMax };
+      const { bulkBytesMax, elementsMax } = this.#limits;
+      this.#peer = { callsMax: frame.a, itemsMax: frame.b, valueBytesMax: frame.length, bulkBytesMax, elementsMax };
       this.#events.onHello(this.#peer);
       return;
     }
@@ -192,8 +221,12 @@ export class RpcLink {
     this.#sendBulk.give(lent.length);
   }
 
-  async #read({ addr, rkey, length, b }: Frame): Promise<Buffer> {
+  async #read({ addr, rkey, length, b }: Frame): Promise<Body> {
     const { read } = this.#pools!;
+    const { elementsMax } = this.#limits;
+    const cost = Body.costOf(length, elementsMax);
+    const granted = this.#memory?.take(cost);
+    if (granted !== undefined) await granted;
     await this.#readBulk.take(length);
     const done = () => this.#readBulk.give(length);
     try {
@@ -204,7 +237,7 @@ export class RpcLink {
         const chunk = region.slice(at, Math.min(CHUNK_BYTES, length - at));
         await this.#lender!.readClaimed(chunk, addr + BigInt(at), rkey).finally(() => this.#chunks.give(1));
       }
-      const body = Buffer.from(region.bytes.subarray(0, length));
+      const body = new Body(Buffer.from(region.bytes.subarray(0, length)), elementsMax, this.#memory, cost);
       read.give(region);
       // Without room for messages at the peer, no more bodies are read; this one is here.
       this.#send({ kind: RELEASE, a: b }).then(done, (error: Error) => {
@@ -214,6 +247,7 @@ export class RpcLink {
       return body;
     } catch (error) {
       done();
+      this.#memory?.give(cost);
       throw error;
     }
   }
@@ -223,6 +257,7 @@ export class RpcLink {
     this.#end = error;
     this.#sendBulk.freeAll();
     this.#readBulk.freeAll();
+    this.#memory?.leave();
     this.#events.onEnd(error);
     void this.close();
   }

@@ -1,7 +1,8 @@
 /** A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
 import { printable } from 'rocev2/internal/cm';
-import { NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
+import { checkWhole, type FairQueue, NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
+import { type Body, bodyMemory } from './body-memory.js';
 import { CallEnd } from './call-end.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
@@ -10,7 +11,7 @@ import { RpcError } from './rpc-error.js';
 import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Handlers, Method, Service } from './service.js';
-import { decodeValue, encodeValue } from './value.js';
+import { encodeValue } from './value.js';
 
 /** Options of {@link serveRpc}. */
 export interface ServeOptions extends RpcLimits {
@@ -19,6 +20,11 @@ export interface ServeOptions extends RpcLimits {
    * an empty method name if the iterable of connections fails. Default: errors are ignored.
    */
   readonly onError?: (error: unknown, method: string) => void;
+  /**
+   * Most bytes of received values in memory, for all connections of this server; a quarter of it for those of one
+   * address. Further values wait at their senders. Default: 256 MiB for all servers of the process together.
+   */
+  readonly memoryBytesMax?: number;
 }
 
 /** Counters of a server. */
@@ -55,8 +61,10 @@ export function serveRpc<S extends Service>(
   handlers: Handlers<S>,
   options: ServeOptions = {},
 ): RpcServer {
-  const { onError, ...limits } = options;
-  const server = new Server(service, handlers as AnyHandlers, completeLimits('serveRpc', limits), onError);
+  const { onError, memoryBytesMax, ...given } = options;
+  const limits = completeLimits('serveRpc', given);
+  if (memoryBytesMax !== undefined) checkWhole('memoryBytesMax', memoryBytesMax, 1, Number.MAX_SAFE_INTEGER);
+  const server = new Server(service, handlers as AnyHandlers, limits, { onError, memory: bodyMemory(memoryBytesMax) });
   if ('sendClaimed' in source) server.add(source);
   else server.addAll(source).catch((error: unknown) => onError?.(error, ''));
   return {
@@ -73,6 +81,7 @@ type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly 
 
 const CODE_MAX = 64;
 const MESSAGE_MAX = 1024;
+const nothing = () => {};
 /** One for all calls: an error costs more than the rest of ending a call. */
 const METHOD_ENDED = new RpcError('CANCELLED', 'the method has ended');
 
@@ -83,13 +92,20 @@ class Server {
   readonly handlers: AnyHandlers;
   readonly limits: Limits;
   readonly onError: ServeOptions['onError'];
+  readonly memory: FairQueue;
   #isClosed = false;
 
-  constructor(service: Service, handlers: AnyHandlers, limits: Limits, onError: ServeOptions['onError']) {
+  constructor(
+    service: Service,
+    handlers: AnyHandlers,
+    limits: Limits,
+    { onError, memory }: { readonly onError: ServeOptions['onError']; readonly memory: FairQueue },
+  ) {
     this.service = service;
     this.handlers = handlers;
     this.limits = limits;
     this.onError = onError;
+    this.memory = memory;
   }
 
   add(carrier: RpcCarrier): void {
@@ -129,17 +145,18 @@ class ServedConnection {
   constructor(server: Server, carrier: RpcCarrier) {
     this.#server = server;
     this.#served = new Permits(2 * server.limits.callsMax);
-    this.#link = new RpcLink(carrier, server.limits, {
-      onHello: (peer) => {
+    const events = {
+      onHello: (peer: Limits) => {
         this.#peer = peer;
       },
-      onFrame: (frame, body) => this.#onFrame(frame, body),
-      onEnd: (error) => this.#onEnd(error),
-    });
+      onFrame: (frame: Frame, body: () => Promise<Body>) => this.#onFrame(frame, body),
+      onEnd: (error: Error) => this.#onEnd(error),
+    };
+    this.#link = new RpcLink(carrier, server.limits, events, server.memory);
     server.links.add(this.#link);
   }
 
-  #onFrame(frame: Frame, body: () => Promise<Buffer>): void {
+  #onFrame(frame: Frame, body: () => Promise<Body>): void {
     const { kind, call: id, a } = frame;
     const call = this.#calls.get(id);
     if (kind === CALL) {
@@ -150,21 +167,30 @@ class ServedConnection {
       // An item of an already answered call must still be read from the peer's memory.
       const item = body();
       if (call === undefined) this.#takeStray(item);
-      else call.inputs.push(item.then(decodeValue));
+      else this.#takeItem(call, item);
     } else if (kind === END) call?.inputs.end();
     else if (kind === CREDIT) call?.outputs.give(a);
     else if (kind === CANCEL) call?.end.end(new RpcError('CANCELLED', 'the caller gave up'));
     else throw broken(`a caller cannot send a frame of kind ${kind}`);
   }
 
+  #takeItem({ inputs }: ServedCall, item: Promise<Body>): void {
+    const release = () => void item.then((body) => body.release(), nothing);
+    inputs.push(
+      item.then((body) => body.decode()),
+      release,
+    );
+  }
+
   /** An honest caller can have sent this many items before it received the answers. */
-  #takeStray(item: Promise<Buffer>): void {
+  #takeStray(item: Promise<Body>): void {
     const { callsMax, itemsMax } = this.#server.limits;
-    const done = () => {
+    const done = (body?: Body) => {
       this.#strays--;
+      body?.release();
     };
     this.#strays++;
-    item.then(done, done);
+    item.then(done, () => done());
     if (this.#strays > callsMax * itemsMax) throw broken('it sent items of calls that are not open');
   }
 
@@ -191,17 +217,20 @@ class ServedConnection {
     return call;
   }
 
-  async #serve(id: number, call: ServedCall, body: Promise<Buffer>): Promise<void> {
+  async #serve(id: number, call: ServedCall, body: Promise<Body>): Promise<void> {
     const { counters } = this.#server;
     let name = '?';
+    let running: Promise<unknown> = body;
     body.catch(() => {});
     await this.#served.take(1);
     try {
-      const bytes = await body;
-      name = nameIn(bytes);
+      const input = await body;
+      name = nameIn(input.bytes);
       const method = Object.hasOwn(this.#server.service, name) ? this.#server.service[name] : undefined;
       if (method === undefined) throw unknownMethod(name, this.#server.service);
-      const parts = await call.end.unlessEnded(this.#run(id, call, name, method, bytes));
+      const run = this.#run(id, call, name, method, input);
+      running = run;
+      const parts = await call.end.unlessEnded(run);
       this.#calls.delete(id); // The caller may start another call as soon as it has the answer.
       await this.#link.send({ kind: RESULT, call: id }, parts);
       counters.done++;
@@ -214,16 +243,20 @@ class ServedConnection {
       call.stopTimer();
       call.outputs.stop();
       call.inputs.fail(METHOD_ENDED);
+      call.inputs.dispose();
+      void Promise.allSettled([running, body]).then(([, input]) => {
+        if (input.status === 'fulfilled') input.value.release(); // The handler may use it until it ends.
+      });
       this.#served.give(1);
     }
   }
 
-  async #run(id: number, call: ServedCall, name: string, method: Method, body: Buffer): Promise<Uint8Array[]> {
+  async #run(id: number, call: ServedCall, name: string, method: Method, body: Body): Promise<Uint8Array[]> {
     const valueAt = 1 + Buffer.byteLength(name);
     const streamsIn = method.stream === 'input' || method.stream === 'both';
     const input = streamsIn
       ? validatedItems(call.inputs, method, name)
-      : await validated(method.input, decodeValue(body.subarray(valueAt)), `the input of ${name}`);
+      : await validated(method.input, body.decode(valueAt), `the input of ${name}`);
     const output = this.#server.handlers[name](input, contextOf(call.end));
     if (method.stream !== 'output' && method.stream !== 'both') return encodeValue(await output);
     for await (const item of output as AsyncIterable<unknown>) {

@@ -11,7 +11,9 @@ import { RoceError } from 'rocev2/internal/core';
 
 const MARK = '\0';
 const MARK_IN_JSON = '\\u0000';
-/** Shorter JSON cannot be nested too deeply. */
+/** Deeper values could exhaust the stack of schemas. */
+const NESTING_MAX = 1000;
+/** Shorter JSON is neither nested too deeply nor has it too many elements. */
 const SHORT = 1024;
 const DEPTH_MAX = 8;
 const OTHER = Symbol('other');
@@ -98,7 +100,17 @@ function unsupported(what: string, hint: string): RoceError {
   return new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a value with ${what} cannot be sent`, hint);
 }
 
-export function decodeValue(body: Buffer): unknown {
+/** A value, and how many items and fields its arrays and objects have. */
+interface Decoded {
+  readonly value: unknown;
+  readonly elements: number;
+}
+
+/**
+ * Throws ERR_ROCE_MALFORMED, and ERR_ROCE_LIMIT for a value of more than `elementsMax` elements: JSON of many elements
+ * takes a long time, and twenty times its bytes.
+ */
+export function decodeValue(body: Buffer, elementsMax: number): Decoded {
   const count = body.length >= 8 ? body.readUInt32LE(4) : PIECES_MAX + 1;
   const headBytes = 8 + 4 * count;
   if (count > PIECES_MAX || body.length < headBytes) throw malformed('a body without a header');
@@ -111,19 +123,63 @@ export function decodeValue(body: Buffer): unknown {
     at = end;
   }
   if (at !== body.length) throw malformed('lengths that do not add up');
+  const json = body.subarray(headBytes, jsonEnd);
+  const elements = json.length < SHORT ? json.length >> 1 : countElements(json, elementsMax);
+  if (elements > elementsMax) {
+    const message = `the peer sent a value of more than ${elementsMax} elements`;
+    throw new RoceError('ERR_ROCE_LIMIT', message, 'send it as a stream, or let the receiver raise `elementsMax`');
+  }
   try {
-    const json = body.toString('utf8', headBytes, jsonEnd);
-    const value: unknown = JSON.parse(json);
-    return json.length < SHORT && !json.includes(MARK_IN_JSON) ? value : withoutMarks(value, pieces);
+    const text = json.toString('utf8');
+    const value: unknown = JSON.parse(text);
+    return { value: text.includes(MARK_IN_JSON) ? withoutMarks(value, pieces) : value, elements };
   } catch (error) {
     if (error instanceof RoceError) throw error;
-    throw malformed('a body without valid JSON'); // Or nested too deeply for the stack.
+    throw malformed('a body without valid JSON');
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/** Stops when there are too many. Throws ERR_ROCE_MALFORMED for JSON that is nested too deeply. */
+function countElements(json: Buffer, elementsMax: number): number {
+  let elements = 0;
+  let depth = 0;
+  for (let at = 0; at < json.length && elements <= elementsMax; at++) {
+    const byte = json[at];
+    if (byte === QUOTE) {
+      at = endOfString(json, at);
+      if (at < 0) break; // JSON.parse reports it.
+    } else if (byte === COMMA) elements++;
+    else if ((byte | 0x20) === 0x7b) {
+      elements++; // [ or {
+      if (++depth > NESTING_MAX) throw malformed('a body without valid JSON: it is nested too deeply');
+    } else if ((byte | 0x20) === 0x7d) depth--; // ] or }
+  }
+  return elements;
+}
+
+function endOfString(json: Buffer, begin: number): number {
+  for (let end = json.indexOf(QUOTE, begin + 1); end >= 0; end = json.indexOf(QUOTE, end + 1)) {
+    let first = end;
+    while (json[first - 1] === BACKSLASH) first--;
+    if ((end - first) % 2 === 0) return end;
+  }
+  return -1;
 }
 
 function withoutMarks(value: unknown, pieces: readonly Buffer[]): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? unmarked(value, pieces) : value;
   if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let k = 0; k < value.length; k++) {
+      const item: unknown = value[k];
+      if (typeof item === 'string' || typeof item === 'object') value[k] = withoutMarks(item, pieces);
+    }
+    return value;
+  }
   const fields = value as Record<string, unknown>;
   for (const name of Object.keys(fields)) {
     const field = fields[name];

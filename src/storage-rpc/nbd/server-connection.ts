@@ -5,7 +5,7 @@
 
 import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.js';
-import type { FairClient, FairQueue } from '../fair/fair-queue.js';
+import type { FairClient, FairQueue } from '../../core/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
 import { memoryOf, type NbdRequest } from './protocol/nbd-request.js';

@@ -4,12 +4,12 @@
  */
 
 import { RoceError } from '../../core/errors.js';
+import type { FairClient, FairQueue } from '../../core/fair-queue.js';
 import { Permits } from '../../core/permits.js';
 import { Access } from '../../verbs/access.js';
 import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
-import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import { serveCompletions } from '../link/completions.js';
 import { type NumberedRequest, ServerSends } from '../link/server-sends.js';
 import { type BufferLease, type BufferPool, pieceBytes } from '../pool/buffer-pool.js';

@@ -1,6 +1,6 @@
 import { RoceError } from '../../core/errors.js';
+import type { FairClient } from '../../core/fair-queue.js';
 import { type BlockDevice, isWholeBlocks } from '../disk/block-device.js';
-import type { FairClient } from '../fair/fair-queue.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { crcsOfChecks, type DataChecks, firstBadBlock } from './data-checks.js';
 import { encodeExtents } from './extents.js';

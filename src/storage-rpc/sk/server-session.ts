@@ -5,8 +5,8 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
+import type { FairClient } from '../../core/fair-queue.js';
 import { BlockDeviceError, NotOwnerError } from '../disk/block-device.js';
-import type { FairClient } from '../fair/fair-queue.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
 import { encodePong } from './pong.js';

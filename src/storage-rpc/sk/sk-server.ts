@@ -5,10 +5,10 @@
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { Clock } from '../../core/clock.js';
+import { FairQueue } from '../../core/fair-queue.js';
 import { NS_PER_MS } from '../../core/units.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { NIL_UUID } from '../disk/disk-identity.js';
-import { FairQueue } from '../fair/fair-queue.js';
 import type { DiskLimit } from '../fair/rate-limit.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import type { FairClient, FairQueue } from '../fair/fair-queue.js';
+import type { FairClient, FairQueue } from '../../core/fair-queue.js';
 import { NO_REMOTE_BUFFER } from '../link/remote-buffer-descriptor.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { type MessageFormat, MessageReader } from '../stream/message-reader.js';

@@ -3,11 +3,11 @@
 import { SimLink } from '../../../packages/lab/src/sim/sim-link.js';
 import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
 import type { Clock } from '../../../src/core/clock.js';
+import { FairQueue, type FairQueueOptions } from '../../../src/core/fair-queue.js';
 import { Permits } from '../../../src/core/permits.js';
 import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/fair-queue.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { HostConnections, type HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';

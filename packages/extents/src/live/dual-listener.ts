@@ -8,6 +8,7 @@ import { type Listener, listen } from 'rocev2/internal/cm';
 import type { ConnectionLimits } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
+import { REQUEST_LIMITS } from './services.js';
 import { type RequestHandlers, StreamListener } from './stream-listener.js';
 
 /** Ports that are tried where the system chooses: the next one may be taken. */
@@ -48,7 +49,7 @@ export class DualListener implements AsyncDisposable {
   /** Begins to answer. */
   serve(service: Service, handlers: RequestHandlers): void {
     this.#streams.serve(service, handlers);
-    this.#rdma = serveRpc(this.#listener, service, handlers);
+    this.#rdma = serveRpc(this.#listener, service, handlers, REQUEST_LIMITS);
   }
 
   async close(): Promise<void> {

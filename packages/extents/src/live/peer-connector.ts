@@ -4,7 +4,7 @@ import { checkKind, parseHostPort, type RoceError, WaitDeadline, waitForEvent } 
 import { systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { PeerFallbacks } from '../peer-fallbacks.js';
-import { methodsOf, NODE_SERVICE } from './services.js';
+import { methodsOf, NODE_SERVICE, REQUEST_LIMITS } from './services.js';
 
 /**
  * A live peer that acknowledges nothing for 4.3 s (4.096 us x 2^20) is reached over TCP from then on; waiting longer
@@ -59,14 +59,14 @@ export class DeviceConnector implements PeerConnector {
     const overTcp = async (): Promise<PeerClient> => {
       const stream = await this.#dial(address, signal);
       this.#fallbacks.onTcp(address);
-      return { client: connectRpc(rpcOverStream(stream), service), transport: 'tcp' };
+      return { client: connectRpc(rpcOverStream(stream), service, REQUEST_LIMITS), transport: 'tcp' };
     };
     const { clock } = this.#device;
     if (this.#transport === 'tcp' || !this.#fallbacks.mayUseRdma(address, clock.nowNs())) return overTcp();
     try {
       const limits = { timeoutMs: Math.min(timeoutMs, CONNECT_MS), signal };
       const connection = await connect(this.#device, { ...CONNECTION, ...parseHostPort(address), ...limits });
-      const client = connectRpc(connection, service);
+      const client = connectRpc(connection, service, REQUEST_LIMITS);
       const proofMs = this.#fallbacks.isDoubtful(address, clock.nowNs()) ? HASTY_PROOF_MS : PROOF_MS;
       if (this.#transport === 'auto')
         await provePackets(client, service, { timeoutMs: Math.min(timeoutMs / 2, proofMs), signal });

@@ -9,6 +9,8 @@ type Check = (value: unknown) => boolean;
 type Checks<Methods> = { readonly [M in keyof Methods]: Readonly<Record<string, Check>> };
 
 const LIST_MAX = 1 << 20;
+/** Of a request or an answer: a report of 80,000 extents. */
+export const REQUEST_LIMITS = { elementsMax: 1 << 18 } as const;
 const TEXT_MAX = 1024;
 
 const isText: Check = (value) => typeof value === 'string' && value.length <= TEXT_MAX;

@@ -10,6 +10,7 @@ import { HEADER_BYTES } from '@rocev2/rpc/internal';
 import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev2/internal/cm';
 import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { REQUEST_LIMITS } from './services.js';
 
 const LIMITS: ConnectionLimits = { total: 1024, perAddress: 128 };
 const FIRST_FRAME_MS = 10_000;
@@ -87,7 +88,7 @@ export class StreamListener {
       return;
     }
     const { service, handlers } = this.#served!;
-    const server = serveRpc(rpcOverStream(stream), service, handlers);
+    const server = serveRpc(rpcOverStream(stream), service, handlers, REQUEST_LIMITS);
     peer.server = server;
     this.#limiter.enter(peer, 'admitted', address);
     socket.once('close', () => {

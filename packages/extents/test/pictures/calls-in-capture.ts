@@ -161,9 +161,9 @@ class Calls {
 /** What the body of a frame says. */
 function learn(message: Message, body: Buffer): void {
   if (message.kind !== 'call') {
-    if (body.length > 0) message.value = decodeValue(body);
+    if (body.length > 0) message.value = decodeValue(body, Infinity).value;
     return;
   }
   message.method = body.subarray(1, 1 + body[0]).toString();
-  message.value = decodeValue(body.subarray(1 + body[0]));
+  message.value = decodeValue(body.subarray(1 + body[0]), Infinity).value;
 }

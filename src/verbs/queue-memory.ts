@@ -6,7 +6,7 @@
 const KEPT_BYTES_MAX = 64 << 20;
 
 /** Memory passed to `give` must no longer be attached. */
-export class RingMemory {
+export class QueueMemory {
   readonly #allocate: (bytes: number) => ArrayBufferLike;
   readonly #kept = new Map<number, ArrayBufferLike[]>();
   #keptBytes = 0;

@@ -2,12 +2,19 @@
  * The order of requests at a server with many clients: deficit round robin by bytes (Shreedhar and Varghese, SIGCOMM
  * 1995). Each client has a small memory share of its own and beyond it draws from one pool, so a client that holds
  * nothing never waits for slow readers. A client that keeps pool memory without progress is reported while others wait.
- * The total is at most `bytesMax` plus a share for each client.
+ * The total is at most `bytesMax` plus a share for each client. Clients of one group, such as those of one address,
+ * have at most `groupBytesMax` of the pool.
  */
 
-import type { Clock } from '../../core/clock.js';
-import { RoceError } from '../../core/errors.js';
-import type { RateLimit } from './rate-limit.js';
+import type { Clock } from './clock.js';
+import { RoceError } from './errors.js';
+
+/** Limits how often requests go. */
+export interface RequestPace {
+  /** When the next request may go. */
+  readonly readyNs: number;
+  take(bytes: number, nowNs: number): void;
+}
 
 export interface FairQueueOptions {
   readonly clock: Clock;
@@ -15,6 +22,8 @@ export interface FairQueueOptions {
   /** Bytes of the pool. A request that is longer goes when the pool is unused. */
   readonly bytesMax: number;
   readonly shareBytes?: number;
+  /** Bytes of the pool for the clients of one group. A request that is longer goes when the group holds nothing. */
+  readonly groupBytesMax?: number;
   readonly stuckNs?: number;
 }
 
@@ -36,17 +45,26 @@ interface Ask {
   readonly bytes: number;
   readonly granted: () => void;
   readonly refused?: () => void;
-  readonly limit: RateLimit | undefined;
+  readonly limit: RequestPace | undefined;
+}
+
+interface Group {
+  clients: number;
+  poolBytes: number;
 }
 
 interface Account {
   readonly events: FairClientEvents;
+  readonly group: Group | undefined;
+  readonly groupName: string | undefined;
   readonly asks: Ask[];
   heldBytes: number;
   deficit: number;
   hasTurn: boolean;
   /** Since when its request has waited for the pool; Infinity: it does not. */
   poolWaitsSinceNs: number;
+  /** It waits for memory of its group alone. */
+  waitsForGroup: boolean;
   hasLeft: boolean;
 }
 
@@ -68,12 +86,12 @@ export class FairClient {
    * Calls `granted`, at once or later, when a slot and memory are reserved for a request, and the limit of its disk
    * allows it.
    */
-  ask(bytes: number, granted: () => void, limit?: RateLimit): void {
+  ask(bytes: number, granted: () => void, limit?: RequestPace): void {
     this.#queue.ask(this.#account, { bytes, granted, limit });
   }
 
   /** Undefined: it has been granted at once, as nearly always. */
-  take(bytes: number, limit?: RateLimit): Promise<void> | undefined {
+  take(bytes: number, limit?: RequestPace): Promise<void> | undefined {
     let isGranted = false;
     let refusal: RoceError | undefined;
     let resolve = () => {
@@ -111,7 +129,9 @@ export class FairQueue {
   readonly #clock: Clock;
   readonly #bytesMax: number;
   readonly #shareBytes: number;
+  readonly #groupBytesMax: number;
   readonly #stuckNs: number;
+  readonly #groups = new Map<string, Group>();
   readonly #accounts = new Set<Account>();
   #waiting: Account[] = [];
   #granting: Account | undefined;
@@ -127,6 +147,7 @@ export class FairQueue {
 
   constructor(options: FairQueueOptions) {
     const { clock, requestsMax = Number.POSITIVE_INFINITY, bytesMax, shareBytes = 0, stuckNs = STUCK_NS } = options;
+    this.#groupBytesMax = options.groupBytesMax ?? Number.POSITIVE_INFINITY;
     this.#clock = clock;
     this.#freeSlots = requestsMax;
     this.#bytesMax = bytesMax;
@@ -142,18 +163,33 @@ export class FairQueue {
     return this.#waiting.length;
   }
 
-  join(events: FairClientEvents = NEVER_STUCK): FairClient {
+  join(events: FairClientEvents = NEVER_STUCK, groupName?: string): FairClient {
     const account: Account = {
       events,
+      group: groupName === undefined ? undefined : this.#joinGroup(groupName),
+      groupName,
       asks: [],
       heldBytes: 0,
       deficit: 0,
       hasTurn: false,
       poolWaitsSinceNs: Number.POSITIVE_INFINITY,
+      waitsForGroup: false,
       hasLeft: false,
     };
     this.#accounts.add(account);
     return new FairClient(this, account);
+  }
+
+  #joinGroup(name: string): Group {
+    const group = this.#groups.get(name) ?? { clients: 0, poolBytes: 0 };
+    group.clients++;
+    this.#groups.set(name, group);
+    return group;
+  }
+
+  #forget(account: Account): void {
+    if (!this.#accounts.delete(account) || account.group === undefined) return;
+    if (--account.group.clients === 0) this.#groups.delete(account.groupName!);
   }
 
   close(): void {
@@ -178,7 +214,7 @@ export class FairQueue {
   /** @internal */
   give(account: Account, bytes: number): void {
     this.#hold(account, -bytes);
-    if (account.hasLeft && account.heldBytes === 0) this.#accounts.delete(account);
+    if (account.hasLeft && account.heldBytes === 0) this.#forget(account);
     this.#serve();
   }
 
@@ -186,7 +222,7 @@ export class FairQueue {
   leave(account: Account): void {
     account.hasLeft = true;
     for (const { refused } of account.asks.splice(0)) refused?.();
-    if (account.heldBytes === 0) this.#accounts.delete(account);
+    if (account.heldBytes === 0) this.#forget(account);
     this.#poolIsServed(account);
     this.#waiting = this.#waiting.filter((one) => one !== account);
     this.#serve();
@@ -242,9 +278,14 @@ export class FairQueue {
     const fromPool = this.#overShare(account.heldBytes + bytes) - this.#overShare(account.heldBytes);
     if (fromPool === 0) return true;
     const mayTake = this.#firstForPool === undefined || this.#firstForPool === account;
-    if (mayTake && (this.#poolBytes === 0 || this.#poolBytes + fromPool <= this.#bytesMax)) return true;
+    const groupBytes = account.group?.poolBytes ?? 0;
+    account.waitsForGroup = groupBytes > 0 && groupBytes + fromPool > this.#groupBytesMax;
+    const poolFits = this.#poolBytes === 0 || this.#poolBytes + fromPool <= this.#bytesMax;
+    if (mayTake && poolFits && !account.waitsForGroup) return true;
     account.poolWaitsSinceNs = Math.min(account.poolWaitsSinceNs, this.#clock.nowNs());
-    if (this.#overShare(account.heldBytes) === 0) this.#firstForPool ??= account;
+    if (account.waitsForGroup) {
+      if (this.#firstForPool === account) this.#firstForPool = undefined;
+    } else if (this.#overShare(account.heldBytes) === 0) this.#firstForPool ??= account;
     this.#lookLater();
     return false;
   }
@@ -265,7 +306,9 @@ export class FairQueue {
     const before = account.heldBytes;
     account.heldBytes += bytes;
     this.#heldBytes += bytes;
-    this.#poolBytes += this.#overShare(account.heldBytes) - this.#overShare(before);
+    const fromPool = this.#overShare(account.heldBytes) - this.#overShare(before);
+    this.#poolBytes += fromPool;
+    if (account.group !== undefined) account.group.poolBytes += fromPool;
   }
 
   #overShare(bytes: number): number {
@@ -295,9 +338,12 @@ export class FairQueue {
   #reportStuck(): void {
     const beforeNs = this.#clock.nowNs() - this.#stuckNs;
     const isStuck = ({ events }: Account) => events.stuckSinceNs() <= beforeNs;
-    if (!this.#waiting.some((account) => account.poolWaitsSinceNs <= beforeNs && !isStuck(account))) return;
+    const waiting = this.#waiting.filter((account) => account.poolWaitsSinceNs <= beforeNs && !isStuck(account));
+    const keepsOthers = ({ group }: Account) =>
+      waiting.some((other) => !other.waitsForGroup || (group !== undefined && other.group === group));
     for (const account of [...this.#accounts]) {
-      if (this.#overShare(account.heldBytes) > 0 && isStuck(account)) account.events.onStuck();
+      const holds = this.#overShare(account.heldBytes) > 0;
+      if (holds && isStuck(account) && keepsOthers(account)) account.events.onStuck();
     }
   }
 }

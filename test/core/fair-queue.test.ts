@@ -1,12 +1,12 @@
 /** Who goes next, and what a client can keep from others: in virtual time. */
 
 import { expect, test } from 'vitest';
-import { EventQueue } from '../../../packages/lab/src/sim/event-queue.js';
-import { virtualClock } from '../../../packages/lab/src/sim/virtual-clock.js';
-import { SeededRandom } from '../../../src/core/random.js';
-import { type FairClient, FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/fair-queue.js';
-import { RateLimit } from '../../../src/storage-rpc/fair/rate-limit.js';
-import { runToRest } from '../../support/virtual-time.js';
+import { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { virtualClock } from '../../packages/lab/src/sim/virtual-clock.js';
+import { type FairClient, FairQueue, type FairQueueOptions } from '../../src/core/fair-queue.js';
+import { SeededRandom } from '../../src/core/random.js';
+import { RateLimit } from '../../src/storage-rpc/fair/rate-limit.js';
+import { runToRest } from '../support/virtual-time.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

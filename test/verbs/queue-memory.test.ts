@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { RingMemory } from '../../src/verbs/ring-memory.js';
+import { QueueMemory } from '../../src/verbs/queue-memory.js';
 
 const MIB = 1 << 20;
 
 it('memory is used again for the same length, and is zero then', () => {
   let allocated = 0;
-  const rings = new RingMemory((bytes) => {
+  const rings = new QueueMemory((bytes) => {
     allocated++;
     return new SharedArrayBuffer(bytes);
   });
@@ -22,7 +22,7 @@ it('memory is used again for the same length, and is zero then', () => {
 
 it('at most 64 MiB are kept', () => {
   let allocated = 0;
-  const rings = new RingMemory((bytes) => {
+  const rings = new QueueMemory((bytes) => {
     allocated++;
     return new ArrayBuffer(bytes);
   });
