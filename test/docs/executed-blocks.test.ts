@@ -1,0 +1,85 @@
+/** Blocks of documents that `npm run test:guides` runs: their marks are known, and the script reads and compares them rightly. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { difference, executedBlocks, MARKS, withOutputs } from '../../scripts/executed-blocks.js';
+
+const documents = ['docs', 'packages']
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)))
+  .concat('README.md')
+  .filter((path) => path.endsWith('.md') && !path.includes('node_modules') && !path.startsWith(join('docs', 'api')));
+
+describe('executed blocks of documents', () => {
+  it('have marks that the script knows', () => {
+    const unknown = documents.flatMap((document) =>
+      executedBlocks(readFileSync(document, 'utf8'))
+        .filter(({ marks }) => marks.some((mark) => !(MARKS as readonly string[]).includes(mark)))
+        .map(({ line, marks }) => `${document}:${line}: ${marks.join(', ')}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe('a document', () => {
+  const TEXT = [
+    'Text.',
+    '<!-- run: server, numbers vary -->',
+    '```console',
+    '$ one',
+    'out 1',
+    '$ two',
+    '```',
+    '',
+    '```console',
+    '$ three',
+    'x',
+    '```',
+    '',
+  ].join('\n');
+
+  it('has blocks with lines, marks and steps', () => {
+    expect(executedBlocks(TEXT)).toEqual([
+      {
+        line: 4,
+        marks: ['server', 'numbers vary'],
+        steps: [
+          { command: 'one', output: 'out 1\n' },
+          { command: 'two', output: '' },
+        ],
+      },
+      { line: 10, marks: [], steps: [{ command: 'three', output: 'x\n' }] },
+    ]);
+  });
+
+  it('gets the outputs, and keeps blocks that were not run', () => {
+    expect(withOutputs(TEXT, [undefined, ['y\n']])).toBe(TEXT.replace('\nx\n', '\ny\n'));
+    expect(withOutputs(TEXT, [['out 1\n', ''], ['x\n']])).toBe(TEXT);
+  });
+});
+
+describe('an output', () => {
+  it('is compared line by line', () => {
+    expect(difference('a\nb\n', 'a\nb\n', [])).toBeUndefined();
+    expect(difference('a\nb\n', 'a\nc\n', [])).toMatch(/line 2 .*\n {2}shown: {3}b\n {2}printed: c/);
+    expect(difference('a\n', 'a\nb\n', [])).toMatch(/shown: {3}\n/);
+  });
+
+  it('may have other numbers, units and columns, but no other words, where numbers vary', () => {
+    const marks = ['numbers vary'];
+    expect(difference('QPN 0x264aa0  1.2 MiB/s\n------', 'QPN 0x1f   900 KiB/s\n---', marks)).toBeUndefined();
+    expect(difference('1 packet lost', '2 packets lost', marks)).toBeDefined();
+    expect(difference('rate 5', 'loss 5', marks)).toBeDefined();
+  });
+
+  it('may have the duration of a simulation of another machine', () => {
+    const line = (seconds: string) =>
+      `  run  50.0 ms in ${seconds} s; 912 packet events, 0.7${seconds} million a second`;
+    expect(difference(line('1.30'), line('7.29'), [])).toBeUndefined();
+    expect(difference(line('1.30'), line('7.29').replace('912', '913'), [])).toBeDefined();
+  });
+
+  it('is not compared where it varies', () => {
+    expect(difference('a', 'b', ['output varies'])).toBeUndefined();
+  });
+});
