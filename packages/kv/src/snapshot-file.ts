@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
 import { lockFile } from 'rocev2/internal/disk';
@@ -17,6 +17,8 @@ export class SnapshotFile implements AsyncDisposable {
   readonly path: string;
   /** The file that is at the path, open because it carries the lock; undefined: there is none yet. */
   #held: FileHandle | undefined;
+  /** The next file, which carries the lock before there is a first one. */
+  #draft: FileHandle | undefined;
 
   constructor(path: string) {
     this.path = path;
@@ -29,8 +31,11 @@ export class SnapshotFile implements AsyncDisposable {
     try {
       file = await open(this.path, 'r');
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw this.#unloadable(cause);
+      if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw this.#unloadable(cause);
+      await this.#openDraft().catch((error: unknown) => {
+        throw this.#unloadable(error);
+      });
+      return undefined;
     }
     try {
       await this.#lock(file);
@@ -41,6 +46,22 @@ export class SnapshotFile implements AsyncDisposable {
       await file.close();
       throw this.#unloadable(cause);
     }
+  }
+
+  get #draftPath(): string {
+    return `${this.path}.new`;
+  }
+
+  async #openDraft(): Promise<FileHandle> {
+    const file = await open(this.#draftPath, DRAFT_FLAGS, 0o600);
+    try {
+      await this.#lock(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    this.#draft = file;
+    return file;
   }
 
   async #lock(file: FileHandle): Promise<void> {
@@ -68,23 +89,21 @@ export class SnapshotFile implements AsyncDisposable {
    * snapshot of another owner; the file is then what it was.
    */
   async save(pieces: readonly Buffer[]): Promise<void> {
-    const draft = `${this.path}.new`;
-    let file: FileHandle | undefined;
     try {
       await this.#expectOwn();
-      file = await open(draft, DRAFT_FLAGS, 0o600);
-      await this.#lock(file);
+      const file = this.#draft ?? (await this.#openDraft());
       await file.truncate(0);
-      for (const piece of pieces) await file.writeFile(piece);
+      let at = 0;
+      for (const piece of pieces) at += (await file.write(piece, 0, piece.length, at)).bytesWritten;
       await file.sync();
-      await rename(draft, this.path);
+      await rename(this.#draftPath, this.path);
       const before = this.#held;
       this.#held = file;
+      this.#draft = undefined;
       await before?.close();
       await using folder = await open(dirname(this.path), 'r');
       await folder.sync();
     } catch (cause) {
-      if (file !== this.#held) await file?.close();
       const isRoce = cause instanceof RoceError;
       const text = `cannot write the snapshot ${this.path}: ${isRoce ? cause.message : whyUnwritable(cause)}`;
       const hint = isRoce ? undefined : 'the one before is still there';
@@ -109,7 +128,10 @@ export class SnapshotFile implements AsyncDisposable {
   }
 
   async close(): Promise<void> {
+    if (this.#draft !== undefined) await unlink(this.#draftPath).catch(() => {});
+    await this.#draft?.close();
     await this.#held?.close();
+    this.#draft = undefined;
     this.#held = undefined;
   }
 

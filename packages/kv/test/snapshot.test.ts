@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -241,6 +241,8 @@ describe('the file of a snapshot', () => {
     async () => {
       const path = join(folder, 'kv');
       await using first = new SnapshotFile(path);
+      expect(await load(first)).toEqual([]);
+      await expect(load(new SnapshotFile(path))).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY' }); // No file yet.
       await first.save([BYTES]);
       const second = new SnapshotFile(path);
       await expect(load(second)).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY', message: /another owner has it/ });
@@ -250,6 +252,7 @@ describe('the file of a snapshot', () => {
       await first.close();
       expect(await load(second)).toEqual([RECORDS[0]]);
       await second.close();
+      expect(readdirSync(folder)).toEqual(['kv']);
     },
   );
 

@@ -102,8 +102,8 @@ export interface BlockDevice extends AsyncDisposable {
   /** Identifies this disk for clients that reconnect. Absent: only its size does. */
   readonly identity?: DiskIdentity | undefined;
   /**
-   * Has the next {@link identity} tell copies that were made before from the disk, if it was written since the last
-   * call. Absent: the store cannot. @internal
+   * Makes the {@link identity} differ from that of older copies, if the disk was written since the last call. A storage
+   * server calls it about once a second. Absent: the store cannot.
    */
   checkpoint?(): Promise<void>;
   /** Why every request fails now: another owner may have the disk. Absent or undefined: it is owned here. */

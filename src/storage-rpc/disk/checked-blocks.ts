@@ -12,6 +12,7 @@ import { punchHole, zeroRange } from './file-calls.js';
 import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
 import type { RegionMap } from './region-map.js';
 import type { Settled } from './region-recovery.js';
+import { WrittenBlocks } from './written-blocks.js';
 
 const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
 
@@ -30,6 +31,7 @@ export interface CheckedBlocksParts {
 
 export class CheckedBlocks {
   errors = 0;
+  readonly written = new WrittenBlocks();
   readonly #parts: CheckedBlocksParts;
   readonly #data: FileHandle;
   readonly #regions: RegionMap;
@@ -137,6 +139,7 @@ export class CheckedBlocks {
       await this.settle(blocks).catch(() => {});
       await work();
       this.#checksums.commit(first, count);
+      this.written.add(first, count);
     } catch (error) {
       for (let region = firstRegion; region <= lastRegion; region++) this.#regions.doubt(region);
       await this.settle(blocks).catch(() => {});
@@ -144,6 +147,21 @@ export class CheckedBlocks {
       throw error;
     } finally {
       this.#regions.leave(firstRegion, lastRegion);
+    }
+  }
+
+  /**
+   * The data of these blocks is durable: their older values, which an older copy of the data would match, leave the
+   * file. Blocks that were written since then wait for the next sync.
+   */
+  async forgetOlder({ first, count }: BlockRange): Promise<void> {
+    const end = first + count;
+    for (let block = first; block < end; block++) {
+      const isSettled = (at: number) => at < end && !this.written.has(at) && !this.#checksums.isOpen(at);
+      let runEnd = block;
+      while (isSettled(runEnd)) runEnd++;
+      if (runEnd > block) await this.#checksums.store(block, runEnd - block);
+      block = runEnd;
     }
   }
 

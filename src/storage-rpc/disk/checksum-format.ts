@@ -14,7 +14,8 @@
  *     7 zero   8, 9 generation
  *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero
  *     32 to 124 the last 31 openings, the present one first: a random mark of two words, and the number of checkpoints
- *     125, 126 zero   127 CRC-32C of the bytes before
+ *     125, 126 when the data was written last, before it was closed: nanoseconds since 1970; zero: it was not closed
+ *     127 CRC-32C of the bytes before
  *
  * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any
  * time. The newest has the highest generation, and of one generation the highest checkpoint. What was never written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is
@@ -46,6 +47,7 @@ const NAME_BYTES = 64;
 const GROWING_WORD = 30;
 const OPENINGS_WORD = 32;
 const OPENING_WORDS = 3;
+const CLOSED_WORD = 125;
 const CRC_WORD = HEADER_WORDS - 1;
 const THICK = 1;
 const UNFINISHED = 2;
@@ -68,13 +70,15 @@ export interface ChecksumHeader extends DiskIdentity {
   /** The disk is still being made: it is blank and unused. */
   readonly unfinished: boolean;
   readonly openings: readonly DiskOpening[];
+  /** The modification time of the data when it was closed; 0: it was not. */
+  readonly closedNs: bigint;
   /** In which of the two places it is. */
   readonly copy: 0 | 1;
 }
 
 /** A header that takes the place of the older copy. */
 export function nextHeader(header: ChecksumHeader, change: Partial<ChecksumHeader>): ChecksumHeader {
-  return { ...header, ...change, copy: header.copy === 0 ? 1 : 0 };
+  return { ...header, closedNs: 0n, ...change, copy: header.copy === 0 ? 1 : 0 };
 }
 
 /** The disk is opened once more. */
@@ -119,7 +123,8 @@ export async function writeHeader(file: FileHandle, header: ChecksumHeader): Pro
 
 function isNewer(a: ChecksumHeader, b: ChecksumHeader): boolean {
   if (a.generation !== b.generation) return a.generation > b.generation;
-  return (a.openings[0]?.checkpoint ?? 0) > (b.openings[0]?.checkpoint ?? 0);
+  if (a.openings[0].checkpoint !== b.openings[0].checkpoint) return a.openings[0].checkpoint > b.openings[0].checkpoint;
+  return a.closedNs > b.closedNs; // It is closed last.
 }
 
 function encodeHeader(header: ChecksumHeader): Buffer {
@@ -140,6 +145,8 @@ function encodeHeader(header: ChecksumHeader): Buffer {
     words[at + 1] = Number(mark >> 32n);
     words[at + 2] = checkpoint;
   }
+  words[CLOSED_WORD] = Number(header.closedNs & 0xffff_ffffn);
+  words[CLOSED_WORD + 1] = Number(header.closedNs >> 32n);
   words[CRC_WORD] = crc32c(bytes.subarray(0, 4 * CRC_WORD));
   return bytes;
 }
@@ -160,6 +167,7 @@ function decodeHeader(words: Uint32Array, copy: 0 | 1): ChecksumHeader | undefin
     uuid: uuidText(bytes.subarray(UUID_AT, UUID_AT + UUID_BYTES)),
     name: name.toString('utf8', 0, name.indexOf(0)),
     openings: openingsOf(words),
+    closedNs: (BigInt(words[CLOSED_WORD + 1]) << 32n) | BigInt(words[CLOSED_WORD]),
     copy,
   };
 }

@@ -36,6 +36,8 @@ import { RegionRecovery } from './region-recovery.js';
 /** More than Node's pool has threads by default (UV_THREADPOOL_SIZE), so that it never waits for us. */
 const CONCURRENCY = 16;
 const TABLE_MEMORY_BYTES = 64 << 20;
+/** Regions that one request reads to prove them. */
+const PROOFS_MAX = 16;
 
 /** Options of a disk in a file. */
 export interface FileDeviceOptions extends OpenFilesOptions {
@@ -51,6 +53,8 @@ export class FileDevice implements BlockDevice {
   readonly writeVerifier: bigint;
   #header: ChecksumHeader;
   #hasChanged = false;
+  /** Regions whose checksums are known to be of the data. */
+  #proven: { has(region: number): boolean; add(region: number): unknown } = new Set<number>();
   readonly #checkpoints = new PromiseMutex();
   /** Whether all its space is reserved, and kept. */
   readonly thick: boolean;
@@ -125,6 +129,7 @@ export class FileDevice implements BlockDevice {
       const load = await RegionMap.load(sums, header.sizeBytes / CHECKED_BLOCK_BYTES);
       const leases = await LeaseCopies.load(sums);
       const device = new FileDevice({ ...files, leases }, load, writeVerifier, options);
+      if (files.areTogether) device.#proven = { has: () => true, add: () => {} };
       device.#recovery.start();
       return device;
     } catch (error) {
@@ -249,8 +254,20 @@ export class FileDevice implements BlockDevice {
     };
     await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
       let at = offset;
+      let proofs = 0;
       for (const piece of regionsOf(blocks)) {
         if (extents.length > EXTENTS_MAX) return;
+        if (!this.#proven.has(piece.region)) {
+          if (proofs === PROOFS_MAX && extents.length > 0) return; // The rest is asked for again.
+          proofs++;
+          await this.#prove(piece.region);
+        }
+        if (!this.#proven.has(piece.region)) {
+          const pieceEnd = Math.min(end, (piece.first + piece.count) * CHECKED_BLOCK_BYTES);
+          append(pieceEnd - at, false);
+          at = pieceEnd;
+          continue;
+        }
         if (!this.#regions.isUsed(piece.region)) {
           const pieceEnd = Math.min(end, (piece.first + piece.count) * CHECKED_BLOCK_BYTES);
           append(pieceEnd - at, true);
@@ -267,6 +284,17 @@ export class FileDevice implements BlockDevice {
       }
     });
     return extents;
+  }
+
+  /**
+   * Where the files were not closed, or were copied, checksums may be older than the data: zeros are reported only of
+   * regions that were read.
+   */
+  async #prove(region: number): Promise<void> {
+    const first = region * REGION_BLOCKS;
+    const count = Math.min(REGION_BLOCKS, this.sizeBytes / CHECKED_BLOCK_BYTES - first);
+    const damaged = await this.#blocks.hold({ first, count }, () => this.#blocks.damagedIn({ first, count }));
+    if (damaged.length === 0) this.#proven.add(region);
   }
 
   /**
@@ -308,6 +336,8 @@ export class FileDevice implements BlockDevice {
     try {
       if (failure === undefined) {
         await this.#sync(true);
+        const { mtimeNs } = await this.#data.stat({ bigint: true });
+        await writeHeader(this.#sums, nextHeader(this.#header, { closedNs: mtimeNs }));
         await this.#sums.datasync();
       }
     } finally {
@@ -373,11 +403,15 @@ export class FileDevice implements BlockDevice {
 
   async #sync(atEnd = false): Promise<void> {
     this.#regions.onSyncBegins();
+    const written = this.#blocks.written.take();
     await this.#guarded(async () => {
       await this.#sums.datasync();
       await this.#data.datasync();
     });
     await this.#regions.release(atEnd);
+    if (atEnd) return;
+    // A writer with FUA waits for this sync, and holds its blocks.
+    for (const run of written) this.#exclusively(run, (blocks) => this.#blocks.forgetOlder(blocks)).catch(() => {});
   }
 
   /** Data that the system failed to write may be lost, even if the next sync succeeds. */

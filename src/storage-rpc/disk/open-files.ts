@@ -45,13 +45,17 @@ export interface OpenFilesOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-const NEVER_OPENED = { openings: [], copy: 0 } as const;
+const NEVER_OPENED = { openings: [], closedNs: 0n, copy: 0 } as const;
 
 export interface OpenedFiles {
   readonly data: FileHandle;
   readonly sums: FileHandle;
   readonly header: ChecksumHeader;
+  /** The checksums are of the data as it is: both were made or closed together. */
+  readonly areTogether: boolean;
 }
+
+type FoundFiles = Omit<OpenedFiles, 'areTogether'>;
 
 interface Opening {
   readonly options: OpenFilesOptions;
@@ -99,6 +103,8 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
   const thick = options.provision === undefined ? before : options.provision === 'thick';
   const isNew = files.header.generation === 0;
   const isReserved = before && !isNew;
+  const { mtimeNs } = await files.data.stat({ bigint: true });
+  const areTogether = isNew || files.header.closedNs === mtimeNs;
   if (thick && !isReserved) await reserveAll(files);
   if (isNew || thick !== before) {
     await files.sums.datasync();
@@ -109,7 +115,7 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
   await writeHeader(files.sums, header);
   await files.sums.datasync();
   await syncFolder(options.path);
-  return { ...files, header };
+  return { ...files, header, areTogether };
 }
 
 async function makeDisk(
@@ -117,7 +123,7 @@ async function makeDisk(
   data: FileHandle | undefined,
   sums: FileHandle | undefined,
   found: FoundHeader,
-): Promise<OpenedFiles> {
+): Promise<FoundFiles> {
   const { options, sumsPath, handles, undo } = opening;
   const { path, sizeBytes, create = false, name, provision } = options;
   const unfinished = found.kind === 'present' && found.header.unfinished ? found.header : undefined;
@@ -163,7 +169,7 @@ async function useData(
     readonly sums: FileHandle | undefined;
     readonly found: FoundHeader;
   },
-): Promise<OpenedFiles> {
+): Promise<FoundFiles> {
   const { options, sumsPath, handles, undo } = opening;
   const { path, sizeBytes, create = false, name, provision, onNotice } = options;
   const grows = options.grow === true && sizeBytes !== undefined && sizeBytes > dataBytes;
@@ -218,7 +224,7 @@ async function useData(
 }
 
 /** Makes the disk larger; whenever this is cut short, the disk has its old size or the new one. */
-async function grownTo(sizeBytes: number, { data, sums, header }: OpenedFiles): Promise<OpenedFiles> {
+async function grownTo(sizeBytes: number, { data, sums, header }: FoundFiles): Promise<FoundFiles> {
   const growing = openedHeader(header, { growingTo: sizeBytes });
   await writeHeader(sums, growing);
   await sums.truncate(checksumFileBytes(sizeBytes));
@@ -250,7 +256,7 @@ function foreign(path: string, sumsPath: string): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', `${sumsPath} does not belong to ${path}`, hint);
 }
 
-async function reserveAll({ data, sums, header: { sizeBytes } }: OpenedFiles): Promise<void> {
+async function reserveAll({ data, sums, header: { sizeBytes } }: FoundFiles): Promise<void> {
   await reserve(sums.fd, 0, checksumFileBytes(sizeBytes));
   if (await reserve(data.fd, 0, sizeBytes)) return;
   // Rewriting a block with what it holds gives it its space, too.
