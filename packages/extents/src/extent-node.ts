@@ -70,8 +70,9 @@ export class ExtentNode {
     this.#fragments = new FragmentKeeper({ store, nodes, manager, combiner, reader, callMs: timing.callMs });
     this.#handlers = {
       ...this.#fragments.handlers,
-      create: async ({ extent, epoch }) => {
-        await store.create(extent, epoch);
+      inventory: async () => store.inventory(),
+      create: async ({ extent, epoch, of }) => {
+        await store.create(extent, epoch, of);
         return {};
       },
       append: (request) => this.#append(request),
@@ -200,12 +201,12 @@ export class ExtentNode {
     return copy;
   }
 
-  async #copy({ extent, epoch, length, from }: NodeMethods['copy'][0]): Promise<void> {
+  async #copy({ extent, epoch, length, from, of }: NodeMethods['copy'][0]): Promise<void> {
     const { store } = this.#parts;
     const there = store.held(extent)?.state;
     if (there?.sealed !== undefined && there.sealed === length) return;
     if (there === undefined || there.isCopying === true || there.sealed !== undefined)
-      await store.beginCopy(extent, epoch);
+      await store.beginCopy(extent, epoch, of);
     else await store.fence(extent, epoch);
     await this.#fill(extent, length, from);
     if (!(await store.seal(extent, epoch, length)))

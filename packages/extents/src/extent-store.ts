@@ -10,8 +10,9 @@ import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { Journal, type JournalDevice, type JournalUse, missingJournal } from './journal.js';
 import { JournaledFiles } from './journaled-files.js';
 import { KeyedMutex } from './keyed-mutex.js';
-import type { NewNode, ReplicaReport } from './messages.js';
+import type { NewNode, NodeInventory, ReplicaReport } from './messages.js';
 import type { MetadataVersion } from './metadata-history.js';
+import type { ExtentOrigin } from './metadata-schema.js';
 import { isQuarantined, Quarantine } from './quarantine.js';
 import { Replica, type ReplicaLength, type ReplicaState } from './replica.js';
 
@@ -109,6 +110,14 @@ export class ExtentStore {
       }));
   }
 
+  inventory(): NodeInventory {
+    const replicas = this.reports().map((report) => {
+      const { epoch, of } = this.replica(report.extent).state;
+      return { ...report, epoch, ...(of !== undefined && { of }) };
+    });
+    return { replicas, fragments: this.fragments.complete() };
+  }
+
   usedBytes(): number {
     let sum = this.fragments.usedBytes();
     for (const { length } of this.#replicas.values()) sum += length;
@@ -142,10 +151,10 @@ export class ExtentStore {
     return replica;
   }
 
-  create(extent: number, epoch: number): Promise<void> {
+  create(extent: number, epoch: number, of?: ExtentOrigin): Promise<void> {
     return this.#mutexes.run(extent, async () => {
       if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
-      await this.#make({ extent, epoch, life: this.identity.lives });
+      await this.#make({ extent, epoch, life: this.identity.lives, of });
     });
   }
 
@@ -174,10 +183,10 @@ export class ExtentStore {
     });
   }
 
-  beginCopy(extent: number, epoch: number): Promise<void> {
+  beginCopy(extent: number, epoch: number, of?: ExtentOrigin): Promise<void> {
     return this.#mutexes.run(extent, async () => {
       await this.#remove(extent);
-      await this.#make({ extent, epoch, isCopying: true });
+      await this.#make({ extent, epoch, isCopying: true, of });
     });
   }
 

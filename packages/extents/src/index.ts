@@ -37,7 +37,8 @@ export {
   type FragmentPlace,
   type ManagerCounters,
   type ManagerPlace,
+  type MetadataState,
   type NodePlace,
+  type RecoveryReport,
 } from './messages.js';
-export type { MetadataState } from './metadata-check.js';
 export { type Location, StreamWriter, type WriterCounters } from './stream-writer.js';

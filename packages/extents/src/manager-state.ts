@@ -18,6 +18,8 @@ export interface ManagerParts {
   readonly extentBytes: number;
   readonly code?: CodeName | undefined;
   readonly trustsMetadata?: boolean | undefined;
+  /** The metadata is to be rebuilt from the nodes. */
+  readonly isRecovering?: boolean | undefined;
   confirmLead(): Promise<void>;
   managers(): Promise<readonly ManagerPlace[]>;
 }

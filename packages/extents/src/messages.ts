@@ -2,8 +2,8 @@ import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { JournalUse } from './journal.js';
-import type { MetadataState } from './metadata-check.js';
 import type { MetadataVersion } from './metadata-history.js';
+import type { ExtentOrigin } from './metadata-schema.js';
 import type { ReplicaLength } from './replica.js';
 
 export interface ReplicaReport {
@@ -77,8 +77,30 @@ export interface ExtentPlace {
   readonly coded?: CodedPlace;
 }
 
+/** What a node has, for the recovery of the metadata. */
+export interface NodeInventory {
+  readonly replicas: ReadonlyArray<ReplicaReport & { readonly epoch: number; readonly of?: ExtentOrigin }>;
+  readonly fragments: ReadonlyArray<FragmentId & FragmentShape>;
+}
+
+/** What `recoverMetadata` has found. */
+export interface RecoveryReport {
+  /** Extents of which a node has all records: a replica that is sealed, or fragments. */
+  readonly certain: readonly number[];
+  /** Extents that were open: their length is decided when they are sealed. */
+  readonly open: readonly number[];
+  /** Extents that the metadata has and no node that answers: lost, on silent nodes, or deleted since. */
+  readonly missing: readonly number[];
+  /** Extents of nodes that do not say their stream: nothing is done with them, and their nodes delete them. */
+  readonly unknown: readonly number[];
+  /** Extents that were added to streams. */
+  readonly streams: ReadonlyArray<{ readonly stream: string; readonly extents: readonly number[] }>;
+  /** Nodes that did not answer: what they alone have is not in the metadata. */
+  readonly silent: readonly number[];
+}
+
 export interface NodeMethods {
-  create: [{ extent: number; epoch: number }, object];
+  create: [{ extent: number; epoch: number; of?: ExtentOrigin }, object];
   /** `failed`: on which node it is not. */
   append: [
     { extent: number; epoch: number; offset: number; record: Uint8Array; secondaries: readonly NodePlace[] },
@@ -95,11 +117,13 @@ export interface NodeMethods {
   /** Bytes of a sealed extent as they are on the disk, which may be damaged. */
   fetchPlain: [{ extent: number; offset: number; bytes: number }, { data: Uint8Array }];
   /** Answered when it is complete and durable. */
-  copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
+  copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[]; of?: ExtentOrigin }, object];
   /** Answered when the replica, which is fenced with this epoch, has the length. */
   complete: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
   repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
   remove: [{ extent: number }, object];
+  /** Everything that the node has. */
+  inventory: [object, NodeInventory];
   /** Answered when it is durable. Throws OUTDATED if the node has seen a later state. */
   noteVersion: [{ version: MetadataVersion }, object];
   /** Answered when all are durable, and have been read back. */
@@ -172,6 +196,8 @@ export interface ManagerMethods {
   /** Its owner continues in another extent. */
   cut: [{ stream: string }, { extents: readonly ExtentPlace[] }];
   locateExtent: [{ extent: number }, ExtentPlace];
+  /** Rebuilds the metadata from the nodes. */
+  recover: [object, RecoveryReport];
   /** Seals extents that wait for a decision, all if none is named, with the replicas that answer. */
   accept: [{ extents: readonly number[] }, { sealed: readonly number[] }];
   status: [object, ClusterStatus];
@@ -190,6 +216,14 @@ export interface ManagerPlace {
   readonly leads: boolean;
   /** Since when it leads, or is there: ISO 8601, UTC. */
   readonly since: string;
+}
+
+/** What is known of the metadata. */
+export interface MetadataState {
+  /** `unverified`: too few nodes have confirmed it. `outdated`: a node has seen a later state. */
+  readonly state: 'current' | 'unverified' | 'outdated';
+  /** Why requests are refused, and what to do; missing if they are not. */
+  readonly reason?: string;
 }
 
 /** The cluster as the manager knows it. */

@@ -7,6 +7,7 @@
 import { RpcError } from '@rocev2/rpc';
 import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
 import type { LiveNodes } from './live-nodes.js';
+import type { MetadataState } from './messages.js';
 import type { MetadataHistory, MetadataVersion } from './metadata-history.js';
 import { REPLICAS } from './metadata-schema.js';
 
@@ -18,19 +19,14 @@ export interface MetadataCheckParts {
   readonly waitMs: number;
   /** The operator says that the metadata is the latest: the number of nodes does not matter. */
   readonly isTrusted: boolean;
-}
-
-/** What is known of the metadata. */
-export interface MetadataState {
-  /** `unverified`: too few nodes have confirmed it. `outdated`: a node has seen a later state. */
-  readonly state: 'current' | 'unverified' | 'outdated';
-  /** Why requests are refused, and what to do; missing if they are not. */
-  readonly reason?: string;
+  /** Nothing is decided before the metadata is rebuilt. */
+  readonly isRecovering: boolean;
 }
 
 export class MetadataCheck {
   readonly #parts: MetadataCheckParts;
   readonly #heard = new Set<number>();
+  readonly #seen = new Map<number, MetadataVersion>();
   readonly #waiting = new Set<() => void>();
   #isVerified = false;
   #outdated: string | undefined;
@@ -41,7 +37,8 @@ export class MetadataCheck {
 
   get isVerified(): boolean {
     if (this.#outdated !== undefined) return false;
-    this.#isVerified ||= this.#parts.isTrusted || this.#heard.size >= this.#needed;
+    const { isTrusted, isRecovering } = this.#parts;
+    this.#isVerified ||= !isRecovering && (isTrusted || this.#heard.size >= this.#needed);
     return this.#isVerified;
   }
 
@@ -49,6 +46,10 @@ export class MetadataCheck {
     if (this.#outdated !== undefined) return { state: 'outdated', reason: this.#outdated };
     if (this.isVerified) return { state: 'current' };
     const known = [...this.#parts.live.all()].length;
+    if (this.#parts.isRecovering) {
+      const reason = `the metadata is being rebuilt, ${this.#seen.size} nodes have reported; start all nodes, then run 'rocev2 extents recover'`;
+      return { state: 'unverified', reason };
+    }
     const reason = `${this.#heard.size} of ${known} nodes have confirmed that the metadata is the latest, and ${this.#needed} are needed; start more nodes, or start the manager with --trust-metadata if the metadata is the latest`;
     return { state: 'unverified', reason };
   }
@@ -65,12 +66,22 @@ export class MetadataCheck {
   /** A node has reported. Throws OUTDATED if it has seen a later state. */
   hear(node: number, seen: MetadataVersion | undefined): void {
     const { history } = this.#parts;
-    if (seen !== undefined && !history.has(seen)) {
+    if (seen !== undefined) this.#seen.set(node, seen);
+    const isRebuilding = this.#parts.isRecovering && !this.#isVerified;
+    if (seen !== undefined && !isRebuilding && !history.has(seen)) {
       const own = history.version.number;
-      this.#outdated ??= `the metadata is an older copy: node ${node} has seen transaction ${seen.number} of a manager, which is not in it (it has ${own}); nothing is deleted. Stop the manager, and restore the latest copy of its metadata`;
+      this.#outdated ??= `the metadata is an older copy: node ${node} has seen transaction ${seen.number} of a manager, which is not in it (it has ${own}); nothing is deleted. Stop the manager, and restore the latest copy of its metadata, or run 'rocev2 extents recover', which rebuilds it from the nodes`;
     } else this.#heard.add(node);
     if (this.#outdated !== undefined || this.isVerified) for (const wake of [...this.#waiting]) wake();
     this.#checkOutdated();
+  }
+
+  /** The metadata was rebuilt from the nodes that have reported. */
+  async accept(): Promise<void> {
+    await this.#parts.history.adopt([...this.#seen.values()]);
+    this.#outdated = undefined;
+    this.#isVerified = true;
+    for (const wake of [...this.#waiting]) wake();
   }
 
   #checkOutdated(): void {

@@ -20,11 +20,14 @@ interface Branch {
 
 const HISTORY_KEY = 'history';
 const VERSION_KEY = 'version';
+const ADOPTED_KEY = 'adopted';
 const BRANCHES_MAX = 500;
 
 export class MetadataHistory implements Metadata {
   readonly #metadata: Metadata;
   #branches: readonly Branch[] = [];
+  /** States of lost copies of the metadata, from which it was rebuilt. */
+  #adopted: readonly MetadataVersion[] = [];
   #begun = 0;
   #committed = 0;
 
@@ -35,7 +38,9 @@ export class MetadataHistory implements Metadata {
   /** Begins a branch; before that nothing is committed. `branch`: a random name. */
   async begin(branch: string): Promise<void> {
     for (;;) {
-      const [last, history] = await Promise.all([this.#metadata.get(VERSION_KEY), this.#metadata.get(HISTORY_KEY)]);
+      const keys = [VERSION_KEY, HISTORY_KEY, ADOPTED_KEY];
+      const [last, history, adopted] = await Promise.all(keys.map((key) => this.#metadata.get(key)));
+      this.#adopted = adopted === undefined ? [] : (JSON.parse(adopted.value) as MetadataVersion[]);
       const from = last === undefined ? 0 : (JSON.parse(last.value) as MetadataVersion).number;
       const old = history === undefined ? [] : (JSON.parse(history.value) as Branch[]);
       const branches = [...old, { branch, from }].slice(-BRANCHES_MAX);
@@ -64,10 +69,19 @@ export class MetadataHistory implements Metadata {
 
   /** Whether all transactions of that state are in this metadata. Older ones than it remembers count as such. */
   has({ branch, number }: MetadataVersion): boolean {
+    if (this.#adopted.some((one) => one.branch === branch && number <= one.number)) return true;
     const at = this.#branches.findIndex((one) => one.branch === branch);
     if (at < 0) return number <= this.#branches[0].from;
     const end = at + 1 < this.#branches.length ? this.#branches[at + 1].from : this.#committed;
     return number <= end;
+  }
+
+  /** The metadata was rebuilt from nodes that have seen these states: it counts as later than all of them. */
+  async adopt(seen: readonly MetadataVersion[]): Promise<void> {
+    const adopted = [...this.#adopted, ...seen.filter((version) => !this.has(version))].slice(-BRANCHES_MAX);
+    this.#begun = Math.max(this.#begun, ...seen.map(({ number }) => number));
+    await this.commit({ compare: [], put: [{ key: ADOPTED_KEY, value: JSON.stringify(adopted) }] });
+    this.#adopted = adopted;
   }
 
   get(key: string): Promise<MetadataEntry | undefined> {

@@ -24,6 +24,13 @@ export interface ExtentRecord {
   readonly sealed?: number;
   readonly replicas: readonly number[];
   readonly coded?: CodedRecord;
+  readonly of?: ExtentOrigin;
+}
+
+/** The stream that an extent was opened for, and its epoch then. */
+export interface ExtentOrigin {
+  readonly stream: string;
+  readonly epoch: number;
 }
 
 /** An append is on all of them before it is acknowledged. */
@@ -102,6 +109,13 @@ export class MetadataSchema {
     }
   }
 
+  /** Takes the name of a cluster whose metadata is lost. False if this metadata has nodes or streams of its own. */
+  async adoptCluster(name: string): Promise<boolean> {
+    const [found, nodes, streams] = await Promise.all([this.#find<string>(CLUSTER), this.nodes(), this.streams()]);
+    if (found === undefined || nodes.length + streams.length > 0) return false;
+    return this.commit([{ key: CLUSTER, version: found.version, value: name }]);
+  }
+
   newExtent(): Promise<number> {
     return this.#newNumber(NEXT_EXTENT);
   }
@@ -112,6 +126,18 @@ export class MetadataSchema {
 
   newMaking(): Promise<number> {
     return this.#newNumber(NEXT_MAKING);
+  }
+
+  /** New numbers are larger than these. */
+  async reserve({ extent, node, making }: Record<'extent' | 'node' | 'making', number>): Promise<void> {
+    for (const [key, used] of [
+      [NEXT_EXTENT, extent],
+      [NEXT_NODE, node],
+      [NEXT_MAKING, making],
+    ] as const) {
+      const last = await this.#find<number>(key);
+      if ((last?.value ?? 1) <= used) await this.commit([{ key, version: last?.version ?? 0, value: used + 1 }]);
+    }
   }
 
   async #newNumber(key: string): Promise<number> {

@@ -24,11 +24,11 @@ export class NodeReports {
     const known = live && (await this.#manager.schema.node(node));
     if (live === undefined || known?.value.lives !== report.lives)
       throw new RpcError('CONFLICT', `node ${node} has to join`);
+    live.heardNs = this.#manager.parts.clock.nowNs();
     this.#manager.metadataCheck.hear(node, report.seen);
     const { version } = this.#manager.history;
     if (!this.#manager.metadataCheck.isVerified) {
       live.report = report;
-      live.heardNs = this.#manager.parts.clock.nowNs();
       return { version, remove: [], spare: [], removeFragments: [] };
     }
     const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));

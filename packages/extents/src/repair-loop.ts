@@ -104,11 +104,12 @@ export class RepairLoop {
 
   async #copy(
     extent: number,
-    { sealed, epoch, replicas }: ExtentRecord,
+    { sealed, epoch, replicas, of }: ExtentRecord,
     target: { node: number; address: string },
   ): Promise<void> {
     const { parts, live, schema, counters } = this.#manager;
-    const request = { extent, epoch, length: sealed!, from: live.addresses(replicas) };
+    const origin = of !== undefined && { of };
+    const request = { extent, epoch, length: sealed!, from: live.addresses(replicas), ...origin };
     await parts.nodes.call(target, 'copy', request, parts.timing.copyMs);
     const { key, version, value } = await schema.extent(extent);
     const there = value.replicas.filter((node) => live.isHeard(node));

@@ -9,6 +9,7 @@ import { invariant } from 'rocev2/internal/core';
 import { GroupCommit } from 'rocev2/internal/disk';
 import { DurableValue, SLOTS_BYTES } from './durable-value.js';
 import type { ExtentFile } from './extent-files.js';
+import type { ExtentOrigin } from './metadata-schema.js';
 import {
   areBlocksIntact,
   BLOCK_BYTES,
@@ -33,6 +34,7 @@ export interface ReplicaState {
   readonly sealed?: number;
   readonly life?: number;
   readonly isCopying?: true;
+  readonly of?: ExtentOrigin | undefined;
 }
 
 export interface ReplicaLength {
@@ -232,7 +234,8 @@ export class Replica {
       return true;
     }
     await this.#file.truncate(SLOTS_BYTES + length);
-    await this.#store({ extent: this.extent, epoch, sealed: length });
+    const { of } = this.state;
+    await this.#store({ extent: this.extent, epoch, sealed: length, ...(of !== undefined && { of }) });
     this.#durable = length;
     this.#end = length;
     return true;

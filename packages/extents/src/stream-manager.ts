@@ -25,6 +25,7 @@ import {
   servedAt,
 } from './metadata-schema.js';
 import { NodeReports } from './node-reports.js';
+import { recoverMetadata } from './recovery.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
@@ -34,7 +35,7 @@ const OPEN_EPOCH = 1;
 const LINKED_EXTENTS_MAX = 100;
 
 /** Those that are answered before the metadata is known to be the latest. */
-const UNVERIFIED_METHODS: ReadonlySet<keyof ManagerMethods> = new Set(['introduce', 'join', 'report', 'status']);
+const UNVERIFIED_METHODS: ReadonlySet<keyof ManagerMethods> = new Set(['join', 'report', 'status', 'recover']);
 
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
@@ -75,6 +76,7 @@ export class StreamManager implements SealingManager {
       clock: parts.clock,
       waitMs: parts.timing.callMs,
       isTrusted: parts.trustsMetadata === true,
+      isRecovering: parts.isRecovering === true,
     });
     this.#handlers = {
       introduce: async () => ({ node: await this.schema.newNode(), cluster: this.#cluster }),
@@ -93,6 +95,7 @@ export class StreamManager implements SealingManager {
       locate: ({ stream }) => this.#locate(stream),
       cut: ({ stream }) => this.#exclusive(`stream/${stream}`, () => this.#sealTail(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.schema.extent(extent)).value),
+      recover: () => this.#exclusive('recover', () => recoverMetadata(this)),
       accept: ({ extents }) => this.#accept(extents),
       status: () => this.#status(),
     };
@@ -120,11 +123,18 @@ export class StreamManager implements SealingManager {
 
   async #join(request: ManagerMethods['join'][0]): Promise<ManagerMethods['join'][1]> {
     const { node, cluster, address, lives, domain, seen } = request;
+    const isOther = cluster !== this.#cluster;
+    if (isOther && this.parts.isRecovering === true && (await this.schema.adoptCluster(cluster)))
+      this.#cluster = cluster;
     if (cluster !== this.#cluster)
       throw new RpcError(
         'CONFLICT',
         `the disk of node ${node} belongs to cluster ${cluster}, and this is ${this.#cluster}; name the manager of its cluster, or an empty folder`,
       );
+    // Recovery asks nodes that have joined since this copy of the metadata was made.
+    const before = this.live.get(node);
+    if (before?.address === address) before.heardNs = this.parts.clock.nowNs();
+    else if (!this.metadataCheck.isVerified) this.live.add({ node, address, domain });
     this.metadataCheck.hear(node, seen);
     const known = await this.schema.node(node);
     if (known !== undefined && lives < known.value.lives) {
@@ -311,6 +321,7 @@ export class StreamManager implements SealingManager {
   async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
     const { nodes, timing, extentBytes } = this.parts;
     const extent = await this.schema.newExtent();
+    const of = { stream, epoch };
     this.busy.add(extent);
     try {
       const replicas: NodePlace[] = [];
@@ -320,7 +331,7 @@ export class StreamManager implements SealingManager {
         if (chosen.length < REPLICAS - replicas.length) break;
         const create = async (place: NodePlace) => {
           try {
-            await nodes.call(place, 'create', { extent, epoch: OPEN_EPOCH }, timing.callMs);
+            await nodes.call(place, 'create', { extent, epoch: OPEN_EPOCH, of }, timing.callMs);
             replicas.push(place);
           } catch {
             avoided.add(place.node);
@@ -329,7 +340,7 @@ export class StreamManager implements SealingManager {
         await Promise.all(chosen.map(create));
       }
       if (replicas.length < REPLICAS) throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
-      const value: ExtentRecord = { epoch: OPEN_EPOCH, replicas: replicas.map(({ node }) => node) };
+      const value: ExtentRecord = { epoch: OPEN_EPOCH, replicas: replicas.map(({ node }) => node), of };
       const record = await this.#owned(stream, epoch);
       const extents = [...record.value.extents, extent];
       const isThere = await this.schema.commit([

@@ -195,6 +195,8 @@ export class Cluster {
   manager: StreamManager | undefined;
   /** Several managers; empty: there is one. */
   readonly managers: ManagerProcess[] = [];
+  /** The only manager rebuilds its metadata from the nodes. */
+  isRecovering = false;
   /** A manager goes on to answer when its lease has ended by its own clock, and asks nobody whether it leads. */
   believesItLeads = false;
   readonly store: SharedStore;
@@ -285,6 +287,7 @@ export class Cluster {
       timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
       code: this.code,
+      isRecovering: this.isRecovering,
       confirmLead: async () => {},
       managers: async () => [],
     });

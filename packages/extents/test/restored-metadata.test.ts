@@ -7,7 +7,7 @@ import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
 import { MetadataCheck } from '../src/metadata-check.js';
 import { MetadataHistory } from '../src/metadata-history.js';
-import { Cluster, TIMING } from './cluster.js';
+import { Cluster, EXTENT_BYTES, TIMING } from './cluster.js';
 
 const STREAM = 's';
 const LONG_MS = 20 * TIMING.reportMs;
@@ -152,6 +152,95 @@ describe('a manager whose metadata is an older copy', () => {
     await restore(backup);
     await run(cluster.sleep(TIMING.reportMs));
     expect(files()).toEqual(before);
+  });
+});
+
+describe('recovery from the nodes', () => {
+  it('adds the extents that an older copy does not know, and the cluster goes on', async () => {
+    const { cluster, run, ask, backup, restore, read } = await withBackup();
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    const report = await run(ask.call('recover', {}, 1000));
+    expect(report).toEqual({
+      ...{ certain: [1, 2], open: [], missing: [], unknown: [], silent: [] },
+      streams: [{ stream: STREAM, extents: [2] }],
+    });
+    expect(await read()).toEqual(['before', 'after']);
+    const { writer } = await run(cluster.writer(STREAM, 'later'));
+    await run(writer.append(Buffer.from('later')));
+    await run(writer.close());
+    cluster.killManager();
+    await run(cluster.startManager());
+    await run(cluster.sleep(LONG_MS));
+    expect(await read()).toEqual(['before', 'after', 'later']);
+  });
+
+  it('seals what was open, and gives out no number twice', async () => {
+    const { cluster, run, ask, restore, read } = await withBackup();
+    const backup = await run(cluster.imageOfMetadata());
+    const { writer } = await run(cluster.writer(STREAM, 'dead'));
+    await run(Promise.all(['a', 'b'].map((text) => writer.append(Buffer.from(text)))));
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    const report = await run(ask.call('recover', {}, 1000));
+    expect(report.open).toEqual([writer.extent!.extent]);
+    const next = await run(cluster.writer(STREAM, 'next'));
+    await run(next.writer.append(Buffer.from('c')));
+    expect(next.writer.extent!.extent).toBeGreaterThan(writer.extent!.extent);
+    await run(next.writer.close());
+    expect(await read()).toEqual(['before', 'after', 'a', 'b', 'c']);
+  });
+
+  it('knows coded extents by their fragments', async () => {
+    const cluster = new Cluster(1, { nodes: 9, code: 'rs-6-3' });
+    const run = <T>(work: Promise<T>) => until(cluster.events, work);
+    await run(cluster.start());
+    const ask = cluster.managerFrom('client');
+    await run(ask.call('createStream', { stream: STREAM }, 1000));
+    const backup = await run(cluster.imageOfMetadata());
+    const { writer } = await run(cluster.writer(STREAM, 'owner'));
+    await run(writer.append(Buffer.alloc(EXTENT_BYTES - 1000, 7)));
+    await run(writer.close());
+    await run(cluster.sleep(40 * TIMING.reportMs));
+    expect((await run(ask.call('status', {}, 1000))).extents.coded).toBe(1);
+    cluster.killManager();
+    await run(cluster.restoreMetadata(backup));
+    await run(cluster.startManager());
+    await run(cluster.sleep(LONG_MS));
+    expect((await run(ask.call('recover', {}, 1000))).certain).toEqual([1]);
+    const { extents } = await run(ask.call('locate', { stream: STREAM }, 1000));
+    expect(extents[0].coded!.fragments).toHaveLength(9);
+    const records: number[] = [];
+    const scan = async () => {
+      for await (const { head } of cluster.reader().scan(extents)) records.push(head.length);
+    };
+    await run(scan());
+    expect(records).toEqual([EXTENT_BYTES - 1000]);
+  });
+
+  it('begins with nothing, in the cluster of its nodes', async () => {
+    const { cluster, run, ask, restore, read } = await withBackup();
+    cluster.isRecovering = true;
+    await restore([]);
+    await run(cluster.sleep(LONG_MS));
+    await expect(run(ask.call('locate', { stream: STREAM }, 1000))).rejects.toEqual(code('UNVERIFIED'));
+    expect((await run(ask.call('recover', {}, 1000))).streams).toEqual([{ stream: STREAM, extents: [1, 2] }]);
+    await run(cluster.sleep(LONG_MS));
+    expect(await read()).toEqual(['before', 'after']);
+    expect((await run(ask.call('introduce', {}, 1000))).node).toBe(cluster.machines.length + 1);
+  });
+
+  it('says which nodes did not answer', async () => {
+    const { cluster, run, ask, backup, restore } = await withBackup();
+    const silent = cluster.machines[4];
+    cluster.network.cut(silent.name, 'manager');
+    const { writer } = await run(cluster.writer(STREAM, 'owner'));
+    await run(writer.append(Buffer.from('x')));
+    await restore(backup);
+    await run(cluster.sleep(LONG_MS));
+    const report = await run(ask.call('recover', {}, 1000));
+    expect(report.silent).toEqual([silent.number]);
+    expect((await run(ask.call('status', {}, 1000))).metadata.state).toBe('current');
   });
 });
 

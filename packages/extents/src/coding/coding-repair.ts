@@ -41,7 +41,7 @@ export class CodingRepair {
     this.#sealedNs.set(extent, sinceNs);
     if (clock.nowNs() - sinceNs < timing.codeAfterMs * NS_PER_MS) return;
     const code = erasureCode(name);
-    const shape = { code: name, length: value.sealed! };
+    const shape = { code: name, length: value.sealed!, ...(value.of !== undefined && { of: value.of }) };
     const bytes = fragmentBytes(shape);
     if (bytes * code.total >= REPLICAS * shape.length) return;
     const holders = value.replicas.filter((node) => live.isUp(node));
@@ -88,7 +88,7 @@ export class CodingRepair {
     const place = codedPlace(coded, live);
     const there = place.fragments.map(({ fragment }) => fragment);
     if (code.plan([lost], there) === undefined) return;
-    const shape = { code: coded.code, length: value.sealed! };
+    const shape = { code: coded.code, length: value.sealed!, ...(value.of !== undefined && { of: value.of }) };
     const taken = coded.fragments.filter((_, k) => k !== lost).map(({ node }) => node);
     const [target] = live.choose(1, { taken, avoided: new Set(), bytes: fragmentBytes(shape) });
     if (target === undefined) return;

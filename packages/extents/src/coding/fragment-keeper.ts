@@ -65,14 +65,14 @@ export class FragmentKeeper {
    * The replica is read twice: its records are held against their CRCs first, which gives the CRCs of the blocks that
    * data fragments have, and what is encoded is held against those.
    */
-  async #encode({ extent, making, code: name, length, targets }: NodeMethods['encode'][0]): Promise<void> {
+  async #encode({ extent, making, code: name, length, of, targets }: NodeMethods['encode'][0]): Promise<void> {
     const { store, nodes, combiner, callMs } = this.#parts;
     const code = erasureCode(name);
     const replica = store.replica(extent);
     if (replica.state.sealed !== length || targets.length !== code.total)
       throw new RpcError('INVALID', `extent ${extent} is sealed at ${replica.state.sealed}, and not at ${length}`);
     const crcs = await this.#checkedCrcs(replica, length);
-    const shape = { code: name, length };
+    const shape = { code: name, length, of };
     const each = fragmentBlocks(shape);
     const sums = code.rows.slice(code.data);
     for (const { first, count } of piecesOf(0, each, COLUMN_BLOCKS)) {

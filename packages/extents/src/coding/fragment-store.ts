@@ -55,8 +55,8 @@ export class FragmentStore {
 
   write(state: FragmentId & FragmentShape, first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
     return this.#writing(async () => {
-      const { extent, fragment, making, code, length } = state;
-      const found = await this.#begun({ extent, fragment, making, code, length });
+      const { extent, fragment, making, code, length, of } = state;
+      const found = await this.#begun({ extent, fragment, making, code, length, of });
       await found.write(first, data, crcs);
     });
   }

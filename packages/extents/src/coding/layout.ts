@@ -3,6 +3,7 @@
  * zeros at the end.
  */
 
+import type { ExtentOrigin } from '../metadata-schema.js';
 import { BLOCK_BYTES } from '../record.js';
 import { type CodeName, erasureCode } from './erasure-code.js';
 
@@ -25,6 +26,8 @@ export interface FragmentShape {
   readonly code: CodeName;
   /** Bytes of records in the extent. */
   readonly length: number;
+  /** The stream that the extent was opened for. */
+  readonly of?: ExtentOrigin | undefined;
 }
 
 export function fragmentKey({ extent, fragment, making }: FragmentId): string {

@@ -23,6 +23,7 @@ import { runAccept } from './accept.js';
 import { MANAGER_PORT, parseManagers } from './cluster.js';
 import { runDiskClone, runDiskCreate, runDiskList, runDiskRemove, runDiskSnapshot } from './disk-commands.js';
 import { parseEtcdPlace } from './etcd-place.js';
+import { runRecover } from './recover.js';
 import { runManager, runNode } from './serve.js';
 import { runStatus } from './status.js';
 import { runAppend, runList, runRead, runRemove } from './streams.js';
@@ -88,6 +89,7 @@ Examples:
   registerRead(extents, io);
   registerRemove(extents, io);
   registerAccept(extents, io);
+  registerRecover(extents, io);
   registerDisk(extents, io);
 }
 
@@ -181,6 +183,7 @@ function registerManager(extents: Command, io: CliIo): void {
     .description('Run the manager of a cluster, which assigns extents to nodes. It runs until Ctrl-C.')
     .option('--dir <path>', 'metadata folder; an empty folder starts a new cluster')
     .option('--metadata <etcd:url>', 'keep metadata in etcd; managers that share it elect a leader', etcdOption);
+  command.option('--recover', "the metadata is lost: wait for nodes and for 'rocev2 extents recover'");
   command.option('--trust-metadata', 'serve although fewer nodes than needed confirm that the metadata is the latest');
   addTelemetryOption(command, 'the cluster and the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
@@ -286,6 +289,17 @@ function registerRemove(extents: Command, io: CliIo): void {
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
     .action(printing(io, runRemove));
+}
+
+function registerRecover(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('recover')
+    .description(
+      'Rebuild the metadata of a manager that is outdated from the nodes that answer now, and print what is certain and what is not.',
+    );
+  addClusterOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 extents recover')
+    .action(printing(io, runRecover));
 }
 
 function registerAccept(extents: Command, io: CliIo): void {

@@ -43,6 +43,7 @@ export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly extentSize: number;
   readonly transport: ExtentTransport;
   readonly trustMetadata?: boolean;
+  readonly recover?: boolean;
   readonly estats?: boolean;
 }
 
@@ -91,11 +92,11 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
   const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
-  const { trustMetadata = false } = options;
+  const { trustMetadata = false, recover = false } = options;
   const place = await metadataPlace(options);
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
-  const own = { port, extentBytes, transport, trustMetadata, ...codingOf(options) };
+  const own = { port, extentBytes, transport, trustMetadata, recover, ...codingOf(options) };
   await using manager = await serveManager({ device, ...place, ...own });
   await using _telemetry = await serveClusterDocument(manager, estats);
   if (manager.isLeading) {

@@ -18,7 +18,7 @@ import {
 import type { DiskMetadata } from '../disk/map-records.js';
 import type { StreamDisk } from '../disk/stream-disk.js';
 import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
-import { type ClusterStatus, codeOf, type ExtentPlace, type Manager } from '../messages.js';
+import { type ClusterStatus, codeOf, type ExtentPlace, type Manager, type RecoveryReport } from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
 import { openCoder } from './coder.js';
@@ -192,6 +192,15 @@ export class ExtentsClient implements AsyncDisposable {
     checkKind('extents', extents, Array.isArray(extents), 'a list of numbers');
     for (const [k, extent] of extents.entries()) checkWhole(`extents[${k}]`, extent, 1, Number.MAX_SAFE_INTEGER);
     return (await this.#ask(this.#manager.call('accept', { extents }, CLIENT_TIMING.callMs))).sealed;
+  }
+
+  /**
+   * Rebuilds the metadata of the manager from the nodes that answer, after its latest copy is lost, and lets the manager
+   * answer again. Nothing that the metadata has is removed. Memberships of extents in snapshots and clones that were made
+   * after the copy are not known to nodes, and stay lost.
+   */
+  recoverMetadata(): Promise<RecoveryReport> {
+    return this.#ask(this.#manager.call('recover', {}, CLIENT_TIMING.callMs));
   }
 
   /** All disks by name. Those in use are described as of their last checkpoint but one, or not at all. */

@@ -58,6 +58,11 @@ export interface ServeManagerOptions {
    * stop the manager. Default: it decides nothing before all nodes but two have reported, and at least two.
    */
   readonly trustMetadata?: boolean;
+  /**
+   * The metadata is lost: the manager of an empty folder takes the cluster of the first node that joins, and decides
+   * nothing before `recoverMetadata` of a client has rebuilt the metadata from the nodes.
+   */
+  readonly recover?: boolean;
   /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
   readonly transport?: ExtentTransport;
 }
@@ -73,6 +78,7 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   code: true,
   codeAfterMs: true,
   trustMetadata: true,
+  recover: true,
   transport: true,
 };
 
@@ -143,6 +149,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   checkOptions('serveManager', options, OPTIONS);
   const { device, folder, etcd, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
   const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport, etcdAccess: access = {}, trustMetadata } = options;
+  const { recover } = options;
   checkKind('folder', folder, etcd !== undefined || (typeof folder === 'string' && folder !== ''), 'a path');
   if (etcd !== undefined) checkEndpoints(etcd, folder);
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
@@ -154,6 +161,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     trustMetadata === undefined || typeof trustMetadata === 'boolean',
     'a boolean',
   );
+  checkKind('recover', recover, recover === undefined || typeof recover === 'boolean', 'a boolean');
   checkTransport(transport);
   const { clock } = device;
   const timing = { ...MANAGER_TIMING, codeAfterMs };
@@ -177,6 +185,7 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
       extentBytes,
       code,
       trustsMetadata: trustMetadata,
+      isRecovering: recover,
     };
     const address = formatHostPort(host, listener.port);
     const begin = files === undefined ? campaign : leadAlone;

@@ -30,7 +30,8 @@ const isPlace = object({ node: isCount, address: isText });
 const isReport = object({ extent: isCount, sealed: maybe(isCount), isStopped: maybe(isFlag) });
 
 const isCode: Check = (value) => (CODE_NAMES as readonly unknown[]).includes(value);
-const SHAPE = { code: isCode, length: isCount };
+const isOrigin = object({ stream: isText, epoch: isCount });
+const SHAPE = { code: isCode, length: isCount, of: maybe(isOrigin) };
 const FRAGMENTS_MAX = Math.max(...CODE_NAMES.map((name) => erasureCode(name).total));
 const isIndex: Check = (value) => isCount(value) && (value as number) < FRAGMENTS_MAX;
 const FRAGMENT = { extent: isCount, fragment: isIndex, making: isCount };
@@ -45,14 +46,15 @@ function hasFields(value: Fields, checks: ReadonlyArray<readonly [name: string, 
 const isVersion = object({ branch: isText, number: isCount });
 
 const NODE: Checks<NodeMethods> = {
-  create: { extent: isCount, epoch: isCount },
+  inventory: {},
+  create: { extent: isCount, epoch: isCount, of: maybe(isOrigin) },
   append: { extent: isCount, epoch: isCount, offset: isCount, record: isBytes, secondaries: listOf(isPlace) },
   fence: { extent: isCount, epoch: isCount },
   seal: { extent: isCount, epoch: isCount, length: isCount },
   read: { extent: isCount, offset: isCount, first: isCount, count: isCount },
   fetch: { extent: isCount, offset: isCount, bytesMax: isCount, isFenced: maybe(isFlag) },
   fetchPlain: { extent: isCount, offset: isCount, bytes: isCount },
-  copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
+  copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace), of: maybe(isOrigin) },
   complete: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
   repair: { extent: isCount, offset: isCount, from: listOf(isPlace) },
   remove: { extent: isCount },
@@ -101,6 +103,7 @@ const MANAGER: Checks<ManagerMethods> = {
   locate: { stream: isText },
   cut: { stream: isText },
   locateExtent: { extent: isCount },
+  recover: {},
   accept: { extents: listOf(isCount) },
   status: {},
 };
