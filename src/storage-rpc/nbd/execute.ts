@@ -1,4 +1,5 @@
 import { RoceError } from '../../core/errors.js';
+import type { FairClient } from '../../core/fair-queue.js';
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -8,7 +9,7 @@ import {
 } from '../disk/block-device.js';
 import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
-import { type NbdRequest, refusalOf } from './protocol/nbd-request.js';
+import { type NbdRequest, refusalOf, type WritePart } from './protocol/nbd-request.js';
 import type { NbdAgreement } from './protocol/negotiation.js';
 import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
 import * as wire from './protocol/wire.js';
@@ -18,9 +19,37 @@ const RANGE_BYTES = 1 << 30;
 const STATUS_BYTES_MAX = 64 * RANGE_BYTES;
 const CACHE_BYTES_MAX = 32 << 20;
 
+/** Longer reads take turns in parts, so that short ones of other clients do not wait for them. */
+const TURN_BYTES = 256 << 10;
+
 export interface ServedExport extends NbdExport {
   readonly device: BlockDevice;
   readonly limit?: RateLimit | undefined;
+}
+
+/**
+ * Executes a part of a WRITE. Resolves with the reply after the last one, and with nothing before. Rejects only for a
+ * defect of this program.
+ */
+export async function executePart(
+  request: NbdRequest,
+  { whole, isLast }: WritePart,
+  agreement: NbdAgreement<ServedExport>,
+): Promise<readonly Uint8Array[]> {
+  const { device } = agreement.export;
+  const attempt = async (work: () => Promise<void>) => {
+    if (whole.failure !== undefined) return;
+    await work().catch((error: Error) => {
+      whole.failure ??= error;
+    });
+  };
+  whole.outstanding++;
+  whole.isAll ||= isLast;
+  await attempt(() => device.write(request.offset, request.data));
+  if (--whole.outstanding > 0 || !whole.isAll) return [];
+  if ((request.flags & wire.CMD_FLAG_FUA) !== 0) await attempt(() => device.flush());
+  if (whole.failure === undefined) return [shortReply(request.echo)];
+  return failed(request, agreement, whole.failure);
 }
 
 /** Rejects only for what is a defect of this program. */
@@ -28,29 +57,36 @@ export async function execute(
   request: NbdRequest,
   agreement: NbdAgreement<ServedExport>,
   allocate: (bytes: number) => Uint8Array,
+  turns: FairClient,
 ): Promise<readonly Uint8Array[]> {
   const refusal = refusalOf(request, agreement);
   if (refusal !== undefined) return failure(request, agreement, refusal, 'the request is invalid here');
   try {
-    return await success(request, agreement, allocate);
+    return await success(request, agreement, allocate, turns);
   } catch (error) {
-    if (error instanceof BlockDeviceError) return failure(request, agreement, error.errno, error.message);
-    if (error instanceof RoceError) return failure(request, agreement, 'EIO', error.message);
-    throw error;
+    return failed(request, agreement, error);
   }
+}
+
+function failed(request: NbdRequest, agreement: NbdAgreement<ServedExport>, error: unknown): readonly Uint8Array[] {
+  if (error instanceof BlockDeviceError) return failure(request, agreement, error.errno, error.message);
+  if (error instanceof RoceError) return failure(request, agreement, 'EIO', error.message);
+  throw error;
 }
 
 async function success(
   request: NbdRequest,
   { export: { device }, structuredReplies }: NbdAgreement<ServedExport>,
   allocate: (bytes: number) => Uint8Array,
+  turns: FairClient,
 ): Promise<readonly Uint8Array[]> {
   const { echo, type, offset, lengthBytes, data, flags } = request;
   const fua = (flags & wire.CMD_FLAG_FUA) !== 0;
   switch (type) {
     case wire.CMD_READ: {
       const into = allocate(lengthBytes);
-      await device.read(offset, lengthBytes, into);
+      if (lengthBytes <= TURN_BYTES) await device.read(offset, lengthBytes, into);
+      else await readInTurns(device, offset, into, turns);
       return structuredReplies ? readReply(echo, offset, into) : [shortReply(echo), into];
     }
     case wire.CMD_WRITE:
@@ -76,6 +112,29 @@ async function success(
     }
   }
   return [shortReply(echo)];
+}
+
+async function readInTurns(device: BlockDevice, offset: number, into: Uint8Array, turns: FairClient): Promise<void> {
+  const parts: Promise<void>[] = [];
+  let failure: unknown;
+  const read = async (at: number, bytes: number) => {
+    try {
+      await device.read(offset + at, bytes, into.subarray(at, at + bytes));
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      turns.done();
+      turns.give(bytes);
+    }
+  };
+  for (let at = 0; at < into.length && failure === undefined; at += TURN_BYTES) {
+    const bytes = Math.min(TURN_BYTES, into.length - at);
+    const granted = turns.take(bytes);
+    if (granted !== undefined) await granted.catch((error: unknown) => (failure ??= error));
+    if (failure === undefined) parts.push(read(at, bytes));
+  }
+  await Promise.all(parts);
+  if (failure !== undefined) throw failure;
 }
 
 async function writeZeroes(device: BlockDevice, { offset, lengthBytes, flags }: NbdRequest): Promise<void> {

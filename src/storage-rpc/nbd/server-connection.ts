@@ -5,9 +5,9 @@
 
 import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.js';
-import type { FairClient, FairQueue } from '../../core/fair-queue.js';
+import type { FairClient, FairQueue, RequestPace } from '../../core/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
-import { execute, type ServedExport } from './execute.js';
+import { execute, executePart, type ServedExport } from './execute.js';
 import { memoryOf, type NbdRequest } from './protocol/nbd-request.js';
 import { NbdServerSession } from './protocol/nbd-server-session.js';
 import { CMD_READ } from './protocol/wire.js';
@@ -52,6 +52,8 @@ export interface NbdCounters {
 
 export interface NbdShared {
   readonly queue: FairQueue;
+  /** Turns at the disk of parts of long reads. */
+  readonly turns: FairQueue;
   readonly buffers: BufferCache;
   readonly counters: NbdCounters;
   readonly clock: Clock;
@@ -63,6 +65,7 @@ export class NbdServerConnection {
   readonly #session: NbdServerSession<ServedExport>;
   readonly #shared: NbdShared;
   readonly #client: FairClient;
+  readonly #turns: FairClient;
   readonly #allocate = (bytes: number): Uint8Array => this.#shared.buffers.take(bytes);
   #timer: NodeJS.Timeout;
   #movedNs: number;
@@ -85,6 +88,7 @@ export class NbdServerConnection {
         this.#socket.destroy();
       },
     });
+    this.#turns = shared.turns.join();
     this.#session = new NbdServerSession(exports, (bytes) => this.#send([bytes]), {
       allocate: this.#allocate,
       tls: shared.tls?.policy ?? 'off',
@@ -99,6 +103,7 @@ export class NbdServerConnection {
       clearTimeout(this.#timer);
       this.#closed = true;
       this.#client.leave();
+      this.#turns.leave();
       if (this.#room === undefined) return;
       this.#client.done();
       this.#client.give(this.#room);
@@ -190,9 +195,22 @@ export class NbdServerConnection {
       this.#room = bytes;
       if (isLater) this.#pump();
     };
-    this.#client.ask(bytes, granted, this.#session.agreement!.export.limit);
+    this.#client.ask(bytes, granted, this.#limitOf(request));
     isLater = true;
     return this.#room !== undefined;
+  }
+
+  /** A WRITE counts as one request of its whole length. */
+  #limitOf({ part }: NbdRequest): RequestPace | undefined {
+    const { limit } = this.#session.agreement!.export;
+    if (part === undefined || limit === undefined) return limit;
+    if (!part.isFirst) return undefined;
+    return {
+      get readyNs() {
+        return limit.readyNs;
+      },
+      take: (_, nowNs) => limit.take(part.whole.lengthBytes, nowNs),
+    };
   }
 
   async #serve(request: NbdRequest): Promise<void> {
@@ -201,19 +219,25 @@ export class NbdServerConnection {
     const isRead = request.type === CMD_READ;
     this.#requests++;
     this.#bytes += bytes;
-    counters.requests++;
+    if (request.part?.isFirst !== false) counters.requests++;
     counters[isRead ? 'bytesRead' : 'bytesWritten'] += bytes;
-    const reply = await execute(request, this.#session.agreement!, this.#allocate);
+    const agreement = this.#session.agreement!;
+    const reply =
+      request.part === undefined
+        ? await execute(request, agreement, this.#allocate, this.#turns)
+        : await executePart(request, request.part, agreement);
     buffers.give(request.data);
     this.#client.done();
-    this.#send(reply, () => {
+    const sent = () => {
       this.#requests--;
       this.#bytes -= bytes;
       if (isRead) buffers.give(reply.at(-1)!);
       this.#client.give(bytes);
       if (!this.#finishing) this.#pump();
       else if (this.#requests === 0) this.#socket.end();
-    });
+    };
+    if (reply.length === 0) sent();
+    else this.#send(reply, sent);
   }
 
   #send(pieces: readonly Uint8Array[], sent?: () => void): void {

@@ -46,6 +46,8 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
 };
 
 const REQUESTS_MAX = 128;
+/** Parts of long reads that are at the disk at a time: 2 MiB. */
+const TURNS = 8;
 const MEMORY_BYTES_MIN = 64 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
 /** Over TCP one address has no more than its share; clients still in the handshake are evicted first. */
@@ -75,6 +77,7 @@ export class NbdServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #exports: readonly ServedExport[];
   readonly #queue: FairQueue;
+  readonly #turns = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: TURNS, bytesMax: Number.POSITIVE_INFINITY });
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #limiter: ConnectionLimiter<Socket>;
@@ -156,6 +159,7 @@ export class NbdServer implements AsyncDisposable {
     for (const connection of this.#connections.values()) connection.finish(FINISH_TIMEOUT_MS);
     await closed;
     this.#queue.close();
+    this.#turns.close();
   }
 
   /** Same as {@link close}. */
@@ -183,6 +187,7 @@ export class NbdServer implements AsyncDisposable {
     }
     const shared = {
       queue: this.#queue,
+      turns: this.#turns,
       buffers: this.#buffers,
       counters: this.counters,
       clock: SYSTEM_CLOCK,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { FairQueue } from '../../../src/core/fair-queue.js';
 import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
+import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { BufferCache } from '../../../src/storage-rpc/nbd/buffer-cache.js';
 import { NbdServer } from '../../../src/storage-rpc/nbd/server.js';
@@ -14,6 +15,8 @@ import { NbdServerConnection } from '../../../src/storage-rpc/nbd/server-connect
 import { eventually } from '../../support/eventually.js';
 import { ServedDisk } from './nbd-pair.js';
 import { CMD, RawClient, request } from './raw-client.js';
+
+const FUA = 1;
 
 const MIB = 1 << 20;
 const closers: Array<() => Promise<unknown> | unknown> = [];
@@ -82,7 +85,8 @@ async function smallServer(bytesMax: number) {
   };
   const device = await disk(16 * MIB);
   const exports = [{ name: 'disk0', description: '', sizeBytes: 16 * MIB, blockBytes: 1, device }];
-  const shared = { queue, buffers: new BufferCache(), counters, clock: SYSTEM_CLOCK };
+  const turns = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: 8, bytesMax: Number.POSITIVE_INFINITY });
+  const shared = { queue, turns, buffers: new BufferCache(), counters, clock: SYSTEM_CLOCK };
   const server: Server = createServer((socket) => void new NbdServerConnection(socket, exports, shared));
   await new Promise<void>((resolve) => server.listen({ path }, resolve));
   closers.push(
@@ -92,33 +96,89 @@ async function smallServer(bytesMax: number) {
   return { path, queue, counters };
 }
 
-for (const [what, hold] of [
-  ['does not fetch its reply', (client: RawClient) => client.send(request(CMD.READ, 0, 8 * MIB))],
-  [
-    'does not finish its request',
-    (client: RawClient) => client.send(request(CMD.WRITE, 0, 8 * MIB), Buffer.alloc(3 * MIB)),
-  ],
-] as const) {
-  test(`a client that ${what} is closed when others wait for its memory, and not before`, async () => {
-    const { path, queue, counters } = await smallServer(8 * MIB);
-    const stuck = await RawClient.inTransmission(path);
-    stuck.socket.pause();
-    hold(stuck);
-    await eventually(() => queue.heldBytes === 8 * MIB);
-    const good = await RawClient.inTransmission(path);
-    closers.push(() => good.socket.destroy());
-    for (let i = 0; i < 50; i++) {
-      good.send(request(CMD.FLUSH, 0, 0)); // Needs no memory.
-      expect((await good.reply()).errno).toBe(0);
-    }
-    expect(counters.timedOut).toBe(0);
-    good.send(request(CMD.READ, 0, MIB));
+test('a client that does not fetch its reply is closed when others wait for its memory, and not before', async () => {
+  const { path, queue, counters } = await smallServer(8 * MIB);
+  const stuck = await RawClient.inTransmission(path);
+  stuck.socket.pause();
+  stuck.send(request(CMD.READ, 0, 8 * MIB));
+  await eventually(() => queue.heldBytes === 8 * MIB);
+  const good = await RawClient.inTransmission(path);
+  closers.push(() => good.socket.destroy());
+  for (let i = 0; i < 50; i++) {
+    good.send(request(CMD.FLUSH, 0, 0)); // Needs no memory.
     expect((await good.reply()).errno).toBe(0);
-    expect(counters.timedOut).toBe(1);
-    stuck.socket.resume();
-    await stuck.hungUp();
+  }
+  expect(counters.timedOut).toBe(0);
+  good.send(request(CMD.READ, 0, MIB));
+  expect((await good.reply()).errno).toBe(0);
+  expect(counters.timedOut).toBe(1);
+  stuck.socket.resume();
+  await stuck.hungUp();
+});
+
+test('clients that do not finish a WRITE hold a part of it, and are closed when others wait for that', async () => {
+  const { path, queue, counters } = await smallServer(8 * MIB);
+  const parts = Array.from({ length: 16 }, async () => {
+    const client = await RawClient.inTransmission(path);
+    client.send(request(CMD.WRITE, 0, 8 * MIB), Buffer.alloc(3 * MIB + 1000));
+    return client;
   });
-}
+  const stuck = await Promise.all(parts);
+  closers.push(() => stuck.forEach(({ socket }) => void socket.destroy()));
+  await eventually(() => queue.heldBytes === 8 * MIB);
+  const good = await RawClient.inTransmission(path);
+  closers.push(() => good.socket.destroy());
+  good.send(request(CMD.WRITE, 0, 4 * MIB), Buffer.alloc(4 * MIB));
+  expect((await good.reply()).errno).toBe(0);
+  expect(counters.timedOut).toBeGreaterThan(0);
+});
+
+test('63 clients that do not finish a WRITE of 32 MiB keep no other waiting, whatever it writes', async () => {
+  const served = await ServedDisk.open(await disk(32 * MIB));
+  closers.push(() => served.close());
+  const hostile = await Promise.all(
+    Array.from({ length: 62 }, async (_, i) => {
+      const client = await RawClient.inTransmission(served.path);
+      client.send(request(CMD.WRITE, 0, 32 * MIB), Buffer.alloc(i % 2 === 0 ? 1000 : 2 * MIB + 1000));
+      return client;
+    }),
+  );
+  closers.push(() => hostile.forEach(({ socket }) => void socket.destroy()));
+  await eventually(() => served.server.heldBytes >= 31 * MIB);
+  const good = await RawClient.inTransmission(served.path);
+  closers.push(() => good.socket.destroy());
+  for (let i = 0; i < 3; i++) {
+    good.send(request(CMD.WRITE, 0, 8 * MIB), Buffer.alloc(8 * MIB, 7));
+    expect((await good.reply()).errno).toBe(0);
+  }
+  expect(served.server.counters.timedOut).toBe(0); // It did not wait until others were closed.
+  good.send(request(CMD.READ, 0, MIB));
+  expect((await good.reply()).data.subarray(8).every((byte) => byte === 7)).toBe(true);
+});
+
+test('a WRITE in parts is one request, with one reply: whole, or with the first error', async () => {
+  const device = await disk(16 * MIB);
+  const served = await ServedDisk.open(device);
+  closers.push(() => served.close());
+  const client = await RawClient.inTransmission(served.path);
+  closers.push(() => client.socket.destroy());
+  const data = Buffer.alloc(5 * MIB + 4096);
+  for (let i = 0; i < data.length; i += 512) data.writeUInt32BE(i, i);
+  client.send(request(CMD.WRITE, 1024, data.length, { flags: FUA }), data);
+  expect((await client.reply()).errno).toBe(0);
+  const back = Buffer.alloc(data.length);
+  await device.read(1024, back.length, back);
+  expect(back.equals(data)).toBe(true);
+  expect(served.server.counters.requests).toBe(1);
+  // Past the end: nothing of it is written.
+  client.send(request(CMD.WRITE, 14 * MIB, 4 * MIB), Buffer.alloc(4 * MIB, 9));
+  expect((await client.reply()).errno).toBe(28);
+  await device.read(14 * MIB, MIB, back);
+  expect(back[0]).toBe(1);
+  device.write = () => Promise.reject(new BlockDeviceError('ENOSPC', 'the store is full'));
+  client.send(request(CMD.WRITE, 0, 4 * MIB), Buffer.alloc(4 * MIB, 9), request(CMD.FLUSH, 0, 0));
+  expect([(await client.reply()).errno, (await client.reply()).errno].sort()).toEqual([0, 28]);
+});
 
 test('limits of a disk hold, and what cannot be one is refused', async () => {
   const path = await socketPath();

@@ -17,7 +17,27 @@ export interface NbdRequest {
   readonly payloadBytes: number;
   readonly data: Uint8Array;
   readonly contexts?: readonly number[];
+  /** A part of a long WRITE, which is written when it is here: a client that sends half of a WRITE holds one part. */
+  readonly part?: WritePart;
 }
+
+export interface WritePart {
+  /** The same object in all parts of a WRITE. */
+  readonly whole: WriteProgress;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
+/** What has become of the parts of a WRITE; kept by the connection. */
+export interface WriteProgress {
+  readonly lengthBytes: number;
+  outstanding: number;
+  /** Its last part is here. */
+  isAll: boolean;
+  failure: Error | undefined;
+}
+
+export const PART_BYTES = 512 << 10;
 
 const NO_DATA = new Uint8Array(0);
 const STATUS_PAYLOAD_BYTES_MAX = 8 + 4 * 16;
@@ -25,27 +45,53 @@ const STATUS_PAYLOAD_BYTES_MAX = 8 + 4 * 16;
 export class RequestReader {
   readonly #isExtended: boolean;
   readonly #allocate: (bytes: number) => Uint8Array;
+  readonly #mayPart: (request: NbdRequest) => boolean;
+  /** The rest of a WRITE, without its next part. */
+  #rest: NbdRequest | undefined;
   #header: NbdRequest | undefined;
   #data: Uint8Array | undefined;
   #filled = 0;
   #skipping = 0;
 
-  constructor(isExtended: boolean, allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe) {
+  /** `mayPart`: whether a WRITE may be executed in parts. */
+  constructor(
+    isExtended: boolean,
+    allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe,
+    mayPart: (request: NbdRequest) => boolean = () => false,
+  ) {
     this.#isExtended = isExtended;
     this.#allocate = allocate;
+    this.#mayPart = mayPart;
   }
 
   header(input: ByteQueue): NbdRequest | 'broken' | undefined {
     if (this.#header !== undefined) return this.#header;
+    if (this.#rest !== undefined) return this.#nextPart(this.#rest);
     const bytes = input.take(this.#isExtended ? wire.EXTENDED_REQUEST_BYTES : wire.REQUEST_BYTES);
     if (bytes === undefined) return undefined;
     if (readU32(bytes, 0) !== (this.#isExtended ? wire.EXTENDED_REQUEST_MAGIC : wire.REQUEST_MAGIC)) return 'broken';
     const header = this.#parse(bytes);
     // proto.md: a server should hang up on an extended header that announces more than it ever takes.
     if (this.#isExtended && header.payloadBytes > wire.PAYLOAD_BYTES_MAX) return 'broken';
+    const isLong = header.type === wire.CMD_WRITE && header.payloadBytes > PART_BYTES;
+    if (isLong && this.#mayPart(header)) {
+      const whole = { lengthBytes: header.lengthBytes, outstanding: 0, isAll: false, failure: undefined };
+      return this.#nextPart({ ...header, part: { whole, isFirst: true, isLast: false } });
+    }
     this.#header = header;
     if (!isKept(header)) this.#skipping = header.payloadBytes;
     return header;
+  }
+
+  #nextPart(rest: NbdRequest): NbdRequest {
+    const { offset, payloadBytes } = rest;
+    const bytes = Math.min(PART_BYTES, payloadBytes);
+    const left = payloadBytes - bytes;
+    const part = { ...rest.part!, isLast: left === 0 };
+    this.#header = { ...rest, lengthBytes: bytes, payloadBytes: bytes, part };
+    const next = { offset: offset + bytes, lengthBytes: left, payloadBytes: left, part: { ...part, isFirst: false } };
+    this.#rest = left === 0 ? undefined : { ...rest, ...next };
+    return this.#header;
   }
 
   next(input: ByteQueue): NbdRequest | undefined {
@@ -61,8 +107,8 @@ export class RequestReader {
     this.#header = undefined;
     this.#data = undefined;
     this.#filled = 0;
-    const { type, flags, echo, offset, lengthBytes, payloadBytes } = header;
-    return withContexts({ type, flags, echo, offset, lengthBytes, payloadBytes, data });
+    const { type, flags, echo, offset, lengthBytes, payloadBytes, part } = header;
+    return withContexts({ type, flags, echo, offset, lengthBytes, payloadBytes, data, ...(part && { part }) });
   }
 
   #parse(bytes: Uint8Array): NbdRequest {

@@ -2,7 +2,7 @@
 
 import { ByteQueue } from './byte-queue.js';
 import type { NbdExport } from './nbd-export.js';
-import { type NbdRequest, RequestReader } from './nbd-request.js';
+import { type NbdRequest, PART_BYTES, RequestReader, refusalOf } from './nbd-request.js';
 import { type NbdAgreement, NbdNegotiation, type TlsPolicy } from './negotiation.js';
 import { CMD_DISC } from './wire.js';
 
@@ -54,8 +54,11 @@ export class NbdServerSession<E extends NbdExport> {
       // Data sent in the clear after STARTTLS must not pass for TLS data.
       if (state === 'starttls') return this.#input.length > 0 ? 'close' : state;
       if (state === 'close') return state;
-      this.#agreement = this.#negotiation.agreement;
-      this.#requests = new RequestReader(this.#agreement.extendedHeaders, this.#allocate);
+      const agreement = this.#negotiation.agreement;
+      const isAligned = PART_BYTES % agreement.export.blockBytes === 0;
+      const mayPart = (request: NbdRequest) => isAligned && refusalOf(request, agreement) === undefined;
+      this.#agreement = agreement;
+      this.#requests = new RequestReader(agreement.extendedHeaders, this.#allocate, mayPart);
     }
     const request = this.#requests!.header(this.#input);
     if (request === 'broken') return 'close';
