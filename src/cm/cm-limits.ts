@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { Pace } from '../core/token-bucket.js';
 
@@ -41,12 +42,22 @@ export const LIMITS_DEFAULT: CmLimits = {
   halfOpenMs: 20_000,
 };
 
+const LIMIT_NAMES: OptionNames<CmLimits> = {
+  endpoints: true,
+  halfOpen: true,
+  halfOpenPerAddress: true,
+  connectionsPerAddress: true,
+  timewaitPerAddress: true,
+  halfOpenMs: true,
+};
+
 export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
+  checkOptions<Partial<CmLimits>>('limits of ConnectionManager.open', limits, LIMIT_NAMES);
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isSafeInteger(value) && value >= 1) continue;
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
-      `the limit ${name} is ${value}`,
+      `the limit ${name} is ${shown(value)}`,
       'it must be a whole number of at least 1',
     );
   }

@@ -1,4 +1,4 @@
-import type { OptionNames } from '../core/arguments.js';
+import { checkKind, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
@@ -102,6 +102,7 @@ export class CmRequest {
 }
 
 export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
+  checkKind('privateData', data, data instanceof Uint8Array, 'a Buffer or Uint8Array');
   if (data.length <= maxBytes) return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',

@@ -4,12 +4,14 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkKind, checkOneOf, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { WaitDeadline, type WaitOptions } from '../core/wait.js';
+import { RD_ATOMIC_MAX } from '../memory/ring/attribute-ranges.js';
 import type { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -28,7 +30,7 @@ import {
 } from './datagram-services.js';
 import type { CmEndpoint, CmEvent } from './endpoint.js';
 import { GsiChannel } from './gsi.js';
-import { checkFamily, checkPort, dynamicPort, REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
+import { checkPort, dynamicPort, REQUEST_DATA_BYTES, remoteAddress, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
 import type { CmCounters } from './protocol-parts.js';
@@ -44,7 +46,12 @@ import {
 import { ackTimeoutCode, type CmTiming, LINUX_TIMING } from './timing.js';
 
 const BACKLOG_DEFAULT = 128;
+const BACKLOG_MAX = 2 ** 20;
 const DSCP_MAX = 63;
+const TIMER_CODE_MAX = 31;
+const RETRY_MAX = 7;
+const CM_RETRIES_MAX = 15;
+const TIMING_NAMES: OptionNames<CmTiming> = { responseTimeout: true, packetLifetime: true, maxRetries: true };
 
 /** Options of a {@link ConnectionManager}. All are optional. */
 export interface ConnectionManagerOptions {
@@ -139,6 +146,8 @@ export class ConnectionManager implements AsyncDisposable {
    */
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
     checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
+    checkKind('device', device, typeof device?.createPd === 'function', 'what openDevice() gave');
+    checkManagerOptions(options);
     if (device.security?.mode === 'require') {
       throw new RoceError(
         'ERR_ROCE_CONFLICT',
@@ -170,6 +179,7 @@ export class ConnectionManager implements AsyncDisposable {
     checkPort(port);
     checkOptions('listen', options, { backlog: true });
     this.#expectOpen();
+    ifGiven(options.backlog, (value) => checkWhole('backlog', value, 1, BACKLOG_MAX));
     const serviceId = tcpServiceId(port);
     const listener = new CmListener(port, options.backlog ?? BACKLOG_DEFAULT, this.#clock, () => {
       this.#protocol.unlisten(serviceId);
@@ -181,16 +191,23 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT if there is no
+   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener at an IP address, such as `'192.0.2.1'`. Rejects with ERR_ROCE_CONNECT if there is no
    * answer, with ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options
    * say. The QP is then unchanged or in ERR.
    */
-  async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
+  async connect(
+    address: IpAddress | string,
+    port: number,
+    qp: QueuePair,
+    options: CmConnectOptions = {},
+  ): Promise<CmConnection> {
+    const remote = remoteAddress(this.device.address, address);
     checkPort(port);
+    checkQueuePair(qp);
     const deadline = WaitDeadline.of('connect', options, this.#clock, CM_CONNECT_OPTIONS);
+    checkConnectOptions(options);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
-    checkFamily(this.device.address, remote);
     await this.device.link.resolve(remote);
     await initializeQp(qp);
     this.#expectOpen();
@@ -235,6 +252,7 @@ export class ConnectionManager implements AsyncDisposable {
    */
   listenForDatagrams(port: number, options: { readonly backlog?: number } = {}): CmListener<DatagramRequest> {
     checkOptions('listenForDatagrams', options, { backlog: true });
+    ifGiven(options.backlog, (value) => checkWhole('backlog', value, 1, BACKLOG_MAX));
     return this.#datagrams.listen(port, options.backlog ?? BACKLOG_DEFAULT);
   }
 
@@ -244,12 +262,14 @@ export class ConnectionManager implements AsyncDisposable {
    * `pd`. Rejects with ERR_ROCE_CONNECT if there is no answer, with ServiceRejected if the peer rejects, and with
    * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
    */
-  resolve(
-    remote: IpAddress,
+  async resolve(
+    address: IpAddress | string,
     port: number,
     pd: ProtectionDomain,
     options: ResolveOptions = {},
   ): Promise<DatagramService> {
+    const remote = remoteAddress(this.device.address, address);
+    checkKind('pd', pd, typeof pd?.createAh === 'function', 'a protection domain');
     return this.#datagrams.resolve(remote, port, pd, options);
   }
 
@@ -269,7 +289,10 @@ export class ConnectionManager implements AsyncDisposable {
     qp: QueuePair,
     options: CmAcceptOptions,
   ): Promise<CmConnection> {
+    checkQueuePair(qp);
     const deadline = WaitDeadline.of('accept', options, this.#clock, CM_ACCEPT_OPTIONS);
+    checkConnectionResources(options);
+    ifGiven(options.startingPsn, (value) => checkWhole('startingPsn', value, 0, PSN_MASK));
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
     const asked = resourcesOf(options, options.startingPsn ?? randomPsn(this.#random));
@@ -420,6 +443,39 @@ export class ConnectionManager implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function checkQueuePair(qp: QueuePair): void {
+  checkKind('qp', qp, typeof qp?.modify === 'function', 'a queue pair');
+}
+
+function checkManagerOptions({ timing, claimedAddress, clock, random }: ConnectionManagerOptions): void {
+  if (timing !== undefined) {
+    checkOptions('timing of ConnectionManager.open', timing, TIMING_NAMES);
+    const { responseTimeout, packetLifetime, maxRetries } = timing;
+    ifGiven(responseTimeout, (value) => checkWhole('responseTimeout', value, 0, TIMER_CODE_MAX));
+    ifGiven(packetLifetime, (value) => checkWhole('packetLifetime', value, 0, TIMER_CODE_MAX));
+    ifGiven(maxRetries, (value) => checkWhole('maxRetries', value, 0, CM_RETRIES_MAX));
+  }
+  ifGiven(claimedAddress, (value) => checkOneOf('claimedAddress', value, ['source', 'any']));
+  ifGiven(clock, (value) => checkKind('clock', value, typeof value?.nowNs === 'function', 'a Clock'));
+  ifGiven(random, (value) =>
+    checkKind('random', value, typeof value?.u32 === 'function', 'a source of numbers: u32()'),
+  );
+}
+
+function checkConnectOptions(options: CmConnectOptions): void {
+  checkConnectionResources(options);
+  ifGiven(options.pathMtu, (value) => checkOneOf('pathMtu', value, PATH_MTUS));
+  ifGiven(options.retryCount, (value) => checkWhole('retryCount', value, 0, RETRY_MAX));
+}
+
+function checkConnectionResources(options: CmConnectionOptions): void {
+  const { responderResources, initiatorDepth, rnrRetryCount, minRnrTimer } = options;
+  ifGiven(responderResources, (value) => checkWhole('responderResources', value, 0, RD_ATOMIC_MAX));
+  ifGiven(initiatorDepth, (value) => checkWhole('initiatorDepth', value, 0, RD_ATOMIC_MAX));
+  ifGiven(rnrRetryCount, (value) => checkWhole('rnrRetryCount', value, 0, RETRY_MAX));
+  ifGiven(minRnrTimer, (value) => checkWhole('minRnrTimer', value, 0, TIMER_CODE_MAX));
 }
 
 function randomPsn(random: RandomSource): number {

@@ -68,8 +68,9 @@ export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
 };
 
 const MTU_MAX = 4096;
-const MESSAGE_BYTES_DEFAULT = 64 * 1024;
-const RECEIVE_DEPTH_DEFAULT = 64;
+export const MESSAGE_BYTES_DEFAULT = 64 * 1024;
+export const RECEIVE_DEPTH_DEFAULT = 64;
+
 export interface ConnectionParts {
   readonly pd: ProtectionDomain;
   readonly qp: QueuePair;

@@ -3,7 +3,7 @@
  * the highest rates post work requests on `connection.qp`.
  */
 
-import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { checkBoolean, checkKind, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { WAIT_OPTIONS, WaitDeadline, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
@@ -140,6 +140,7 @@ export class Connection extends Resource {
     checkMemory(data);
     const deadline = WaitDeadline.of('send', options, this.device.clock, SEND_OPTIONS);
     const immediate = options?.immediate;
+    ifGiven(immediate, (value) => checkWhole('immediate', value, 0, 0xffff_ffff));
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
       throw new RoceError(
@@ -161,6 +162,7 @@ export class Connection extends Resource {
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
     const deadline = WaitDeadline.of('receive', options, this.device.clock, RECEIVE_OPTIONS);
+    ifGiven(options?.view, (value) => checkBoolean('view', value));
     return this.#receive({ view: options?.view === true }, deadline);
   }
 
@@ -180,6 +182,7 @@ export class Connection extends Resource {
    */
   stream(options: StreamOptions = {}): ConnectionStream {
     checkOptions('stream', options, STREAM_OPTIONS);
+    ifGiven(options.highWaterMark, (value) => checkWhole('highWaterMark', value, 0, Number.MAX_SAFE_INTEGER));
     return new ConnectionStream(new MessageStream(this), options);
   }
 
@@ -273,13 +276,14 @@ export class Connection extends Resource {
   }
 
   /**
-   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. When
-   * the wait ends early the operation may be executed all the same.
+   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region, modulo 2^64; resolves to the value
+   * before. `add` is from -2^63 to 2^64 - 1. When the wait ends early the operation may be executed all the same.
    */
-  fetchAdd(offset: number, add: bigint, options?: WaitOptions): Promise<bigint> {
+  async fetchAdd(offset: number, add: bigint, options?: WaitOptions): Promise<bigint> {
+    const addend = checkBigInt('add', add, -(2n ** 63n));
     return this.#atomic('fetchAdd', offset, options, (sges, target) => ({
       opcode: 'ATOMIC_FETCH_AND_ADD',
-      add: BigInt.asUintN(64, add),
+      add: BigInt.asUintN(64, addend),
       sges,
       ...target,
     }));
@@ -289,7 +293,9 @@ export class Connection extends Resource {
    * Stores `desired` if the number there equals `expected`; resolves to the value before. When the wait ends early: as
    * {@link fetchAdd}.
    */
-  compareSwap(offset: number, expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
+  async compareSwap(offset: number, expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
+    checkBigInt('expected', expected, 0n);
+    checkBigInt('desired', desired, 0n);
     return this.#atomic('compareSwap', offset, options, (sges, target) => ({
       opcode: 'ATOMIC_CMP_AND_SWP',
       compare: expected,
@@ -410,6 +416,13 @@ export class Connection extends Resource {
     if (isFree) this.device.scratch.give(this.#parts.receivePool.bytes);
     this.#onClosed();
   }
+}
+
+function checkBigInt(name: string, value: bigint, min: bigint): bigint {
+  checkKind(name, value, typeof value === 'bigint', 'a bigint, such as 1n');
+  if (value >= min && value < 2n ** 64n) return value;
+  const hint = min === 0n ? 'it must fit 64 bits without sign' : 'it must fit 64 bits';
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, hint);
 }
 
 function leftByPeer(): RoceError {

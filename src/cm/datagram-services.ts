@@ -4,7 +4,7 @@
  * messages.
  */
 
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
@@ -16,14 +16,7 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmListener } from './cm-listener.js';
 import type { CmProtocol } from './cm-protocol.js';
 import { checkPrivateData } from './cm-request.js';
-import {
-  checkFamily,
-  checkPort,
-  dynamicPort,
-  SERVICE_REQUEST_DATA_BYTES,
-  UDP_QKEY,
-  udpServiceId,
-} from './ip-addressing.js';
+import { checkPort, dynamicPort, SERVICE_REQUEST_DATA_BYTES, UDP_QKEY, udpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import { NO_DATA } from './protocol-parts.js';
 import type { Destination } from './queue-pair-setup.js';
@@ -81,6 +74,7 @@ export class ServiceRejected extends RoceError {
  * ERR_ROCE_INVALID_STATE.
  */
 export async function startDatagrams(qp: QueuePair): Promise<void> {
+  checkKind('qp', qp, typeof qp?.modify === 'function', 'a queue pair');
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: UDP_QKEY });
   await qp.modify({ state: 'RTR' });
   await qp.modify({ state: 'RTS', sqPsn: 0 });
@@ -209,7 +203,6 @@ export class DatagramServices {
     const deadline = WaitDeadline.of('resolve', options, clock, RESOLVE_OPTIONS);
     const privateData = options.privateData ?? NO_DATA;
     checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
-    checkFamily(device.address, remote);
     await device.link.resolve(remote);
     expectOpen();
     const question = { remote, serviceId: udpServiceId(port), sourcePort: dynamicPort(random), privateData };

@@ -4,6 +4,7 @@
  * port.
  */
 
+import { checkKind, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import { IpAddress } from '../packet/address.js';
@@ -35,10 +36,19 @@ export function dynamicPort(random: RandomSource): number {
 
 export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${shown(port)} is not a port number`, 'it must be 1 to 65535');
 }
 
-export function checkFamily(local: IpAddress, remote: IpAddress): void {
+/** The address of a peer as programs pass it. Throws ERR_ROCE_MALFORMED for text that is not an address. */
+export function remoteAddress(local: IpAddress, remote: IpAddress | string): IpAddress {
+  const address = typeof remote === 'string' ? IpAddress.parse(remote) : remote;
+  const isAddress = address?.bytes instanceof Uint8Array && address.gid instanceof Uint8Array;
+  checkKind('the remote address', address, isAddress, "an IpAddress, or its text such as '192.0.2.1'");
+  checkFamily(local, address);
+  return address;
+}
+
+function checkFamily(local: IpAddress, remote: IpAddress): void {
   if (remote.family === local.family) return;
   throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${remote} cannot be reached from ${local}: other address family`);
 }

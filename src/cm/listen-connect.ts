@@ -8,7 +8,7 @@
  *     (await peer.receive()).data.toString();   // 'hello'
  */
 
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkKind, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { formatHostPort } from '../core/host-port.js';
@@ -20,7 +20,14 @@ import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/recovery-sche
 import type { RdmaDevice } from '../verbs/device.js';
 import { AttemptLimiter } from './attempt-limiter.js';
 import type { Connection } from './connection.js';
-import { CONNECTION_OPTIONS, type ConnectionOptions, makeParts } from './connection-parts.js';
+import { checkConnectionOptions } from './connection-option-checks.js';
+import {
+  CONNECTION_OPTIONS,
+  type ConnectionOptions,
+  MESSAGE_BYTES_DEFAULT,
+  makeParts,
+  RECEIVE_DEPTH_DEFAULT,
+} from './connection-parts.js';
 import { dial } from './control-channel.js';
 import { exchangeAsClient, PeerBusyError } from './exchange.js';
 import { Listener, type ListenOptions } from './listener.js';
@@ -61,15 +68,34 @@ const BUSY_TIMEOUT_MS_MAX = 0x7fffffff;
 const FIRST_PAUSE_MS = 50;
 const LAST_PAUSE_MS = 1_000;
 
-function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
+const DEFAULTS = { messageBytesMax: MESSAGE_BYTES_DEFAULT, receiveDepth: RECEIVE_DEPTH_DEFAULT };
+const PORT_MAX = 65_535;
+const CONNECTIONS_MAX = 2 ** 24;
+
+interface Call {
+  readonly name: 'connect' | 'listen';
+  readonly host: unknown;
+  readonly portMin: number;
+}
+
+function checkValues<O extends ConnectionOptions & { readonly port: number }>(
+  { name: call, host, portMin }: Call,
+  device: RdmaDevice,
+  options: O,
+  known: OptionNames<O>,
+): void {
+  checkKind(`the device of ${call}`, device, typeof device?.createPd === 'function', 'what openDevice() gave');
   const { port, recovery, rateControl, manager, secure, allow } = options ?? {};
-  if (!Number.isInteger(port) || typeof host !== 'string') {
+  if (port === undefined || typeof host !== 'string') {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
       `${call} needs a host and a port`,
       `${call}(device, { host, port })`,
     );
   }
+  checkOptions(call, options, known);
+  checkWhole('port', port, manager === undefined ? portMin : 1, PORT_MAX);
+  checkConnectionOptions(device, options, DEFAULTS);
   const { name } = recoverySettings(recovery ?? STANDARD_RECOVERY);
   if (manager !== undefined && name !== STANDARD_RECOVERY) {
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `RDMA CM does not support ${name}`, 'connect over TCP instead');
@@ -86,7 +112,7 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
  * a connection.
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
-  checkValues('connect', options, options?.host);
+  checkValues({ name: 'connect', host: options?.host, portMin: 1 }, device, options, CONNECT_OPTIONS);
   const deadline = WaitDeadline.of('connect', options, device.clock, CONNECT_OPTIONS);
   const { signal: _, timeoutMs: __, busyTimeoutMs = BUSY_TIMEOUT_MS, ...rest } = options;
   checkWhole('busyTimeoutMs', busyTimeoutMs, 0, BUSY_TIMEOUT_MS_MAX);
@@ -192,7 +218,9 @@ async function connectOverTcp(
 
 /** Listens for connections. Rejects with ERR_ROCE_IO if the TCP port is in use. */
 export async function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
-  checkValues('listen', options, options?.host ?? device.address.text);
-  checkOptions('listen', options, LISTEN_OPTIONS);
+  checkValues({ name: 'listen', host: options?.host ?? '', portMin: 0 }, device, options, LISTEN_OPTIONS);
+  const { maxConnections, maxConnectionsPerAddress } = options;
+  ifGiven(maxConnections, (value) => checkWhole('maxConnections', value, 1, CONNECTIONS_MAX));
+  ifGiven(maxConnectionsPerAddress, (value) => checkWhole('maxConnectionsPerAddress', value, 1, CONNECTIONS_MAX));
   return Listener.open(device, options);
 }

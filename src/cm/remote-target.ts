@@ -1,3 +1,4 @@
+import { checkKind } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { RemoteRegion } from './hello.js';
@@ -8,6 +9,7 @@ export interface RemoteTarget {
 }
 
 export function targetIn(remote: RemoteRegion | undefined, offset: number, length: number): RemoteTarget {
+  checkKind('offset', offset, typeof offset === 'number', 'a number of bytes; options are the argument after it');
   if (remote === undefined) {
     throw new RoceError(
       'ERR_ROCE_INVALID_STATE',

@@ -4,7 +4,7 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { NS_PER_MS } from '../core/units.js';
 import { PSN_COUNT } from '../packet/psn.js';
@@ -64,6 +64,7 @@ type Two<T> = readonly [T, T];
  * device is closed during the call.
  */
 export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): Promise<void> {
+  checkKind('device', device, typeof device?.createPd === 'function', 'what openDevice() gave');
   checkOptions('warmUp', options, WARM_UP_OPTIONS);
   const durationMs = checkWhole('durationMs', options.durationMs ?? WARM_UP_MS_DEFAULT, 1, WARM_UP_MS_MAX);
   if (device.security !== undefined) throw unreachable('a device that protects its packets connects to others alone');

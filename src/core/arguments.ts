@@ -25,6 +25,19 @@ export function checkKind(name: string, value: unknown, right: boolean, what: st
   if (!right) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${shown(value)}`, `it must be ${what}`);
 }
 
+export function checkBoolean(name: string, value: unknown): void {
+  checkKind(name, value, typeof value === 'boolean', 'true or false');
+}
+
+export function checkText(name: string, value: unknown): void {
+  checkKind(name, value, typeof value === 'string', 'text');
+}
+
+/** An optional part is checked if it is there. */
+export function ifGiven<T>(value: T | undefined, check: (value: T) => void): void {
+  if (value !== undefined) check(value);
+}
+
 export function checkObject(name: string, value: unknown, what: string): void {
   checkKind(name, value, typeof value === 'object' && value !== null && !Array.isArray(value), what);
 }

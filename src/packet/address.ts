@@ -3,6 +3,7 @@
  * IPv6 address, or the IPv4 address mapped to `::ffff:a.b.c.d` (annex A17.4.5.2).
  */
 
+import { checkKind, shown } from '../core/arguments.js';
 import { equalBytes, toHex } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 
@@ -40,7 +41,7 @@ export class IpAddress {
     if (bytes === undefined) {
       throw new RoceError(
         'ERR_ROCE_MALFORMED',
-        `'${text}' is not an IP address`,
+        `${shown(text)} is not an IP address`,
         'give a literal address such as 127.0.0.1 or ::1',
       );
     }
@@ -49,6 +50,7 @@ export class IpAddress {
 
   /** From 4 or 16 bytes in network order (copied). */
   static fromBytes(bytes: Uint8Array): IpAddress {
+    checkKind('the address', bytes, bytes instanceof Uint8Array, '4 or 16 bytes');
     if (bytes.length === 16 && isMapped(bytes)) return IpAddress.fromBytes(bytes.subarray(12));
     const copy = Uint8Array.from(bytes);
     if (copy.length === 4) return new IpAddress(4, copy, copy.join('.'));

@@ -1,6 +1,6 @@
 /** Completion queues: poll, wait, or iterate. */
 
-import { checkWhole, type OptionNames } from '../core/arguments.js';
+import { checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
@@ -143,6 +143,7 @@ export class CompletionQueue extends Resource {
 
   /** At most `max` completions, oldest first; never waits. Those of closed and reset QPs are left out. */
   poll(max = 16): WorkCompletion[] {
+    if (typeof max !== 'number' || !(max >= 0)) throw badCount(max);
     const completions: WorkCompletion[] = [];
     let nowNs: number | undefined;
     while (completions.length < max) {
@@ -304,6 +305,10 @@ export class CompletionQueue extends Resource {
     this.device.untrack(this);
     this.onCompletionEvent();
   }
+}
+
+function badCount(max: unknown): RoceError {
+  return new RoceError('ERR_ROCE_OUT_OF_RANGE', `max is ${shown(max)}`, 'it must be a number of completions');
 }
 
 function toWorkCompletion(cqe: Cqe, wrId: WrId): WorkCompletion {

@@ -1,6 +1,8 @@
 /** An open RDMA device: the application's side of one NIC. */
 
+import { constants } from 'node:buffer';
 import { EventEmitter } from 'node:events';
+import { checkWhole } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { CommandArgs, CommandName, CommandResult } from '../memory/ring/commands.js';
@@ -232,16 +234,27 @@ export class RdmaDevice extends Resource {
 
   /**
    * New zeroed memory that the NIC can reach, as `regMr` makes it for a length. Its pages are there at once, up to 1
-   * GiB, so that no transfer waits for the kernel to make them; the call takes that time instead.
+   * GiB, so that no transfer waits for the kernel to make them; the call takes that time instead. Throws
+   * ERR_ROCE_OUT_OF_RANGE for what is no number of bytes, or more than there is.
    */
   allocate(bytes: number): Buffer {
+    checkWhole('bytes', bytes, 0, constants.MAX_LENGTH);
     return this.#allocate(bytes, true);
   }
 
   #allocate(bytes: number, populates: boolean): Buffer {
-    const memory = this.#link.allocate(bytes);
+    const memory = this.#memoryOf(bytes);
     if (populates) this.#link.populate(memory);
     return Buffer.from(memory);
+  }
+
+  #memoryOf(bytes: number): ArrayBufferLike {
+    try {
+      return this.#link.allocate(bytes);
+    } catch (cause) {
+      const text = `${bytes} bytes of memory are not available`;
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'take less', { cause });
+    }
   }
 
   /** Whether these bytes can be registered: a NIC in a worker reaches shared memory only. */

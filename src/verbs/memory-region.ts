@@ -1,5 +1,6 @@
 /** Memory regions: bytes that the NIC, and with remote access flags the peer, may touch. */
 
+import { shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { Sge } from '../memory/ring/work-queue.js';
 import type { ProtectionDomain } from './protection-domain.js';
@@ -142,6 +143,6 @@ function checkInside(offset: number, length: number, total: number): void {
     return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `[${offset}, ${offset} + ${length}) is not inside the region of ${total} bytes`,
+    `[${shown(offset)}, ${shown(offset)} + ${shown(length)}) is not inside the region of ${total} bytes`,
   );
 }

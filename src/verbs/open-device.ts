@@ -1,4 +1,13 @@
-import { checkOptions, type OptionNames } from '../core/arguments.js';
+import {
+  checkBoolean,
+  checkKind,
+  checkOptions,
+  checkText,
+  checkWhole,
+  ifGiven,
+  type OptionNames,
+  shown,
+} from '../core/arguments.js';
 import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import { loadExtensions, moduleHref } from '../driver/extensions.js';
@@ -107,6 +116,9 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   checkOptions('openDevice', options, DEVICE_OPTIONS);
   if (options.frame !== undefined) checkOptions('frame of openDevice', options.frame, FRAME_OPTIONS);
   const { engine = 'inline', spin = true, workerUrl, extensions = [], estats, secure = 'off', ...plain } = options;
+  checkPortOptions(plain);
+  checkBoolean('spin', spin);
+  checkKind('extensions', extensions, Array.isArray(extensions), 'a list of URLs or absolute paths');
   const security = secure === 'off' ? undefined : new DeviceSecurity(secure);
   const port = { ...plain, ...(security !== undefined && { protection: security.mode }) };
   checkName('engine', engine, ENGINES);
@@ -124,6 +136,27 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   return device;
 }
 
+const UDP_PORT_MAX = 65_535;
+const SEED_MAX = 0xffff_ffff;
+const FRAME_MTU_MIN = 576;
+
+function checkPortOptions({ udpPort, frame, native, loss, seed, pcap, trace }: PortOptions): void {
+  ifGiven(udpPort, (value) => checkWhole('udpPort', value, 0, UDP_PORT_MAX));
+  ifGiven(native, (value) => checkName('native', value, ['auto', 'off']));
+  ifGiven(seed, (value) => checkWhole('seed', value, 0, SEED_MAX));
+  for (const [name, text] of Object.entries({ loss, pcap, trace })) ifGiven(text, (value) => checkText(name, value));
+  if (frame === undefined) return;
+  checkText('frame.local', frame.local);
+  checkText('frame.remote', frame.remote);
+  ifGiven(frame.mtuBytes, (value) => checkWhole('frame.mtuBytes', value, FRAME_MTU_MIN, UDP_PORT_MAX));
+  ifGiven(frame.rateBps, (value) => {
+    if (!(Number.isFinite(value) && value > 0)) {
+      const hint = 'it must be bits per second above 0';
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `frame.rateBps is ${shown(value)}`, hint);
+    }
+  });
+}
+
 async function telemetryFor(estats: true | EstatsOptions) {
   const { openWatchedDevice, telemetryWanted } = await TELEMETRY.load();
   const wanted = telemetryWanted(estats);
@@ -133,7 +166,7 @@ async function telemetryFor(estats: true | EstatsOptions) {
 /** A name that is not known must not pass for the default. */
 function checkName(option: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
-  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, namesHint(name, names, 'it is one of'));
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is ${shown(name)}`, namesHint(name, names, 'it is one of'));
 }
 
 function autoIo({ frame, native }: PortOptions): 'auto' | 'dgram' {

@@ -1,6 +1,14 @@
 /** Protection domains: the owners of regions, windows and queue pairs that may work together. */
 
-import { checkObject, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import {
+  checkKind,
+  checkObject,
+  checkOptions,
+  checkWhole,
+  ifGiven,
+  type OptionNames,
+  shown,
+} from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { ACCESS_ALL } from '../memory/ring/enums.js';
 import type { IpAddress } from '../packet/address.js';
@@ -48,6 +56,7 @@ export class ProtectionDomain extends Resource {
     checkWhole('access', access, 0, ACCESS_ALL);
     checkOptions('regMr', options, REGISTER_OPTIONS);
     const bytes = this.#bytesOf(memory);
+    ifGiven(options.iova, (value) => checkKind('iova', value, typeof value === 'bigint', 'a bigint, such as 0n'));
     const iova = options.iova ?? this.device.takeIova(bytes.length);
     if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region would reach beyond the 64-bit address space');
@@ -92,7 +101,7 @@ export class ProtectionDomain extends Resource {
     if (!Number.isSafeInteger(memory) || memory < 0) {
       throw new RoceError(
         typeof memory === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_INVALID_ARGUMENT',
-        `a region of ${memory} bytes is not possible`,
+        `a region of ${shown(memory)} bytes is not possible`,
         'pass a Buffer, or a number of bytes',
       );
     }

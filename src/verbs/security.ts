@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { checkOptions, type OptionNames, shown } from '../core/arguments.js';
 import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import type { SecurePorts } from '../driver/secure-loader.js';
@@ -155,7 +155,7 @@ export function checkSecureMode(option: string, mode: string, modes: readonly st
 
 function checkName(option: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
-  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, namesHint(name, names, 'it is one of'));
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is ${shown(name)}`, namesHint(name, names, 'it is one of'));
 }
 
 function checkedKeys(keys: readonly PreSharedKey[]): readonly PreSharedKey[] {

@@ -208,11 +208,24 @@ describe('a connection that is not wanted', () => {
     expect(active.qp.state).toBe('RTS');
   });
 
-  it('is rejected when its path MTU is more than the port can do', async () => {
+  it('is not sent when its path MTU is not one of InfiniBand', async () => {
     const world = await TwoManagers.create();
-    world.b.cm.listen(7174);
     const connecting = world.a.cm.connect(world.b.address, 7174, await world.a.newQp(), { pathMtu: 8192 });
-    expect(await world.until(failure(connecting))).toMatchObject({ reason: 26 });
+    await expect(connecting).rejects.toMatchObject({ code: 'ERR_ROCE_OUT_OF_RANGE' });
+    expect(world.log).toEqual([]);
+  });
+
+  it('takes the address of the peer as text, and names one that is not an address', async () => {
+    const world = await TwoManagers.create();
+    const accepting = world.acceptAll(world.b.cm.listen(7174), 1);
+    await world.until(Promise.all([world.a.cm.connect('192.0.2.2', 7174, await world.a.newQp()), accepting]));
+    const connect = async (address: unknown) => world.a.cm.connect(address as string, 7174, await world.a.newQp());
+    await expect(connect('192.0.2')).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+    await expect(connect({ text: '192.0.2.2' })).rejects.toMatchObject({
+      code: 'ERR_ROCE_INVALID_ARGUMENT',
+      message: expect.stringContaining('the remote address'),
+    });
+    await expect(connect('::1')).rejects.toMatchObject({ code: 'ERR_ROCE_ADDRESS_FAMILY' });
   });
 });
 

@@ -35,6 +35,7 @@ it.each([
     async () => (await device.createPd()).regMr(anything('text'), Access.LOCAL_WRITE),
     /pass a Buffer, or a number/,
   ],
+  ['listen with a region of text', () => listen(device, { port: 0, region: anything('abc') }), /region is 'abc'/],
   ['createQp({})', async () => (await device.createPd()).createQp(anything({})), /needs a completion queue/],
 ])('%s is refused with what is missing', async (_, call, message) => {
   await expect(call()).rejects.toMatchObject({
@@ -55,6 +56,22 @@ it.each([
     message: expect.stringMatching(message),
   });
   await expect(pd.createAh(device.address, { dscp: 63, udpPort: 65_535 })).resolves.toBeDefined();
+});
+
+it.each<[string, () => Promise<unknown>]>([
+  ['a device of UDP port 99999', () => openDevice({ address: ADDRESS, udpPort: 99_999 })],
+  ['a device of UDP port NaN', () => openDevice({ address: ADDRESS, udpPort: Number.NaN })],
+  ['a listener on port 99999', () => listen(device, { port: 99_999 })],
+  ['a listener without a connection', () => listen(device, { port: 0, maxConnections: 0 })],
+  ['a region of -5 bytes', () => listen(device, { port: 0, region: -5 })],
+  ['messages of -1 bytes', () => listen(device, { port: 0, messageBytesMax: -1 })],
+  ['no receives', () => listen(device, { port: 0, receiveDepth: 0 })],
+  ['a billion receives', () => listen(device, { port: 0, receiveDepth: 1e9 })],
+  ['a path MTU of 1500', () => listen(device, { port: 0, mtu: 1500 })],
+  ['nine retries', () => listen(device, { port: 0, retryCnt: 9 })],
+  ['the timer code 40', () => listen(device, { port: 0, timeout: 40 })],
+])('%s is refused at the call, not with the first peer', async (_, call) => {
+  await expect(call()).rejects.toMatchObject({ code: 'ERR_ROCE_OUT_OF_RANGE' });
 });
 
 it.each([
