@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Blocks of a document that `scripts/run-guides.js` runs: code marked `console`, whose lines `$ command` are followed by the output of the command. A comment
- * before a block says how to run it: `<!-- run: server, numbers vary -->`.
+ * Blocks of a document that `scripts/run-guides.js` runs: code marked `console`, whose lines `$ command` are followed by the output of the command, and code
+ * without a language, whose lines are commands to paste, if a comment says so. A comment before a block says how to run it: `<!-- run: server, numbers vary -->`.
  */
 
 /** @typedef {'server' | 'numbers vary' | 'output varies' | 'needs root' | 'needs guest' | 'not run'} Mark */
@@ -16,17 +16,19 @@ export const MARKS = ['server', 'numbers vary', 'output varies', 'needs root', '
  * @property {readonly { command: string, output: string }[]} steps
  */
 
-const BLOCK = /(?:^<!-- run: ([^\n]*?) -->\n\s*)?^```console\n([\s\S]*?)^```$/gm;
+const BLOCK =
+  /(?:^<!-- run: ([^\n]*?) -->\n\s*)?^```console\n([\s\S]*?)^```$|^<!-- run: ([^\n]*?) -->\n\s*^```\n([\s\S]*?)^```$/gm;
 
 /**
  * @param {string} text
  * @returns {Block[]}
  */
 export function executedBlocks(text) {
-  return [...text.matchAll(BLOCK)].map(([whole, marks, code], i, all) => {
-    const start = text.indexOf(whole, i === 0 ? 0 : text.indexOf(all[i - 1][0]) + all[i - 1][0].length);
-    const before = text.slice(0, start + whole.indexOf('```console\n') + '```console\n'.length);
-    return { line: before.split('\n').length, marks: marksOf(marks), steps: stepsOf(code) };
+  return [...text.matchAll(BLOCK)].map(({ 0: whole, 1: marks, 2: code, 3: marksOfPlain, 4: plain, index }) => {
+    const before = text.slice(0, index + whole.indexOf('\n', whole.indexOf('```')) + 1);
+    const line = before.split('\n').length;
+    if (code !== undefined) return { line, marks: marksOf(marks), steps: stepsOf(code) };
+    return { line, marks: [...marksOf(marksOfPlain), 'output varies'], steps: commandsOf(plain) };
   });
 }
 
@@ -39,7 +41,7 @@ export function withOutputs(text, outputs) {
   let at = 0;
   return text.replaceAll(BLOCK, (whole, _marks, code) => {
     const shown = outputs[at++];
-    if (shown === undefined) return whole;
+    if (shown === undefined || code === undefined) return whole;
     const steps = stepsOf(code).map(({ command }, i) => `$ ${command}\n${shown[i] ?? ''}`);
     return `${whole.slice(0, whole.indexOf('```console\n'))}\`\`\`console\n${steps.join('')}\`\`\``;
   });
@@ -48,6 +50,18 @@ export function withOutputs(text, outputs) {
 /** @param {string | undefined} text */
 function marksOf(text) {
   return text === undefined ? [] : text.split(',').map((mark) => mark.trim().replace(/:.*/, ''));
+}
+
+/**
+ * Commands to paste, without output.
+ * @param {string} code
+ */
+function commandsOf(code) {
+  return code
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((command) => ({ command, output: '' }));
 }
 
 /** @param {string} code */

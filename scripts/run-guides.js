@@ -5,7 +5,8 @@
  *   node scripts/run-guides.js [--check] [FILE ...]
  *
  * In a block marked `console`, each line `$ command` is run, in one shell per block and one temporary folder per document. The lines after it, up to the
- * next command, are replaced by its output; with `--check` they are compared with it, and a difference is an error. A command that ends in `&` stays in
+ * next command, are replaced by its output; with `--check` they are compared with it, and a difference is an error. Of a block to paste,
+ * without a language, each line is run if a mark precedes the block; its output is not compared. A command that ends in `&` stays in
  * the background until its block ends. `rocev2` and `npx rocev2` are those of this checkout. Files that a document tells its reader to save are there.
  * Long output is cut. CONTRIBUTING.md lists the marks of a block.
  */
@@ -41,7 +42,7 @@ const files = named.length > 0 ? named : documents();
 let runs = 0;
 for (const file of files) {
   const text = readFileSync(file, 'utf8');
-  if (!text.includes('```console')) continue;
+  if (executedBlocks(text).length === 0) continue;
   const began = process.hrtime.bigint();
   const { outputs, problems } = await runDocument(file, text);
   if (!checks) writeFileSync(file, withOutputs(text, outputs));

@@ -52,6 +52,23 @@ describe('a document', () => {
     ]);
   });
 
+  it('has blocks to paste, if a mark says how to run them', () => {
+    const text = `${TEXT}<!-- run: server -->\n\n\`\`\`\none \\\n  two\nthree\n\`\`\`\n\n\`\`\`\nnot run\n\`\`\`\n`;
+    const blocks = executedBlocks(text);
+    expect(blocks.slice(0, 2)).toEqual(executedBlocks(TEXT));
+    expect(blocks.slice(2)).toEqual([
+      {
+        line: 16,
+        marks: ['server', 'output varies'],
+        steps: [
+          { command: 'one    two', output: '' },
+          { command: 'three', output: '' },
+        ],
+      },
+    ]);
+    expect(withOutputs(text, [undefined, undefined, ['y']])).toBe(text);
+  });
+
   it('gets the outputs, and keeps blocks that were not run', () => {
     expect(withOutputs(TEXT, [undefined, ['y\n']])).toBe(TEXT.replace('\nx\n', '\ny\n'));
     expect(withOutputs(TEXT, [['out 1\n', ''], ['x\n']])).toBe(TEXT);
