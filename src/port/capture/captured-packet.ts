@@ -1,13 +1,5 @@
 /** What the readers of captures deliver. */
 
-/** Which packet of several that were captured as one. */
-export interface TrainPlace {
-  /** From 0. */
-  readonly index: number;
-  /** How many there are. 0: the capture does not show it. */
-  readonly count: number;
-}
-
 /** A packet of a capture. */
 export interface CapturedPacket {
   /** Nanoseconds since 1970; 0 where the file has no stamp for it. */
@@ -22,9 +14,16 @@ export interface CapturedPacket {
   readonly originalLength: number;
   /** Comment of the packet in the file. */
   readonly comment: string | undefined;
-  /** Of a packet that was separated from others by {@link separated}. */
-  readonly train?: TrainPlace;
+  /** Position of a packet among those that segmentation offload merged in the capture. */
+  readonly train?: {
+    /** From 0. */
+    readonly index: number;
+    /** Number of merged packets. 0: the capture does not show it. */
+    readonly count: number;
+  };
 }
+
+export type TrainPlace = NonNullable<CapturedPacket['train']>;
 
 /** Why and where reading ended before the end of the file. */
 export interface CaptureDamage {
