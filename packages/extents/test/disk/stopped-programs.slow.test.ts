@@ -161,6 +161,8 @@ describe('a program that is stopped before any step', () => {
 
 describe('a manager that is stopped before any transaction', () => {
   const EXTENTS = 250;
+  /** A manager that has started answers when its nodes have confirmed the metadata. */
+  const STARTED_MS = 10 * TIMING.reportMs;
 
   it('leaves the last ones of the extents that a stream was to have, and the same request goes on', async () => {
     const cluster = new Cluster(1);
@@ -180,9 +182,9 @@ describe('a manager that is stopped before any transaction', () => {
         // Others need them, too: nothing is deleted meanwhile.
         const other = { epoch: 1, extents };
         await cluster.metadata.commit({ compare: [], put: [{ key: 'stream/other', value: JSON.stringify(other) }] });
-        await manager.call('createStream', { stream: 'new' }, TIMING.callMs);
+        await manager.call('createStream', { stream: 'new' }, STARTED_MS);
         const request = { stream: 'new', owner: 'o', leaseMs: 1e6, takeOver: false };
-        const { epoch } = await manager.call('openStream', request, TIMING.callMs);
+        const { epoch } = await manager.call('openStream', request, STARTED_MS);
         const there = async () =>
           (JSON.parse((await cluster.metadata.get('stream/new'))!.value) as typeof other).extents;
         for (const [stopAt, left] of [
@@ -195,7 +197,7 @@ describe('a manager that is stopped before any transaction', () => {
             if (++commits === stopAt) cluster.killManager();
           });
           if (stopAt === 0) cluster.killManager();
-          await manager.call('adopt', { stream: 'new', epoch, extents }, TIMING.callMs).catch(() => {});
+          await manager.call('adopt', { stream: 'new', epoch, extents }, STARTED_MS).catch(() => {});
           stop();
           expect(await there()).toEqual(extents.slice(EXTENTS - left));
           await cluster.startManager();
@@ -204,7 +206,7 @@ describe('a manager that is stopped before any transaction', () => {
             put: [{ key: 'stream/new', value: JSON.stringify({ epoch, extents: extents.slice(EXTENTS - left) }) }],
           });
         }
-        await manager.call('adopt', { stream: 'new', epoch, extents }, TIMING.callMs);
+        await manager.call('adopt', { stream: 'new', epoch, extents }, STARTED_MS);
         expect(await there()).toEqual(extents);
       })(),
     );
