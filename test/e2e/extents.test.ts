@@ -133,7 +133,7 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     });
     expect(existsSync(join(folder, 'no'))).toBe(false);
     const three = ['up', '--dir', join(folder, 'three'), '-p', '0', '--managers', '3'];
-    expect((await ran(...three)).stderr).toMatch(/3 managers keep what they know in etcd.*\(add --metadata etcd:/);
+    expect((await ran(...three)).stderr).toMatch(/3 managers keep their metadata in etcd.*\(add --metadata etcd:/);
     const away = await ran(...three, '--metadata', 'etcd:http://127.0.0.1:1');
     expect(away).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('manager 1: etcd does not answer at') });
     expect((await asked('disk', 'snapshot', 'none', 'copy')).stderr).toBe("rocev2: there is no disk 'none'\n");
@@ -248,7 +248,7 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
         await done;
       };
       const taking = serve(`${disk}?take-over`, '127.55.9.7');
-      await until(taking.then(() => first.writes('stderr', /standing by until nobody has it/)));
+      await until(taking.then(() => first.writes('stderr', /waiting until it has no owner/)));
       const second = await taking;
       second.kill('SIGINT');
       await until(second.ended().then(() => first.writes('stderr', /the disk 'followed' is ours again/)));
