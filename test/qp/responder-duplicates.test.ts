@@ -206,6 +206,24 @@ describe('atomics', () => {
     expect(nic.mr.bytes.readBigUInt64LE(0)).toBe(9999n);
   });
 
+  it('are known by their PSN alone: a repeated one with other operands is not executed either', async () => {
+    const nic = await LoneNic.create();
+    nic.mr.bytes.writeBigUInt64LE(100n, 0);
+    nic.mr.bytes.writeBigUInt64LE(200n, 8);
+    nic.request('FETCH_ADD', 0, { swapAdd: 5n });
+    nic.take();
+    nic.request('FETCH_ADD', 0, { swapAdd: 7n });
+    nic.request('COMPARE_SWAP', 0, { compare: 105n, swapAdd: 1n });
+    nic.request('FETCH_ADD', 0, { swapAdd: 5n, va: nic.mr.addr + 8n });
+    const answers = nic.take();
+    expect(answers.length).toBeGreaterThan(0);
+    for (const answer of answers) expect(answer).toMatchObject({ name: 'ATOMIC_ACKNOWLEDGE', at: 0, orig: 100n });
+    expect([0, 8].map((at) => nic.mr.bytes.readBigUInt64LE(at))).toEqual([105n, 200n]);
+    nic.request('COMPARE_SWAP', 1, { compare: 105n, swapAdd: 1n }); // The same request with the next PSN is executed.
+    expect(nic.take()).toMatchObject([{ at: 1, orig: 105n }]);
+    expect(nic.mr.bytes.readBigUInt64LE(0)).toBe(1n);
+  });
+
   it('keep one record each', async () => {
     const nic = await LoneNic.create();
     for (let n = 0; n < 4; n++) nic.request('FETCH_ADD', n, { swapAdd: 1n });

@@ -185,6 +185,35 @@ describe('a shared receive queue', () => {
     expect(await receiveOne(4)).toBe(2);
   });
 
+  it.each([
+    ['with receives', 2],
+    ['empty', 0],
+  ])('reports a limit above its fill level once, with the next message at the latest: %s', async (_, receives) => {
+    const { nic, srq, qps } = await withTwoQps();
+    for (let wrId = 0; wrId < receives; wrId++) srq.postRecv({ wrId });
+    let events = 0;
+    nic.device.events.on('SRQ_LIMIT_REACHED', () => events++);
+    await srq.setLimit(5);
+    nic.request('SEND_ONLY', 0, { destQpn: qps[0].qpn });
+    await settle();
+    expect(events).toBe(1);
+    nic.request('SEND_ONLY', 0, { destQpn: qps[1].qpn });
+    await settle();
+    expect(events).toBe(1);
+  });
+
+  it('without a limit reports none', async () => {
+    const { nic, srq, qps } = await withTwoQps();
+    let events = 0;
+    nic.device.events.on('SRQ_LIMIT_REACHED', () => events++);
+    srq.postRecv({ wrId: 0 });
+    await srq.setLimit(5);
+    await srq.setLimit(0);
+    nic.request('SEND_ONLY', 0, { destQpn: qps[0].qpn });
+    await settle();
+    expect(events).toBe(0);
+  });
+
   it('is not flushed with a QP; LAST_WQE_REACHED comes instead, after an error and after modify', async () => {
     const { nic, srq, qps } = await withTwoQps();
     for (let wrId = 0; wrId < 3; wrId++) srq.postRecv({ wrId, sges: [nic.mr.sge()] });
