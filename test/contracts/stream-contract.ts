@@ -272,7 +272,7 @@ export function streamContract(name: string, { api, options, server: SERVER, cli
     });
 
     it.each<[string, (client: Connection) => Promise<unknown>, RegExp]>([
-      ['a message that is not a frame', (c) => c.send(Buffer.from('hello')), /no frame/],
+      ['a message that is not a frame', (c) => c.send(Buffer.from('hello')), /not a frame/],
       ['data before OPEN', (c) => c.send(Buffer.from('x'), { immediate: (DATA << 24) >>> 0 }), /out of turn/],
       ['an OPEN of something else', (c) => c.send(Buffer.from('GET'), { immediate: OPEN << 24 }), /no OPEN/],
       ['an OPEN of nothing', (c) => c.send(openFrame(0), { immediate: OPEN << 24 }), /0 frames/],
@@ -282,7 +282,7 @@ export function streamContract(name: string, { api, options, server: SERVER, cli
       ['two OPENs', (c) => opened(c, [OPEN, 0]), /out of turn/],
       ['an end that is known before it is there', (c) => opened(c, [FIN_ACK, 0]), /an end that there was not/],
       ['two ends', (c) => opened(c, [FIN, 0], [FIN, 0]), /ended twice/],
-      ['data behind the end', (c) => opened(c, [FIN, 0], [DATA, 0]), /behind its end/],
+      ['data behind the end', (c) => opened(c, [FIN, 0], [DATA, 0]), /after its end/],
     ])('a hostile peer: %s ends the stream, and nothing else', async (_, send, why) => {
       expect((await errorAfter(send)).message).toMatch(why);
     });

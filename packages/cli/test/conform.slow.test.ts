@@ -120,7 +120,7 @@ describe('rocev2 conform', () => {
     });
     writeFileSync(file('other.json'), '{"schema":"bw"}');
     const wrong = await run(['conform', 'matrix', file('other.json')]);
-    expect(wrong.stderr).toContain('is no result of rocev2 conform run');
+    expect(wrong.stderr).toContain('is not a result of rocev2 conform run');
     stop.abort();
     expect(await ended).toMatchObject({ stdout: expect.stringMatching(/\d+ connections, 0 requests refused/) });
   });
@@ -130,7 +130,7 @@ describe('rocev2 conform', () => {
     const { ended, waits } = serve(['rping', '-s', '-a', SERVICE], { interrupted: stop.signal });
     await waits;
     const asked = await conform(SERVICE, '--port', '7174');
-    expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is no rocev2 conform serve') });
+    expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is not a rocev2 conform serve') });
     stop.abort();
     await ended;
   });

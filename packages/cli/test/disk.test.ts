@@ -12,7 +12,7 @@ test.each([
   ['serve --disk a=memory,size=many', 'many'],
   ['serve --disk a=memory,provision=fat', 'thin or thick'],
   ['serve --disk a=memory,size=1MiB --disk a=memory,size=1MiB', "two disks have the name 'a'"],
-  ['serve --disk a=memory,size=1MiB --size 1GiB', '--size is about one disk'],
+  ['serve --disk a=memory,size=1MiB --size 1GiB', '--size applies to a single disk'],
   ['serve --disk a=memory,size=1MiB --iops 5', 'NAME=STORE,iops='],
   ['serve --backend memory --size 1MiB --lease 1s', 'ease of 1.00 s is too short'],
   ['nbd --listen unix:x --connect 127.0.0.1 --create', "--create is about a disk of the gateway's own"],

@@ -25,8 +25,8 @@ test.each([
   ['target --disk memory', 'needs a size'],
   ['target --disk tape', 'not a disk'],
   ['target --disk stream:vol@host?pks=/etc/keys', "did you mean 'psk'"],
-  ['target --disk stream:vol@host?psk=', 'is no disk in a cluster'],
-  ['target --disk stream:vol@host?take-over=yes', 'is no disk in a cluster'],
+  ['target --disk stream:vol@host?psk=', 'is not a disk in a cluster'],
+  ['target --disk stream:vol@host?take-over=yes', 'is not a disk in a cluster'],
   ['target --disk stream:vol@host?psk=%', 'begins no code'],
   ['target --disk stream:vol@host?psk=a&psk=b', "'psk' is there twice"],
   ['target --disk memory --size 1MiB --transport pigeon', 'one of rdma, tcp'],
@@ -377,7 +377,9 @@ describe('secrets in a file', () => {
     }
     expect((await list('--host-nqn', hostNqn)).stderr).toContain('asks for authentication');
     expect((await list('--dhchap-keys', right)).stderr).toContain('give --host-nqn');
-    await expect(openNvme({ address, port, nqn, controllerSecret: other })).rejects.toThrow('give the secret, too');
+    await expect(openNvme({ address, port, nqn, controllerSecret: other })).rejects.toThrow(
+      'also give the secret of the host',
+    );
   });
 
   test.each([

@@ -20,10 +20,10 @@ describe('an etcd on a command line', () => {
   });
 
   it.each([
-    ['http://a:1', /is no store of metadata.*write etcd:/],
-    ['etcd:a:1', /is no store of metadata/],
-    ['etcd:https://a:1?ca=', /is no store of metadata/],
-    ['etcd:https://a:1?caa=x', /is no store of metadata/],
+    ['http://a:1', /is not a metadata store.*write etcd:/],
+    ['etcd:a:1', /is not a metadata store/],
+    ['etcd:https://a:1?ca=', /is not a metadata store/],
+    ['etcd:https://a:1?caa=x', /is not a metadata store/],
     ['etcd:https://a:1?cert=c', /'cert' and 'key' of etcd go together/],
     ['etcd:https://a:1?user=u', /'user' and 'password' of etcd go together/],
     ['etcd:https://a:1,http://b:1?ca=x', /'ca' and 'cert' are for TLS.*write https/],

@@ -121,9 +121,9 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !hasOpenssl())('a member that wants
   it('says which file to name where certificates are missing, or those of others', async () => {
     expect(await problem({})).toMatch(/\?ca=FILE/);
     expect(await problem({ ...credentials(), ca: pem('ca-cert', 'others') })).toMatch(/not signed by .*\?ca=FILE/);
-    expect(await problem({ ca: pem('ca-cert') })).toMatch(/wants a certificate of its own clients.*cert=FILE&key=FILE/);
+    expect(await problem({ ca: pem('ca-cert') })).toMatch(/requires client certificates.*cert=FILE&key=FILE/);
     const other = { cert: pem('client-cert', 'others'), key: pem('client-key', 'others') };
-    expect(await problem({ ...credentials(), ...other })).toMatch(/wants a certificate of its own clients/);
+    expect(await problem({ ...credentials(), ...other })).toMatch(/requires client certificates/);
     expect(await problem({}, [etcd.endpoints[0].replace('https', 'http')])).toMatch(/write 'etcd:https:/);
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !hasOpenssl())('a member that wants
         `etcd:${etcd.endpoints[0]}${query}`,
       );
       try {
-        return await program.writes('stderr', /listening on|\?ca=FILE|certificate of its own/);
+        return await program.writes('stderr', /listening on|\?ca=FILE|requires client certificates/);
       } finally {
         program.kill('SIGKILL');
         await program.ended();
@@ -148,7 +148,7 @@ describe.skipIf(WHY_NO_ETCD !== undefined || !hasOpenssl())('a member that wants
     const all = `?ca=${file('ca-cert')}&cert=${file('client-cert')}&key=${file('client-key')}`;
     expect((await run(all))[0]).toBe('listening on');
     expect((await run(''))[0]).toBe('?ca=FILE');
-    expect((await run(`?ca=${file('ca-cert')}`))[0]).toBe('certificate of its own');
+    expect((await run(`?ca=${file('ca-cert')}`))[0]).toBe('requires client certificates');
   });
 
   /** The last one: from here on there are users. */

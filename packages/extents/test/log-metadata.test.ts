@@ -147,7 +147,7 @@ describe('metadata in files', () => {
     const store = await open();
     await put(store, 'a', '1');
     disk.isSyncFailing = true;
-    await expect(put(store, 'a', '2')).rejects.toThrow(/cannot be written: EIO.*start the manager anew/);
+    await expect(put(store, 'a', '2')).rejects.toThrow(/cannot be written: EIO.*restart the manager/);
     disk.isSyncFailing = false;
     await expect(put(store, 'a', '3')).rejects.toThrow(/cannot be written/);
     await expect(store.get('a')).rejects.toThrow(/cannot be written/);

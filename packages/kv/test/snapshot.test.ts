@@ -50,12 +50,12 @@ describe('a snapshot', () => {
     }
     for (let length = 1; length < BYTES.length; length++)
       await expect(decoded(BYTES.subarray(0, length)), `${length} bytes`).rejects.toBeInstanceOf(Error);
-    await expect(decoded(Buffer.concat([BYTES, Buffer.alloc(1)]))).rejects.toThrow('more behind');
+    await expect(decoded(Buffer.concat([BYTES, Buffer.alloc(1)]))).rejects.toThrow('more data after');
   });
 
   it('says what is wrong with it, and what to do', async () => {
     await expect(decoded(Buffer.from('something else entirely, of many bytes'))).rejects.toThrow(
-      /no snapshot of @rocev2\/kv \(name another file/,
+      /not a snapshot of @rocev2\/kv \(name another file/,
     );
     const newer = Buffer.from(BYTES);
     newer.writeUInt32LE(2, 8);

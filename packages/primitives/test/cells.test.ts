@@ -25,7 +25,7 @@ describe('a name', () => {
     expect(() => all.cell({ kind: 'lock', name: 'x', leaseMs: 60 })).toThrow("lock 'x' has leaseMs 50, not 60");
     expect(all.cell({ kind: 'semaphore', name: 'x', size: 3 })).toMatchObject({ size: 3, leaseMs: 10_000 });
     expect(() => all.cell({ kind: 'semaphore', name: 'x', size: 4 })).toThrow('permits 3, not 4');
-    expect(() => all.cell({ kind: 'barrier', name: 'new' })).toThrow('says parties');
+    expect(() => all.cell({ kind: 'barrier', name: 'new' })).toThrow('gives parties');
   });
 
   it('that does not fit is refused, and harms nobody', () => {

@@ -91,7 +91,7 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
 
   it('refuses to examine its own address', async () => {
     const { exitCode, stderr } = await run(['doctor', HERE, '--bind', HERE]);
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('give this side another one by --bind')]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('give this side another address with --bind')]);
   });
 
   it('says so when nobody is there', async () => {
