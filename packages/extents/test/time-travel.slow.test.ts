@@ -1,0 +1,44 @@
+/** One history with every earlier state of every folder; `time-travel.long.ts` has all histories. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ExtentStore } from '../src/extent-store.js';
+import { MetadataCheck } from '../src/metadata-check.js';
+import { StreamManager } from '../src/stream-manager.js';
+import { type History, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
+
+const STEPS: Step[] = ['open', 'append', 'ack', 'append', 'ack'];
+
+afterEach(() => void vi.restoreAllMocks());
+
+async function problemsOf(history: History): Promise<string[]> {
+  const problems: string[] = [];
+  for (const replacement of replacementsOf(history))
+    for (const problem of await travel(history, [replacement]))
+      problems.push(`${JSON.stringify(replacement)}: ${problem}`);
+  return problems;
+}
+
+describe('a folder that comes back as it once was', () => {
+  it('loses no acknowledged record', async () => {
+    const history = await runHistory(STEPS);
+    expect(history.acknowledged).toHaveLength(2);
+    expect(replacementsOf(history).length).toBeGreaterThan(8);
+    expect(await problemsOf(history)).toEqual([]);
+  });
+
+  it('loses some by the rule of the shortest length', async () => {
+    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation(({ replicas }) =>
+      replicas.length === 0
+        ? { length: undefined, reason: 'nobody answers' }
+        : { length: Math.min(...replicas.map(({ length }) => length)) },
+    );
+    expect(await problemsOf(await runHistory(STEPS))).not.toEqual([]);
+  });
+
+  it('loses some where no node is asked what it has seen', async () => {
+    vi.spyOn(MetadataCheck.prototype, 'hear').mockImplementation(() => {});
+    vi.spyOn(MetadataCheck.prototype, 'isVerified', 'get').mockReturnValue(true);
+    vi.spyOn(ExtentStore.prototype, 'noteVersion').mockResolvedValue();
+    expect(await problemsOf(await runHistory(STEPS))).not.toEqual([]);
+  });
+});
