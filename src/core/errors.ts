@@ -56,6 +56,10 @@ export const ERROR_CODES = [
 /** Stable code of a {@link RoceError}. */
 export type RoceErrorCode = (typeof ERROR_CODES)[number];
 
+function isErrorCode(code: unknown): boolean {
+  return (ERROR_CODES as readonly unknown[]).includes(code);
+}
+
 /** A mistake of the caller or a failed set-up step. */
 export class RoceError extends Error {
   /** Always `RoceError`. */
@@ -74,6 +78,21 @@ export class RoceError extends Error {
     this.code = code;
     this.hint = hint;
   }
+
+  /**
+   * `instanceof RoceError` recognises errors by their code, so also those of a second copy of this library, as in a
+   * bundle or an extension.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit the method, and have instances of their own.
+    return isInstance(this, value);
+  }
+}
+
+/** By the prototype, or, of RoceError itself, by the code. */
+function isInstance(type: unknown, value: unknown): boolean {
+  if (Function.prototype[Symbol.hasInstance].call(type as () => void, value)) return true;
+  return type === RoceError && value instanceof Error && isErrorCode((value as { readonly code?: unknown }).code);
 }
 
 export function isArgumentError(error: unknown): error is RoceError {
