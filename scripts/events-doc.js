@@ -11,8 +11,8 @@ const HEAD = `# Trace events
 Generated from \`src/port/capture/events.ts\` by \`scripts/events-doc.js\`.
 
 \`--trace FILE\` of \`rocev2 bw\`, \`lat\` and \`livelock\` (\`trace\` of \`openDevice\`) records what a NIC sends, receives and does.
-It has one JSON record per line, in the format of a sequential qlog file (draft-ietf-quic-qlog-main-schema, \`qlog_version\` 0.4) without record separators. The first
-record describes the trace; the others are \`{"time", "name", "data"}\`, time in milliseconds since the trace began.
+It has one JSON record per line, in the format of a sequential qlog file (draft-ietf-quic-qlog-main-schema, \`qlog_version\` 0.4) without record
+separators. The first record describes the trace; the others are \`{"time", "name", "data"}\`, time in milliseconds since the trace began.
 
     rocev2 bw write 127.0.0.1 --faults random=0.001 --trace trace.jsonl
     rocev2 decode trace.jsonl --flow
