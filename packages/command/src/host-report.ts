@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { crc32Backend } from 'rocev2/internal/core';
 import { batchedUdpAvailable, nativeUdpAvailable, pathMtuForLink } from 'rocev2/internal/dgram-ext';
@@ -37,6 +37,16 @@ export interface RocePort {
   readonly free: boolean;
   /** Why it cannot, as the system says; empty where it can. */
   readonly reason: string;
+  /** The process that has the port. Missing: none has, or it belongs to another user. */
+  readonly holder?: PortHolder;
+}
+
+/** A process that has a port. */
+export interface PortHolder {
+  /** Its process ID. */
+  readonly pid: number;
+  /** Its command line. */
+  readonly command: string;
 }
 
 /** The fields of `info --json`. */
@@ -59,6 +69,7 @@ export interface HostReport {
   readonly limits: Readonly<Record<string, number | null>>;
 }
 
+const COMMAND_LINE_MAX = 200;
 const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'qedr', 'hns_roce'];
 const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
 
@@ -101,9 +112,43 @@ async function rocePort(family: 4 | 6): Promise<RocePort> {
     });
     return { family, free: true, reason: '' };
   } catch (error) {
-    return { family, free: false, reason: (error as NodeJS.ErrnoException).code ?? (error as Error).message };
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    const holder = holderOf(family, ROCE_UDP_PORT);
+    return { family, free: false, reason, ...(holder && { holder }) };
   } finally {
     socket.close();
+  }
+}
+
+/** From /proc, which shows the files of other users only to root. */
+function holderOf(family: 4 | 6, port: number): PortHolder | undefined {
+  const hex = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const tables = family === 4 ? ['udp', 'udp6'] : ['udp6'];
+  const rows = tables.flatMap((name) => (read(`/proc/net/${name}`) ?? '').split('\n').slice(1));
+  const fields = rows.map((row) => row.trim().split(/\s+/)).filter(([, local]) => local?.endsWith(hex) === true);
+  const sockets = new Set(fields.map((row) => `socket:[${row[9]}]`));
+  if (sockets.size === 0) return undefined;
+  const pid = filesIn('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .find((name) => filesIn(`/proc/${name}/fd`).some((fd) => sockets.has(linkOf(`/proc/${name}/fd/${fd}`))));
+  if (pid === undefined) return undefined;
+  const command = (read(`/proc/${pid}/cmdline`) ?? '').replaceAll('\0', ' ').trim();
+  return { pid: Number(pid), command: command.slice(0, COMMAND_LINE_MAX) };
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
   }
 }
 

@@ -61,8 +61,9 @@ function printReport(output: Output, report: HostReport): void {
   output.line(`Batches, GSO, GRO, ECN      ${answer(batchedUdp.available, batchedUdp.reason)}`);
   output.line(`CRC-32                      ${report.crc32}`);
   output.line(`AES-GCM                     ${report.cipher}`);
-  for (const { family, free, reason } of report.ports) {
-    output.line(`UDP port 4791 over IPv${family}     ${free ? 'free' : `not free: ${reason}`}`);
+  for (const { family, free, reason, holder } of report.ports) {
+    const by = holder === undefined ? '' : `, used by process ${holder.pid}: ${holder.command}`;
+    output.line(`UDP port 4791 over IPv${family}     ${free ? 'free' : `not free: ${reason}${by}`}`);
   }
   output.line(`Kernel modules for RDMA     ${report.kernelModules.join(', ') || 'none'}`);
   for (const [name, value] of Object.entries(report.limits)) {

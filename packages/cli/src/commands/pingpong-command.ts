@@ -58,6 +58,7 @@ import {
   type PingResult,
   reportPings,
 } from '../pingpong-parts.js';
+import { addStockFlags, PINGPONG_FLAGS } from '../stock-flags.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 import { addTransportOption } from '../transfer/transport.js';
 
@@ -108,6 +109,7 @@ Examples:
   rocev2 pingpong 192.0.2.7 --transport ud -s 1024       # the server runs: ibv_ud_pingpong -g GID_INDEX -s 1024`,
     )
     .action(printing(io, pingpong));
+  addStockFlags(command, PINGPONG_FLAGS, io);
 }
 
 async function pingpong(

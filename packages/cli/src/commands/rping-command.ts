@@ -37,6 +37,7 @@ import { nowNs } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import type { PingResult } from '../pingpong-parts.js';
+import { addStockFlags, RPING_FLAGS } from '../stock-flags.js';
 
 const RPING_DOCUMENT = defineDocument<PingResult>('rping');
 
@@ -59,9 +60,8 @@ interface RpingOptions extends PingOptions {
 }
 
 export function register(program: Command, io: CliIo): void {
-  program
-    .enablePositionalOptions()
-    .command('rping')
+  const command = program.enablePositionalOptions().command('rping');
+  addStockFlags(command, RPING_FLAGS, io)
     .description('Ping over rdma_cm with SEND, RDMA READ and RDMA WRITE. The peer is rping or another rocev2 rping.')
     .addOption(new Option('-s, --server', 'be the server: wait for a client and answer it').conflicts('client'))
     .addOption(new Option('-c, --client', 'be the client: ping a server'))

@@ -47,6 +47,7 @@ import {
   type PingResult,
   reportPings,
 } from '../pingpong-parts.js';
+import { addStockFlags, PINGPONG_FLAGS } from '../stock-flags.js';
 
 /** The fields of `srq-pingpong --json`. */
 interface SrqPingpongResult extends PingResult {
@@ -99,6 +100,7 @@ Examples:
   rocev2 srq-pingpong 192.0.2.7 -n 500                   # the server runs: ibv_srq_pingpong -g GID_INDEX -n 500`,
     )
     .action(printing(io, srqPingpong));
+  addStockFlags(command, PINGPONG_FLAGS, io);
 }
 
 async function srqPingpong(host: string | undefined, options: SrqPingpongOptions, output: Output): Promise<void> {
