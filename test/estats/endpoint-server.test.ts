@@ -241,6 +241,11 @@ describe('an endpoint answers', () => {
     expect(new Set(labels)).toEqual(new Set(['le', 'op', 'status', 'stage']));
   });
 
+  it('/healthz with ok', async () => {
+    const { server } = await endpoint();
+    expect(await askProgram(server, '/healthz')).toBe('ok\n');
+  });
+
   it('HEAD as GET, without the body', async () => {
     const { server } = await endpoint();
     expect(await askProgram(server, '/metrics', 'HEAD')).toBe('');

@@ -113,4 +113,5 @@ export { addRecoveryOptions, type RecoveryFlags, recoveryOf } from './recovery-o
 export { resolveHost } from './resolve-host.js';
 export { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally } from './rping-end.js';
 export { addSecureOptions, isSecured, type SecureFlags, secureFlagsOf, secureOf } from './secure-options.js';
+export { addHttpTelemetryOption, estatsOf, noDeviceForHttp, type TelemetryFlags } from './telemetry-options.js';
 export { addRateControlOptions, type RateControlFlags, rateControlOf } from './transfer/rate-control.js';

@@ -5,6 +5,7 @@
  *     GET  /histogram.json?stage=...     one histogram, bucket by bucket; conn, op, status, minutes select
  *     GET  /dumps.json                   the dumps so far
  *     GET  /metrics                      Prometheus text
+ *     GET  /healthz                      `ok`, while the program serves requests
  *     POST /dumps                        dumps every connection now and answers as /dumps.json; control socket only
  *
  * HEAD is GET without the body.
@@ -65,6 +66,7 @@ export function estatsHandlers(estats: Estats, identity: EndpointIdentity): Esta
       sendJson(response, snapshotOf(estats, identity, minutes, await estats.askNic())),
     '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
     '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),
+    '/healthz': (_, response) => send(response, 200, 'text/plain', 'ok\n'),
     '/metrics': (_, response) => send(response, 200, PROMETHEUS_TYPE, metrics()),
   };
   const writes: Readonly<Record<string, Answer>> = {

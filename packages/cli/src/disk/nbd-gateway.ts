@@ -1,4 +1,4 @@
-import { DISK_CLOSING_MS, defineDocument, type Output, untilInterrupted } from '@rocev2/command';
+import { DISK_CLOSING_MS, defineDocument, noDeviceForHttp, type Output, untilInterrupted } from '@rocev2/command';
 import { isStreamBackend } from '@rocev2/extents/internal';
 import { type BackendFlags, givenBackendOption, openOwnDisk } from '@rocev2/nvme/internal';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
@@ -48,6 +48,7 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
     if (remote !== undefined) {
       throw new RoceError('ERR_ROCE_CONFLICT', `--${remote} is about the disk of a storage server`, 'leave it out');
     }
+    if (options.estatsHttp !== undefined) throw noDeviceForHttp();
     await using own = await openOwnDisk(backend, options, output);
     await serveNbd({ device: own.device, where: backend, file: own.facts }, options, output);
     return;

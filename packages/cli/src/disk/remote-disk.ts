@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   flowOf,
+  noDeviceForHttp,
   type Output,
   openStorageDevice,
   type RdmaOptions,
@@ -77,6 +78,7 @@ export class ConnectedDisk implements AsyncDisposable {
     output: Output | undefined,
   ): Promise<ConnectedDisk> {
     const { transport, port, holdDown, giveUp, uuid, disk, access, standby } = options;
+    if (transport === 'tcp' && options.estatsHttp !== undefined) throw noDeviceForHttp();
     const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(first, options), options);
     try {
       const client = await StorageClient.connect({

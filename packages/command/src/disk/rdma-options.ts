@@ -9,11 +9,12 @@ import { addIoNicOptions, type NicFlags } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 import { addSecureOptions, type SecureFlags, secureOf } from '../secure-options.js';
+import { addHttpTelemetryOption, estatsOf, type TelemetryFlags } from '../telemetry-options.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../transfer/rate-control.js';
 
 /** `--estats` of servers and gateways. */
 export function addTelemetryOption(command: Command): Command {
-  return command.option(
+  return addHttpTelemetryOption(command).option(
     '--estats',
     "publish disk and RDMA device for 'rocev2 dashboard --attach' (packages/dashboard/docs)",
   );
@@ -25,7 +26,7 @@ export const DISK_CLOSING_MS = 15_000;
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
-export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, SecureFlags {
+export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, SecureFlags, TelemetryFlags {
   /** TCP port for connection set-up. */
   readonly port: number;
   /** IP address of this side. */
@@ -38,8 +39,6 @@ export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, 
   readonly faults?: string;
   /** Seed of random fault rules. */
   readonly seed?: number;
-  /** Collect telemetry. */
-  readonly estats?: boolean;
 }
 
 /** Adds the options, and those of the NIC, to a command. */
@@ -87,15 +86,15 @@ const DSCP_NUMBER = rangeOption(0, 63);
 /** Opens the device; rejects as `openDevice` does, and for credentials as {@link secureOf}. */
 export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  options: Pick<RdmaOptions, 'faults' | 'seed' | 'estats' | keyof NicFlags | keyof SecureFlags>,
+  options: Pick<RdmaOptions, 'faults' | 'seed' | keyof NicFlags | keyof SecureFlags | keyof TelemetryFlags>,
 ): Promise<RdmaDevice> {
-  const { faults, seed, io, engine, spin, estats = false } = options;
+  const { faults, seed, io, engine, spin } = options;
   return openDevice({
     ...at,
     io,
     engine,
     spin,
-    estats,
+    estats: estatsOf(options),
     ...(faults !== undefined && { loss: faults }),
     ...(seed !== undefined && { seed }),
     ...(await secureOf(options)),

@@ -1,6 +1,7 @@
 /** `rocev2 extents`: streams of records that survive nodes. */
 
 import {
+  addHttpTelemetryOption,
   addNicOptions,
   addressOption,
   addSecureOptions,
@@ -185,7 +186,7 @@ function registerManager(extents: Command, io: CliIo): void {
     .option('--metadata <etcd:url>', 'keep metadata in etcd; managers that share it elect a leader', etcdOption);
   command.option('--recover', "the metadata is lost: wait for nodes and for 'rocev2 extents recover'");
   command.option('--trust-metadata', 'serve although fewer nodes than needed confirm that the metadata is the latest');
-  addTelemetryOption(command, 'the cluster and the RDMA device');
+  addTelemetryOption(addHttpTelemetryOption(command), 'the cluster and the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(addManagerOptions(command))))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -216,7 +217,7 @@ function registerNode(extents: Command, io: CliIo): void {
       'IP address at which others reach this node (default: from the routing table)',
       addressOption,
     );
-  addTelemetryOption(command, 'the RDMA device');
+  addTelemetryOption(addHttpTelemetryOption(command), 'the RDMA device');
   addSecureOptions(addNicOptions(addTransportOption(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(

@@ -1,12 +1,14 @@
 import {
   counted,
   defineDocument,
+  estatsOf,
   localAddressTowards,
   type NicFlags,
   type Output,
   orInterrupted,
   type SecureFlags,
   secureOf,
+  type TelemetryFlags,
   untilInterrupted,
 } from '@rocev2/command';
 import { formatBytes, type HostPort, NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
@@ -35,7 +37,7 @@ const TIMEOUT_MS = 3000;
 const WATCH_MS = 1000;
 const NO_ANSWER = 'no leading manager has answered yet; the node retries until Ctrl-C, at';
 
-export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
+export interface ManagerOptions extends NicFlags, SecureFlags, TelemetryFlags, CodeOptions {
   readonly dir?: string;
   readonly metadata?: EtcdPlace;
   readonly port: number;
@@ -44,10 +46,9 @@ export interface ManagerOptions extends NicFlags, SecureFlags, CodeOptions {
   readonly transport: ExtentTransport;
   readonly trustMetadata?: boolean;
   readonly recover?: boolean;
-  readonly estats?: boolean;
 }
 
-export interface NodeOptions extends NicFlags, SecureFlags {
+export interface NodeOptions extends NicFlags, SecureFlags, TelemetryFlags {
   readonly dir: string;
   readonly journal?: string;
   /** Bytes of a journal that is made. */
@@ -59,7 +60,6 @@ export interface NodeOptions extends NicFlags, SecureFlags {
   readonly port: number;
   readonly bind?: IpAddress;
   readonly transport: ExtentTransport;
-  readonly estats?: boolean;
 }
 
 /** The fields of `extents manager --json`. */
@@ -95,7 +95,15 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   const { trustMetadata = false, recover = false } = options;
   const place = await metadataPlace(options);
   const secure = await secureOf(options);
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, estats, ...secure });
+  await using device = await openDevice({
+    address: bind.text,
+    udpPort: 0,
+    io,
+    engine,
+    spin,
+    estats: estatsOf(options),
+    ...secure,
+  });
   const own = { port, extentBytes, transport, trustMetadata, recover, ...codingOf(options) };
   await using manager = await serveManager({ device, ...place, ...own });
   await using _telemetry = await serveClusterDocument(manager, estats);
@@ -158,12 +166,19 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     io,
     engine,
     spin,
-    estats = false,
   } = options;
   const secure = await secureOf(options);
   const { host, text: manager } = await managerAddress(join);
   const address = await nodeAddress(host, bind);
-  await using device = await openDevice({ address: address.text, udpPort: 0, io, engine, spin, estats, ...secure });
+  await using device = await openDevice({
+    address: address.text,
+    udpPort: 0,
+    io,
+    engine,
+    spin,
+    estats: estatsOf(options),
+    ...secure,
+  });
   output.note(`joining the cluster of ${manager}`);
   const place = {
     folder,

@@ -1,6 +1,7 @@
 /** `rocev2 kv`: a cache whose readers READ the memory of its owner. */
 
 import {
+  addHttpTelemetryOption,
   addNicOptions,
   addressOption,
   addSecureOptions,
@@ -85,7 +86,7 @@ function registerServe(kv: Command, io: CliIo): void {
     .option('--eviction <policy>', 'eviction when the store is full: lru or none', choiceOption(['lru', 'none']), 'lru')
     .option('--snapshot <file>', 'load the entries from this file at the start, and save them there (default: none)')
     .addOption(optionWithDefault('--every <time>', 'time between snapshots', positiveDurationOption, '30s'));
-  addSecureOptions(addNicOptions(command, 'worker'))
+  addSecureOptions(addNicOptions(addHttpTelemetryOption(command), 'worker'))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',

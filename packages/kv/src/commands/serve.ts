@@ -1,9 +1,11 @@
 import {
   defineDocument,
+  estatsOf,
   type NicFlags,
   type Output,
   type SecureFlags,
   secureOf,
+  type TelemetryFlags,
   untilInterrupted,
 } from '@rocev2/command';
 import { formatBytes, NS_PER_MS, NS_PER_S } from 'rocev2/internal/core';
@@ -14,7 +16,7 @@ import { type Eviction, type KvCounters, serveKv } from '../index.js';
 
 const KV_SERVE_DOCUMENT = defineDocument<KvServeResult>('kv-serve');
 
-export interface KvServeOptions extends NicFlags, SecureFlags {
+export interface KvServeOptions extends NicFlags, SecureFlags, TelemetryFlags {
   readonly port: number;
   readonly bind: IpAddress;
   readonly memory: number;
@@ -46,6 +48,7 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
   await using device = await openDevice({
     address: bind.text,
     udpPort: 0,
+    estats: estatsOf(options),
     io,
     engine,
     spin,

@@ -3,6 +3,7 @@
 import {
   addAliasedOption,
   addFaultsOption,
+  addHttpTelemetryOption,
   addNicOptions,
   addPlanOptions,
   addressOption,
@@ -92,6 +93,7 @@ function registerTarget(nvme: Command, io: CliIo): void {
     .option('--reservations <file>', 'file for persistent reservations (CPTPL)')
     .option('--read-only', 'hosts cannot write')
     .option('--control <path>', "Unix socket for 'rocev2 nvme add', remove, resize and ana");
+  addHttpTelemetryOption(command);
   addFaultsOption(command, 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)', ['--loss']);
   addAliasedOption(
     command,

@@ -3,9 +3,11 @@ import {
   DISK_CLOSING_MS,
   defineDocument,
   type NicFlags,
+  noDeviceForHttp,
   type Output,
   openStorageDevice,
   packageVersion,
+  type TelemetryFlags,
   untilInterrupted,
 } from '@rocev2/command';
 import { formatBytes, NS_PER_S, RoceError } from 'rocev2/internal/core';
@@ -57,7 +59,7 @@ interface NvmeTargetResult {
 
 const NVME_TARGET_DOCUMENT = defineDocument<NvmeTargetResult>('nvme-target');
 
-export interface NvmeTargetOptions extends NicFlags {
+export interface NvmeTargetOptions extends NicFlags, TelemetryFlags {
   readonly disk: readonly DiskOption[];
   /** Size in bytes of disks in memory and in new files. */
   readonly size?: number;
@@ -99,8 +101,10 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
   opened.push(served);
   const disks = await served.open(disk, size);
   const devices: RdmaDevice[] = [];
-  for (const { text } of transport.includes('rdma') ? bind : []) {
-    const device = await openStorageDevice({ address: text }, options);
+  const { estatsHttp, ...others } = options;
+  if (estatsHttp !== undefined && !transport.includes('rdma')) throw noDeviceForHttp();
+  for (const [i, { text }] of (transport.includes('rdma') ? bind : []).entries()) {
+    const device = await openStorageDevice({ address: text }, i === 0 ? options : others);
     opened.push(device);
     devices.push(device);
   }
