@@ -78,7 +78,7 @@ export class MetadataCheck {
 
   /** The metadata was rebuilt from the nodes that have reported. */
   async accept(): Promise<void> {
-    await this.#parts.history.adopt([...this.#seen.values()]);
+    await this.#parts.history.accept([...this.#seen.values()]);
     this.#outdated = undefined;
     this.#isVerified = true;
     for (const wake of [...this.#waiting]) wake();

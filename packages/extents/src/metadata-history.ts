@@ -77,7 +77,7 @@ export class MetadataHistory implements Metadata {
   }
 
   /** The metadata was rebuilt from nodes that have seen these states: it counts as later than all of them. */
-  async adopt(seen: readonly MetadataVersion[]): Promise<void> {
+  async accept(seen: readonly MetadataVersion[]): Promise<void> {
     const adopted = [...this.#adopted, ...seen.filter((version) => !this.has(version))].slice(-BRANCHES_MAX);
     this.#begun = Math.max(this.#begun, ...seen.map(({ number }) => number));
     await this.commit({ compare: [], put: [{ key: ADOPTED_KEY, value: JSON.stringify(adopted) }] });

@@ -110,7 +110,7 @@ export class MetadataSchema {
   }
 
   /** Takes the name of a cluster whose metadata is lost. False if this metadata has nodes or streams of its own. */
-  async adoptCluster(name: string): Promise<boolean> {
+  async acceptCluster(name: string): Promise<boolean> {
     const [found, nodes, streams] = await Promise.all([this.#find<string>(CLUSTER), this.nodes(), this.streams()]);
     if (found === undefined || nodes.length + streams.length > 0) return false;
     return this.commit([{ key: CLUSTER, version: found.version, value: name }]);

@@ -15,6 +15,7 @@ import type { ManagerParts, WaitingExtent } from './manager-state.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
 import { MetadataCheck } from './metadata-check.js';
 import { MetadataHistory } from './metadata-history.js';
+import { recoverMetadata } from './metadata-recovery.js';
 import {
   type ExtentRecord,
   extentKey,
@@ -25,7 +26,6 @@ import {
   servedAt,
 } from './metadata-schema.js';
 import { NodeReports } from './node-reports.js';
-import { recoverMetadata } from './recovery.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
@@ -124,7 +124,7 @@ export class StreamManager implements SealingManager {
   async #join(request: ManagerMethods['join'][0]): Promise<ManagerMethods['join'][1]> {
     const { node, cluster, address, lives, domain, seen } = request;
     const isOther = cluster !== this.#cluster;
-    if (isOther && this.parts.isRecovering === true && (await this.schema.adoptCluster(cluster)))
+    if (isOther && this.parts.isRecovering === true && (await this.schema.acceptCluster(cluster)))
       this.#cluster = cluster;
     if (cluster !== this.#cluster)
       throw new RpcError(

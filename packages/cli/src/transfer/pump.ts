@@ -129,7 +129,7 @@ export async function pump(
 
   const wakes = new Wakes(sendCq, durationNs, interrupted);
   let overNs = 0;
-  let hasGivenUp = false;
+  let isCutShort = false;
   for (;;) {
     if (overNs === 0 && isOver()) overNs = nowNs();
     let inFlight = 0;
@@ -150,8 +150,8 @@ export async function pump(
       inFlight += stream.inFlight;
       done += stream.completed;
     }
-    hasGivenUp = inFlight > 0 && nowNs() >= wakes.drainsUntilNs;
-    if (inFlight === 0 || hasGivenUp) break;
+    isCutShort = inFlight > 0 && nowNs() >= wakes.drainsUntilNs;
+    if (inFlight === 0 || isCutShort) break;
     const share = durationNs > 0 ? (polledNs - startNs) / durationNs : done / (iterations * plan.qps);
     progress.update(Math.round(share * 100), `${done} messages`);
     await wakes.next();
@@ -164,7 +164,7 @@ export async function pump(
     }
   }
   wakes.stop();
-  const endNs = hasGivenUp ? overNs : nowNs();
+  const endNs = isCutShort ? overNs : nowNs();
   const counts = [...streams.values()].map((stream) => stream.completed);
   return {
     counts,
