@@ -296,7 +296,7 @@ function registerRecover(extents: Command, io: CliIo): void {
   const command = extents
     .command('recover')
     .description(
-      'Rebuild the metadata of a manager that is outdated from the nodes that answer now, and print what is certain and what is not.',
+      'Rebuild the metadata of a manager that is outdated from the nodes that answer now, and print the certain and the uncertain entries.',
     );
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents recover')
