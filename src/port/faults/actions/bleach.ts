@@ -10,7 +10,7 @@ export const bleach: FaultActionKind<keyof BleachCounters> = {
   name: 'bleach',
   form: 'bleach',
   example: 'bleach',
-  does: 'clears its ECN codepoint, as some routers do: earlier marks are lost, and later switches cannot mark it',
+  does: 'clears the ECN codepoint: earlier marks are lost, and later switches cannot mark it',
   counter: 'faults_bleached',
   conflict: (others) => (others.includes('mark') ? 'marks the packet and clears the mark' : undefined),
   parse: withoutValues({

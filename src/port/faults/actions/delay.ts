@@ -12,7 +12,7 @@ export const delay: FaultActionKind<keyof DelayCounters> = {
   name: 'delay',
   form: 'delay=TIME[,JITTER]',
   example: 'delay=1ms',
-  does: 'holds it back for this time, up to JITTER more or less, every value as likely',
+  does: 'holds it for this time, plus or minus up to JITTER, uniformly distributed',
   counter: 'faults_delayed',
   parse: (values) => {
     if (values.length < 1 || values.length > 2) return undefined;

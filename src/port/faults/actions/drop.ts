@@ -4,7 +4,7 @@ export const drop: FaultActionKind<never> = {
   name: 'drop',
   form: 'drop',
   example: 'drop',
-  does: 'drops it, as a rule without an action does',
+  does: 'drops it; the default action',
   conflict: (others) => (others.length > 0 ? 'drops the packet and does more with it' : undefined),
   parse: withoutValues({
     decide(fate) {

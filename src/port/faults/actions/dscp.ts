@@ -12,7 +12,7 @@ export const dscp: FaultActionKind<keyof DscpCounters> = {
   name: 'dscp',
   form: 'dscp=N',
   example: 'dscp=46',
-  does: 'sets its DSCP to N (0 to 63) and leaves ECN as it is, as routers that remark traffic do',
+  does: 'sets the DSCP to N (0 to 63) and keeps ECN',
   counter: 'faults_dscp',
   parse: (values) => {
     const codepoint = values.length === 1 ? integer(values[0], 0, DSCP_MAX) : undefined;

@@ -10,7 +10,7 @@ export const mark: FaultActionKind<keyof MarkCounters> = {
   name: 'mark',
   form: 'mark',
   example: 'mark',
-  does: 'marks it as having met congestion (ECN CE), with any earlier mark',
+  does: 'sets ECN CE',
   counter: 'faults_marked',
   parse: withoutValues({
     change(packet) {

@@ -6,7 +6,7 @@ export const rate: FaultActionKind<keyof DelayCounters> = {
   name: 'rate',
   form: 'rate=100Mbps',
   example: 'rate=1Mbps',
-  does: 'lets the packets of the rule go one after another at this rate, in bits from BTH to ICRC',
+  does: 'sends matching packets one after another at this rate, in bits from BTH to ICRC',
   counter: 'faults_delayed',
   parse: (values) => {
     const rateBps = values.length === 1 ? parseRateBps(values[0]) : 0;

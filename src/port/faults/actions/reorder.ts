@@ -10,7 +10,7 @@ export const reorder: FaultActionKind<keyof DelayCounters> = {
   name: 'reorder',
   form: 'reorder[=BEHIND]',
   example: 'reorder=2',
-  does: 'holds it back until BEHIND others have passed (default 3, at most 1024)',
+  does: 'holds it until BEHIND others have passed (default 3, at most 1024)',
   counter: 'faults_delayed',
   randomForm: 'reorder=0.001[,BEHIND]',
   conflict: (others) =>

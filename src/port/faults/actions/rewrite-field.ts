@@ -10,7 +10,7 @@ export const rewriteField: FaultActionKind<keyof RewriteCounters> = {
   name: 'rewrite',
   form: 'rewrite=FIELD,VALUE',
   example: 'rewrite=psn,9',
-  does: 'gives a field another value: `16` or `0x10` stores, `+1` and `-1` add',
+  does: 'changes a field: `16` or `0x10` stores, `+1` and `-1` add',
   counter: 'faults_rewritten',
   changesBytes: true,
   repeats: true,

@@ -15,7 +15,7 @@ export const trim: FaultActionKind<keyof TrimCounters> = {
   name: 'trim',
   form: 'trim[=BYTES]',
   example: 'trim=20',
-  does: 'keeps its first BYTES bytes from the BTH on (default 64), as switches with packet trimming do; a shorter one stays',
+  does: 'keeps the first BYTES bytes from the BTH on (default 64), as trimming switches do',
   counter: 'faults_trimmed',
   changesBytes: true,
   parse: (values) => {
