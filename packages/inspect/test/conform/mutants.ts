@@ -311,8 +311,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(96, 'takes nothing before the RTU', [
     'qp/rc-transport.ts',
-    '(this.#parts.attributes.state === QPS_RTR && !isResponse(packet))',
-    'this.#parts.attributes.state < 0',
+    'this.#parts.attributes.state === QPS_RTR);',
+    'this.#parts.attributes.state < 0);',
   ]),
   mutant(97, 'takes a queue pair twice', [
     CM,
