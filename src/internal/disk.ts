@@ -14,7 +14,6 @@ export {
   type WriteZeroesOptions,
 } from '../storage-rpc/disk/block-device.js';
 export { checkDiskName, type DiskIdentity, uuidBytes, uuidText } from '../storage-rpc/disk/disk-identity.js';
-export { lockFile } from '../storage-rpc/disk/file-calls.js';
 export { FileDevice } from '../storage-rpc/disk/file-device.js';
 export { syncFolder } from '../storage-rpc/disk/file-io.js';
 export { GroupCommit } from '../storage-rpc/disk/group-commit.js';

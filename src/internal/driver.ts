@@ -6,6 +6,7 @@ export { chooseCipher } from '../driver/cipher/cipher-choice.js';
 export { chooseCrc32 } from '../driver/crc32/crc32-choice.js';
 export { offerCrc32c } from '../driver/crc32/crc32c-choice.js';
 export { loadExtensions, loadedExtensions } from '../driver/extensions.js';
+export { lockFile } from '../driver/file-calls.js';
 export { InlineEngine } from '../driver/inline-engine.js';
 export { makeFolder, removeIfEmpty, unusableFolder } from '../driver/make-folder.js';
 export { openPort, type PortOptions } from '../driver/open-port.js';

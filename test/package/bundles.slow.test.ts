@@ -78,7 +78,7 @@ describe.runIf(isBuilt)('a bundle of esbuild', () => {
     it('without an engine thread says which file it needs, and how to name it', async () => {
       const { output, code } = await run(await bundle(opening("engine: 'worker'", format), format));
       expect(output).toMatch(
-        /^RoceError ERR_ROCE_NOT_FOUND .*engine-thread.*\(bundles need rocev2\/engine-thread.*workerUrl: docs\/packaging\.md\)\n$/,
+        /^RoceError ERR_ROCE_NOT_FOUND .*engine-thread.*\(bundles need rocev2\/engine-thread.*workerUrl: docs\/how-to\/deploy\.md\)\n$/,
       );
       expect(code).toBe(0);
     });
@@ -87,7 +87,7 @@ describe.runIf(isBuilt)('a bundle of esbuild', () => {
       const options = "estats: { http: '127.0.1.3:0' }";
       const without = await run(await bundle(opening(options, format), format));
       expect(without.output).toMatch(
-        /^RoceError ERR_ROCE_NOT_FOUND .*\(add import 'rocev2\/telemetry' to the program: docs\/packaging\.md\)\n$/,
+        /^RoceError ERR_ROCE_NOT_FOUND .*\(add import 'rocev2\/telemetry' to the program: docs\/how-to\/deploy\.md\)\n$/,
       );
       const program = `import 'rocev2/telemetry';\n${opening(options, format)}`;
       expect((await run(await bundle(program, format))).output).toBe('open\n');

@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
-import { lockFile } from 'rocev2/internal/disk';
+import { lockFile } from 'rocev2/internal/driver';
 import { decodeSnapshot, type Snapshot } from './snapshot.js';
 
 const READ_BYTES = 1 << 20;

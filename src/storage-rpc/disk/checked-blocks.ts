@@ -5,10 +5,10 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { crc32c } from '../../core/crc32c.js';
+import { punchHole, zeroRange } from '../../driver/file-calls.js';
 import type { BlockChecksums } from './block-checksums.js';
 import { BlockDeviceError, CHECKED_BLOCK_BYTES } from './block-device.js';
 import { REGION_BLOCKS } from './checksum-format.js';
-import { punchHole, zeroRange } from './file-calls.js';
 import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
 import type { RegionMap } from './region-map.js';
 import type { Settled } from './region-recovery.js';

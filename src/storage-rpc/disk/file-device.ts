@@ -8,6 +8,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import PQueue from 'p-queue';
 import { PromiseMutex } from '../../core/promise-mutex.js';
+import { punchHole, systemLife as systemBootId } from '../../driver/file-calls.js';
 import { BlockChecksums } from './block-checksums.js';
 import {
   type BlockDevice,
@@ -23,7 +24,6 @@ import {
 import { type BlockRange, CheckedBlocks, regionsOf } from './checked-blocks.js';
 import { type ChecksumHeader, nextHeader, REGION_BLOCKS, writeHeader } from './checksum-format.js';
 import type { DiskIdentity } from './disk-identity.js';
-import { punchHole, systemLife as systemBootId } from './file-calls.js';
 import { forStrides } from './file-io.js';
 import { GroupCommit } from './group-commit.js';
 import { LeaseCopies } from './lease-record.js';

@@ -7,6 +7,7 @@ import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { RoceError } from '../../core/errors.js';
 import { whyUnreadable, whyUnwritable } from '../../core/file-errors.js';
+import { lockFile, reserve } from '../../driver/file-calls.js';
 import { CHECKED_BLOCK_BYTES } from './block-device.js';
 import { tableOfData, tableOfFormat1 } from './build-table.js';
 import {
@@ -20,7 +21,6 @@ import {
   writeHeader,
 } from './checksum-format.js';
 import { checkDiskName, DISK_NAME_BYTES_MAX, newIdentity } from './disk-identity.js';
-import { lockFile, reserve } from './file-calls.js';
 import { forStrides, syncFolder, writeFully } from './file-io.js';
 
 export const PROVISIONS = ['thin', 'thick'] as const satisfies readonly Provision[];

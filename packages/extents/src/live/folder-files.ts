@@ -3,8 +3,7 @@
 import { type FileHandle, open, readdir, rename, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from 'rocev2/internal/core';
-import { lockFile } from 'rocev2/internal/disk';
-import { makeFolder, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
+import { lockFile, makeFolder, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
 export class FolderFiles implements ExtentFiles, AsyncDisposable {

@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises';
 import { formatBytes, RoceError, whyUnwritable } from 'rocev2/internal/core';
-import { lockFile, syncFolder } from 'rocev2/internal/disk';
+import { syncFolder } from 'rocev2/internal/disk';
+import { lockFile } from 'rocev2/internal/driver';
 import { HandleFile } from './folder-files.js';
 
 export const JOURNAL_BYTES = 64 << 20;

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { getSystemErrorName } from 'node:util';
-import { requirePackage } from '../../core/packages.js';
+import { requirePackage } from '../core/packages.js';
 
 /** <sys/file.h>: LOCK_EX | LOCK_NB. */
 const LOCK_NOW = 2 | 4;
