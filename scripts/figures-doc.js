@@ -22,14 +22,23 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const LINE_CHARACTERS = 150;
+
 const HEAD = `# Published figures and our values
 
-This page compares published values with those of \`rocev2 sim figure\`. \`scripts/figures-doc.js\` runs all figures and writes it. Each figure is one command:
+${wrapped(
+  'This page compares published values with those of `rocev2 sim figure`. `scripts/figures-doc.js` runs all figures and writes it. ' +
+    'Each figure is one command:',
+)}
 
     rocev2 sim figure NAME --plot figure.svg
 
-Published values are read off figures, are data of the authors, or come from an ns-3 simulator. A value is *inside* if it differs by at most 5 % (fluid models) or 10 % (packets). If a publication gives only an order, the
-published value is 1, and ours is 1 for the same order. [figure-notes.md](figure-notes.md) explains values that are outside.
+${wrapped(
+  'Published values are read off figures, are data of the authors, or come from an ns-3 simulator. ' +
+    'A value is *inside* if it differs by at most 5 % (fluid models) or 10 % (packets). ' +
+    'If a publication gives only an order, the published value is 1, and ours is 1 for the same order. ' +
+    '[figure-notes.md](figure-notes.md) explains values that are outside.',
+)}
 `;
 
 /** What the page has now, by name: a row of the overview and a section. */
@@ -68,11 +77,11 @@ for (const figure of FIGURES) {
 
 const overview = ['| figure | what it shows | by | values inside |', '|---|---|---|---|', ...rows, ''].join('\n');
 const text = [HEAD, overview, ...sections].join('\n');
-const strangers = readdirSync(pictures).filter((file) => !FIGURES.some(({ name }) => file === `${name}.svg`));
+const unlisted = readdirSync(pictures).filter((file) => !FIGURES.some(({ name }) => file === `${name}.svg`));
 if (!check) {
-  for (const file of strangers) rmSync(new URL(file, pictures));
+  for (const file of unlisted) rmSync(new URL(file, pictures));
   writeFileSync(page, text);
-} else if (text !== before || different.length > 0 || strangers.length > 0) {
+} else if (text !== before || different.length > 0 || unlisted.length > 0) {
   console.error(
     `packages/lab/docs/figures.md is not what the figures give: npm run build && node scripts/figures-doc.js ${different.join(' ')}`,
   );
@@ -90,11 +99,11 @@ function textOf({ name, title, source, by, note, values }) {
   const section = [
     `## ${name}`,
     '',
-    `${title}. Source: ${source}.`,
+    wrapped(`${title}. Source: ${source}.`),
     '',
     ...table.map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    ...(note === null ? [] : [note, '']),
+    ...(note === null ? [] : [wrapped(note), '']),
     `![${title}](pictures/figures/${name}.svg)`,
     '',
   ].join('\n');
@@ -107,4 +116,15 @@ function contentOf(path) {
   } catch {
     return undefined; // A new figure.
   }
+}
+
+/** A paragraph in lines of at most LINE_CHARACTERS. */
+function wrapped(paragraph) {
+  const lines = [];
+  for (const word of paragraph.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= LINE_CHARACTERS) lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  return lines.join('\n');
 }

@@ -47,7 +47,8 @@ describe('the gallery', () => {
   });
 
   it.each(FIGURES)('tells the title, source, note and picture of $name', ({ name, title, source, note = '' }) => {
-    const section = sectionOf(name);
+    // Paragraphs of the page are wrapped.
+    const section = sectionOf(name).replaceAll('\n', ' ');
     for (const text of [title, source, note, `pictures/figures/${name}.svg`]) expect(section).toContain(text);
   });
 

@@ -194,7 +194,7 @@ const patchedTimely: Figure = {
   title: 'Patched TIMELY: two flows from 7 and 3 Gb/s meet; 40 flows swing',
   source: "CoNEXT'16, figure 12",
   by: 'fluid',
-  note: 'The published queue of two flows lies below the fixed point of the published equations, 78.1 KB. 40 flows have a weight of slope 1/2, as the published margins do; with the slope 2 of algorithm 2 they swing from 275 to 374 KB.',
+  note: 'The published queue of two flows lies below the fixed point of the published equations, 78.1 KB. 40 flows have a weight of slope 1/2, as the published margins do. With the slope 2 of algorithm 2 they swing from 275 to 374 KB.',
   async run(lab) {
     const study = (groups: FlowGroup[]) =>
       patchedTimelyStudy({ parameters: PATCHED_TIMELY_CONEXT16, groups, delayNs: 4000 });

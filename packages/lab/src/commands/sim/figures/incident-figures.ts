@@ -204,7 +204,7 @@ const tuning: Figure = {
   title: 'p99 of completion times with pauses alone, with DCQCN, and with tuned DCQCN',
   source: "NSDI'23, figure 11, which has no numbers",
   by: 'packets',
-  note: 'What was tuned, and the traffic, are not published. Pauses alone have the best p99 here because it is that of the longest of 420 flows, which only pauses give the whole link; for messages below 100 KB it is the other way round, 1924 us with pauses, 224 and 290 with DCQCN.',
+  note: 'What was tuned, and the traffic, are not published. Pauses alone have the best p99 here: it is that of the longest of 420 flows, which gets the whole link only with pauses. For messages below 100 KB the order is reversed: 1924 us with pauses, 224 and 290 us with DCQCN.',
   async run(lab) {
     const pauses = await lab.packets('p99-pfc');
     const plain = await lab.packets('p99-dcqcn');

@@ -169,7 +169,7 @@ const timelyOverlay: Figure = {
   title: 'TIMELY from equal shares on: the fluid model, and packets over it',
   source: "CoNEXT'16, figure 8, read off the curves of the authors' graphics",
   by: 'packets',
-  note: 'The model agrees. Of the packets one flow is published, which has more or less than its share (5.19 Gb/s of two flows, 0.28 of twenty); ours take a sample in each round trip, and share equally. With a sample in each 64 KB, as the model has it, ours have 4.90, 0.72 and 0.02 Gb/s: a flow that has become slow seldom sends a segment, and its rate rises once a segment.',
+  note: 'The model agrees. The published packets are those of one flow, with more or less than its share: 5.19 Gb/s of two flows, 0.28 of twenty. Our flows take a sample in each round trip, and share equally. With a sample in each 64 KB, as in the model, they have 4.90, 0.72 and 0.02 Gb/s. A flow that has become slow seldom sends a segment, and its rate rises once a segment.',
   async run(lab) {
     const values: FigureValue[] = [];
     const panels: ChartPanel[] = [];

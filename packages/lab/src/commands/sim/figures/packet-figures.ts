@@ -161,8 +161,8 @@ const fctFigure: Figure = {
       points.push({
         x: load,
         values: [
-          compared(`load ${load}, median`, 'us', median, quantile(times, 0.5)),
-          compared(`load ${load}, p90`, 'us', p90, quantile(times, 0.9)),
+          compared(`${100 * load} % load, median`, 'us', median, quantile(times, 0.5)),
+          compared(`${100 * load} % load, p90`, 'us', p90, quantile(times, 0.9)),
         ],
       });
     }
