@@ -86,6 +86,7 @@ export class StreamWriter {
   readonly #renewing = new Set<Promise<unknown>>();
   #waiting: Array<() => void> = [];
   #isInDoubt = false;
+  #endsWithLease = false;
   #address: string | undefined;
 
   private constructor(
@@ -136,6 +137,11 @@ export class StreamWriter {
   whenCertain(): Promise<void> {
     if (this.isHeld || this.#failure !== undefined) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** From now on the writer fails when its lease ends: nobody waits for a manager after close. @internal */
+  endWithLease(): void {
+    this.#endsWithLease = true;
   }
 
   #becomeCertain(): void {
@@ -296,6 +302,7 @@ export class StreamWriter {
         await this.renew();
       } catch (error) {
         if (codeOf(error) === 'FENCED' || codeOf(error) === 'MISSING') return this.#fail(error as Error);
+        if (!this.isHeld && this.#endsWithLease) return this.#fail(leaseEnded(this.stream));
         if (!this.isHeld && !this.#isInDoubt) {
           this.#isInDoubt = true;
           this.#parts.onLease?.(error as Error);
@@ -307,6 +314,7 @@ export class StreamWriter {
 
   /** Waits for all appends and releases the stream for the next owner. */
   async close(): Promise<void> {
+    this.endWithLease();
     await this.#last?.catch(() => {});
     if (this.#failure !== undefined) return;
     this.#fail(new RoceError('ERR_ROCE_CLOSED', `the stream '${this.stream}' is closed`));
@@ -315,4 +323,11 @@ export class StreamWriter {
     const { manager, timing } = this.#parts;
     await manager.call('release', { stream: this.stream, epoch: this.epoch }, timing.callMs).catch(() => {});
   }
+}
+
+function leaseEnded(stream: string): RoceError {
+  return new RoceError(
+    'ERR_ROCE_TIMEOUT',
+    `the stream '${stream}' was closed, and its lease ended before its last records were stored`,
+  );
 }

@@ -80,6 +80,15 @@ describe.each(SEEDS)('the owner of a stream whose lease has ended, seed %i', (se
       expect(codeOf(writer.failure)).toBe('MISSING');
     }));
 
+  it('can close it while neither a manager nor a node answers: what is not stored fails when the lease ends', () =>
+    opened(async (cluster, writer) => {
+      cluster.network.lossRate = 1;
+      const append = writer.append(Buffer.from('never stored'));
+      append.catch(() => {});
+      await writer.close();
+      await expect(append).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    }));
+
   it('gives it back for good: a renewal in flight does not come after the release', () =>
     opened(async (cluster, writer) => {
       const renewal = writer.renew();
@@ -149,6 +158,12 @@ describe.each(SEEDS)('a disk whose lease has ended, seed %i', (seed) => {
       expect(await read(second)).toBe(9);
       await disk.close();
       await second.close();
+    }));
+
+  it('can be closed while neither a manager nor a node answers', () =>
+    opened(async (cluster, disk) => {
+      cluster.network.lossRate = 1;
+      await disk.close();
     }));
 
   it('can be closed, and what waited fails', () =>

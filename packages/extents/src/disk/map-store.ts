@@ -151,6 +151,10 @@ export class MapStore {
     return found;
   }
 
+  endWithLease(): void {
+    this.#writer.endWithLease();
+  }
+
   close(): Promise<void> {
     return this.#writer.close();
   }

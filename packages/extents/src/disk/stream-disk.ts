@@ -442,6 +442,8 @@ export class StreamDisk implements BlockDevice {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#onClose();
+    this.#ownership?.log.endWithLease();
+    this.#ownership?.store.endWithLease();
     await Promise.allSettled(this.#underWay);
     while (this.#maintenance !== undefined) await this.#maintenance;
     if (this.#ownership === undefined) return;
