@@ -41,10 +41,27 @@ describe.runIf(isBuilt)('examples', () => {
     expect(program.stdout).toMatch(expected);
   });
 
-  it('the program in the README runs as it stands there, and ends', async () => {
-    const [, code] = /```js\n([\s\S]*?)```/.exec(readFileSync('README.md', 'utf8'))!;
-    const program = new Program('--input-type=module', ['-e', code]);
-    expect(await program.ended(), program.stderr).toBe(0);
-    expect(program.stdout).toBe('hello over RoCEv2\n');
+  it('the two programs in the README run as they are, and see each other', async () => {
+    const programs = [...readFileSync('README.md', 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => code);
+    const [server, ada, grace] = [programs[0], programs[1], programs[1]];
+    const started = (code: string, ...args: string[]) =>
+      new Program('--input-type=module', ['-e', code, '--', ...args]);
+    const serving = started(server);
+    await serving.writes('stdout', /0 visits/);
+    try {
+      for (const [n, code, name] of [
+        [1, ada, 'Ada'],
+        [2, grace, 'Grace'],
+      ] as const) {
+        // With -e the first argument is argv[1], in a file argv[2].
+        const client = started(code.replace('process.argv[2]', 'process.argv[1]'), name);
+        expect(await client.ended(), client.stderr).toBe(0);
+        expect(client.stdout).toBe(`visit number ${n}\n`);
+      }
+      await serving.writes('stdout', /2 visits, the last by 'Grace'/);
+    } finally {
+      serving.kill('SIGKILL');
+      await serving.ended();
+    }
   });
 });
