@@ -23,8 +23,14 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LINE_MAX = 160;
 const OUTPUT_LINES_MAX = 60;
 const MARK = '@@ output of command';
-/** For a background command or a server to be ready. */
+/** For a background command to be ready. */
 const START_SECONDS = 2;
+/** A server is ready when it names Ctrl-C, or some time after its first line if it prints no more, or goes on printing. */
+const READY = /Ctrl-C/;
+const QUIET_MS = 5000;
+const TALKING_MS = 10_000;
+const SILENT_MS = 30_000;
+const POLL_MS = 100;
 const BLOCK_LIMIT_MS = 180_000;
 
 const bin = mkdtempSync(path.join(tmpdir(), 'rocev2-bin-'));
@@ -108,7 +114,7 @@ async function runDocument(file, text) {
       shell.interrupt();
       keep({ ...(await shell.ended), failed: undefined });
     });
-    await new Promise((resolve) => setTimeout(resolve, START_SECONDS * 1000));
+    await shell.ready();
   }
   for (const end of ends) await end();
   rmSync(folder, { recursive: true, force: true });
@@ -148,6 +154,17 @@ function startShell(script, folder) {
   child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ part) => {
     stderr += part;
   });
+  const ready = async () => {
+    const startedMs = Date.now();
+    let [shown, firstMs, lastMs] = ['', 0, 0];
+    for (let nowMs = startedMs; !READY.test(shown); nowMs = Date.now()) {
+      const all = (stdout + stderr).replace(new RegExp(`^${MARK} \\d+\\n`, 'gm'), '');
+      if (all !== shown) [shown, firstMs, lastMs] = [all, firstMs || nowMs, nowMs];
+      if (shown === '' ? nowMs - startedMs > SILENT_MS : nowMs - lastMs > QUIET_MS || nowMs - firstMs > TALKING_MS)
+        return;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  };
   let isLate = false;
   // Job control gives each command a process group: its children are those of the shell.
   const interrupt = () => spawn('pkill', ['-INT', '-P', String(child.pid)]);
@@ -167,7 +184,7 @@ function startShell(script, folder) {
       resolve({ stdout, stderr, failed });
     }),
   );
-  return { ended, interrupt };
+  return { ended, interrupt, ready };
 }
 
 /**
