@@ -36,7 +36,7 @@ async function echo(connection: Connection, i: number): Promise<number> {
 
 it.each([
   ['a thousand, from one address', 1000, 1],
-  ['three hundred, from fifty addresses', 300, 50],
+  ['a hundred, from fifty addresses', 100, 50],
 ])(
   'over TCP: %s',
   async (_, connects, addresses) => {
