@@ -574,6 +574,18 @@ export class Cluster {
     });
   }
 
+  /** What a client makes and opens disks with. */
+  diskParts() {
+    return {
+      clock: this.clock,
+      random: this.seeds.stream('disk'),
+      timing: TIMING,
+      nodes: this.nodesFrom('client'),
+      manager: this.managerFrom('client'),
+      reader: this.reader(),
+    };
+  }
+
   async writer(stream: string, owner: string, takeOver = true) {
     const manager = this.managerFrom('client');
     const parts = {

@@ -110,12 +110,7 @@ describe.each(SEEDS)('a disk whose lease has ended, seed %i', (seed) => {
       await course(cluster, own, notices);
     });
   const partsOf = (cluster: Cluster, notices: string[] = []) => ({
-    clock: cluster.clock,
-    random: cluster.seeds.stream('disk'),
-    timing: TIMING,
-    nodes: cluster.nodesFrom('client'),
-    manager: cluster.managerFrom('client'),
-    reader: cluster.reader(),
+    ...cluster.diskParts(),
     onNotice: (notice: string) => notices.push(notice),
   });
   const read = async (disk: StreamDisk) => {

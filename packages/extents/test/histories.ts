@@ -123,14 +123,7 @@ export function runDiskHistory(
     let order = 0;
     let reads = 0;
     let attempts = 0;
-    const parts = {
-      clock: cluster.clock,
-      random: cluster.seeds.stream('disk'),
-      timing: TIMING,
-      nodes: cluster.nodesFrom('client'),
-      manager: cluster.managerFrom('client'),
-      reader: cluster.reader(),
-    };
+    const parts = cluster.diskParts();
     await untilDone(cluster, async () => {
       const name = `vol${++attempts}`; // One that was not finished stays.
       await createDisk(parts, { name, sizeBytes: BLOCKS * BLOCK, owner: 'maker' });

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { until } from '../../../../test/support/virtual-time.js';
 import { createDisk, openDisk } from '../../src/disk/disks.js';
-import { Cluster, TIMING } from '../cluster.js';
+import { Cluster } from '../cluster.js';
 
 const BLOCK = 4096;
 
@@ -14,12 +14,7 @@ it('the owner of a disk is told of reads that fail because no node has the block
     await cluster.start();
     await cluster.sleep(50);
     const parts = {
-      clock: cluster.clock,
-      random: cluster.seeds.stream('disk'),
-      timing: TIMING,
-      nodes: cluster.nodesFrom('client'),
-      manager: cluster.managerFrom('client'),
-      reader: cluster.reader(),
+      ...cluster.diskParts(),
       onUnreadable: ({ message }: Error) => told.push(message),
     };
     await createDisk(parts, { name: 'vol', sizeBytes: 16 * BLOCK, owner: 'maker' });
