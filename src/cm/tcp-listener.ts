@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { DescriptorLimit } from './descriptor-limit.js';
 
-/** Connections that wait for the event loop, at most; the system has a bound of its own. Beyond it clients wait seconds. */
+/** Most connections that wait for the event loop. The system may lower this bound; beyond it, clients wait for seconds. */
 const BACKLOG = 4096;
 
 export interface TcpListenerEvents {

@@ -84,7 +84,7 @@ export class RoceError extends Error {
    * bundle or an extension.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit the method, and have instances of their own.
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit the method, and `this` names the subclass.
     return isInstance(this, value);
   }
 }

@@ -89,7 +89,7 @@ export async function sealExtent(
       waiting.delete(extent);
       return;
     }
-    // Of an epoch that this manager has fenced with, nothing is appended any more.
+    // This manager has fenced with the epoch, so nothing more is appended to it.
     const isFenced = waiting.get(extent)?.epoch === value.epoch;
     const epoch = isFenced ? value.epoch : value.epoch + 1;
     if (!isFenced && !(await schema.commit([{ key, version, value: { ...value, epoch } }]))) continue;

@@ -18,7 +18,7 @@ const ELEMENT_BYTES = 64;
 
 let ofProcess: FairQueue | undefined;
 
-/** `bytesMax`: a server has memory of its own. */
+/** `bytesMax` gives a server a separate memory. */
 export function bodyMemory(bytesMax: number | undefined): FairQueue {
   if (bytesMax !== undefined) return memoryOf(bytesMax);
   ofProcess ??= memoryOf(MEMORY_BYTES_MAX);

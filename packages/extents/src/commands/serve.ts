@@ -90,20 +90,18 @@ export interface ExtentsNodeResult extends NodeCounters {
   readonly seconds: number;
 }
 
+/** What every program of a cluster opens its device with. */
+async function nicOptions(options: NicFlags & SecureFlags & TelemetryFlags) {
+  const { io, engine, spin } = options;
+  return { udpPort: 0, io, engine, spin, estats: estatsOf(options), ...(await secureOf(options)) };
+}
+
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
-  const { port, bind, extentSize: extentBytes, transport, io, engine, spin, estats = false } = options;
+  const { port, bind, extentSize: extentBytes, transport, estats = false } = options;
   const { trustMetadata = false, recover = false } = options;
   const place = await metadataPlace(options);
-  const secure = await secureOf(options);
-  await using device = await openDevice({
-    address: bind.text,
-    udpPort: 0,
-    io,
-    engine,
-    spin,
-    estats: estatsOf(options),
-    ...secure,
-  });
+  const nic = await nicOptions(options);
+  await using device = await openDevice({ address: bind.text, ...nic });
   const own = { port, extentBytes, transport, trustMetadata, recover, ...codingOf(options) };
   await using manager = await serveManager({ device, ...place, ...own });
   await using _telemetry = await serveClusterDocument(manager, estats);
@@ -153,32 +151,11 @@ async function metadataPlace({
 }
 
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
-  const {
-    dir: folder,
-    journal,
-    journalSize: journalBytes,
-    keepDeleted,
-    join,
-    port,
-    bind,
-    domain,
-    transport,
-    io,
-    engine,
-    spin,
-  } = options;
-  const secure = await secureOf(options);
+  const { dir: folder, journal, journalSize: journalBytes, keepDeleted, join, port, bind, domain, transport } = options;
+  const nic = await nicOptions(options);
   const { host, text: manager } = await managerAddress(join);
   const address = await nodeAddress(host, bind);
-  await using device = await openDevice({
-    address: address.text,
-    udpPort: 0,
-    io,
-    engine,
-    spin,
-    estats: estatsOf(options),
-    ...secure,
-  });
+  await using device = await openDevice({ address: address.text, ...nic });
   output.note(`joining the cluster of ${manager}`);
   const place = {
     folder,
