@@ -56,7 +56,10 @@ await describeWithRig('rocev2 bw and lat --perftest', { mtu: 4200 }, (rig) => {
     const server = await rig().background('server', stock(run));
     try {
       await rig().listening(PORT);
-      const result = await jsonResult(start(run, [host]));
+      const result = await jsonResult(start(run, [host])).catch(async (error: Error) => {
+        const { stdout, stderr } = await server.log();
+        throw new Error(`${error.message}\nthe server printed:\n${stdout}${stderr}`);
+      });
       const { exitCode, stdout, stderr } = await server.wait();
       expect(exitCode, stdout + stderr).toBe(0);
       expect(result).toMatchObject(expectationOf(run));
