@@ -1,7 +1,7 @@
 /** A cluster in virtual time: nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
 
 import type { Clock } from '../../../src/core/clock.js';
-import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
+import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import { unpunctualClock } from '../../../test/support/unpunctual-clock.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
@@ -21,8 +21,10 @@ import { RepairLoop } from '../src/repair-loop.js';
 import type { ReplicaLength } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
 import { StreamWriter } from '../src/stream-writer.js';
+import { ClusterNetwork } from './cluster-network.js';
 import { SharedStore } from './shared-store.js';
 import { SimDisk } from './sim-disk.js';
+import { StoppableClock } from './stoppable-clock.js';
 
 /** Nodes of a cluster that codes nothing. */
 const NODES = 5;
@@ -32,7 +34,6 @@ export const READ_BYTES = 6000;
 const MANAGER = 'manager';
 const CLUSTER = 'simulated';
 export const COMBINER = combinerOf(portableCombine);
-const US = 1000;
 const MS = 1e6;
 
 export const TIMING = {
@@ -91,90 +92,6 @@ export interface Machine {
   life: number;
 }
 
-/** A clock that is slower than that of others. */
-class StoppableClock implements Clock {
-  readonly #events: EventQueue;
-  #lagNs = 0;
-  #stoppedNs: number | undefined;
-
-  constructor(events: EventQueue) {
-    this.#events = events;
-  }
-
-  nowNs(): number {
-    return this.#stoppedNs ?? this.#events.nowNs - this.#lagNs;
-  }
-
-  wakeAt(timeNs: number, wake: () => void): () => void {
-    let isCancelled = false;
-    const look = () => {
-      if (isCancelled) return;
-      if (this.nowNs() >= timeNs) wake();
-      else this.#events.after(this.#stoppedNs === undefined ? Math.max(1, timeNs - this.nowNs()) : MS, look);
-    };
-    this.#events.after(Math.max(0, timeNs - this.nowNs()), look);
-    return () => {
-      isCancelled = true;
-    };
-  }
-
-  stop(): void {
-    this.#stoppedNs ??= this.nowNs();
-  }
-
-  goOn(): void {
-    if (this.#stoppedNs === undefined) return;
-    this.#lagNs = this.#events.nowNs - this.#stoppedNs;
-    this.#stoppedNs = undefined;
-  }
-}
-
-/** Messages from one to the other: in order, or not at all. */
-export class Network {
-  lossRate = 0;
-  /** Whether it has no faults any more. */
-  isEnded = false;
-  /** Whether machines may be cut off at any time, beside other faults. */
-  isSwizzled = false;
-  readonly #cut = new Set<string>();
-  readonly #last = new Map<string, number>();
-  readonly #events: EventQueue;
-  readonly #random: RandomSource;
-
-  constructor(events: EventQueue, random: RandomSource) {
-    this.#events = events;
-    this.#random = random;
-  }
-
-  cut(from: string, to: string): void {
-    this.#cut.add(`${from}>${to}`);
-  }
-
-  chance(rate: number): boolean {
-    return rate > 0 && randomUnit(this.#random) < rate;
-  }
-
-  heal(): void {
-    this.#cut.clear();
-  }
-
-  /** Nothing is lost any more. */
-  end(): void {
-    this.heal();
-    this.lossRate = 0;
-    this.isEnded = true;
-  }
-
-  send(from: string, to: string, deliver: () => void): void {
-    const link = `${from}>${to}`;
-    if (this.#cut.has(link) || randomUnit(this.#random) < this.lossRate) return;
-    const soonest = this.#events.nowNs + randomInt(this.#random, 10, 150) * US;
-    const atNs = Math.max(soonest, (this.#last.get(link) ?? 0) + 1);
-    this.#last.set(link, atNs);
-    this.#events.at(atNs, deliver);
-  }
-}
-
 const JOURNAL = 'journal';
 /** Time between checkpoints: a few in a run of a cluster. */
 const CHECKPOINT_MS = 120;
@@ -188,7 +105,7 @@ export class Cluster {
   readonly events = new EventQueue();
   readonly clock: Clock;
   readonly seeds: SeededRandom;
-  readonly network: Network;
+  readonly network: ClusterNetwork;
   readonly machines: Machine[] = [];
   #metadata: MemoryMetadata;
   /** The only manager, or what leads at one of several. */
@@ -234,7 +151,7 @@ export class Cluster {
     const clock = virtualClock(this.events);
     // In one run of four timers fire early, late and together.
     this.clock = seed % 4 === 3 ? unpunctualClock(clock, this.seeds.stream('clock')) : clock;
-    this.network = new Network(this.events, this.seeds.stream('network'));
+    this.network = new ClusterNetwork(this.events, this.seeds.stream('network'));
     this.#metadata = new MemoryMetadata(this.clock);
     this.store = new SharedStore(this.#metadata, this.clock, this.network, TIMING.storeMs);
     for (let k = 0; managers > 1 && k < managers; k++)

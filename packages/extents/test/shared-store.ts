@@ -7,7 +7,7 @@ import type { Clock } from '../../../src/core/clock.js';
 import { LEADER_KEY } from '../src/leader-metadata.js';
 import type { MemoryMetadata } from '../src/memory-metadata.js';
 import type { Metadata, Transaction } from '../src/metadata.js';
-import type { Network } from './cluster.js';
+import type { ClusterNetwork } from './cluster-network.js';
 
 export const STORE = 'store';
 const MS = 1e6;
@@ -24,10 +24,10 @@ export class SharedStore {
   unknown = 0;
   readonly #inner: MemoryMetadata;
   readonly #clock: Clock;
-  readonly #network: Network;
+  readonly #network: ClusterNetwork;
   readonly #timeoutMs: number;
 
-  constructor(inner: MemoryMetadata, clock: Clock, network: Network, timeoutMs: number) {
+  constructor(inner: MemoryMetadata, clock: Clock, network: ClusterNetwork, timeoutMs: number) {
     this.#inner = inner;
     this.#clock = clock;
     this.#network = network;
