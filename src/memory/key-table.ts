@@ -11,6 +11,7 @@ import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import { ViewCache } from '../core/view-cache.js';
+import type { ForeignMemory } from './foreign-memory.js';
 import { NicMemoryRegion, NicMemoryWindow } from './keyed-range.js';
 import type { MemoryRange } from './memory-range.js';
 
@@ -66,6 +67,15 @@ export interface BindRequest {
   pd: number;
 }
 
+/** A range of memory outside this process. */
+export interface ForeignBytes {
+  readonly memory: ForeignMemory;
+  readonly address: number;
+  readonly lengthBytes: number;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
 export class KeyTable {
   readonly #random: RandomSource;
   /** Entries keep their index for life. */
@@ -99,6 +109,21 @@ export class KeyTable {
     region.bytes = bytes;
     region.views = new ViewCache(bytes);
     this.#entries.set(region.handle, region);
+    return region;
+  }
+
+  /** Registers `lengthBytes` at `address` of memory outside this process. Throws what {@link register} throws. */
+  registerForeign(
+    pd: number,
+    { memory, address, lengthBytes }: ForeignBytes,
+    baseHigh: number,
+    baseLow: number,
+    access: number,
+  ): NicMemoryRegion {
+    const region = this.register(pd, NO_BYTES, baseHigh, baseLow, access);
+    region.foreign = memory;
+    region.foreignAddress = address;
+    region.lengthBytes = lengthBytes;
     return region;
   }
 
@@ -282,11 +307,17 @@ function checkAccessFlags(access: number): void {
 
 function place(
   owner: NicMemoryRegion | NicMemoryWindow,
-  { bytes, views }: NicMemoryRegion,
+  region: NicMemoryRegion,
   offset: number,
   lengthBytes: number,
   out: MemoryRange,
 ): number {
+  const { bytes, views } = region;
+  if (region.foreign !== undefined) {
+    if (!region.valid) return MEMORY_NOT_VALID; // A window does not know that an access to its region has failed.
+    out.setForeign(owner, region, offset);
+    return MEMORY_OK;
+  }
   if (offset + lengthBytes > bytes.length) return MEMORY_NOT_VALID;
   out.set(owner, bytes, offset, views);
   return MEMORY_OK;

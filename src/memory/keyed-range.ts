@@ -1,6 +1,7 @@
 /** Regions and windows as the NIC knows them: ranges of memory that keys open (IBTA vol. 1 §10.6). */
 
 import { ViewCache } from '../core/view-cache.js';
+import type { ForeignMemory } from './foreign-memory.js';
 
 /** Access bits, equal to `ibv_access_flags`, that let peers write, or let windows be bound that do. */
 const REMOTE_WRITE = 2;
@@ -42,6 +43,10 @@ export class NicMemoryRegion {
   readonly fastRegister: boolean;
   /** All memory that a fast-register region may be mapped onto. */
   readonly backing: Uint8Array;
+  /** Where its bytes are, if they are no array of this process; `bytes` is empty then. */
+  foreign: ForeignMemory | undefined;
+  /** Address of byte 0 in `foreign`. */
+  foreignAddress = 0;
   boundWindows = 0;
 
   constructor(handle: number, pd: number, key: number, backing: Uint8Array, fastRegister: boolean) {

@@ -17,6 +17,8 @@ export class MemoryRange {
   #generation = 0;
   #letsPeersWrite = false;
   #arrayBytes = 0;
+  /** The region, if its bytes are outside this process; `offset` is their address there. */
+  #foreign: NicMemoryRegion | undefined;
 
   /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
   set(owner: NicMemoryRegion | NicMemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
@@ -27,6 +29,18 @@ export class MemoryRange {
     this.bytes = bytes;
     this.offset = offset;
     this.#arrayBytes = bytes.length;
+    this.#foreign = undefined;
+  }
+
+  /** The same for a region whose bytes are outside this process. */
+  setForeign(owner: NicMemoryRegion | NicMemoryWindow, region: NicMemoryRegion, offset: number): void {
+    this.#views = undefined;
+    this.#owner = owner;
+    this.#generation = owner.generation;
+    this.bytes = NO_BYTES;
+    this.offset = region.foreignAddress + offset;
+    this.#arrayBytes = 0;
+    this.#foreign = region;
   }
 
   setPlain(bytes: Uint8Array, offset: number): void {
@@ -36,6 +50,7 @@ export class MemoryRange {
     this.bytes = bytes;
     this.offset = offset;
     this.#arrayBytes = bytes.length;
+    this.#foreign = undefined;
   }
 
   copyFrom(other: MemoryRange): void {
@@ -46,6 +61,7 @@ export class MemoryRange {
     this.bytes = other.bytes;
     this.offset = other.offset;
     this.#arrayBytes = other.#arrayBytes;
+    this.#foreign = other.#foreign;
   }
 
   /** Registered memory that no other thread can change. */
@@ -58,8 +74,16 @@ export class MemoryRange {
     return this.#views !== undefined && !this.#letsPeersWrite;
   }
 
+  /** Bytes outside this process that cannot be read are 0, and {@link stillValid} is false from then on. */
   copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
     const start = this.offset + skip;
+    const foreign = this.#foreign;
+    if (foreign !== undefined) {
+      if (foreign.valid && foreign.foreign!.read(start, length, to, toOffset)) return;
+      foreign.valid = false;
+      to.fill(0, toOffset, toOffset + length);
+      return;
+    }
     const views = this.#views;
     if (length <= SHORT_COPY_BYTES) {
       const words = views === undefined ? sourceWords(this.bytes) : views.words;
@@ -69,8 +93,14 @@ export class MemoryRange {
     else to.set(views.view(start, length), toOffset);
   }
 
+  /** Where bytes outside this process cannot be written, {@link stillValid} is false from then on. */
   place(skip: number, from: Uint8Array, fromOffset: number, length: number): void {
     const start = this.offset + skip;
+    const foreign = this.#foreign;
+    if (foreign !== undefined) {
+      if (!foreign.valid || !foreign.foreign!.write(start, from, fromOffset, length)) foreign.valid = false;
+      return;
+    }
     const views = this.#views;
     const isShort = length <= SHORT_COPY_BYTES && views !== undefined;
     if (isShort && copyWords(wordsToCopy(from), fromOffset, views.words, start, length)) return;
@@ -79,10 +109,11 @@ export class MemoryRange {
 
   /**
    * False once the region or window was deregistered, invalidated or bound again, or the program gave its memory to
-   * another thread, which leaves an empty array: messages of many packets ask before each one.
+   * another thread, which leaves an empty array, or an access outside this process has failed: messages of many packets ask before each one.
    */
   get stillValid(): boolean {
     const owner = this.#owner;
+    if (this.#foreign?.valid === false) return false;
     return owner.valid && owner.generation === this.#generation && this.bytes.length >= this.#arrayBytes;
   }
 }

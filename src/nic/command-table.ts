@@ -4,6 +4,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
+import type { ForeignMemory } from '../memory/foreign-memory.js';
 import type { KeyTable } from '../memory/key-table.js';
 import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
@@ -54,6 +55,7 @@ export interface CommandEnvironment {
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
   readonly regionMemory: (id: number) => ArrayBufferLike | undefined;
+  readonly foreignMemory: (id: number) => ForeignMemory | undefined;
   /** The queue pair has been destroyed: its timers are void, and its number is free. */
   readonly forget: (qp: NicQueuePair) => void;
 }
@@ -120,9 +122,14 @@ export class CommandTable {
     },
     regMr: ({ pd, memory, offsetBytes, lengthBytes, iova, access }) => {
       this.#pds.get(pd);
-      const bytes = this.#attached(memory, offsetBytes, lengthBytes);
+      const { keys, foreignMemory } = this.#environment;
       const high = Number(iova >> 32n);
-      const region = this.#environment.keys.register(pd, bytes, high, Number(iova & 0xffffffffn), access);
+      const low = Number(iova & 0xffffffffn);
+      const foreign = foreignMemory(memory);
+      const region =
+        foreign === undefined
+          ? keys.register(pd, this.#attached(memory, offsetBytes, lengthBytes), high, low, access)
+          : keys.registerForeign(pd, { memory: foreign, address: offsetBytes, lengthBytes }, high, low, access);
       return { mr: region.handle, lkey: region.key, rkey: region.key };
     },
     allocFastRegMr: ({ pd, memory, offsetBytes, lengthBytes }) => {

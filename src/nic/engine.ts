@@ -5,6 +5,7 @@
  */
 
 import type { RandomSource } from '../core/random.js';
+import type { ForeignMemory } from '../memory/foreign-memory.js';
 import { AttachedMemory } from '../memory/ring/attached-memory.js';
 import { COMMAND_DEPTH, CommandRing } from '../memory/ring/command-ring.js';
 import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
@@ -15,6 +16,9 @@ import type { IpAddress } from '../packet/address.js';
 import { Nic, type NicOptions, type NicTuning } from './nic.js';
 import type { PortFacts } from './port-facts.js';
 
+/** Above the numbers of attached arrays. */
+const FIRST_FOREIGN_ID = 2 ** 31;
+
 export abstract class Engine implements EngineLink {
   readonly nic: Nic;
   readonly commands = CommandRing.create(allocatePlain, COMMAND_DEPTH);
@@ -23,6 +27,8 @@ export abstract class Engine implements EngineLink {
   onInterrupt: () => void = () => {};
   onFailure: () => void = () => {};
   readonly #memory = new AttachedMemory();
+  readonly #foreign = new Map<number, ForeignMemory>();
+  #nextForeignId = FIRST_FOREIGN_ID;
   #interruptPending = false;
 
   constructor(port: PortFacts, random: RandomSource, tuning: NicTuning = {}) {
@@ -32,6 +38,7 @@ export abstract class Engine implements EngineLink {
       counters: this.counters,
       events: this.events,
       memory: (id) => this.#memory.get(id),
+      foreignMemory: (id) => this.#foreign.get(id),
       onEvent: () => this.#interrupt(),
       tuning,
     });
@@ -103,6 +110,18 @@ export abstract class Engine implements EngineLink {
 
   detach(id: number): void {
     this.#memory.detach(id);
+  }
+
+  /** Makes memory outside this process reachable: in `regMr`, `memory` is its number and `offsetBytes` an address. */
+  attachForeign(memory: ForeignMemory): number {
+    const id = this.#nextForeignId++;
+    this.#foreign.set(id, memory);
+    return id;
+  }
+
+  /** Its regions must be deregistered. */
+  detachForeign(id: number): void {
+    this.#foreign.delete(id);
   }
 }
 

@@ -13,6 +13,7 @@
 import type { RandomSource } from '../core/random.js';
 import { CreditScheduler } from '../dcqcn/credit-scheduler.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
+import type { ForeignMemory } from '../memory/foreign-memory.js';
 import { KeyTable } from '../memory/key-table.js';
 import type { CommandRing } from '../memory/ring/command-ring.js';
 import type { QpAttributes } from '../memory/ring/commands.js';
@@ -70,6 +71,8 @@ export interface NicOptions {
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
   readonly regionMemory?: (id: number) => ArrayBufferLike | undefined;
+  /** Memory outside this process by its number. Default: there is none. */
+  readonly foreignMemory?: (id: number) => ForeignMemory | undefined;
   /** Called from inside the NIC: the driver must not call back at once. */
   readonly onEvent: () => void;
   readonly tuning: NicTuning;
@@ -100,7 +103,7 @@ export class Nic implements QpHost {
   #ipId = 0;
 
   constructor(options: NicOptions) {
-    const { port, random, counters, memory, regionMemory, tuning } = options;
+    const { port, random, counters, memory, regionMemory, foreignMemory, tuning } = options;
     this.#options = options;
     this.counters = counters;
     this.keys = new KeyTable(random);
@@ -121,6 +124,7 @@ export class Nic implements QpHost {
       queuePairs: this.queuePairs,
       memory,
       regionMemory: regionMemory ?? memory,
+      foreignMemory: foreignMemory ?? (() => undefined),
       forget: (qp) => {
         this.#deadlines.forget(qp);
         this.#numbers.free(qp.qpn);

@@ -13,9 +13,12 @@ interface Original {
   origLow: number;
 }
 
+const word = new Uint8Array(8);
+
 export function readHostU64(range: MemoryRange, out: Original): void {
-  out.origLow = readLittleEndian(range.bytes, range.offset);
-  out.origHigh = readLittleEndian(range.bytes, range.offset + 4);
+  range.copyTo(0, 8, word, 0);
+  out.origLow = readLittleEndian(word, 0);
+  out.origHigh = readLittleEndian(word, 4);
 }
 
 /** Executes COMPARE_SWAP or FETCH_ADD on the u64 at the start of the range, which holds `original`. */
@@ -23,10 +26,15 @@ export function applyAtomic(packet: RocePacket, original: Original, range: Memor
   if (packet.opcode === RC_FETCH_ADD) {
     const low = original.origLow + packet.swapLow;
     const carry = low > 0xffffffff ? 1 : 0;
-    writeHostU64(range.bytes, range.offset, (original.origHigh + packet.swapHigh + carry) >>> 0, low >>> 0);
+    placeHostU64(range, (original.origHigh + packet.swapHigh + carry) >>> 0, low >>> 0);
   } else if (original.origHigh === packet.compareHigh && original.origLow === packet.compareLow) {
-    writeHostU64(range.bytes, range.offset, packet.swapHigh, packet.swapLow);
+    placeHostU64(range, packet.swapHigh, packet.swapLow);
   }
+}
+
+function placeHostU64(range: MemoryRange, high: number, low: number): void {
+  writeHostU64(word, 0, high, low);
+  range.place(0, word, 0, 8);
 }
 
 export function writeHostU64(b: Uint8Array, o: number, high: number, low: number): void {

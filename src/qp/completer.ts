@@ -275,7 +275,7 @@ export class Completer {
     if (packet.info.kind === OP_ATOMIC_ACK) {
       writeHostU64(this.#atomicResult, 0, packet.origHigh, packet.origLow);
       this.#sink.scatter(0, ATOMIC_BYTES, this.#atomicResult, 0);
-      return true;
+      return this.#isPlaced(isNext);
     }
     // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its
     // sender chooses.
@@ -287,6 +287,13 @@ export class Completer {
       return false;
     }
     if (this.#parts.host.carriesPayload) this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
-    return true;
+    return this.#isPlaced(isNext);
+  }
+
+  /** False: the memory of the request cannot be written. */
+  #isPlaced(isNext: boolean): boolean {
+    if (this.#sink.stillValid) return true;
+    if (isNext) this.#completion.completeInError(STATUS_LOC_PROT_ERR, 0);
+    return false;
   }
 }

@@ -51,6 +51,7 @@ export class ReadResponder {
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0, 0);
   readonly #range = new MemoryRange();
+  readonly #original = { origHigh: 0, origLow: 0 };
   refusedSyndrome = 0;
   lostPsn = 0;
 
@@ -198,13 +199,17 @@ export class ReadResponder {
     const range = this.#range;
     if (!resolveRemote(parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range))
       return this.#refuse(NAK_REMOTE_ACCESS);
+    const original = this.#original;
+    readHostU64(range, original);
+    if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS);
     const job = this.#responses.append();
     if (job === undefined) return 0;
     const record = this.#records.take();
     record.kind = RECORD_ATOMIC;
+    record.origHigh = original.origHigh;
+    record.origLow = original.origLow;
     record.firstPsn = packet.psn;
     record.lastPsn = packet.psn;
-    readHostU64(range, record);
     applyAtomic(packet, record, range);
     this.#fillAtomicJob(job, record, msn);
     job.firstAnswerOf = record;
@@ -238,8 +243,7 @@ export class ReadResponder {
     else if (this.#parts.congestion.control.pacer.opensNs > now) {
       this.#parts.probe.current.waits(WAIT_PACING);
       return EMIT_NOTHING;
-    } else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
-    else {
+    } else if (!(job.lengthBytes === 0 || job.range.stillValid) || !this.#emitReadResponse(job, batch, now)) {
       this.lostPsn = job.cursorPsn;
       this.#responses.clear();
       return EMIT_LOST_MEMORY;
@@ -247,7 +251,8 @@ export class ReadResponder {
     return EMIT_SENT;
   }
 
-  #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
+  /** False: the memory cannot be read. */
+  #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): boolean {
     const { host, attributes, link, congestion } = this.#parts;
     const { mtuBytes } = link;
     const psn = job.cursorPsn;
@@ -264,7 +269,10 @@ export class ReadResponder {
     const hasPayload = bytes > 0 && host.carriesPayload;
     const { range } = job;
     const isBorrowed = hasPayload && range.isOfThisThread && borrowPayload(batch, range, offset, bytes, o - start);
-    if (hasPayload && !isBorrowed) range.copyTo(offset, bytes, b, o);
+    if (hasPayload && !isBorrowed) {
+      range.copyTo(offset, bytes, b, o);
+      if (!range.stillValid) return false;
+    }
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     host.counters[TX_DATA_PACKETS]++;
@@ -273,6 +281,7 @@ export class ReadResponder {
     congestion.dataSent(batch, now);
     if (isLast) this.#responses.popFront();
     else job.cursorPsn = psnAdd(psn, 1);
+    return true;
   }
 
   #emitAtomicAck(job: ResponseJob, batch: TxBatch): void {

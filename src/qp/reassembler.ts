@@ -127,6 +127,7 @@ export class Reassembler {
     }
     if (this.#parts.host.carriesPayload) {
       this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
+      if (!this.#sink.stillValid) return this.#refuse(NAK_REMOTE_OPERATION, STATUS_LOC_PROT_ERR);
     }
     this.#receivedBytes += packet.payloadBytes;
     return place === op.PLACE_LAST || place === op.PLACE_ONLY ? PLACED_LAST : PLACED;
@@ -158,7 +159,10 @@ export class Reassembler {
       this.#begin(op.OP_WRITE, packet.psn);
       this.#writeBytes = total;
     } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
-    if (this.#parts.host.carriesPayload) range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
+    if (this.#parts.host.carriesPayload && packet.payloadBytes > 0) {
+      range.place(received, bytes, packet.payloadOffset, packet.payloadBytes);
+      if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
+    }
     this.#receivedBytes = received + packet.payloadBytes;
     return ends ? PLACED_LAST : PLACED;
   }

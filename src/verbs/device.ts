@@ -125,6 +125,8 @@ export class RdmaDevice extends Resource {
   readonly estats: Estats | undefined;
   /** The telemetry's clock; 0 without telemetry, where nobody asks. @internal */
   readonly telemetryNowNs: () => number;
+  /** Takes the events of objects that commands of another program made; type 0: some were lost. @internal */
+  onForeignEvent: (type: number, id: number) => void = () => {};
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
   /** Memory of the library's own, used again and again. @internal */
@@ -327,6 +329,7 @@ export class RdmaDevice extends Resource {
     while (this.#link.events.take(this.#event)) {
       const { type, id } = this.#event;
       if (type === EVENT_COMMAND_DONE) this.#settleCommands();
+      else if (!this.#isOwn(type, id)) this.onForeignEvent(type, id);
       else if (type === EVENT_COMPLETION) this.#cqs.get(id)?.onCompletionEvent();
       else if (type === EVENT_QP_SETTLED) this.#qps.get(id)?.onSettled();
       else this.#emit(type, id);
@@ -335,6 +338,12 @@ export class RdmaDevice extends Resource {
     this.#settleCommands();
     for (const cq of this.#cqs.values()) cq.onCompletionEvent();
     for (const qp of this.#qps.values()) qp.onSettled();
+    this.onForeignEvent(0, 0);
+  }
+
+  #isOwn(type: number, id: number): boolean {
+    if (type === EVENT_COMPLETION || type === EVENT_CQ_ERR) return this.#cqs.has(id);
+    return type === EVENT_SRQ_LIMIT_REACHED ? this.#srqs.has(id) : this.#qps.has(id);
   }
 
   #onFailure(cause: RoceError): void {
