@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../build/packages/inspect/src/audit/catalogue.js';
 import { CASES, TESTED_RULES } from '../build/packages/inspect/src/conform/cases.js';
+import { wrap } from './wrap.js';
 
 const page = new URL('../packages/inspect/docs/rules.md', import.meta.url);
 const HEAD = `# Rules of RoCEv2
@@ -82,7 +83,7 @@ const summary = `Of ${RULES.length} rules, audit checks ${JUDGED_RULES.length} (
 ${count(RULES, ({ audit }) => audit === 'active')} need a tester. \`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases.
 `;
 
-const text = [HEAD, summary, ...sections].join('\n');
+const text = wrap([HEAD, summary, ...sections].join('\n'));
 if (!process.argv.includes('--check')) writeFileSync(page, text);
 else if (readFileSync(page, 'utf8') !== text) {
   console.error(

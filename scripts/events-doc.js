@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { EVENTS } from '../build/src/port/capture/events.js';
+import { wrap } from './wrap.js';
 
 const page = new URL('../docs/events.md', import.meta.url);
 
@@ -34,7 +35,7 @@ const sections = Object.entries(EVENTS).map(([name, { doc, fields }]) =>
   ].join('\n'),
 );
 
-const text = [HEAD, ...sections].join('\n');
+const text = wrap([HEAD, ...sections].join('\n'));
 if (!process.argv.includes('--check')) writeFileSync(page, text);
 else if (readFileSync(page, 'utf8') !== text) {
   console.error('docs/events.md is not what the catalogue says: npm run build && node scripts/events-doc.js');

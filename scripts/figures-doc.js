@@ -11,6 +11,7 @@ import {
   figureRow,
 } from '../build/packages/lab/src/commands/sim/figures/figure-report.js';
 import { FIGURES } from '../build/packages/lab/src/commands/sim/figures/index.js';
+import { wrap } from './wrap.js';
 
 const page = new URL('../packages/lab/docs/figures.md', import.meta.url);
 const pictures = new URL('../packages/lab/docs/pictures/figures/', import.meta.url);
@@ -22,23 +23,16 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const LINE_CHARACTERS = 150;
-
 const HEAD = `# Published figures and our values
 
-${wrapped(
-  'This page compares published values with those of `rocev2 sim figure`. `scripts/figures-doc.js` runs all figures and writes it. ' +
-    'Each figure is one command:',
-)}
+This page compares published values with those of \`rocev2 sim figure\`. \`scripts/figures-doc.js\` runs all figures
+and writes it. Each figure is one command:
 
     rocev2 sim figure NAME --plot figure.svg
 
-${wrapped(
-  'Published values are read off figures, are data of the authors, or come from an ns-3 simulator. ' +
-    'A value is *inside* if it differs by at most 5 % (fluid models) or 10 % (packets). ' +
-    'If a publication gives only an order, the published value is 1, and ours is 1 for the same order. ' +
-    '[figure-notes.md](figure-notes.md) explains values that are outside.',
-)}
+Published values are read off figures, are data of the authors, or come from an ns-3 simulator. A value is *inside* if
+it differs by at most 5 % (fluid models) or 10 % (packets). If a publication gives only an order, the published value
+is 1, and ours is 1 for the same order. [figure-notes.md](figure-notes.md) explains values that are outside.
 `;
 
 /** What the page has now, by name: a row of the overview and a section. */
@@ -76,7 +70,7 @@ for (const figure of FIGURES) {
 }
 
 const overview = ['| figure | what it shows | by | values inside |', '|---|---|---|---|', ...rows, ''].join('\n');
-const text = [HEAD, overview, ...sections].join('\n');
+const text = [wrap(HEAD), overview, ...sections].join('\n');
 const unlisted = readdirSync(pictures).filter((file) => !FIGURES.some(({ name }) => file === `${name}.svg`));
 if (!check) {
   for (const file of unlisted) rmSync(new URL(file, pictures));
@@ -99,15 +93,15 @@ function textOf({ name, title, source, by, note, values }) {
   const section = [
     `## ${name}`,
     '',
-    wrapped(`${title}. Source: ${source}.`),
+    `${title}. Source: ${source}.`,
     '',
     ...table.map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    ...(note === null ? [] : [wrapped(note), '']),
+    ...(note === null ? [] : [note, '']),
     `![${title}](pictures/figures/${name}.svg)`,
     '',
   ].join('\n');
-  return { row: `| [${name}](#${name}) | ${title} | ${by} | ${inside} of ${values.length} |`, section };
+  return { row: `| [${name}](#${name}) | ${title} | ${by} | ${inside} of ${values.length} |`, section: wrap(section) };
 }
 
 function contentOf(path) {
@@ -116,15 +110,4 @@ function contentOf(path) {
   } catch {
     return undefined; // A new figure.
   }
-}
-
-/** A paragraph in lines of at most LINE_CHARACTERS. */
-function wrapped(paragraph) {
-  const lines = [];
-  for (const word of paragraph.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= LINE_CHARACTERS) lines.push(`${lines.pop()} ${word}`);
-    else lines.push(word);
-  }
-  return lines.join('\n');
 }

@@ -4,6 +4,7 @@
 // with --site it writes the whole tables to scripts/site/results, for the documentation site.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
+import { wrap } from './wrap.js';
 
 /** @typedef {Record<'peer' | 'role' | 'ip' | 'mtu' | 'what' | 'result' | 'day', string>} Cell */
 /** @typedef {{ case: string, verdict: string, rules: number[], severity: string, text: string, packets: string[] }} Deviation */
@@ -123,8 +124,8 @@ function deviationText({ case: name, verdict, rules, severity, text, packets }) 
 }
 
 const pages = /** @type {const} */ ([
-  ['docs/interop-results.md', interopSummary()],
-  ['packages/inspect/docs/conformance-results.md', conformanceSummary()],
+  ['docs/interop-results.md', wrap(interopSummary())],
+  ['packages/inspect/docs/conformance-results.md', wrap(conformanceSummary())],
 ]);
 if (process.argv.includes('--site')) {
   mkdirSync(new URL('scripts/site/results/', root), { recursive: true });

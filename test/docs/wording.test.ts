@@ -138,7 +138,7 @@ describe('the check itself', () => {
     expect(measuresOf('The server is\ntold.')).toEqual(['patterns']);
     expect(measuresOf('## What it says of a rule')).toEqual(['headings']);
     expect(measuresOf('## Ports that are worse than others')).toEqual(['headings']);
-    expect(measuresOf(`${'word '.repeat(31)}.`)).toEqual(['sentences']);
+    expect(measuresOf(`${'a '.repeat(31)}.`)).toEqual(['sentences']);
     expect(measuresOf(`${'Word. '.repeat(91)}`)).toContain('paragraphs');
     expect(measuresOf('From 1 to 2, 3, 4, 5, 6 and 7.')).toEqual(['numbers']);
     expect(measuresOf(`[a](${'x'.repeat(200)})`)).toEqual(['lines']);

@@ -5,7 +5,7 @@ import { PATTERNS, type WordingPattern } from './wording-patterns.js';
 
 export const SENTENCE_WORDS_MAX = 30;
 export const PARAGRAPH_WORDS_MAX = 90;
-export const LINE_CHARACTERS_MAX = 160;
+export const LINE_CHARACTERS_MAX = 120;
 /** In one sentence outside of tables. */
 export const NUMBERS_MAX = 6;
 
