@@ -129,14 +129,15 @@ await describeWithRig('the connection manager', {}, (rig) => {
 
   for (const direction of ['to1', 'from1'] as const) {
     const what = `every second CM message ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
-    cell({ tool: 'udaddy', role: 'server', family: 4, what }, async () => {
+    const run = async () => {
       const loss = await rig().loss({ every: 2, direction, gsiOnly: true });
       try {
         await udaddyServer(4);
       } finally {
         expect(await loss.stop()).toBeGreaterThan(0);
       }
-    });
+    };
+    cell({ tool: 'udaddy', role: 'server', family: 4, what }, run, { group: 'lost CM messages' });
   }
 
   cell({ tool: 'udaddy', role: 'server', family: 4, what: 'a datagram service that nobody has' }, async () => {

@@ -94,8 +94,9 @@ await describeWithRig('rocev2 bw and lat --perftest', { mtu: 4200 }, (rig) => {
       ...(what !== undefined && { what }),
     };
     // perftest's TCP connection is over IPv4, also when its GID is IPv6.
-    cell({ ...facts, role: 'client' }, () => asClient(run, rig().guests[0].ip4));
-    cell({ ...facts, role: 'server' }, () => asServer(run, rig().hostSide.ip4));
+    const options = { group: `${kind}, ${what}` };
+    cell({ ...facts, role: 'client' }, () => asClient(run, rig().guests[0].ip4), options);
+    cell({ ...facts, role: 'server' }, () => asServer(run, rig().hostSide.ip4), options);
   }
 
   for (const kind of ['bw', 'lat'] as const) {
@@ -121,7 +122,7 @@ await describeWithRig('rocev2 bw and lat --perftest', { mtu: 4200 }, (rig) => {
     const run: Run = { op, kind, family: 4, both, iterations: queuePairs * ITERATIONS };
     const facts = { tool: `ib_${op}_${kind} ${both.join(' ')}`, family: 4 } as const;
     // Two stock tools fail with each other now and then under -R: one connects again before the other listens again.
-    const options = { retry: 2 };
+    const options = { retry: 2, group: 'RDMA CM' };
     cell({ ...facts, role: 'client' }, () => asClient(run, rig().guests[0].ip4), options);
     cell({ ...facts, role: 'server' }, () => asServer(run, rig().hostSide.ip4), options);
   }

@@ -44,7 +44,7 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig, captureFile) => {
         expect(result).toMatchObject({ role, iterations, sizeBytes: size, verified: true });
         if (role === 'client') expect(result['peer']).toBe(family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
       };
-      cell(facts, run, STOOD_STILL);
+      cell(facts, run, { ...STOOD_STILL, group: size > 10_000 ? 'long messages' : 'short messages' });
     }
   }
 
@@ -93,7 +93,7 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig, captureFile) => {
           expect(await loss.stop()).toBeGreaterThan(0);
         }
       },
-      LAST_ACK_LOST,
+      { ...LAST_ACK_LOST, group: 'lost packets' },
     );
   }
 

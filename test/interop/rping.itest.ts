@@ -57,10 +57,11 @@ await describeWithRig('rocev2 rping', {}, (rig) => {
   }
 
   for (const size of SIZES) {
-    cell({ tool: 'rping -V', role: 'both', family: 4, what: `${size} bytes` }, async () => {
+    const run = async () => {
       expect(await asClient(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
       expect(await asServer(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
-    });
+    };
+    cell({ tool: 'rping -V', role: 'both', family: 4, what: `${size} bytes` }, run, { group: 'sizes' });
   }
 
   cell({ tool: 'rping -V', role: 'both', family: 4, what: 'ten connections, one after another' }, async () => {
@@ -73,7 +74,7 @@ await describeWithRig('rocev2 rping', {}, (rig) => {
   // Only what the managers say: with its acknowledgements lost in step with its pings, rping overfills its send queue of 16.
   for (const direction of ['to1', 'from1'] as const) {
     const what = `every second CM message ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
-    cell({ tool: 'rping -V', role: 'both', family: 4, what }, async () => {
+    const run = async () => {
       const loss = await rig().loss({ every: 2, direction, gsiOnly: true });
       try {
         expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
@@ -81,7 +82,8 @@ await describeWithRig('rocev2 rping', {}, (rig) => {
       } finally {
         expect(await loss.stop()).toBeGreaterThan(0);
       }
-    });
+    };
+    cell({ tool: 'rping -V', role: 'both', family: 4, what }, run, { group: 'lost CM messages' });
   }
 
   test('a client that is killed, and another one at once: nothing of the first is in its way', async () => {

@@ -43,7 +43,7 @@ await describeWithRig('single faults between us and Soft-RoCE', { mtu: 4200 }, (
       const cases = family === 4 ? LOST.map((opcode) => [opcode]) : [LOST];
       for (const opcodes of cases) {
         const what = opcodes.length === 1 ? `one ${opcodes[0]} lost` : 'one packet of each kind lost';
-        cell({ tool, role, family, mtu, what }, async () => {
+        const run = async () => {
           const before = await rig().counters();
           const faults = opcodes.map((opcode) => `opcode=${opcode}:once`).join(';');
           const { ours } = await mixedTransfer(rig(), { role, family, options, faults }, BYTES);
@@ -54,7 +54,8 @@ await describeWithRig('single faults between us and Soft-RoCE', { mtu: 4200 }, (
           if (what !== UNNOTICED) expect(retries).toBeGreaterThan(0);
           if (!opcodes.includes(REPORTED)) return;
           expect(ours.counters[role === 'client' ? 'packet_seq_err' : 'resp_nak_sequence']).toBeGreaterThan(0);
-        });
+        };
+        cell({ tool, role, family, mtu, what }, run, { group: opcodes.length === 1 ? 'one packet lost' : what });
       }
 
       cell({ tool, role, family, mtu, what: 'packets doubled' }, async () => {

@@ -29,7 +29,7 @@ await describeWithRig('loss between us and Soft-RoCE', { mtu: 4200, broken }, (r
       for (const { one, bytes } of RATES) {
         for (const direction of ['to1', 'from1'] as const) {
           const where = direction === 'to1' ? 'from us' : 'to us';
-          cell({ tool, role, family, mtu: 1024, what: `one packet in ${one} ${where} lost` }, async () => {
+          const run = async () => {
             const loss = await rig().loss({ random: one, direction });
             let lost = 0;
             try {
@@ -38,7 +38,9 @@ await describeWithRig('loss between us and Soft-RoCE', { mtu: 4200, broken }, (r
               lost = await loss.stop();
             }
             expect(lost).toBeGreaterThan(0);
-          });
+          };
+          const what = `one packet in ${one} ${where} lost`;
+          cell({ tool, role, family, mtu: 1024, what }, run, { group: `one packet in ${one} lost` });
         }
       }
 

@@ -67,7 +67,7 @@ await describeWithRig('retries between us and Soft-RoCE', { mtu: 4200 }, (rig) =
 
       for (const lost of ['requests', 'answers'] as const) {
         for (const request of ['write:5000', 'read:5000', 'faa:1']) {
-          cell({ tool, role, family, mtu, what: `retries run out: ${request}, all ${lost} lost` }, async () => {
+          const run = async () => {
             // The exchange is over TCP, which the rule does not touch.
             const towardsGuest = (role === 'client') === (lost === 'requests');
             const loss = await rig().loss({ every: 1, direction: towardsGuest ? 'to1' : 'from1' });
@@ -82,7 +82,9 @@ await describeWithRig('retries between us and Soft-RoCE', { mtu: 4200 }, (rig) =
             expect(requester.sends.map(({ status }) => status)).toEqual([RETRY_EXC_ERR, WR_FLUSH_ERR]);
             if (role === 'client')
               expect(ours.counters).toMatchObject({ local_ack_timeout_err: 3, retry_exceeded_err: 1 });
-          });
+          };
+          const what = `retries run out: ${request}, all ${lost} lost`;
+          cell({ tool, role, family, mtu, what }, run, { group: `all ${lost} lost` });
         }
       }
     }
@@ -121,7 +123,7 @@ await describeOnRig('a guest that dies', 'bridge', () => {
     [4, 'write'],
     [6, 'read'],
   ] as const) {
-    cell({ tool, role: 'client', family, mtu: 1024, what: `the guest loses power during ${request}s` }, async () => {
+    const run = async () => {
       await using rig = await Rig.start();
       const us = startOurVerbs(rig, family, `-e -t 14 +${request}:1000000*1000 drain`);
       await rig.background('peer', rigverbsTowardsUs(rig, family, 'sync'));
@@ -133,6 +135,8 @@ await describeOnRig('a guest that dies', 'bridge', () => {
       const failed = statuses.findIndex((status) => status !== SUCCESS);
       expect(sends, text).toHaveLength(1000);
       expect(statuses.slice(failed, failed + 2)).toEqual([RETRY_EXC_ERR, WR_FLUSH_ERR]);
-    });
+    };
+    const what = `the guest loses power during ${request}s`;
+    cell({ tool, role: 'client', family, mtu: 1024, what }, run, { group: 'loss of power' });
   }
 });

@@ -79,7 +79,8 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
       const { transport, op, kind, size } = test;
       const facts = { tool: `ib_${op}_${kind} ${flag(transport)}`, family: where.family, mtu: where.mtu };
       const expected = { op, transport, sizeBytes: size, iterations: ITERATIONS, mtu: where.mtu };
-      cell({ ...facts, role: 'client' }, async () => {
+      const group = `perftest over ${transport}`;
+      const asClientOfTheirs = async () => {
         const { us, them } = await asClient(stock(test, where), () => ours(test, where, [rig().guests[0].ip4]));
         // What a WRITE without acknowledgement came to, nobody says.
         const isUnverified = op === 'write' && kind === 'bw';
@@ -88,12 +89,14 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
         // Of a bandwidth test only its receiver knows what arrived; a server of SEND ends when it has all.
         expect(JSON.parse(us.stdout)).toMatchObject({ ...expected, lost: kind === 'bw' ? null : 0 });
         if (op === 'send') expect(them?.stdout).toMatch(new RegExp(`${size} +${ITERATIONS} `));
-      });
-      cell({ ...facts, role: 'server' }, async () => {
+      };
+      cell({ ...facts, role: 'client' }, asClientOfTheirs, { group });
+      const asTheirServer = async () => {
         const { us, them } = await asServer(stock(test, where), () => ours(test, where, []));
         expect([us.exitCode, them.exitCode], us.stderr + them.stderr).toEqual([0, 0]);
         expect(JSON.parse(us.stdout)).toMatchObject({ ...expected, lost: 0 });
-      });
+      };
+      cell({ ...facts, role: 'server' }, asTheirServer, { group });
     }
 
     for (const { transport, size } of [
@@ -128,7 +131,7 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
 
   for (const test of [UC_SEND_BW, UC_WRITE_BW, UD_SEND_BW]) {
     const what = 'every 11th packet lost on the way to us: the server counts';
-    cell({ tool: `ib_${test.op}_bw ${flag(test.transport)}`, role: 'server', family: 4, mtu: 4096, what }, async () => {
+    const run = async () => {
       const loss = await rig().loss({ every: 11, direction: 'from1' });
       let dropped = 0;
       try {
@@ -141,19 +144,23 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
       } finally {
         if (dropped === 0) await loss.stop();
       }
-    });
+    };
+    const tool = `ib_${test.op}_bw ${flag(test.transport)}`;
+    cell({ tool, role: 'server', family: 4, mtu: 4096, what }, run, { group: what });
   }
 
   for (const test of [UC_SEND_BW, UD_SEND_BW]) {
     const what = 'every 11th packet lost on the way to it: it waits on, and we end';
-    cell({ tool: `ib_${test.op}_bw ${flag(test.transport)}`, role: 'client', family: 4, mtu: 4096, what }, async () => {
+    const run = async () => {
       const { us } = await asClient(stock(test, IP4), () =>
         ours(test, IP4, [rig().guests[0].ip4], '--loss', 'host>wire:every=11'),
       );
       expect(us.exitCode).toBe(1);
       expect(us.stderr).toContain('the server did not confirm all messages');
       expect(JSON.parse(us.stdout)).toMatchObject({ iterations: ITERATIONS, lost: null, verified: false });
-    });
+    };
+    const tool = `ib_${test.op}_bw ${flag(test.transport)}`;
+    cell({ tool, role: 'client', family: 4, mtu: 4096, what }, run, { group: what });
   }
 
   const whatLat = 'one message lost: it waits for ever, and we end';
@@ -175,11 +182,13 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
   for (const { test, connection, sends, size = test.size } of foreign) {
     const run = { ...test, size } as Test;
     const what = `meets our ${test.transport.toUpperCase()} server: named at once`;
-    cell({ tool: `ib_${test.op}_bw ${connection}`, role: 'server', family: 4, mtu: 4096, what }, async () => {
+    const named = async () => {
       const { us } = await asServer(stock(run, IP4, connection), () => ours(run, IP4, []), STUCK_SECONDS);
       expect(us.exitCode).toBe(1);
       expect(us.stderr).toContain(`the peer sends ${sends} packets, and this side has ${test.transport.toUpperCase()}`);
-    });
+    };
+    const tool = `ib_${test.op}_bw ${connection}`;
+    cell({ tool, role: 'server', family: 4, mtu: 4096, what }, named, { group: 'perftest of another transport' });
   }
 
   const whatSilent = 'meets our RC client: nothing is answered, and why is said';
@@ -204,7 +213,8 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
     { tool: 'ibv_ud_pingpong', says: 'the peer sends UC or UD packets, and this side has RC' },
     { tool: 'ibv_srq_pingpong', says: 'the peer is ibv_srq_pingpong' },
   ]) {
-    cell({ tool, role: 'server', family: 4, mtu: 1024, what: 'meets our RC pingpong: named at once' }, async () => {
+    const what = 'meets our RC pingpong: named at once';
+    const named = async () => {
       const server = startRocev2(rig(), ['pingpong', '-n', '10', '--bind', rig().hostSide.ip4]);
       await saysOnStderr(server, 'waiting for');
       const peer = await rig().background('peer', `${tool} -g 1 -n 10 ${rig().hostSide.ip4}`);
@@ -212,7 +222,8 @@ await describeWithRig('UC and UD between us and Soft-RoCE', { mtu: 4200 }, (rig)
       await peer.kill();
       expect(us.exitCode).toBe(1);
       expect(us.stderr).toContain(says);
-    });
+    };
+    cell({ tool, role: 'server', family: 4, mtu: 1024, what }, named, { group: what });
   }
 
   for (const role of ['client', 'server'] as const) {

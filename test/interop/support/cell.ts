@@ -39,7 +39,7 @@ export interface CellOptions {
   /** Further attempts, where the peer is known to fail now and then, or where an error says so. Default: where perftest could not measure its clock. */
   readonly retry?: number | { readonly count: number; readonly condition: RegExp };
   /** Cells of one group take turns in the rounds. Default: those with the same peer and the same `what`. */
-  readonly group?: string;
+  readonly group?: string | undefined;
 }
 
 /** Registers the cell as a test, under its own facts as name; a round that is not its own skips it. */
