@@ -64,7 +64,14 @@ export {
 } from './dcqcn/rate-controls.js';
 export { COUNTER_TEXTS } from './memory/ring/counter-texts.js';
 export { COUNTER_NAMES, type CounterName } from './memory/ring/counters.js';
-export { type QpStateName, type QpTypeName, statusName, statusText } from './memory/ring/enums.js';
+export {
+  type QpStateName,
+  type QpTypeName,
+  statusName,
+  statusText,
+  type WcOpcodeName,
+  type WcStatusName,
+} from './memory/ring/enums.js';
 export type { Sge } from './memory/ring/work-queue.js';
 export { IpAddress } from './packet/address.js';
 export { senderInGrh } from './packet/grh.js';

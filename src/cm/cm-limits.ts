@@ -1,4 +1,5 @@
 import { checkOptions, type OptionNames, shown } from '../core/arguments.js';
+import { type Optional, withDefaults } from '../core/defaults.js';
 import { RoceError } from '../core/errors.js';
 import type { Pace } from '../core/token-bucket.js';
 
@@ -51,17 +52,17 @@ const LIMIT_NAMES: OptionNames<CmLimits> = {
   halfOpenMs: true,
 };
 
-export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
-  checkOptions<Partial<CmLimits>>('limits of ConnectionManager.open', limits, LIMIT_NAMES);
+export function checkedLimits(limits: Optional<CmLimits> = {}): CmLimits {
+  checkOptions<Optional<CmLimits>>('limits of ConnectionManager.open', limits, LIMIT_NAMES);
   for (const [name, value] of Object.entries(limits)) {
-    if (Number.isSafeInteger(value) && value >= 1) continue;
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
       `the limit ${name} is ${shown(value)}`,
       'it must be a whole number of at least 1',
     );
   }
-  return { ...LIMITS_DEFAULT, ...limits };
+  return withDefaults(LIMITS_DEFAULT, limits);
 }
 
 /** Validated addresses that are remembered; the one longest unheard is forgotten first. */

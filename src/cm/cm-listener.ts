@@ -109,11 +109,23 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     return undefined;
   }
 
-  /** Every request, until the listener is closed. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+  /**
+   * Every request, until the listener is closed: `for await (const request of listener)` does the same without
+   * options. They apply to the wait for each request; the errors are those of {@link next}.
+   */
+  requests(options?: WaitOptions): AsyncGenerator<R, void, undefined> {
+    WaitDeadline.check('requests', options);
+    return this.#requestsUntilClosed(options);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    return this.#requestsUntilClosed();
+  }
+
+  async *#requestsUntilClosed(options?: WaitOptions): AsyncGenerator<R, void, undefined> {
     while (!this.#closed) {
       try {
-        yield await this.next();
+        yield await this.next(options);
       } catch (error) {
         if (this.#closed) return;
         throw error;

@@ -13,7 +13,7 @@ export interface CmAcceptOptions extends CmConnectionOptions, WaitOptions {
   /**
    * PSN that this side expects first, 0..0xffffff; default: random and unpredictable. Meant for tests near the wrap.
    */
-  readonly startingPsn?: number;
+  readonly startingPsn?: number | undefined;
 }
 
 export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {

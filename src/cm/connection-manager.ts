@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { checkKind, checkOneOf, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
+import { type Optional, withDefaults } from '../core/defaults.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { WaitDeadline, type WaitOptions } from '../core/wait.js';
@@ -56,31 +57,31 @@ const TIMING_NAMES: OptionNames<CmTiming> = { responseTimeout: true, packetLifet
 /** Options of a {@link ConnectionManager}. All are optional. */
 export interface ConnectionManagerOptions {
   /** Timeouts and retries. Defaults: those of Linux. */
-  readonly timing?: Partial<CmTiming>;
+  readonly timing?: Optional<CmTiming> | undefined;
   /** Bounds on what peers may occupy. Defaults: see {@link CmLimits}. Throws ERR_ROCE_OUT_OF_RANGE. */
-  readonly limits?: Partial<CmLimits>;
+  readonly limits?: Optional<CmLimits> | undefined;
   /**
    * The addresses that a request may claim: `source`, those of its datagram (default), or `any`, for example behind
    * NAT. In both cases packets go to the source address of the datagram.
    */
-  readonly claimedAddress?: 'source' | 'any';
+  readonly claimedAddress?: 'source' | 'any' | undefined;
   /**
    * DSCP 0..63 of packets of connections that this side requests, and of QP1. Default 0. A connection that it accepts
    * has the DSCP that the peer's request names, as with Linux.
    */
-  readonly dscp?: number;
+  readonly dscp?: number | undefined;
   /** Default: the device's. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Communication IDs, start PSNs and the CA GUID. Default: the system's generator. */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
 }
 
 /** Options of the active side of a connection. */
 export interface CmConnectOptions extends CmConnectionOptions, WaitOptions {
   /** Path MTU in bytes. Default: the largest that this device's port supports. */
-  readonly pathMtu?: number;
+  readonly pathMtu?: number | undefined;
   /** Retries of a request without acknowledgement, 0..7, on both sides. Default 7. */
-  readonly retryCount?: number;
+  readonly retryCount?: number | undefined;
 }
 
 const MANAGER_OPTIONS: OptionNames<ConnectionManagerOptions> = {
@@ -118,7 +119,7 @@ export class ConnectionManager implements AsyncDisposable {
     this.device = device;
     this.#clock = options.clock ?? device.clock;
     this.#random = options.random ?? { u32: () => randomBytes(4).readUInt32BE() };
-    this.#timing = { ...LINUX_TIMING, ...options.timing };
+    this.#timing = withDefaults(LINUX_TIMING, options.timing ?? {});
     this.#dscp = checkWhole('dscp', options.dscp ?? 0, 0, DSCP_MAX);
     this.#protocol = new CmProtocol({
       address: device.address,
@@ -175,7 +176,7 @@ export class ConnectionManager implements AsyncDisposable {
    * request of the address with the most makes room (`evicted`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the
    * port has a listener.
    */
-  listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
+  listen(port: number, options: { readonly backlog?: number | undefined } = {}): CmListener {
     checkPort(port);
     checkOptions('listen', options, { backlog: true });
     this.#expectOpen();
@@ -250,7 +251,10 @@ export class ConnectionManager implements AsyncDisposable {
    * Serves datagrams on a port of RDMA_PS_UDP, 1..65535. The listener yields the requests of peers that look for a
    * queue pair to send to. `backlog` works as for {@link listen}. Throws ERR_ROCE_BUSY if the port is served already.
    */
-  listenForDatagrams(port: number, options: { readonly backlog?: number } = {}): CmListener<DatagramRequest> {
+  listenForDatagrams(
+    port: number,
+    options: { readonly backlog?: number | undefined } = {},
+  ): CmListener<DatagramRequest> {
     checkOptions('listenForDatagrams', options, { backlog: true });
     ifGiven(options.backlog, (value) => checkWhole('backlog', value, 1, BACKLOG_MAX));
     return this.#datagrams.listen(port, options.backlog ?? BACKLOG_DEFAULT);

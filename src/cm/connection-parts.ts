@@ -18,37 +18,37 @@ export interface ConnectionOptions extends SecureTerms {
   /**
    * Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically.
    */
-  readonly region?: Uint8Array | number;
+  readonly region?: Uint8Array | number | undefined;
   /** Largest path MTU, default what both ports can carry (at most 4096). */
-  readonly mtu?: number;
+  readonly mtu?: number | undefined;
   /** Default `go-back-n`. Both sides need the same. */
-  readonly recovery?: RecoveryOptions;
+  readonly recovery?: RecoveryOptions | undefined;
   /** How fast this side sends data, also to READs of the peer. Default `{name: 'none'}`. */
-  readonly rateControl?: RateControlOptions;
+  readonly rateControl?: RateControlOptions | undefined;
   /** Longest message that can be received, default 64 KiB. */
-  readonly messageBytesMax?: number;
+  readonly messageBytesMax?: number | undefined;
   /** Messages that may arrive before `receive` is called; more wait at the sender. Default 64. */
-  readonly receiveDepth?: number;
+  readonly receiveDepth?: number | undefined;
   /** Local ACK timeout code (4.096 us x 2^n), default 14. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** Retries before the connection fails, 0..7, default 7. */
-  readonly retryCnt?: number;
+  readonly retryCnt?: number | undefined;
   /**
    * How long the peer may be silent while its process lives (4.096 us x 2^n), default 22: 17.2 s. 0, and the default
    * where `timeout` or `retryCnt` is given or RDMA CM connects: what these two say. See docs/recovery.md.
    */
-  readonly totalTimeout?: number;
+  readonly totalTimeout?: number | undefined;
   /**
    * Connects through RDMA CM on QP1 instead of TCP, as librdmacm programs do; `port` is then a port of RDMA_PS_TCP.
    * Recovery is go-back-n, and timers are the manager's.
    */
-  readonly manager?: ConnectionManager;
+  readonly manager?: ConnectionManager | undefined;
   /**
    * Takes a peer whose GID is not the address that its TCP connection comes from: behind NAT, or where TCP is on
    * another network than the device. An unauthenticated peer can then have packets sent to somebody else. Default
    * false: such a peer is refused, and `connect` comes from the device's own address.
    */
-  readonly allowForeignGid?: boolean;
+  readonly allowForeignGid?: boolean | undefined;
 }
 
 export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {

@@ -28,7 +28,7 @@ import { type Elements, Transfers } from './transfers.js';
 /** What {@link Connection.send} takes. */
 export interface SendOptions extends WaitOptions {
   /** Immediate data: an unsigned 32-bit number that the receiver gets with the message. */
-  readonly immediate?: number;
+  readonly immediate?: number | undefined;
 }
 
 /** What {@link Connection.receive} takes. */
@@ -37,7 +37,7 @@ export interface ReceiveOptions extends WaitOptions {
    * The message is a view of its receive buffer, not a copy. It is valid until the program calls `message.release()`,
    * which it must do: until then the peer has one receive less. Default false.
    */
-  readonly view?: boolean;
+  readonly view?: boolean | undefined;
 }
 
 const SEND_OPTIONS: OptionNames<SendOptions> = { ...WAIT_OPTIONS, immediate: true };
@@ -377,13 +377,24 @@ export class Connection extends Resource {
   }
 
   /**
-   * Every message from the peer until either side closes the connection or the peer is gone, even if later sends fail.
-   * A failure before that throws.
+   * Every message from the peer until either side closes the connection or the peer is gone, even if later sends fail:
+   * `for await (const message of connection)` does the same without options. They apply to the wait for each message.
+   * A failure before the end throws, and so do ERR_ROCE_ABORTED and ERR_ROCE_TIMEOUT: no message is lost then.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
+  messages(options?: ReceiveOptions): AsyncGenerator<Message, void, undefined> {
+    WaitDeadline.check('messages', options, RECEIVE_OPTIONS);
+    ifGiven(options?.view, (value) => checkBoolean('view', value));
+    return this.#messages(options);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
+    return this.#messages();
+  }
+
+  async *#messages(options?: ReceiveOptions): AsyncGenerator<Message, void, undefined> {
     while (!this.isClosed) {
       try {
-        yield await this.receive();
+        yield await this.receive(options);
       } catch (error) {
         if (this.isClosed || this.#isLeftInOrder) return;
         throw error;

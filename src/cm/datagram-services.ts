@@ -27,18 +27,18 @@ import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
 /** Options of {@link ConnectionManager.resolve}. */
 export interface ResolveOptions extends WaitOptions {
   /** Private data for the serving program, at most 180 bytes. */
-  readonly privateData?: Uint8Array;
+  readonly privateData?: Uint8Array | undefined;
 }
 
 /** Options of {@link DatagramRequest.accept}. */
 export interface DatagramAcceptOptions {
   /** Private data for the requesting program, at most 136 bytes. */
-  readonly privateData?: Uint8Array;
+  readonly privateData?: Uint8Array | undefined;
   /**
    * Q_Key that the peer's messages must carry, 32 bits: that of the queue pair. Default 0x01234567, the one of
    * RDMA_PS_UDP.
    */
-  readonly qkey?: number;
+  readonly qkey?: number | undefined;
 }
 
 const RESOLVE_OPTIONS: OptionNames<ResolveOptions> = { ...WAIT_OPTIONS, privateData: true };

@@ -8,7 +8,7 @@
  *     (await peer.receive()).data.toString();   // 'hello'
  */
 
-import { checkKind, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
+import { checkBoolean, checkKind, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { formatHostPort } from '../core/host-port.js';
@@ -45,7 +45,7 @@ export interface ConnectOptions extends ConnectionOptions, WaitOptions {
    * are random, so that clients that were refused at one time do not return at one time. 0: one attempt. Default 5000.
    * Over RDMA CM the manager's timers decide instead.
    */
-  readonly busyTimeoutMs?: number;
+  readonly busyTimeoutMs?: number | undefined;
 }
 
 const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
@@ -54,6 +54,7 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
   host: true,
   maxConnections: true,
   maxConnectionsPerAddress: true,
+  closesConnections: true,
 };
 const CONNECT_OPTIONS: OptionNames<ConnectOptions> = {
   ...CONNECTION_OPTIONS,
@@ -219,8 +220,9 @@ async function connectOverTcp(
 /** Listens for connections. Rejects with ERR_ROCE_IO if the TCP port is in use. */
 export async function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
   checkValues({ name: 'listen', host: options?.host ?? '', portMin: 0 }, device, options, LISTEN_OPTIONS);
-  const { maxConnections, maxConnectionsPerAddress } = options;
+  const { maxConnections, maxConnectionsPerAddress, closesConnections } = options;
   ifGiven(maxConnections, (value) => checkWhole('maxConnections', value, 1, CONNECTIONS_MAX));
   ifGiven(maxConnectionsPerAddress, (value) => checkWhole('maxConnectionsPerAddress', value, 1, CONNECTIONS_MAX));
+  ifGiven(closesConnections, (value) => checkBoolean('closesConnections', value));
   return Listener.open(device, options);
 }

@@ -3,7 +3,6 @@
  * that misbehaves ends only its own set-up. A counter and an event report it; `accept` and iteration do not.
  */
 
-import { EventEmitter } from 'node:events';
 import process from 'node:process';
 import { ConnectionLimiter, type ConnectionLimits } from '../core/connection-limiter.js';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
@@ -11,6 +10,7 @@ import { WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';
+import { TypedEvents } from '../verbs/typed-events.js';
 import type { CmListener } from './cm-listener.js';
 import type { CmRequest } from './cm-request.js';
 import type { Connection } from './connection.js';
@@ -26,15 +26,17 @@ export interface ListenOptions extends ConnectionOptions {
   /** TCP port of the exchange; 0 lets the system choose. */
   readonly port: number;
   /** TCP address to listen on, default the device's own. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /**
    * Connections open or being set up at a time, of all peers; and as many that have not said anything yet. Default
    * 1024. One has 4 MiB of receive buffers by default, whose pages take memory from their first message on. A client
    * beyond the limit is refused, and tries again for its `busyTimeoutMs`.
    */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** The same from one address (or one IPv6 network of 64 bits). Default 128. */
-  readonly maxConnectionsPerAddress?: number;
+  readonly maxConnectionsPerAddress?: number | undefined;
+  /** Closing the listener closes the connections that it has made. Default false: they stay. */
+  readonly closesConnections?: boolean | undefined;
 }
 
 /** What became of the peers of a listener so far. */
@@ -115,7 +117,7 @@ export class Listener extends Resource {
   /** Before the connections that it has made. */
   override readonly closeRank = -2;
   /** `REFUSED`: a peer that did not become a connection, with the reason. */
-  readonly events = new EventEmitter<ListenerEvents>();
+  readonly events = new TypedEvents<ListenerEvents>({ REFUSED: true });
   readonly #device: RdmaDevice;
   readonly #options: ListenOptions;
   readonly #limits: ConnectionLimits;
@@ -213,13 +215,23 @@ export class Listener extends Resource {
   }
 
   /**
-   * Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers
-   * cannot end it.
+   * Every connection until the listener is closed: `for await (const connection of listener)` does the same without
+   * options. They apply to the wait for each connection. Throws for a mistake in the listener's own options, and
+   * ERR_ROCE_ABORTED and ERR_ROCE_TIMEOUT, as {@link accept}; peers cannot end it.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
+  connections(options?: WaitOptions): AsyncGenerator<Connection, void, undefined> {
+    WaitDeadline.check('connections', options);
+    return this.#connections(options);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
+    return this.#connections();
+  }
+
+  async *#connections(options?: WaitOptions): AsyncGenerator<Connection, void, undefined> {
     while (this.#isListening) {
       try {
-        yield await this.accept();
+        yield await this.accept(options);
       } catch (error) {
         if (!this.#isListening) return;
         throw error;
@@ -338,7 +350,7 @@ export class Listener extends Resource {
     process.emitWarning(error);
   }
 
-  /** Takes no more connections, and closes those that the program has not accepted; others stay. */
+  /** Takes no more connections, and closes those that the program has not accepted; others as the options say. */
   protected override async release(): Promise<void> {
     this.#isListening = false;
     this.#cm?.close();
@@ -348,6 +360,9 @@ export class Listener extends Resource {
       if (admitted.connection === undefined) this.#admitted.evict(admitted);
     }
     for (const connection of this.#ready.splice(0)) await connection.close();
+    if (this.#options.closesConnections !== true) return;
+    const made = [...this.#admitted.connections].flatMap(({ connection }) => connection ?? []);
+    await Promise.all(made.map((connection) => connection.close()));
   }
 }
 

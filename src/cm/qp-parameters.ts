@@ -14,17 +14,17 @@ import { ackTimeoutWithDelay, peerAckTimeout } from './timing.js';
 /** Connection options of a program, the same for both sides. */
 export interface CmConnectionOptions {
   /** Handed to the peer's program. At most 56 bytes in a request, 196 in an acceptance. */
-  readonly privateData?: Uint8Array;
+  readonly privateData?: Uint8Array | undefined;
   /**
    * READs and atomics this side answers at a time, 0..128. Default 16; an acceptance grants no more than was asked for.
    */
-  readonly responderResources?: number;
+  readonly responderResources?: number | undefined;
   /** READs and atomics this side issues at a time, 0..128. Default 16, and never more than the peer answers. */
-  readonly initiatorDepth?: number;
+  readonly initiatorDepth?: number | undefined;
   /** How often the *peer* repeats a SEND that found no receive, 0..7; 7 (default): without end. */
-  readonly rnrRetryCount?: number;
+  readonly rnrRetryCount?: number | undefined;
   /** How long this side asks such a peer to wait, as an RNR timer code. Default 12, 0.64 ms; Linux has 0, 655 ms. */
-  readonly minRnrTimer?: number;
+  readonly minRnrTimer?: number | undefined;
 }
 
 export interface Resources {

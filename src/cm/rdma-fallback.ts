@@ -10,6 +10,7 @@
  * from returning at the same time. Time and randomness are passed in.
  */
 
+import { withDefaults } from '../core/defaults.js';
 import { type RandomSource, randomUnit } from '../core/random.js';
 
 /** Transports to a host. */
@@ -23,11 +24,11 @@ export interface RdmaFallbackOptions {
   /** Jitter of hold-downs. */
   readonly random: RandomSource;
   /** First hold-down; default 10 s. */
-  readonly holdDownNs?: number;
+  readonly holdDownNs?: number | undefined;
   /** Longest hold-down; default 10 min. */
-  readonly holdDownMaxNs?: number;
+  readonly holdDownMaxNs?: number | undefined;
   /** After RDMA has worked this long, a failure counts as the first; default 10 min. */
-  readonly cleanNs?: number;
+  readonly cleanNs?: number | undefined;
 }
 
 const DEFAULTS = { holdDownNs: 10e9, holdDownMaxNs: 600e9, cleanNs: 600e9 };
@@ -47,7 +48,7 @@ export class RdmaFallback {
   constructor(options: RdmaFallbackOptions) {
     const { random, ...limits } = options;
     this.#random = random;
-    this.#limits = { ...DEFAULTS, ...limits };
+    this.#limits = withDefaults(DEFAULTS, limits);
     this.#holdDownNs = this.#limits.holdDownNs;
   }
 

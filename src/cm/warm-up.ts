@@ -22,7 +22,7 @@ export interface WarmUpOptions {
    * How long it takes. Milliseconds, 1 to 60,000. Default 1,000: with less, much is left to be compiled, with more,
    * little is gained.
    */
-  readonly durationMs?: number;
+  readonly durationMs?: number | undefined;
 }
 
 const WARM_UP_OPTIONS: OptionNames<WarmUpOptions> = { durationMs: true };

@@ -15,12 +15,12 @@ export interface WaitOptions {
    * The call rejects with ERR_ROCE_ABORTED when this signal is aborted. If it is aborted already, the call does
    * nothing.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * The call rejects with ERR_ROCE_TIMEOUT after this time. Milliseconds, 0 to 2^31 - 1, or Infinity. Measured by the
    * device's clock.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export const WAIT_OPTIONS: OptionNames<WaitOptions> = { signal: true, timeoutMs: true };
@@ -76,17 +76,21 @@ export class WaitDeadline {
     ...[known]: keyof O extends keyof WaitOptions ? [] : [known: OptionNames<O>]
   ): WaitDeadline | undefined {
     if (options === undefined) return undefined;
-    checkOptions(call, options, known ?? WAIT_OPTIONS);
+    checkWait(call, options, known);
     const { signal, timeoutMs } = options;
     if (signal === undefined && timeoutMs === undefined) return undefined;
-    if (signal !== undefined) {
-      const isSignal = typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean';
-      checkKind('signal', signal, isSignal, 'an AbortSignal');
-    }
-    if (timeoutMs !== undefined) checkTimeout(timeoutMs);
     const deadline = new WaitDeadline(call, options, clock);
     if (signal?.aborted === true) throw deadline.#aborted();
     return deadline;
+  }
+
+  /** Refuses options that cannot be, of a call that waits later and several times. */
+  static check<O extends WaitOptions>(
+    call: string,
+    options: O | undefined,
+    ...[known]: keyof O extends keyof WaitOptions ? [] : [known: OptionNames<O>]
+  ): void {
+    if (options !== undefined) checkWait(call, options, known);
   }
 
   /**
@@ -125,6 +129,16 @@ export class WaitDeadline {
     const message = `${this.#call} did not finish within ${this.#timeoutMs} ms`;
     return new WaitEnded('ERR_ROCE_TIMEOUT', message, released ? { released } : {});
   }
+}
+
+function checkWait<O extends WaitOptions>(call: string, options: O, known: OptionNames<O> | undefined): void {
+  checkOptions(call, options, known ?? WAIT_OPTIONS);
+  const { signal, timeoutMs } = options;
+  if (signal !== undefined) {
+    const isSignal = typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean';
+    checkKind('signal', signal, isSignal, 'an AbortSignal');
+  }
+  if (timeoutMs !== undefined) checkTimeout(timeoutMs);
 }
 
 function checkTimeout(timeoutMs: number): void {

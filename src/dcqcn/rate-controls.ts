@@ -1,5 +1,6 @@
 /** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
+import type { Optional } from '../core/defaults.js';
 import { RoceError } from '../core/errors.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
@@ -71,7 +72,7 @@ export type RateControlOptions = {
   [N in RateControlName]: {
     /** Which scheme; its parameters stand beside it. */
     readonly name: N;
-  } & Partial<ParametersOf<Tables[N]>>;
+  } & Optional<ParametersOf<Tables[N]>>;
 }[RateControlName];
 
 /** A scheme with all its parameters. */

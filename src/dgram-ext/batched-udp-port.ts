@@ -50,12 +50,12 @@ const EINVAL = 22;
 /** Options of {@link openBatchedUdpPort}. */
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port has no event loop of its own. Default false. */
-  readonly polled?: boolean;
+  readonly polled?: boolean | undefined;
   /**
    * Sends data of batches from where it is (`TxBatch.borrow`). Use only if batches are sent as soon as they are filled
    * and nothing in between reads the slots. Default false.
    */
-  readonly borrows?: boolean;
+  readonly borrows?: boolean | undefined;
   /** A monotonic clock: how long the port looks again before it sleeps. */
   readonly nowNs: () => number;
 }

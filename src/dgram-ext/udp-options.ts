@@ -6,15 +6,15 @@ export interface UdpSocketOptions {
   /** A local address; not the wildcard, because the ICRC covers the address packets are sent to. */
   readonly address: IpAddress;
   /** UDP port. Default 4791. With 0 the system chooses; `udpPort` of the open port gives it. */
-  readonly udpPort?: number;
+  readonly udpPort?: number | undefined;
   /** Default 4 MiB; the system may grant less. */
-  readonly receiveBufferBytes?: number;
+  readonly receiveBufferBytes?: number | undefined;
   /** Default 4 MiB; the system may grant less. */
-  readonly sendBufferBytes?: number;
+  readonly sendBufferBytes?: number | undefined;
   /** Datagrams per batch. */
-  readonly batchSlots?: number;
+  readonly batchSlots?: number | undefined;
   /** Batches in use at the same time. The default depends on the port. */
-  readonly batches?: number;
+  readonly batches?: number | undefined;
 }
 
 export function checkPortAddress(address: IpAddress): void {

@@ -6,6 +6,7 @@
  */
 
 import type { RemoteInfo } from 'node:dgram';
+import type { Complete } from '../core/defaults.js';
 import type { IpAddress } from '../packet/address.js';
 import {
   IP_ID_UNKNOWN,
@@ -26,7 +27,7 @@ import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-
 /** Options of {@link openUdpPort}. */
 export interface UdpPortOptions extends UdpSocketOptions {
   /** `auto` (default) prepares the socket through koffi where it can; `off` never does. */
-  readonly native?: 'auto' | 'off';
+  readonly native?: 'auto' | 'off' | undefined;
 }
 
 /** A port over UDP; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address. */
@@ -43,7 +44,7 @@ class UdpPort implements Port {
   onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
-  readonly #options: Required<Omit<UdpPortOptions, 'native'>>;
+  readonly #options: Complete<Omit<UdpPortOptions, 'native'>>;
   readonly #native: boolean;
   readonly #socket: PortSocket;
   readonly #sources: AddressCache;

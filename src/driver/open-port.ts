@@ -31,34 +31,36 @@ export interface PortOptions {
   /** The endpoint's IP address: a literal such as `127.0.0.1` or `::1`. */
   readonly address: string;
   /** UDP port to receive on; default 4791, where third parties send. Only for UDP ports. */
-  readonly udpPort?: number;
+  readonly udpPort?: number | undefined;
   /** Ethernet frames inside UDP datagrams, to a software switch or a QEMU guest. */
-  readonly frame?: {
-    /** `HOST:PORT` of this end. */
-    readonly local: string;
-    /** `HOST:PORT` of the other end. */
-    readonly remote: string;
-    /** Largest IP packet of the emulated link; default 9000. A guest's interface usually has 1500. */
-    readonly mtuBytes?: number;
-    /** Its speed, default 10 Gb/s: needed where the switch sends pause frames, which count bit times. */
-    readonly rateBps?: number;
-  };
+  readonly frame?:
+    | {
+        /** `HOST:PORT` of this end. */
+        readonly local: string;
+        /** `HOST:PORT` of the other end. */
+        readonly remote: string;
+        /** Largest IP packet of the emulated link; default 9000. A guest's interface usually has 1500. */
+        readonly mtuBytes?: number | undefined;
+        /** Its speed, default 10 Gb/s: needed where the switch sends pause frames, which count bit times. */
+        readonly rateBps?: number | undefined;
+      }
+    | undefined;
   /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
-  readonly native?: 'auto' | 'off';
+  readonly native?: 'auto' | 'off' | undefined;
   /**
    * How datagrams get in and out of a UDP port. `dgram`: node:dgram. `mmsg`: batched, Linux with koffi. `shm`: mmsg,
    * and memory shared with peers of this user on this host. `auto`: mmsg where it can be had, and shared memory where
    * an exchange finds that both ends can. Default dgram on the caller's event loop.
    */
-  readonly io?: PortIo;
+  readonly io?: PortIo | undefined;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
-  readonly loss?: string;
+  readonly loss?: string | undefined;
   /** Seed of random fault rules. Default 1. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** Writes everything sent and received to this pcapng file. */
-  readonly pcap?: string;
+  readonly pcap?: string | undefined;
   /** Writes what the NIC sends, receives and does about it to this file, as JSON lines (docs/events.md). */
-  readonly trace?: string;
+  readonly trace?: string | undefined;
 }
 
 export interface ProtectedPortOptions extends PortOptions {

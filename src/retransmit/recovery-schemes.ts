@@ -1,5 +1,6 @@
 /** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
+import type { Optional } from '../core/defaults.js';
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { threadLocalSingleton } from '../core/thread-local-singleton.js';
@@ -35,7 +36,7 @@ export type RecoveryOptions =
       [N in RecoveryName]: {
         /** Name of the scheme; its parameters are further fields. */
         readonly name: N;
-      } & Partial<ParametersOf<Tables[N]>>;
+      } & Optional<ParametersOf<Tables[N]>>;
     }[RecoveryName];
 
 /** A scheme with all its parameters. */

@@ -11,6 +11,8 @@ import {
   statusText,
   WC_FLAG_WITH_IMM,
   WC_FLAG_WITH_INV,
+  type WcOpcodeName,
+  type WcStatusName,
   wcOpcodeName,
 } from '../memory/ring/enums.js';
 import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
@@ -30,9 +32,9 @@ export interface WorkCompletion {
   /** `ibv_wc_status`; 0 is success. */
   readonly status: number;
   /** The status as the spec names it: `SUCCESS`, `RETRY_EXC_ERR`. */
-  readonly statusName: string;
+  readonly statusName: WcStatusName;
   /** `SEND`, `RDMA_READ`, `RECV`, `RECV_RDMA_WITH_IMM` ... */
-  readonly opcode: string;
+  readonly opcode: WcOpcodeName;
   /** Bytes received, read, or (send side) posted. UD receives include the 40 bytes of GRH. */
   readonly byteLen: number;
   /** The queue pair whose request it was. */
@@ -69,7 +71,7 @@ export function completionError(wc: WorkCompletion, peerIsGone = false, detail?:
   return new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc) + gone + more, hint);
 }
 
-const HINTS: Readonly<Record<string, string>> = {
+const HINTS: { readonly [N in WcStatusName]?: string } = {
   LOC_LEN_ERR: 'a message is longer than the receive that took it',
   WR_FLUSH_ERR: 'an earlier failure stopped the queue pair; the first completion that failed says why',
   REM_INV_REQ_ERR:
@@ -90,7 +92,7 @@ export interface CompletionServer {
 /** What {@link CompletionQueue.wait} takes. */
 export interface CompletionWaitOptions extends WaitOptions {
   /** Only solicited receives and errors count. Default false. */
-  readonly solicitedOnly?: boolean;
+  readonly solicitedOnly?: boolean | undefined;
 }
 
 const COMPLETION_WAIT_OPTIONS: OptionNames<CompletionWaitOptions> = { ...WAIT_OPTIONS, solicitedOnly: true };
@@ -211,8 +213,20 @@ export class CompletionQueue extends Resource {
     return this.#waiters.size;
   }
 
-  /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when nothing more will come. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+  /**
+   * Every completion, until the queue is closed: `for await (const wc of cq)` does the same without options. They apply
+   * to the wait for each completion. Throws what {@link wait} rejects with.
+   */
+  completions(options?: WaitOptions): AsyncGenerator<WorkCompletion, void, undefined> {
+    WaitDeadline.check('completions', options);
+    return this.#completions(options);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+    return this.#completions();
+  }
+
+  async *#completions(options?: WaitOptions): AsyncGenerator<WorkCompletion, void, undefined> {
     while (!this.isClosed) {
       const wc = this.pollOne();
       if (wc !== undefined) {
@@ -220,7 +234,7 @@ export class CompletionQueue extends Resource {
         continue;
       }
       try {
-        await this.#wait(undefined, false);
+        await this.#wait(options && WaitDeadline.of('completions', options, this.device.clock), false);
       } catch (error) {
         if (this.isClosed) return;
         throw error;

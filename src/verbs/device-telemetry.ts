@@ -14,12 +14,12 @@ export interface EstatsOptions {
    * `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to all that can connect. Default: not
    * served.
    */
-  readonly http?: string;
+  readonly http?: string | undefined;
   /**
    * With `http`: names by which it may be addressed, in addition to addresses and `localhost`. A request by another
    * name gets 421.
    */
-  readonly allowHosts?: readonly string[];
+  readonly allowHosts?: readonly string[] | undefined;
 }
 
 const ESTATS_OPTIONS: OptionNames<EstatsOptions> = { http: true, allowHosts: true };

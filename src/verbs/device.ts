@@ -1,8 +1,7 @@
 /** An open RDMA device: the application's side of one NIC. */
 
 import { constants } from 'node:buffer';
-import { EventEmitter } from 'node:events';
-import { checkWhole } from '../core/arguments.js';
+import { checkWhole, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { CommandArgs, CommandName, CommandResult } from '../memory/ring/commands.js';
@@ -36,6 +35,7 @@ import { Resource } from './resource.js';
 import { ScratchMemory } from './scratch-memory.js';
 import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
+import { TypedEvents } from './typed-events.js';
 
 /** What a device can do, as `ibv_query_device` and `ibv_query_port` say. */
 export interface DeviceAttributes {
@@ -89,6 +89,20 @@ export interface DeviceEvents {
   DEVICE_FATAL: [cause: RoceError];
 }
 
+const EVENTS: OptionNames<DeviceEvents> = {
+  COMM_EST: true,
+  SQ_DRAINED: true,
+  QP_FATAL: true,
+  QP_LAST_WQE_REACHED: true,
+  QP_SOURCE_PORT: true,
+  QP_UNSENT_RESPONSE: true,
+  QP_REORDER_CONFLICT: true,
+  SRQ_LIMIT_REACHED: true,
+  CQ_ERR: true,
+  CNP_SUSPICIOUS: true,
+  DEVICE_FATAL: true,
+};
+
 type QpEventName = {
   [N in keyof DeviceEvents]: DeviceEvents[N] extends [qp: QueuePair] ? N : never;
 }[keyof DeviceEvents];
@@ -128,7 +142,7 @@ export class RdmaDevice extends Resource {
   /** Takes the events of objects that commands of another program made; type 0: some were lost. @internal */
   onForeignEvent: (type: number, id: number) => void = () => {};
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
-  readonly events = new EventEmitter<DeviceEvents>();
+  readonly events = new TypedEvents<DeviceEvents>(EVENTS);
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new ScratchMemory((bytes, populates) => this.#allocate(bytes, populates));
   /** Rings of queue pairs, used again and again. @internal */

@@ -35,35 +35,35 @@ export interface DeviceOptions extends PortOptions {
    * its own thread, which serves the peer's one-sided operations independently of this one; regions have to be shared
    * memory (`device.allocate`), and `io` is `auto` unless said otherwise.
    */
-  readonly engine?: EngineName;
+  readonly engine?: EngineName | undefined;
   /**
    * Worker engine: the NIC polls for up to 50 us before it sleeps, if that has paid lately and the system has a core to
    * spare. This makes round trips several times shorter. Default true.
    */
-  readonly spin?: boolean;
+  readonly spin?: boolean | undefined;
   /**
    * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an
    * absolute path. Default:
    * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/how-to/deploy.md).
    */
-  readonly workerUrl?: string | URL;
+  readonly workerUrl?: string | URL | undefined;
   /**
    * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are
    * loaded before the device is opened, here and in the thread of a worker engine. Each module is loaded once; later
    * devices know its schemes, too.
    */
-  readonly extensions?: ReadonlyArray<string | URL>;
+  readonly extensions?: ReadonlyArray<string | URL> | undefined;
   /**
    * Packets are authentic and encrypted, between peers that authenticate each other (docs/security.md). Such a device
    * only supports TCP exchanges of this package: RDMA CM, perftest and other stacks cannot take part. Not together with
    * `io: 'shm'`. Default `off`.
    */
-  readonly secure?: SecureOptions | 'off';
+  readonly secure?: SecureOptions | 'off' | undefined;
   /**
    * Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look
    * (packages/dashboard/docs/estats.md). Default: off, which costs nothing.
    */
-  readonly estats?: boolean | EstatsOptions;
+  readonly estats?: boolean | EstatsOptions | undefined;
 }
 
 const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {

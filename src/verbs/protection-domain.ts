@@ -24,7 +24,7 @@ import { SharedReceiveQueue } from './shared-receive-queue.js';
 /** Details of {@link ProtectionDomain.regMr}. */
 export interface RegisterOptions {
   /** The address peers use; by default one that overlaps no other region. */
-  readonly iova?: bigint;
+  readonly iova?: bigint | undefined;
 }
 
 const REGISTER_OPTIONS: OptionNames<RegisterOptions> = { iova: true };
@@ -127,7 +127,7 @@ export class ProtectionDomain extends Resource {
    * A receive queue that several QPs share: `depth` receives (1..2^20) of up to `maxSge` elements (1..32, default 1).
    * Rejects with ERR_ROCE_OUT_OF_RANGE.
    */
-  async createSrq(init: { depth: number; maxSge?: number }): Promise<SharedReceiveQueue> {
+  async createSrq(init: { depth: number; maxSge?: number | undefined }): Promise<SharedReceiveQueue> {
     checkObject('what createSrq() makes', init, 'an object: {depth, maxSge}');
     checkOptions('createSrq', init, SRQ_INIT);
     const { depth, maxSge = 1 } = init;
@@ -147,7 +147,10 @@ export class ProtectionDomain extends Resource {
    * Where a UD message goes: an address, a UDP port (4791 unless given), a DSCP from 0 to 63. Rejects with
    * ERR_ROCE_INVALID_ARGUMENT for what is no address, ERR_ROCE_OUT_OF_RANGE for the numbers.
    */
-  async createAh(remote: IpAddress, options: { udpPort?: number; dscp?: number } = {}): Promise<AddressHandle> {
+  async createAh(
+    remote: IpAddress,
+    options: { udpPort?: number | undefined; dscp?: number | undefined } = {},
+  ): Promise<AddressHandle> {
     const address = encodeDatagramAddress(remote, options);
     const { ah } = await this.device.command('createAh', { pd: this.handle, ...address });
     return new AddressHandle(this, ah);

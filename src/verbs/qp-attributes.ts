@@ -54,11 +54,11 @@ export interface AddressVector {
   /** IP address of the peer, of the family of the device. */
   readonly address: IpAddress;
   /** UDP port the peer receives on; 4791 unless both ends agreed on another. */
-  readonly udpPort?: number;
+  readonly udpPort?: number | undefined;
   /** 0..63, default 0. */
-  readonly dscp?: number;
+  readonly dscp?: number | undefined;
   /** ECN codepoint of sent packets: 0 (default) or 2, ECT(0). Ports that cannot set it send 0. */
-  readonly ecn?: number;
+  readonly ecn?: number | undefined;
 }
 
 /** The UDP source port of a peer, or the rule for it. */
@@ -69,62 +69,62 @@ export type RemoteSourcePort = number | 'flow' | 'learn' | 'any';
  */
 export interface QpAttr {
   /** The state to go to. Default: stay. */
-  readonly state?: QpStateName;
+  readonly state?: QpStateName | undefined;
   /** With the move to SQD: raise SQ_DRAINED when work in progress has completed. Default false. */
-  readonly enSqdAsyncNotify?: boolean;
+  readonly enSqdAsyncNotify?: boolean | undefined;
   /** What the peer may do: flags of {@link Access}. */
-  readonly accessFlags?: number;
+  readonly accessFlags?: number | undefined;
   /** Place in the partition table: 0, the default partition. */
-  readonly pkeyIndex?: number;
+  readonly pkeyIndex?: number | undefined;
   /** Port of the device, from 1: 1. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** UD: Q_Key of datagrams that are accepted, 32 bits. */
-  readonly qkey?: number;
+  readonly qkey?: number | undefined;
   /** Where the peer is. */
-  readonly av?: AddressVector;
+  readonly av?: AddressVector | undefined;
   /** Bytes: 256, 512, 1024, 2048 or 4096; the same at both ends. */
-  readonly pathMtu?: number;
+  readonly pathMtu?: number | undefined;
   /** QPN of the peer, 1 to 2^24 - 1. */
-  readonly destQpn?: number;
+  readonly destQpn?: number | undefined;
   /** PSN of the first request that is expected, 24 bits: the peer's `sqPsn`. */
-  readonly rqPsn?: number;
+  readonly rqPsn?: number | undefined;
   /** PSN of the first request that is sent, 24 bits. */
-  readonly sqPsn?: number;
+  readonly sqPsn?: number | undefined;
   /** READs and atomics this side answers at a time, 0..128. */
-  readonly maxDestRdAtomic?: number;
+  readonly maxDestRdAtomic?: number | undefined;
   /** READs and atomics this side has outstanding, 0..128; not more than the peer answers. */
-  readonly maxRdAtomic?: number;
+  readonly maxRdAtomic?: number | undefined;
   /** RNR NAK timer code, 0..31 (12: 0.64 ms; 0: 655 ms). */
-  readonly minRnrTimer?: number;
+  readonly minRnrTimer?: number | undefined;
   /** Local ACK timeout, 4.096 us x 2^timeout, 0..31; 0: never. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /**
    * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: how long the peer may be silent before the queue
    * pair gives up. While the peer is silent the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts
    * sequence NAKs only. 0, the default: `retryCnt` counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3).
    * It may change while the queue pair is connected.
    */
-  readonly totalTimeout?: number;
+  readonly totalTimeout?: number | undefined;
   /** Timeouts and sequence NAKs before the queue pair gives up, 0..7. */
-  readonly retryCnt?: number;
+  readonly retryCnt?: number | undefined;
   /** RNR NAKs before the queue pair gives up, 0..7; 7 means no limit. */
-  readonly rnrRetry?: number;
+  readonly rnrRetry?: number | undefined;
   /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
-  readonly recovery?: RecoveryOptions;
+  readonly recovery?: RecoveryOptions | undefined;
   /** Packets that the peer's socket can hold; the QPs to one socket share it fairly. Default 128. */
-  readonly inflightPackets?: number;
+  readonly inflightPackets?: number | undefined;
   /**
    * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535;
    * `flow`: the one that follows from both QPNs; `learn` (default): that of the first packet that advances the
    * connection; `any`: not checked, for peers that spray over several ports, or behind an address translation that may
    * change them. Setting it again, or `av`, discards what was learned.
    */
-  readonly remoteSourcePort?: RemoteSourcePort;
+  readonly remoteSourcePort?: RemoteSourcePort | undefined;
   /**
    * How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default
    * `{name: 'none'}`.
    */
-  readonly rateControl?: RateControlOptions;
+  readonly rateControl?: RateControlOptions | undefined;
 }
 
 /** The result of `query`. */

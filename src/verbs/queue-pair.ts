@@ -33,25 +33,25 @@ import type { SharedReceiveQueue } from './shared-receive-queue.js';
 /** `ibv_qp_init_attr`. */
 export interface QueuePairInit {
   /** Default RC. */
-  readonly type?: QpTypeName;
+  readonly type?: QpTypeName | undefined;
   /** Where send work requests complete. */
   readonly sendCq: CompletionQueue;
   /** Default: the send CQ. */
-  readonly recvCq?: CompletionQueue;
+  readonly recvCq?: CompletionQueue | undefined;
   /** Takes receives from here instead of its own receive queue; of the same protection domain. */
-  readonly srq?: SharedReceiveQueue;
+  readonly srq?: SharedReceiveQueue | undefined;
   /** Work requests the queues hold, 1..2^20; rounded up to a power of two. Default 128. */
-  readonly maxSendWr?: number;
+  readonly maxSendWr?: number | undefined;
   /** The same for receives. Default 128. */
-  readonly maxRecvWr?: number;
+  readonly maxRecvWr?: number | undefined;
   /** Scatter/gather elements a work request, 1..32. Default 1. */
-  readonly maxSendSge?: number;
+  readonly maxSendSge?: number | undefined;
   /** The same for receives, 1..32. Default 1. */
-  readonly maxRecvSge?: number;
+  readonly maxRecvSge?: number | undefined;
   /** Bytes of inline data a work request, 0..65536. Default 64. */
-  readonly maxInlineBytes?: number;
+  readonly maxInlineBytes?: number | undefined;
   /** Every send work request completes visibly (`sq_sig_all`). */
-  readonly signalAll?: boolean;
+  readonly signalAll?: boolean | undefined;
 }
 
 const QUEUE_PAIR_INIT: OptionNames<QueuePairInit> = {

@@ -5,9 +5,9 @@ import type { WrId } from './completion-queue.js';
 /** A receive (`ibv_recv_wr`): room for one message. */
 export interface RecvWorkRequest {
   /** Comes back in the completion. Default 0. */
-  readonly wrId?: WrId;
+  readonly wrId?: WrId | undefined;
   /** Where the message goes; may be empty for receives that only take immediate data. */
-  readonly sges?: readonly Sge[];
+  readonly sges?: readonly Sge[] | undefined;
 }
 
 export class ReceiveRing {

@@ -30,37 +30,37 @@ export interface PreSharedKey {
 /** Credentials of a device: pre-shared keys, or a certificate. */
 export interface SecureOptions {
   /** Default `require`. */
-  readonly mode?: Exclude<SecureMode, 'off'>;
+  readonly mode?: Exclude<SecureMode, 'off'> | undefined;
   /** Connections go out with the first; listeners take all of them. */
-  readonly psk?: PreSharedKey | readonly PreSharedKey[];
+  readonly psk?: PreSharedKey | readonly PreSharedKey[] | undefined;
   /** Certificate of this end, and what leads to a root: PEM. Needs `key`, and `ca` for the peers. */
-  readonly cert?: string;
+  readonly cert?: string | undefined;
   /** Private key of `cert`: PEM. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Roots of the certificates of peers: PEM. No other root is trusted. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /**
    * Peers that are let in, by identity of the key, or by common name or alternative name of the certificate. Default:
    * all that prove themselves; a server that is connected to must then have a certificate of the name or address that
    * it was dialled by.
    */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** What packets are encrypted with; where the two ends differ, `aes-256-gcm` is used. Default `aes-128-gcm`. */
-  readonly cipher?: PacketCipherName;
+  readonly cipher?: PacketCipherName | undefined;
   /**
    * File that the secrets of packets are appended to, for decoding captures with `rocev2 decode --keys` (format:
    * docs/security.md). It is made with mode 0600. A symbolic link, a file of another user and one that others may read are refused. Anyone with the file can read
    * everything, and forge what the connections still send.
    */
-  readonly keyLog?: string;
+  readonly keyLog?: string | undefined;
 }
 
 /** Security options of a listener or connection. */
 export interface SecureTerms {
   /** Default: that of the device. A device that requires protection has no connection without. */
-  readonly secure?: SecureMode;
+  readonly secure?: SecureMode | undefined;
   /** Peers that are let in, instead of those of the device. */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
 }
 
 const OPTIONS: OptionNames<SecureOptions> = {

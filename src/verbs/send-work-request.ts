@@ -10,21 +10,21 @@ import type { MemoryWindow } from './memory-window.js';
 /** What every send work request has. */
 interface Common {
   /** Comes back in the completion. Default 0. */
-  readonly wrId?: WrId;
+  readonly wrId?: WrId | undefined;
   /** False: no completion on success. Default true. */
-  readonly signaled?: boolean;
+  readonly signaled?: boolean | undefined;
   /** Waits until all earlier READs and atomics of this QP are complete. */
-  readonly fence?: boolean;
+  readonly fence?: boolean | undefined;
 }
 
 /** Where the data come from. */
 interface Gather {
   /** Parts of registered memory, in order. Default: none, an empty message. */
-  readonly sges?: readonly Sge[];
+  readonly sges?: readonly Sge[] | undefined;
   /** Copied at once: the buffer may be reused when `postSend` returns. Instead of `sges`. */
-  readonly inline?: Uint8Array;
+  readonly inline?: Uint8Array | undefined;
   /** The receiver's armed-for-solicited completion queue fires. */
-  readonly solicited?: boolean;
+  readonly solicited?: boolean | undefined;
 }
 
 /** Where in the peer's memory. */
@@ -72,7 +72,7 @@ export type SendWorkRequest = Common &
         /** Out of the peer's memory. */
         readonly opcode: 'RDMA_READ';
         /** Where the data go; together they say how many. */
-        readonly sges?: readonly Sge[];
+        readonly sges?: readonly Sge[] | undefined;
       } & Remote)
     | ({
         /** Replaces 64 bits of the peer if they are as expected; `remoteAddr` is a multiple of 8. */
@@ -135,13 +135,13 @@ export type SendWorkRequest = Common &
 /** UD only: the destination. */
 interface Datagram {
   /** Where the receiver is. */
-  readonly ah?: AddressHandle;
+  readonly ah?: AddressHandle | undefined;
   /** QPN of the receiver, 24 bits. */
-  readonly remoteQpn?: number;
+  readonly remoteQpn?: number | undefined;
   /**
    * Q_Key of the receiver, 32 bits. With bit 31 set, the queue pair's own Q_Key is sent instead (IBTA vol. 1 §10.2.5).
    */
-  readonly remoteQkey?: number;
+  readonly remoteQkey?: number | undefined;
 }
 
 type FieldsOf<T> = T extends unknown ? keyof T : never;

@@ -21,7 +21,7 @@ export interface PoolOwnerOptions {
    * Most blocks that the pool may grow to; the link must have been made for as many. Default: `blocks`, so that the
    * pool does not grow.
    */
-  readonly blocksMax?: number;
+  readonly blocksMax?: number | undefined;
   /** When freed blocks are acknowledged. */
   readonly policy: ReleasePolicy;
   /** Called to empty a written block. */

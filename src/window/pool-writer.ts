@@ -16,7 +16,7 @@ export interface PoolWriterOptions {
   /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;
   /** Request twice as many blocks after this many exhaustions under one version of the pool. Default: never. */
-  readonly growAfterStalls?: number;
+  readonly growAfterStalls?: number | undefined;
 }
 
 interface Job {

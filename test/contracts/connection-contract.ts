@@ -304,6 +304,17 @@ export function connectionContract(
         for (const socket of sockets) socket.destroy();
       });
 
+      it.each([false, true])('a listener with closesConnections: %s', async (closesConnections) => {
+        const [serverDevice, clientDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0, closesConnections }));
+        const target = { host: SERVER, port: listener.port };
+        const [server, client] = await Promise.all([listener.accept(), connect(clientDevice, target)]);
+        await listener.close();
+        expect(server.isClosed).toBe(closesConnections);
+        if (closesConnections) await client.peerClosed();
+        else await client.send(Buffer.from('still here'));
+      });
+
       it('makes connections that wait to be accepted, side by side', async () => {
         const [serverDevice, clientDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));

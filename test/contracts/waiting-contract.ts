@@ -52,6 +52,29 @@ export function waitingContract(name: string, { api, options, server: SERVER, cl
       for (const thing of open.splice(0).reverse()) await thing.close();
     });
 
+    it('an aborted iteration loses no message, and one that is aborted waits for nothing', async () => {
+      const { server, client, listener } = await pair();
+      const stop = new AbortController();
+      const texts: string[] = [];
+      const iterate = async () => {
+        for await (const { data } of server.messages({ signal: stop.signal })) {
+          texts.push(data.toString());
+          if (texts.length === 2) stop.abort();
+        }
+      };
+      for (const text of ['a', 'b', 'c']) await client.send(Buffer.from(text));
+      expect((await failureOf(iterate())).code).toBe('ERR_ROCE_ABORTED');
+      expect(texts).toEqual(['a', 'b']);
+      for await (const { data } of server.messages()) {
+        expect(data.toString()).toBe('c');
+        break;
+      }
+      const { signal } = stop;
+      expect((await failureOf(listener.connections({ signal }).next())).code).toBe('ERR_ROCE_ABORTED');
+      expect((await failureOf(listener.connections({ timeoutMs: 1 }).next())).code).toBe('ERR_ROCE_TIMEOUT');
+      expect(() => server.messages({ timeoutMs: -1 })).toThrow(/timeoutMs/);
+    });
+
     it('an aborted receive loses no message, and leaves nobody waiting', async () => {
       const { server, client } = await pair();
       const stop = new AbortController();

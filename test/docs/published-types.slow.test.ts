@@ -11,6 +11,7 @@ import { parseSource, sourceFiles } from './source-files.js';
 
 const OPTIONS: ts.CompilerOptions = {
   strict: true,
+  exactOptionalPropertyTypes: true,
   noEmit: true,
   skipLibCheck: false,
   target: ts.ScriptTarget.ES2023,
@@ -60,7 +61,7 @@ export const made = () => new Connection();
 
 /** A third, whose every mistake is expected: one that passed would be a complaint. */
 const MISTAKEN = `
-import { openDevice, type QueuePair } from 'rocev2';
+import { openDevice, type QueuePair, type RdmaDevice, type WorkCompletion } from 'rocev2';
 // @ts-expect-error: only what package.json exports can be imported
 import {} from 'rocev2/build/src/index.js';
 // @ts-expect-error: there is no such entry
@@ -73,7 +74,48 @@ export const engine = openDevice({ address: '127.0.0.1', engine: 'thread' });
 export const worker = openDevice({ address: '127.0.0.1', engine: 'worker', workerUrl: 1 });
 // @ts-expect-error: an opcode that is none
 export const posted = (qp: QueuePair) => qp.postSend({ opcode: 'SENT' });
+// @ts-expect-error: a completion opcode that is none
+export const isReceived = (wc: WorkCompletion) => wc.opcode === 'RECEIVE';
+// @ts-expect-error: a status that is none
+export const isFlushed = (wc: WorkCompletion) => wc.statusName === 'FLUSH_ERR';
+// @ts-expect-error: an event that is none
+export const onFatal = (device: RdmaDevice) => device.events.on('QP_FATL', () => {});
 `;
+
+const GENERIC = /KvOptions|KvShardsOptions|^StudyOptions/;
+
+/**
+ * A fourth passes undefined for every optional field of every type of options: its lines compile if the types say
+ * `| undefined`, which `exactOptionalPropertyTypes` requires.
+ */
+function undefinedOptions(project: string): string {
+  const used = SPECIFIERS.filter((name) => !/command|internal$/.test(name));
+  const lines = used.flatMap((specifier, i) => {
+    const text = readFileSync(declarationOf(project, specifier), 'utf8');
+    const names = new Set(text.match(/\b[A-Z]\w+(?:Options|Init|Attr|WorkRequest|Limits)\b(?=[ ,;}])/g));
+    const checks = [...names].map((name) => {
+      const refused = `Refuses<entry${i}.${name}${GENERIC.test(name) ? '<string>' : ''}>`;
+      return `export const ${name}${i}: ${refused} extends [never] ? true : ${refused} = true;`;
+    });
+    return [`import type * as entry${i} from '${specifier}';`, ...checks];
+  });
+  return [
+    'type Refuses<T> = [RefusesOf<T>];',
+    'type RefusesOf<T> = T extends object ? { [K in keyof T]-?: {} extends Pick<T, K>',
+    '  ? { [P in K]: undefined } extends Pick<T, K> ? never : K : never }[keyof T] : never;',
+    ...lines,
+  ].join('\n');
+}
+
+function declarationOf(project: string, specifier: string): string {
+  const folder = PACKAGE_FOLDERS.find((path) => {
+    const { name } = manifestOfPackage(path);
+    return specifier === name || specifier.startsWith(`${name}/`);
+  })!;
+  const { name, exports } = manifestOfPackage(folder);
+  const { types } = exports[`.${specifier.slice(name.length)}`] as Record<string, string>;
+  return join(project, 'node_modules', name, types);
+}
 
 const PARSED = new Map<string, ts.SourceFile | undefined>();
 
@@ -115,6 +157,7 @@ describe.runIf(isBuilt)('published types', () => {
         'program.ts': PROGRAM,
         'trespasser.ts': TRESPASSER,
         'mistaken.ts': MISTAKEN,
+        'undefined.ts': undefinedOptions(project),
       };
       for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
       const program = ts.createProgram(

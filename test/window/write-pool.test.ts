@@ -18,7 +18,9 @@ interface World {
   readonly arrived: Buffer[];
 }
 
-interface WorldOptions extends Partial<Omit<PoolOwnerOptions, 'onBlock'>>, Partial<PoolWriterOptions> {
+interface WorldOptions
+  extends Partial<Omit<PoolOwnerOptions, 'onBlock'>>,
+    Partial<Omit<PoolWriterOptions, 'blocksMax'>> {
   readonly pair?: PairOptions;
   /** How long the server works on the nth block (from 0), in ns; 0: done at once. */
   readonly workNs?: (n: number) => number;

@@ -6,20 +6,20 @@ import { SLOT_HEAD_BYTES, unitsOf } from './slot.js';
 /** How large a store is, and its longest keys and values. */
 export interface StoreSizes {
   /** Bytes for values that are not in the table. 70 % can be in use at a time. Default 64 MiB. */
-  readonly bytes?: number;
+  readonly bytes?: number | undefined;
   /** Entries that the table is made for. Default 100,000. */
-  readonly entries?: number;
+  readonly entries?: number | undefined;
   /** Longest key, 1 to 1024 bytes. Default 128. */
-  readonly keyBytesMax?: number;
+  readonly keyBytesMax?: number | undefined;
   /** Longest value, 0 to 1 MiB. Default 64 KiB. */
-  readonly valueBytesMax?: number;
+  readonly valueBytesMax?: number | undefined;
   /** Key and value of up to this many bytes together are in the table: a GET is one READ. 0 to 464. Default 136. */
-  readonly inlineBytes?: number;
+  readonly inlineBytes?: number | undefined;
   /**
    * Milliseconds for which freed memory keeps its content, 1 to 60,000. Lookups that take longer begin again. Default
    * 500.
    */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 /** With 1.6 both buckets of some 50 of 100,000 keys are full before all are in; with 2.5 those of none. */

@@ -14,13 +14,13 @@ export interface KvEntry<V> {
 /** What {@link Kv.set} takes. */
 export interface SetOptions extends WaitOptions {
   /** Milliseconds until the entry ceases to exist, more than 0. Default: it stays. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 }
 
 /** What {@link Kv.entries} takes. */
 export interface ScanOptions extends WaitOptions {
   /** Only keys that begin with this. Default: all. */
-  readonly prefix?: Key;
+  readonly prefix?: Key | undefined;
 }
 
 /**

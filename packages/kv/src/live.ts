@@ -38,15 +38,15 @@ export interface ServeKvOptions<V> extends StoreSizes {
   /** TCP port; 0 lets the system choose. */
   readonly port: number;
   /** TCP address, default the device's. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** How values become bytes. Default `bytes`. */
-  readonly codec?: CodecName | Codec<V>;
+  readonly codec?: CodecName | Codec<V> | undefined;
   /** What happens when the store is full. Default `lru`. */
-  readonly eviction?: Eviction;
+  readonly eviction?: Eviction | undefined;
   /** Readers at a time, also from one address, 1 to 65,536. Default 1024. */
-  readonly readersMax?: number;
+  readonly readersMax?: number | undefined;
   /** Where values outlive their owner. Default: nowhere. */
-  readonly snapshot?: SnapshotOptions;
+  readonly snapshot?: SnapshotOptions | undefined;
 }
 
 /**
@@ -60,7 +60,7 @@ export interface SnapshotOptions {
    */
   readonly file: string;
   /** Milliseconds between snapshots, while something changes, 1 to 2^31 - 1. Default 30,000. */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
 }
 
 /** What {@link openKv} takes. */
@@ -68,12 +68,12 @@ export interface OpenKvOptions<V> extends Pick<ConnectOptions, 'host' | 'port' |
   /** Device of the reader. */
   readonly device: RdmaDevice;
   /** The codec of the owner. Default `bytes`. */
-  readonly codec?: CodecName | Codec<V>;
+  readonly codec?: CodecName | Codec<V> | undefined;
   /**
    * After the connection has ended, calls try for this many milliseconds to reach the owner, or its successor at the
    * same address, 0 to 2^31 - 1. Default 0: they reject. Writes in flight reject in any case.
    */
-  readonly reconnectMs?: number;
+  readonly reconnectMs?: number | undefined;
 }
 
 const SERVE_OPTIONS: OptionNames<ServeKvOptions<unknown>> = {

@@ -16,7 +16,7 @@ export interface ShardOwner {
    * What decides which keys it has, so all readers must name it alike. An owner that moves keeps its keys with its
    * name. Default `host:port`.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /** What {@link openKvShards} takes. */

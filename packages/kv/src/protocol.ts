@@ -19,9 +19,9 @@ export interface StoreRegion {
 export interface WriteOp {
   readonly kind: 'set' | 'delete';
   readonly key: Uint8Array;
-  readonly value?: Uint8Array;
-  readonly ttlMs?: number;
-  readonly ifVersion?: number;
+  readonly value?: Uint8Array | undefined;
+  readonly ttlMs?: number | undefined;
+  readonly ifVersion?: number | undefined;
 }
 
 export type WriteResult =

@@ -12,7 +12,7 @@ export interface NvmePort {
   /** Port of RDMA_PS_TCP, or of TCP. */
   readonly port: number;
   /** Hosts have to use TLS. Absent: they cannot. */
-  readonly security?: 'tls';
+  readonly security?: 'tls' | undefined;
 }
 
 export interface DiscoveryEntry extends NvmePort {

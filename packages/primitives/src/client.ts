@@ -26,19 +26,19 @@ export interface LockOptions extends WaitOptions {
    * How long a holder may be silent, whole milliseconds, 10 to 3,600,000. Default: the value of the first client, or
    * 10,000.
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 }
 
 /** What `Primitives.semaphore` takes. */
 export interface SemaphoreOptions extends LockOptions {
   /** Leases at a time, 1 to 128. Required of the first client, optional for others. */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
 }
 
 /** What `Primitives.barrier` takes. */
 export interface BarrierOptions extends WaitOptions {
   /** Arrivals of a round, 1 to 2^32. Required of the first client, optional for others. */
-  readonly parties?: number;
+  readonly parties?: number | undefined;
 }
 
 const LOCK_OPTIONS: OptionNames<LockOptions> = { ...WAIT_OPTIONS, leaseMs: true };

@@ -24,25 +24,25 @@ export interface ServePrimitivesOptions {
   /** TCP port; 0 lets the system choose. */
   readonly port: number;
   /** TCP address, default the device's. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /**
    * Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit, of a ring its messages. Default
    * 65,536.
    */
-  readonly words?: number;
+  readonly words?: number | undefined;
   /** Clients at a time, 1 to 8192. Default 1024. */
-  readonly clientsMax?: number;
+  readonly clientsMax?: number | undefined;
   /**
    * An owner may have died here, and holders of its locks may not have noticed. A lock or semaphore is then given out
    * one lease after the first client has waited for it. Default false: at once.
    */
-  readonly isRestart?: boolean;
+  readonly isRestart?: boolean | undefined;
   /**
    * Tokens and sequences begin above those of any owner with a smaller one, 0 to 2^52. Default: microseconds since
    * 1970, by the time of day, so that a new owner begins above the old one. Say it yourself where the time of day may
    * have been put back.
    */
-  readonly firstNumber?: number;
+  readonly firstNumber?: number | undefined;
 }
 
 /** What {@link openPrimitives} takes. */

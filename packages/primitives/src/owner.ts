@@ -14,14 +14,14 @@ const CALL_BYTES_MAX = 4096;
 /** What a ring is made with. */
 export interface RingOptions {
   /** Messages that wait at most, 1 to 128. Default 128. */
-  readonly slots?: number;
+  readonly slots?: number | undefined;
   /** Bytes of the longest message, 1 to 65,536. Default 1024. */
-  readonly bytes?: number;
+  readonly bytes?: number | undefined;
   /**
    * A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection.
    * Default 10,000.
    */
-  readonly writeTimeoutMs?: number;
+  readonly writeTimeoutMs?: number | undefined;
 }
 
 const RING_OPTIONS: OptionNames<RingOptions> = { slots: true, bytes: true, writeTimeoutMs: true };

@@ -16,8 +16,8 @@ export interface WordRegion {
 export interface CellQuestion {
   readonly kind: PrimitiveKind;
   readonly name: string;
-  readonly size?: number;
-  readonly leaseMs?: number;
+  readonly size?: number | undefined;
+  readonly leaseMs?: number | undefined;
 }
 
 export interface Cell {

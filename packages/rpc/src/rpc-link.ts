@@ -17,21 +17,21 @@ export type RpcCarrier = Connection | RpcStream;
 /** Limits that one side sets for its peer. */
 export interface RpcLimits {
   /** Most concurrent calls, 1 to 65,535. Further calls wait at the caller. Default 64. */
-  readonly callsMax?: number;
+  readonly callsMax?: number | undefined;
   /** Most unread items of one stream, 1 to 65,535. Default 16. */
-  readonly itemsMax?: number;
+  readonly itemsMax?: number | undefined;
   /** Longest encoded value in bytes. Default 16 MiB. */
-  readonly valueBytesMax?: number;
+  readonly valueBytesMax?: number | undefined;
   /** Most bytes of large values in flight, in each direction. Default 64 MiB. */
-  readonly bulkBytesMax?: number;
+  readonly bulkBytesMax?: number | undefined;
   /**
    * Most items of arrays and fields of objects of one received value, all levels together. Byte arrays count as one.
    * Default 65,536.
    */
-  readonly elementsMax?: number;
+  readonly elementsMax?: number | undefined;
 }
 
-export type Limits = Required<RpcLimits>;
+export type Limits = { readonly [K in keyof RpcLimits]-?: number };
 
 /** Errors that they throw end the link. */
 export interface LinkEvents {

@@ -19,12 +19,12 @@ export interface ServeOptions extends RpcLimits {
    * Called with an error of a handler that is not an RpcError; the caller gets `INTERNAL` without its text. Called with
    * an empty method name if the iterable of connections fails. Default: errors are ignored.
    */
-  readonly onError?: (error: unknown, method: string) => void;
+  readonly onError?: ((error: unknown, method: string) => void) | undefined;
   /**
    * Most bytes of received values in memory, for all connections of this server; a quarter of it for those of one
    * address. Further values wait at their senders. Default: 256 MiB for all servers of the process together.
    */
-  readonly memoryBytesMax?: number;
+  readonly memoryBytesMax?: number | undefined;
 }
 
 /** Counters of a server. */

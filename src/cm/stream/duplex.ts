@@ -4,7 +4,7 @@ import type { MessageStream } from './message-stream.js';
 /** What {@link Connection.stream} takes. */
 export interface StreamOptions {
   /** Bytes that each direction buffers in this process, in addition to the connection's receives. Default 256 KiB. */
-  readonly highWaterMark?: number;
+  readonly highWaterMark?: number | undefined;
 }
 
 const HIGH_WATER_MARK = 256 * 1024;

@@ -47,7 +47,7 @@ export const WC_REG_MR = 16;
 export const WC_RECV = 128;
 export const WC_RECV_RDMA_WITH_IMM = 129;
 
-const WC_OPCODE_NAMES: ReadonlyMap<number, string> = new Map([
+const WC_OPCODE_NAMES = new Map([
   [WC_SEND, 'SEND'],
   [WC_RDMA_WRITE, 'RDMA_WRITE'],
   [WC_RDMA_READ, 'RDMA_READ'],
@@ -58,7 +58,10 @@ const WC_OPCODE_NAMES: ReadonlyMap<number, string> = new Map([
   [WC_REG_MR, 'REG_MR'],
   [WC_RECV, 'RECV'],
   [WC_RECV_RDMA_WITH_IMM, 'RECV_RDMA_WITH_IMM'],
-]);
+] as const);
+
+/** Operation of a work completion (`ibv_wc_opcode`). */
+export type WcOpcodeName = (typeof WC_OPCODE_NAMES extends Map<unknown, infer N> ? N : never) | `opcode ${number}`;
 
 export function wcOpcodeOf(wrOpcode: number): number {
   switch (wrOpcode) {
@@ -83,8 +86,8 @@ export function wcOpcodeOf(wrOpcode: number): number {
 }
 
 /** `RDMA_READ` for {@link WC_RDMA_READ}; `opcode 9` for a number without a name. */
-export function wcOpcodeName(opcode: number): string {
-  return WC_OPCODE_NAMES.get(opcode) ?? `opcode ${opcode}`;
+export function wcOpcodeName(opcode: number): WcOpcodeName {
+  return (WC_OPCODE_NAMES as ReadonlyMap<number, WcOpcodeName>).get(opcode) ?? `opcode ${opcode}`;
 }
 
 /**
@@ -96,7 +99,7 @@ export const WC_FLAG_WITH_INV = 8;
 export const WC_FLAG_SOLICITED = 128;
 
 /** Completion status (`ibv_wc_status`): name as in the spec, text as `ibv_wc_status_str` words it. */
-const STATUS: ReadonlyArray<readonly [name: string, text: string]> = [
+const STATUS = [
   ['SUCCESS', 'success'],
   ['LOC_LEN_ERR', 'local length error'],
   ['LOC_QP_OP_ERR', 'local QP operation error'],
@@ -121,7 +124,10 @@ const STATUS: ReadonlyArray<readonly [name: string, text: string]> = [
   ['GENERAL_ERR', 'general error'],
   ['TM_ERR', 'TM error'],
   ['TM_RNDV_INCOMPLETE', 'TM software rendezvous'],
-];
+] as const;
+
+/** Status of a work completion (`ibv_wc_status`), as the specification names it. */
+export type WcStatusName = (typeof STATUS)[number][0] | `STATUS_${number}`;
 
 export const STATUS_SUCCESS = 0;
 /** A message was longer than the receive, or a length is impossible. */
@@ -143,7 +149,7 @@ export const STATUS_RETRY_EXC_ERR = 12;
 export const STATUS_RNR_RETRY_EXC_ERR = 13;
 
 /** The name of a completion status as the specification has it: `RETRY_EXC_ERR` for 12. */
-export function statusName(status: number): string {
+export function statusName(status: number): WcStatusName {
   return STATUS[status]?.[0] ?? `STATUS_${status}`;
 }
 

@@ -62,7 +62,7 @@ export const CHECKED_BLOCK_BYTES = 4096;
 
 interface DurabilityOptions {
   /** Force unit access: the data is durable when the promise resolves. */
-  readonly fua?: boolean;
+  readonly fua?: boolean | undefined;
 }
 
 /** How a write is to be executed. All fields are optional. */
@@ -71,18 +71,18 @@ export interface WriteOptions extends DurabilityOptions {
    * CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not
    * make them again.
    */
-  readonly crcs?: Uint32Array;
+  readonly crcs?: Uint32Array | undefined;
 }
 
 /** Options of writing zeros. */
 export interface WriteZeroesOptions extends DurabilityOptions {
   /** The range keeps its space in the store, so that a later write to it does not fail for lack of space. */
-  readonly noHole?: boolean;
+  readonly noHole?: boolean | undefined;
   /**
    * Refuse with ENOTSUP, at once and with nothing changed, unless it is known to take less time than to write as many
    * zeros.
    */
-  readonly fast?: boolean;
+  readonly fast?: boolean | undefined;
 }
 
 export const EXTENTS_MAX = 4096;
@@ -112,11 +112,11 @@ export interface BlockDevice extends AsyncDisposable {
    * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits;
    * absent: only this object vouches for it.
    */
-  readonly writeVerifier?: bigint;
+  readonly writeVerifier?: bigint | undefined;
   /** Where it keeps who may write to it. Absent: a server that is started anew does not know. @internal */
-  readonly leaseStore?: LeaseStore;
+  readonly leaseStore?: LeaseStore | undefined;
   /** Whether everything that would change it fails with EPERM. Absent: no. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
   /** A multiple of {@link blockBytes}; may grow, never shrinks. */
   readonly sizeBytes: number;
   /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */

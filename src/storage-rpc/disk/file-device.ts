@@ -42,7 +42,7 @@ const PROOFS_MAX = 16;
 /** Options of a disk in a file. */
 export interface FileDeviceOptions extends OpenFilesOptions {
   /** Memory for the table of checksums, in bytes; 2 MiB is enough for each GiB in use at a time. Default 64 MiB. */
-  readonly tableMemoryBytes?: number;
+  readonly tableMemoryBytes?: number | undefined;
 }
 
 /** A disk in a file. Only one process at a time can open it. */

@@ -32,17 +32,17 @@ export interface OpenFilesOptions {
   /** Path of the data; the checksums are in `PATH.crc32c`. */
   readonly path: string;
   /** Size of a new disk in bytes; a disk that is there must have this size. */
-  readonly sizeBytes?: number;
+  readonly sizeBytes?: number | undefined;
   /** Grows an existing disk to `sizeBytes`. */
-  readonly grow?: boolean;
+  readonly grow?: boolean | undefined;
   /** Makes a blank disk although checksums of an older one are there. */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
   /** Name of a new disk; default: that of the file. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Default: of a new disk `thin`, else as it is. */
-  readonly provision?: Provision;
+  readonly provision?: Provision | undefined;
   /** Takes sentences for the operator: what was found and done. */
-  readonly onNotice?: (notice: string) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const NEVER_OPENED = { openings: [], closedNs: 0n, copy: 0 } as const;

@@ -10,9 +10,9 @@ import { NS_PER_S } from '../../core/units.js';
 /** Limits of a disk. A limit that is absent does not hold. */
 export interface DiskLimit {
   /** Requests a second, of all clients together; above 0. */
-  readonly iops?: number;
+  readonly iops?: number | undefined;
   /** Bytes a second, read and written, of all clients together; above 0. */
-  readonly bytesPerSecond?: number;
+  readonly bytesPerSecond?: number | undefined;
 }
 
 const LIMIT_NAMES: OptionNames<DiskLimit> = { iops: true, bytesPerSecond: true };

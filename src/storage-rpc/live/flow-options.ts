@@ -19,11 +19,11 @@ export type TrafficClass = keyof typeof TRAFFIC_CLASSES;
 /** How RDMA connections send. TCP connections are the system's. */
 export interface FlowOptions {
   /** Recovery scheme; must be the same on both sides. Default go-back-n. */
-  readonly recovery?: RecoveryOptions;
+  readonly recovery?: RecoveryOptions | undefined;
   /** Rate control of what this side sends on each connection, data and requests. Default: none. */
-  readonly rateControl?: RateControlOptions;
+  readonly rateControl?: RateControlOptions | undefined;
   /** DSCP of what this side sends: 0..63, or a traffic class. Default 0. */
-  readonly dscp?: number | TrafficClass;
+  readonly dscp?: number | TrafficClass | undefined;
 }
 
 export const FLOW_OPTIONS: OptionNames<FlowOptions> = { recovery: true, rateControl: true, dscp: true };

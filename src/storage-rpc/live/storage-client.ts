@@ -37,47 +37,47 @@ export interface StorageClientOptions extends FlowOptions {
   /** TCP port of the server, or of each, also for the set-up of RDMA. Not looked at where `host` is a function. */
   readonly port: number;
   /** Device for RDMA; without it the client uses TCP. Its credentials protect TCP, too. The caller closes it. */
-  readonly device?: RdmaDevice;
+  readonly device?: RdmaDevice | undefined;
   /** Credentials of a client without a device: TCP is protected by TLS 1.3. */
-  readonly secure?: SecureOptions;
+  readonly secure?: SecureOptions | undefined;
   /** False: no failover to TCP. Default true. */
-  readonly tcp?: boolean;
+  readonly tcp?: boolean | undefined;
   /** Name of the server's disk, or its index; default: the first. */
-  readonly disk?: string | number;
+  readonly disk?: string | number | undefined;
   /**
    * `write`: exclusive; `shared`: together with other clients that share the disk, such as the nodes of a cluster file
    * system; `read`: read only, regardless of writers. Default `write`.
    */
-  readonly access?: DiskAccess;
+  readonly access?: DiskAccess | undefined;
   /** Name of this client, shown to others while the disk is in use. Default: host name and process number. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /**
    * Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease
    * ends.
    */
-  readonly standby?: boolean;
+  readonly standby?: boolean | undefined;
   /** Number of sessions, each with its own connection and 128 requests; default 1. */
-  readonly sessions?: number;
+  readonly sessions?: number | undefined;
   /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
-  readonly inlineWriteBytesMax?: number;
+  readonly inlineWriteBytesMax?: number | undefined;
   /** When to return to RDMA after a failure; see RdmaFallback. */
-  readonly path?: HostConnectionsOptions['path'];
+  readonly path?: HostConnectionsOptions['path'] | undefined;
   /**
    * Requests fail after this long without a connection to the server, until there is one; default: they wait
    * indefinitely.
    */
-  readonly giveUpNs?: number;
+  readonly giveUpNs?: number | undefined;
   /**
    * UUID that the server's disk must have. Default: any; from then on, only the disk that the first connection found.
    */
-  readonly uuid?: string;
+  readonly uuid?: string | undefined;
   /** Takes sentences for the operator: the server cannot be reached, has another disk, is back. */
-  readonly onNotice?: (notice: string) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
   /**
    * Called with path events: failover, return, outage, give-up, fenced, back. Called after the event, outside of the
    * client: exceptions are uncaught.
    */
-  readonly onEvent?: (event: HostEvent) => void;
+  readonly onEvent?: ((event: HostEvent) => void) | undefined;
 }
 
 const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {

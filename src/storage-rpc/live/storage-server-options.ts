@@ -10,33 +10,33 @@ import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 /** Where a storage server listens, and what it admits. */
 export interface StorageServerOptions extends FlowOptions {
   /** Disks without names; clients select one by its index. The caller closes them. Default: none. */
-  readonly disks?: readonly BlockDevice[];
+  readonly disks?: readonly BlockDevice[] | undefined;
   /** Disks that clients select by name; `StorageServer.addDisk` adds more. The caller closes them. Default: none. */
-  readonly namedDisks?: readonly NamedDisk[];
+  readonly namedDisks?: readonly NamedDisk[] | undefined;
   /** How long the lease of a silent client lasts, nanoseconds, 5 s and more. Default 10 s. */
-  readonly leaseNs?: number;
+  readonly leaseNs?: number | undefined;
   /** Address to listen on. */
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
   /** Device for RDMA; without it the server uses only TCP. Its credentials protect TCP, too. The caller closes it. */
-  readonly device?: RdmaDevice;
+  readonly device?: RdmaDevice | undefined;
   /** Credentials of a server without a device: TCP is protected by TLS 1.3. */
-  readonly secure?: SecureOptions;
+  readonly secure?: SecureOptions | undefined;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
-  readonly inlineWriteBytesMax?: number;
+  readonly inlineWriteBytesMax?: number | undefined;
   /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
-  readonly poolBytesMax?: number;
+  readonly poolBytesMax?: number | undefined;
   /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
-  readonly memoryBytesMax?: number;
+  readonly memoryBytesMax?: number | undefined;
   /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
-  readonly limit?: DiskLimit;
+  readonly limit?: DiskLimit | undefined;
   /**
    * Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB.
    */
-  readonly pullBytesMax?: number;
+  readonly pullBytesMax?: number | undefined;
   /** Takes sentences for the operator: clients that were refused because they are for another disk. */
-  readonly onNotice?: (notice: string) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {

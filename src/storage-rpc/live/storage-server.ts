@@ -192,7 +192,10 @@ export class StorageServer implements AsyncDisposable {
    * Takes a disk out of service. Rejects with ERR_ROCE_NOT_FOUND, and with ERR_ROCE_BUSY while a client holds a lease,
    * unless `force` is set: then its clients are disconnected. Resolves with the unused disk; the caller closes it.
    */
-  async removeDisk(name: string, { force = false }: { readonly force?: boolean } = {}): Promise<BlockDevice> {
+  async removeDisk(
+    name: string,
+    { force = false }: { readonly force?: boolean | undefined } = {},
+  ): Promise<BlockDevice> {
     const [writer] = this.#server.disks.get(name).lease.holders(SYSTEM_CLOCK.nowNs());
     if (writer !== undefined && !force) {
       throw new RoceError(

@@ -17,7 +17,7 @@ import { SetUpSlots } from './set-up-slots.js';
 /** Sizes, memory and flow of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions, FlowOptions {
   /** Bytes of registered memory in each of the two pools, for all connections together; default 64 MiB. */
-  readonly poolBytesMax?: number;
+  readonly poolBytesMax?: number | undefined;
 }
 
 const ENDPOINT_OPTIONS: OptionNames<SuEndpointOptions> = {

@@ -17,17 +17,17 @@ export interface SuStreamClientOptions extends StreamTerms {
   /** TCP port of the server, also for the set-up of RDMA. */
   readonly port: number;
   /** For RDMA; without it the client uses TCP. The credentials of its device protect TCP, too. The caller closes it. */
-  readonly endpoint?: SuEndpoint;
+  readonly endpoint?: SuEndpoint | undefined;
   /** Credentials of a client without an endpoint: TCP is protected by TLS 1.3. */
-  readonly secure?: SecureOptions;
+  readonly secure?: SecureOptions | undefined;
   /** False: no failover to TCP. Default true. */
-  readonly tcp?: boolean;
+  readonly tcp?: boolean | undefined;
   /** When to return to RDMA after a failure; see RdmaFallback. */
-  readonly path?: NonNullable<StreamHostOptions['path']>;
+  readonly path?: NonNullable<StreamHostOptions['path']> | undefined;
   /** Streams fail after this long without a connection to the server; default: they wait indefinitely. */
-  readonly giveUpNs?: number;
+  readonly giveUpNs?: number | undefined;
   /** Takes what happens to the path; as of {@link StorageClientOptions.onEvent}. */
-  readonly onEvent?: (event: HostEvent) => void;
+  readonly onEvent?: ((event: HostEvent) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<SuStreamClientOptions> = {

@@ -29,9 +29,9 @@ export interface SuStreamServerOptions extends StreamAcceptorOptions {
    * For RDMA; without it the server uses only TCP. The credentials of its device protect TCP, too. The caller closes
    * it.
    */
-  readonly endpoint?: SuEndpoint;
+  readonly endpoint?: SuEndpoint | undefined;
   /** Credentials of a server without an endpoint: TCP is protected by TLS 1.3. */
-  readonly secure?: SecureOptions;
+  readonly secure?: SecureOptions | undefined;
   /** Takes each stream that a client begins. */
   readonly onStream: (stream: SuStream) => void;
 }

@@ -25,13 +25,13 @@ export interface NbdServerOptions {
   /** The disk. The caller closes it. */
   readonly device: BlockDevice;
   /** Clients can only read. Default: as the disk is. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
   /** How fast the disk may be used, by all clients together. Default: as fast as it is. */
-  readonly limit?: DiskLimit;
+  readonly limit?: DiskLimit | undefined;
   /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
-  readonly memoryBytesMax?: number;
+  readonly memoryBytesMax?: number | undefined;
   /** TLS, by STARTTLS. Default: none, everything is sent in the clear. */
-  readonly tls?: NbdTlsOptions;
+  readonly tls?: NbdTlsOptions | undefined;
 }
 
 const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {

@@ -6,6 +6,7 @@
  */
 
 import type { Clock } from '../../core/clock.js';
+import { withDefaults } from '../../core/defaults.js';
 import { RoceError } from '../../core/errors.js';
 
 /** Registered memory: a memory region, or anything that owns bytes and can be given back. */
@@ -20,9 +21,9 @@ export interface BufferPoolOptions<S extends Slab> {
   readonly allocate: (bytes: number) => Promise<S>;
   readonly clock: Clock;
   /** Hard cap of registered bytes. Default 64 MiB. */
-  readonly bytesMax?: number;
-  readonly idleNs?: number;
-  readonly waitersMax?: number;
+  readonly bytesMax?: number | undefined;
+  readonly idleNs?: number | undefined;
+  readonly waitersMax?: number | undefined;
 }
 
 const KIB = 1024;
@@ -111,7 +112,7 @@ export class BufferPool<S extends Slab> {
     const { allocate, clock, ...limits } = options;
     this.#allocate = allocate;
     this.#clock = clock;
-    this.#limits = { ...DEFAULTS, ...limits };
+    this.#limits = withDefaults(DEFAULTS, limits);
   }
 
   /** Bytes of all slabs now. */

@@ -17,9 +17,9 @@ export interface NamedDisk {
   /** The disk itself. The caller closes it. */
   readonly device: BlockDevice;
   /** Clients can only read. Default false. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
   /** How fast it may be used, by all clients together. Default: as fast as it is. */
-  readonly limit?: DiskLimit;
+  readonly limit?: DiskLimit | undefined;
 }
 
 /** A session, as far as its disk is concerned. */

@@ -13,9 +13,9 @@ import { decodeResume, encodeWindow, type StreamFrame } from './su-stream-frame.
 /** Terms of all streams of a server. */
 export interface StreamAcceptorOptions extends StreamTerms {
   /** How long a stream waits for its client to come back. Default 60 s. */
-  readonly keepNs?: number;
+  readonly keepNs?: number | undefined;
   /** Most streams at a time. Default 1024. */
-  readonly streamsMax?: number;
+  readonly streamsMax?: number | undefined;
 }
 
 interface Kept {

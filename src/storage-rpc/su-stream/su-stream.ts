@@ -8,6 +8,7 @@
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import { checkWhole } from '../../core/arguments.js';
 import type { Clock } from '../../core/clock.js';
+import { withDefaults } from '../../core/defaults.js';
 import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
@@ -20,11 +21,11 @@ import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './su-stream-frame.js';
 /** Sizes and times of a stream. All fields are optional. */
 export interface StreamTerms {
   /** Bytes that are taken from the peer, or kept for it, until they are consumed; 64 KiB to 1 GiB. Default 4 MiB. */
-  readonly windowBytes?: number;
+  readonly windowBytes?: number | undefined;
   /** A silent peer is probed after this time; default 1 s. */
-  readonly idleNs?: number;
+  readonly idleNs?: number | undefined;
   /** A connection whose peer stays silent for so long is given up; default 3 s. */
-  readonly silenceNs?: number;
+  readonly silenceNs?: number | undefined;
 }
 
 export interface PeerState {
@@ -97,7 +98,7 @@ export class SuStream {
 
   constructor(clock: Clock, terms: StreamTerms = {}) {
     this.#clock = clock;
-    this.#terms = { ...DEFAULTS, ...terms };
+    this.#terms = withDefaults(DEFAULTS, terms);
   }
 
   /** Bytes that this side takes beyond what it has consumed. */

@@ -15,6 +15,7 @@
  * and ends the connection, as does everything that a peer of this version does not send.
  */
 
+import { withDefaults } from '../../core/defaults.js';
 import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -109,7 +110,7 @@ export class SuConnection {
    * are the caller's.
    */
   static async over(parts: SuParts, role: 'client' | 'server', options: SuOptions = {}): Promise<SuConnection> {
-    const limits = { ...DEFAULTS, ...options };
+    const limits = withDefaults(DEFAULTS, options);
     checkLimit('smallBytesMax', limits.smallBytesMax, DEFAULTS.smallBytesMax);
     checkLimit('slotBytes', limits.slotBytes, PIECE_BYTES_MAX);
     checkLimit('chunkBytes', limits.chunkBytes, PIECE_BYTES_MAX);

@@ -23,7 +23,7 @@ export interface SuParts {
   readonly recvCq: CompletionQueue;
   readonly clock: Clock;
   readonly pools: SuPools;
-  readonly onClosed?: () => void;
+  readonly onClosed?: (() => void) | undefined;
 }
 
 /** Sizes and times of a connection; of each size the smaller of both sides is used. */
@@ -31,17 +31,17 @@ export interface SuOptions {
   /**
    * Largest message that travels in a SEND; at most, and by default, 4056: with its header one packet of 4096 bytes.
    */
-  readonly smallBytesMax?: number;
+  readonly smallBytesMax?: number | undefined;
   /** Largest message that is written into a slot; at most 1 MiB, default 64 KiB. */
-  readonly slotBytes?: number;
+  readonly slotBytes?: number | undefined;
   /** Default 8. */
-  readonly slots?: number;
+  readonly slots?: number | undefined;
   /** Large messages move in pieces of this size, one at a time in each direction; at most 1 MiB, default 64 KiB. */
-  readonly chunkBytes?: number;
+  readonly chunkBytes?: number | undefined;
   /** A silent peer is probed after this time; default 1 s. */
-  readonly idleNs?: number;
+  readonly idleNs?: number | undefined;
   /** A peer that stays silent for so long is given up; default 3 s. */
-  readonly silenceNs?: number;
+  readonly silenceNs?: number | undefined;
 }
 
 export const SU_WINDOW = 32;

@@ -33,15 +33,15 @@ export interface OpenExtentsOptions {
   /** The manager, `HOST:PORT`; of several managers one or more, with commas between them. */
   readonly manager: string;
   /** Default `auto`: RDMA connections, and TCP with a peer where they fail, for a minute. */
-  readonly transport?: ExtentTransport;
+  readonly transport?: ExtentTransport | undefined;
 }
 
 /** What `openStream` of {@link ExtentsClient} takes. */
 export interface OpenStreamOptions {
   /** Name of the owner, as shown to others. Default: a unique name. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Fences an owner whose lease has not ended. Default: the call rejects. */
-  readonly takeOver?: boolean;
+  readonly takeOver?: boolean | undefined;
 }
 
 /** What `openDisk` of {@link ExtentsClient} takes. */
@@ -64,7 +64,7 @@ export interface CreateDiskOptions {
 /** What `read` of {@link ExtentsClient} takes. */
 export interface ReadStreamOptions {
   /** Records that are left out at the beginning. Default 0. */
-  readonly from?: number;
+  readonly from?: number | undefined;
 }
 
 /** A record of a stream. */

@@ -3,15 +3,15 @@ import type { RequestOptions } from 'node:https';
 /** Credentials for etcd. All but the user require `https://`. */
 export interface EtcdAccess {
   /** Authorities that have signed the certificates of its members (PEM). Default: those of Node. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** Client certificate (PEM). */
-  readonly cert?: string;
+  readonly cert?: string | undefined;
   /** Its private key (PEM). */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** A user of etcd, with `password`. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   /** Of the user. */
-  readonly password?: string;
+  readonly password?: string | undefined;
 }
 
 export function tlsOf({ ca, cert, key }: EtcdAccess): Pick<RequestOptions, 'ca' | 'cert' | 'key'> {

@@ -32,39 +32,39 @@ export interface ServeManagerOptions {
   /** Nodes and clients reach the manager at the address of this device. */
   readonly device: RdmaDevice;
   /** Folder of its metadata; made if it is not there. This or `etcd`. */
-  readonly folder?: string;
+  readonly folder?: string | undefined;
   /**
    * Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them
    * leads.
    */
-  readonly etcd?: readonly string[];
+  readonly etcd?: readonly string[] | undefined;
   /** Credentials for etcd: certificates, a user. Default: none. */
-  readonly etcdAccess?: EtcdAccess;
+  readonly etcdAccess?: EtcdAccess | undefined;
   /** TCP port; 0 lets the system choose. Nodes and clients find the manager by it, also after a restart. */
   readonly port: number;
   /** TCP address to listen on, default the device's. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Bytes of records after which another extent begins, 1 MiB to 1 TiB. Default 64 MiB. */
-  readonly extentBytes?: number;
+  readonly extentBytes?: number | undefined;
   /**
    * What extents are coded with some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen.
    * Default: they stay on three nodes.
    */
-  readonly code?: CodeName;
+  readonly code?: CodeName | undefined;
   /** That time, milliseconds. Default 60,000. */
-  readonly codeAfterMs?: number;
+  readonly codeAfterMs?: number | undefined;
   /**
    * The metadata is the latest, whatever the number of nodes that confirm it; those that have seen a later state still
    * stop the manager. Default: it decides nothing before all nodes but two have reported, and at least two.
    */
-  readonly trustMetadata?: boolean;
+  readonly trustMetadata?: boolean | undefined;
   /**
    * The metadata is lost: the manager of an empty folder takes the cluster of the first node that joins, and decides
    * nothing before `recoverMetadata` of a client has rebuilt the metadata from the nodes.
    */
-  readonly recover?: boolean;
+  readonly recover?: boolean | undefined;
   /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
-  readonly transport?: ExtentTransport;
+  readonly transport?: ExtentTransport | undefined;
 }
 
 const OPTIONS: OptionNames<ServeManagerOptions> = {

@@ -37,31 +37,31 @@ export interface ServeNodeOptions {
   /** The manager, `HOST:PORT`; of several managers one or more, with commas between them. */
   readonly manager: string;
   /** TCP port; 0 lets the system choose. Default 0: peers learn it from the manager. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** TCP address to listen on, default the device's. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /**
    * Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any.
    * Default: a domain of its own.
    */
-  readonly domain?: string;
+  readonly domain?: string | undefined;
   /**
    * File of its journal, or a block device: changes of all extents go there first, one sync for all of them. One that
    * is not there is made. Default: none, and each extent is synced in its own file.
    */
-  readonly journal?: string;
+  readonly journal?: string | undefined;
   /** Bytes of a journal that is made, 1 MiB to 1 TiB; default 64 MiB. */
-  readonly journalBytes?: number;
+  readonly journalBytes?: number | undefined;
   /**
    * How long files stay in the folder that the manager has had deleted, milliseconds; sooner deleted where they have
    * more bytes than are free. Default 3,600,000: an hour.
    */
-  readonly keepDeletedMs?: number;
+  readonly keepDeletedMs?: number | undefined;
   /**
    * How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both
    * ways, TCP at the port after that of the exchange.
    */
-  readonly transport?: ExtentTransport;
+  readonly transport?: ExtentTransport | undefined;
 }
 
 const OPTIONS: OptionNames<ServeNodeOptions> = {

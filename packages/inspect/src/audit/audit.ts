@@ -18,15 +18,15 @@ import { type RuleListener, RuleReporter } from './rule-reporter.js';
 /** What an audit checks, and what it knows about the capture. */
 export interface AuditOptions {
   /** Numbers of the rules to check. Default: all. */
-  readonly rules?: readonly number[];
+  readonly rules?: readonly number[] | undefined;
   /** UDP ports of RoCEv2. Default: 4791. */
-  readonly udpPorts?: readonly number[];
+  readonly udpPorts?: readonly number[] | undefined;
   /** IP address of the host at which the capture was made. Absent: not known. */
-  readonly capturedAt?: string;
+  readonly capturedAt?: string | undefined;
   /** Fit the parameters of DCQCN to the rates of senders. Default false. */
-  readonly fitsRates?: boolean;
+  readonly fitsRates?: boolean | undefined;
   /** Called for each measured value and each choice. */
-  readonly listener?: RuleListener;
+  readonly listener?: RuleListener | undefined;
 }
 
 /** Packets of a file by what the audit made of them. */

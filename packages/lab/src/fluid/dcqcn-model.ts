@@ -23,16 +23,16 @@ export interface DcqcnModelOptions {
   /** tau*: from the marking to the sender's reaction. */
   readonly delayNs: number;
   /** Length of an Euler step; 1 us unless given. */
-  readonly stepNs?: number;
+  readonly stepNs?: number | undefined;
   /** Mark by a PI controller instead of RED. */
-  readonly pi?: PiGains;
+  readonly pi?: PiGains | undefined;
   /**
    * Where the mark is decided. `egress` (default): when the packet leaves. `enqueue`: on arrival, so that the mark
    * first waits through the queue it reports.
    */
-  readonly marking?: 'egress' | 'enqueue';
+  readonly marking?: 'egress' | 'enqueue' | undefined;
   /** Extra age of the feedback; none unless given. */
-  readonly jitter?: JitterParameters;
+  readonly jitter?: JitterParameters | undefined;
 }
 
 /** With enqueue marking the feedback ages by the queueing delay; older than this it reads the oldest sample held. */

@@ -12,7 +12,7 @@ export interface FlowGroup {
   /** When they begin to send, in nanoseconds of model time. */
   readonly startNs: number;
   /** Their rate when they begin, bits/s of each flow. Left out: what the algorithm starts with. */
-  readonly initialRateBps?: number;
+  readonly initialRateBps?: number | undefined;
 }
 
 /** One group of `count` flows that all start at time zero. */

@@ -56,9 +56,9 @@ export interface SimulateOptions {
   /** Model time to run for. */
   readonly durationNs: number;
   /** The last part of the run, over which swings are taken; a third of it unless given. */
-  readonly observeNs?: number;
+  readonly observeNs?: number | undefined;
   /** Points of the trace; 500 unless given. */
-  readonly traceSamples?: number;
+  readonly traceSamples?: number | undefined;
 }
 
 class SwingMeter {

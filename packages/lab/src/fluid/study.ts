@@ -78,26 +78,28 @@ export interface StudyOptions<Parameters> {
   /** Feedback delay that the margins are computed at. */
   readonly delayNs: number;
   /** Makes the jitter of one run: every run draws the same sequence. */
-  readonly jitter?: () => JitterParameters;
+  readonly jitter?: (() => JitterParameters) | undefined;
 }
 
 /** A case of DCQCN. */
 export interface DcqcnStudyOptions extends StudyOptions<DcqcnParameters> {
   /** PI marking at the switch instead of RED. */
-  readonly pi?: PiGains;
+  readonly pi?: PiGains | undefined;
   /** Where the mark is decided; default `egress`. */
-  readonly marking?: 'egress' | 'enqueue';
+  readonly marking?: 'egress' | 'enqueue' | undefined;
 }
 
 /** A case of patched TIMELY. */
 export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyModelParameters> {
   /** PI control at the hosts instead of the patched law (CoNEXT'16, figure 19). */
-  readonly pi?: {
-    /** See {@link publishedHostPi}. */
-    readonly gains: HostPiGains;
-    /** `per-flow`: a controller a host. `shared`: one signal for all. */
-    readonly scope: 'per-flow' | 'shared';
-  };
+  readonly pi?:
+    | {
+        /** See {@link publishedHostPi}. */
+        readonly gains: HostPiGains;
+        /** `per-flow`: a controller a host. `shared`: one signal for all. */
+        readonly scope: 'per-flow' | 'shared';
+      }
+    | undefined;
 }
 
 const MS = 1e6;

@@ -23,9 +23,9 @@ export interface TimelyModelOptions {
   /** D_prop: the part of the feedback delay that is neither queueing nor transmission. */
   readonly delayNs: number;
   /** Length of an Euler step; 1 us unless given. */
-  readonly stepNs?: number;
+  readonly stepNs?: number | undefined;
   /** Extra age of the feedback; none unless given. */
-  readonly jitter?: JitterParameters;
+  readonly jitter?: JitterParameters | undefined;
 }
 
 /** Queueing delay up to which the past is kept; a longer one reads the oldest sample held. */

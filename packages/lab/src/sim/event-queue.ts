@@ -74,7 +74,7 @@ export class EventQueue {
    * Runs events until none is left, `untilNs` is reached, `done()` holds or `eventsMax` have run: a protocol that never
    * becomes idle must not hang a test.
    */
-  run(limits: { untilNs?: number; eventsMax?: number; done?: () => boolean } = {}): number {
+  run(limits: { untilNs?: number | undefined; eventsMax?: number; done?: (() => boolean) | undefined } = {}): number {
     const untilNs = limits.untilNs ?? Number.POSITIVE_INFINITY;
     const eventsMax = limits.eventsMax ?? Number.POSITIVE_INFINITY;
     const { done } = limits;

@@ -15,13 +15,13 @@ export interface SimulationOptions {
   /** Hosts, switches and links: see {@link star} and its like, or write one. */
   readonly topology: Topology;
   /** Of all random numbers. Default 1. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** The largest path MTU of the hosts: 256, 512, 1024 (default), 2048 or 4096 bytes. */
-  readonly pathMtu?: number;
+  readonly pathMtu?: number | undefined;
   /** Of every switch: marking, packet memory, PFC. Rates and routes follow from the topology. */
-  readonly switchConfig?: SwitchConfig;
+  readonly switchConfig?: SwitchConfig | undefined;
   /** Fault rules of every switch: docs/faults.md. */
-  readonly faults?: string;
+  readonly faults?: string | undefined;
 }
 
 /** A network at virtual time 0. */
@@ -85,8 +85,14 @@ export class Simulation {
    * Lets virtual time pass until `untilNs`, until `done()` holds, or until nothing is left to happen. At most
    * `eventsMax` events, default 1e9: a program that never becomes idle must end. Returns the number of events.
    */
-  run(limits: { readonly untilNs?: number; readonly done?: () => boolean; readonly eventsMax?: number } = {}): number {
-    return this.#events.run({ eventsMax: 1e9, ...limits });
+  run(
+    limits: {
+      readonly untilNs?: number | undefined;
+      readonly done?: (() => boolean) | undefined;
+      readonly eventsMax?: number | undefined;
+    } = {},
+  ): number {
+    return this.#events.run({ ...limits, eventsMax: limits.eventsMax ?? 1e9 });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { RoceError } from 'rocev2/internal/core';
+import { RoceError, withDefaults } from 'rocev2/internal/core';
 import { headroomBytes } from './headroom.js';
 import { priorityMask } from './priorities.js';
 import type { BufferConfig, SwitchPortConfig } from './switch-config.js';
@@ -39,7 +39,7 @@ export function layOutBuffer(
   ports: readonly SwitchPortConfig[],
   frameBytesMax: number,
 ): BufferLayout {
-  const settings = { ...DEFAULTS, ...config };
+  const settings = withDefaults(DEFAULTS, config);
   const { totalBytes, losslessAlpha, lossyAlpha, headroomOversubscription } = settings;
   if (!(losslessAlpha > 0 && lossyAlpha > 0 && headroomOversubscription >= 1)) {
     throw new RoceError(

@@ -12,11 +12,11 @@ interface MarkingSite {
    * `dequeue` (default): decided when the packet leaves, on the queue that remains, as DCQCN expects. `enqueue`:
    * decided on arrival, on the queue found; the mark is then older by the time in the queue.
    */
-  readonly at?: 'dequeue' | 'enqueue';
+  readonly at?: 'dequeue' | 'enqueue' | undefined;
   /** Priorities whose packets are marked. Default 0 to 5: not CNPs and network control. */
-  readonly priorities?: readonly number[];
+  readonly priorities?: readonly number[] | undefined;
   /** Drop packets that cannot be marked (Not-ECT) when a mark is due (RFC 3168 §5). Default false. */
-  readonly dropNotEct?: boolean;
+  readonly dropNotEct?: boolean | undefined;
 }
 
 /** Probability 0 up to Kmin, rising to Pmax at Kmax, 1 beyond; on the instantaneous queue, no averaging. */
@@ -46,23 +46,23 @@ export interface PiConfig extends MarkingSite {
 /** The shared packet memory and its three pools. Given, it replaces `queuePackets` as the rule of admission. */
 export interface BufferConfig {
   /** All packet memory, B. Default 12,000,000. */
-  readonly totalBytes?: number;
+  readonly totalBytes?: number | undefined;
   /** Limit of all headroom together. Default: the sum of all headrooms divided by `headroomOversubscription`. */
-  readonly headroomPoolBytes?: number;
+  readonly headroomPoolBytes?: number | undefined;
   /** Default 1: every headroom is fully backed. */
-  readonly headroomOversubscription?: number;
+  readonly headroomOversubscription?: number | undefined;
   /** P_in: what everything outside the headroom may take. Default B less the headroom pool. */
-  readonly ingressPoolBytes?: number;
+  readonly ingressPoolBytes?: number | undefined;
   /** P_lossy: what lossy packets may take, at most P_in. Default P_in less all reserves. */
-  readonly egressLossyPoolBytes?: number;
+  readonly egressLossyPoolBytes?: number | undefined;
   /** A lossless ingress queue may hold alpha times the free shared memory before it pauses its sender. Default 1/8. */
-  readonly losslessAlpha?: number;
+  readonly losslessAlpha?: number | undefined;
   /** A lossy egress queue may hold alpha times the free part of its pool. Default 8. */
-  readonly lossyAlpha?: number;
+  readonly lossyAlpha?: number | undefined;
   /** Kept for every lossless ingress queue. Default 4096. */
-  readonly reservedBytes?: number;
+  readonly reservedBytes?: number | undefined;
   /** How far below the threshold a paused ingress queue must fall before its sender may go on. Default 3072. */
-  readonly xonOffsetBytes?: number;
+  readonly xonOffsetBytes?: number | undefined;
 }
 
 /** Priority-based flow control (IEEE 802.1Qbb). */
@@ -70,25 +70,25 @@ export interface PfcConfig {
   /** Lossless priorities. */
   readonly priorities: readonly number[];
   /** Pause time in our frames, refreshed at half of it. 1..65535, default 65535. */
-  readonly quanta?: number;
+  readonly quanta?: number | undefined;
   /** Left out: no watchdog. */
-  readonly watchdog?: WatchdogConfig;
+  readonly watchdog?: WatchdogConfig | undefined;
 }
 
 /** A queue that is paused for longer than any congestion explains belongs to a broken peer (SONiC pfcwd). */
 export interface WatchdogConfig {
   /** Paused without a gap for this long: a storm. Default 200 ms. */
-  readonly detectNs?: number;
+  readonly detectNs?: number | undefined;
   /** No pause frame for this long: back to normal. Default 200 ms. */
-  readonly restoreNs?: number;
+  readonly restoreNs?: number | undefined;
   /** Queues are looked at this often. Default 200 ms; at most the two others. */
-  readonly pollNs?: number;
+  readonly pollNs?: number | undefined;
   /**
    * In a storm: `drop` (default) what waits and what comes for the queue, and what comes from it; `forward` as if there
    * were no pause;
    * `alert` only counts.
    */
-  readonly action?: 'drop' | 'forward' | 'alert';
+  readonly action?: 'drop' | 'forward' | 'alert' | undefined;
 }
 
 /** Which of the eight priorities a frame belongs to. */
@@ -97,17 +97,17 @@ export interface ClassificationConfig {
    * `dscp` (default): by DSCP, frames without IP by their 802.1Q tag. `pcp`: by the tag alone. Without a tag: priority
    * 0.
    */
-  readonly trust?: 'dscp' | 'pcp';
+  readonly trust?: 'dscp' | 'pcp' | undefined;
   /** Priority of each DSCP that does not go to DSCP >> 3. */
-  readonly dscpToPriority?: Readonly<Record<number, number>>;
+  readonly dscpToPriority?: Readonly<Record<number, number>> | undefined;
 }
 
 /** Order in which the priorities of a port send. */
 export interface SchedulingConfig {
   /** Priorities served first, the highest before all others. Default 6 and 7. */
-  readonly strict?: readonly number[];
+  readonly strict?: readonly number[] | undefined;
   /** DWRR weights of the rest, one for each of the eight priorities, integers from 1 up. Default all 1. */
-  readonly weights?: readonly number[];
+  readonly weights?: readonly number[] | undefined;
 }
 
 /**
@@ -124,18 +124,18 @@ export interface RouteConfig {
 /** In-band telemetry for packets that ask for it: see packet/int-trailer.ts. */
 export interface IntConfig {
   /** Records and digests are written. Default true. */
-  readonly isOn?: boolean;
+  readonly isOn?: boolean | undefined;
   /**
    * T of PINT: the longest round trip of an idle network, over which the utilization of a port is averaged. Default 12
    * us.
    */
-  readonly baseRttNs?: number;
+  readonly baseRttNs?: number | undefined;
 }
 
 /** What becomes of data that finds its queue full: see frame-trimmer.ts. */
 export interface TrimConfig {
   /** Priority of trimmed packets, whose DSCP is eight times that. It should be strict. Default 6. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
 }
 
 /** What holds for one port. */
@@ -144,52 +144,52 @@ export interface SwitchPortConfig {
    * Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then
    * no PFC.
    */
-  readonly rateBps?: number;
+  readonly rateBps?: number | undefined;
   /** For the default headroom. Default 5 m. */
-  readonly cableMetres?: number;
+  readonly cableMetres?: number | undefined;
   /**
    * What each lossless ingress queue of this port may take after it sent its XOFF. Default: by rate and cable, see
    * `headroomBytes()`.
    */
-  readonly headroomBytes?: number;
+  readonly headroomBytes?: number | undefined;
   /** Instead of the switch's `ecn`; null: none at this port. */
-  readonly ecn?: MarkingConfig | null;
+  readonly ecn?: MarkingConfig | null | undefined;
 }
 
 /** Settings of a switch, all optional; quantities in bytes, bits/s and nanoseconds. */
 export interface SwitchConfig {
   /** Frames that may wait at one egress, where there is no `buffer`. Default 1024. */
-  readonly queuePackets?: number;
+  readonly queuePackets?: number | undefined;
   /** Frames in the whole switch, queued or taken and not yet released. Default 4096; with `buffer` 1,048,576. */
-  readonly bufferPackets?: number;
+  readonly bufferPackets?: number | undefined;
   /** Addresses the switch can learn. Default 4096. */
-  readonly macTableEntries?: number;
+  readonly macTableEntries?: number | undefined;
   /** How long a silent station is remembered. Default 300 s. */
-  readonly macAgeNs?: number;
+  readonly macAgeNs?: number | undefined;
   /** The longest frame without check sequence. Default 9234: 9216 with Ethernet header and tag. */
-  readonly frameBytesMax?: number;
+  readonly frameBytesMax?: number | undefined;
   /** Left out: by DSCP. */
-  readonly classification?: ClassificationConfig;
+  readonly classification?: ClassificationConfig | undefined;
   /** Left out: priorities 6 and 7 strict, the rest in equal shares. */
-  readonly scheduling?: SchedulingConfig;
+  readonly scheduling?: SchedulingConfig | undefined;
   /** Default where there is `pfc`: all its defaults. */
-  readonly buffer?: BufferConfig;
+  readonly buffer?: BufferConfig | undefined;
   /** Left out: no PFC; pause frames are dropped. */
-  readonly pfc?: PfcConfig;
+  readonly pfc?: PfcConfig | undefined;
   /** Left out: nothing is marked. */
-  readonly ecn?: MarkingConfig;
+  readonly ecn?: MarkingConfig | undefined;
   /** In-band telemetry at ports whose rate is known. Left out: all its defaults. */
-  readonly int?: IntConfig;
+  readonly int?: IntConfig | undefined;
   /** Left out: what finds its queue full is dropped whole. */
-  readonly trim?: TrimConfig;
+  readonly trim?: TrimConfig | undefined;
   /** Left out: the switch learns where stations are. */
-  readonly routes?: readonly RouteConfig[];
+  readonly routes?: readonly RouteConfig[] | undefined;
   /** Frames without a route or learnt port, and group addresses: flooded to all ports (default), or to none. */
-  readonly flood?: boolean;
+  readonly flood?: boolean | undefined;
   /** Makes the hash over flows differ from other switches'. Default 0. */
-  readonly hashSeed?: number;
+  readonly hashSeed?: number | undefined;
   /** What holds for every port that does not say otherwise. */
-  readonly portDefaults?: SwitchPortConfig;
+  readonly portDefaults?: SwitchPortConfig | undefined;
   /** By port name. */
-  readonly portConfig?: Readonly<Record<string, SwitchPortConfig>>;
+  readonly portConfig?: Readonly<Record<string, SwitchPortConfig>> | undefined;
 }

@@ -33,17 +33,17 @@ export interface SwitchOptions extends SwitchConfig {
   /** Names of the ports, as fault rules and counters call them; a port's number is its place here. */
   readonly ports: readonly string[];
   /** Rules that drop, change, duplicate or hold back frames; none unless given. */
-  readonly faults?: FaultPlan;
+  readonly faults?: FaultPlan | undefined;
   /** Is told of each frame that a rule matches; both records are valid during the call. */
-  readonly onFault?: (verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void;
+  readonly onFault?: ((verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void) | undefined;
   /** For marking; required where there is any. */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
   /**
    * For simulators whose frames have no payload. Then no rule may change bytes of a packet.
    *
    * @internal
    */
-  readonly storage?: FrameStorage;
+  readonly storage?: FrameStorage | undefined;
 }
 
 /** A jumbo frame of 9216 bytes payload with Ethernet header and one 802.1Q tag. */

@@ -55,7 +55,7 @@ export class TrafficManager {
   readonly #pfc = new PfcFrame();
 
   constructor(
-    config: SwitchConfig & { readonly random?: RandomSource; readonly storage?: FrameStorage },
+    config: SwitchConfig & { readonly random?: RandomSource | undefined; readonly storage?: FrameStorage | undefined },
     ports: readonly SwitchPortConfig[],
     counters: readonly SwitchPortCounters[],
     frameBytesMax: number,

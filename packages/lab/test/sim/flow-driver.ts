@@ -14,7 +14,7 @@ export interface End {
   readonly mr: MemoryRegion;
 }
 
-const SEND_COMPLETION: Readonly<Record<OperationKind, string>> = {
+const SEND_COMPLETION: Readonly<Record<OperationKind, WorkCompletion['opcode']>> = {
   SEND: 'SEND',
   SEND_WITH_IMM: 'SEND',
   SEND_WITH_INV: 'SEND',

@@ -41,11 +41,11 @@ export interface NvmeSubsystemOptions {
   /** Its disks become namespaces 1, 2 and so on. The caller closes them. */
   readonly disks: readonly BlockDevice[];
   /** NQNs of the hosts that may connect. Default: any. */
-  readonly hosts?: readonly string[];
+  readonly hosts?: readonly string[] | undefined;
   /** Secrets of DH-HMAC-CHAP. With them only these hosts may connect, and must authenticate themselves. */
-  readonly hostSecrets?: readonly NvmeHostSecrets[];
+  readonly hostSecrets?: readonly NvmeHostSecrets[] | undefined;
   /** Hosts cannot write. Default false. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** What a host and a target prove themselves by: secrets of the form `DHHC-1:HASH:BASE64:`. */
@@ -55,7 +55,7 @@ export interface NvmeHostSecrets {
   /** Secret by which the host authenticates itself. */
   readonly secret: string;
   /** Secret by which the target authenticates itself to a host that requests it. Absent: such hosts are refused. */
-  readonly controllerSecret?: string;
+  readonly controllerSecret?: string | undefined;
 }
 
 /** Where a target server listens, and what it serves. */
@@ -63,29 +63,29 @@ export interface NvmeTargetServerOptions {
   /** At least one. */
   readonly subsystems: readonly NvmeSubsystemOptions[];
   /** Devices for RDMA; without them the target uses only TCP. The caller closes them. */
-  readonly devices?: readonly RdmaDevice[];
+  readonly devices?: readonly RdmaDevice[] | undefined;
   /** IP addresses for TCP; without them the target uses only RDMA. */
-  readonly tcpAddresses?: readonly string[];
+  readonly tcpAddresses?: readonly string[] | undefined;
   /** Port of RDMA_PS_TCP and of TCP. Default 4420. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /**
    * Keys of hosts for TLS 1.3. With them only these hosts may connect, and only over TLS; not together with `devices`,
    * because RDMA has no TLS.
    */
-  readonly tlsKeys?: readonly NvmeHostTlsKey[];
+  readonly tlsKeys?: readonly NvmeHostTlsKey[] | undefined;
   /** Bytes of memory for data in flight, of each transport. Default 64 MiB. */
-  readonly poolBytesMax?: number;
+  readonly poolBytesMax?: number | undefined;
   /** Firmware revision that hosts see, at most 8 characters. */
-  readonly firmware?: string;
+  readonly firmware?: string | undefined;
   /**
    * Path of the file for persistent reservations (CPTPL). Absent: reservations end with the target, and hosts cannot
    * request persistence.
    */
-  readonly reservations?: string;
+  readonly reservations?: string | undefined;
   /** Rules for I/O commands that fail or are slow, as in docs/nvme.md. */
-  readonly faults?: string;
+  readonly faults?: string | undefined;
   /** Seed of rules with a probability. Default: a random one. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
 }
 
 const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {

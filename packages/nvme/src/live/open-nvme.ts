@@ -19,41 +19,41 @@ export interface OpenNvmeOptions {
   /** IP address of the target. */
   readonly address: string;
   /** Port of the target. Default 4420. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** NQN of the subsystem. */
   readonly nqn: string;
   /** Namespace ID. Default 1. */
-  readonly nsid?: number;
+  readonly nsid?: number | undefined;
   /**
    * Device for RDMA, which must not have a connection manager yet; without it the transport is TCP. The caller closes
    * it.
    */
-  readonly device?: RdmaDevice;
+  readonly device?: RdmaDevice | undefined;
   /** NQN of this host. Default: a random one. */
-  readonly hostNqn?: string;
+  readonly hostNqn?: string | undefined;
   /** DH-HMAC-CHAP secret by which this host authenticates itself; it belongs to `hostNqn`. */
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** The target must prove that it has this secret. */
-  readonly controllerSecret?: string;
+  readonly controllerSecret?: string | undefined;
   /**
    * Key of TLS 1.3, `NVMeTLSkey-1:HASH:BASE64:`; it belongs to `hostNqn`. NVMe/TCP only. Without it there is no TLS.
    */
-  readonly tlsKey?: string;
+  readonly tlsKey?: string | undefined;
   /** I/O queues, 1..64; the target may give fewer. Default 1. */
-  readonly ioQueues?: number;
+  readonly ioQueues?: number | undefined;
   /** Entries of an I/O queue, 2..128: one more than the commands in flight. Default 64. */
-  readonly entries?: number;
+  readonly entries?: number | undefined;
   /** CRC-32C over headers and data of NVMe/TCP. Default true. */
-  readonly digests?: boolean;
+  readonly digests?: boolean | undefined;
   /** Both sides give up a peer that is silent for so long. Default 5000. */
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
   /**
    * Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at
    * once.
    */
-  readonly lossTimeoutMs?: number;
+  readonly lossTimeoutMs?: number | undefined;
   /** Called with a line of text when the target is lost, has a different namespace, or is back. */
-  readonly onNotice?: (notice: string) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<OpenNvmeOptions> = {

@@ -12,11 +12,11 @@ import * as wire from './wire.js';
 
 export interface ClientRequest {
   readonly type: number;
-  readonly flags?: number;
+  readonly flags?: number | undefined;
   readonly offset: number;
   /** Bytes of data, or of the range; 0 for FLUSH and DISC. */
   readonly lengthBytes: number;
-  readonly into?: Uint8Array;
+  readonly into?: Uint8Array | undefined;
 }
 
 export interface ClientOutcome {

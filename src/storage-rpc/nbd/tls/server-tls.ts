@@ -13,19 +13,19 @@ export interface NbdTlsOptions {
    * A folder with `server-cert.pem` and `server-key.pem`; `ca-cert.pem` and `ca-crl.pem` for {@link verifyPeer}. Either
    * this or `pskFile`.
    */
-  readonly certificates?: string;
+  readonly certificates?: string | undefined;
   /**
    * A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients that have none of
    * them are refused.
    */
-  readonly pskFile?: string;
+  readonly pskFile?: string | undefined;
   /** Clients need a certificate signed by `ca-cert.pem`. Default false: any client may use TLS. */
-  readonly verifyPeer?: boolean;
+  readonly verifyPeer?: boolean | undefined;
   /**
    * `required`: clients without TLS are refused. `optional`: clients may choose, so an attacker on the path may choose
    * for them. Default `required`.
    */
-  readonly policy?: 'required' | 'optional';
+  readonly policy?: 'required' | 'optional' | undefined;
 }
 
 const TLS_OPTIONS: OptionNames<NbdTlsOptions> = { certificates: true, pskFile: true, verifyPeer: true, policy: true };

@@ -17,19 +17,19 @@ export interface StationObserver {
 /** Interaction of a run with its caller. */
 export interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
-  readonly onProgress?: (done: number) => boolean | Promise<boolean>;
+  readonly onProgress?: ((done: number) => boolean | Promise<boolean>) | undefined;
   /**
    * Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid
    * during the call.
    */
-  readonly observer?: FrameObserver;
+  readonly observer?: FrameObserver | undefined;
   /**
    * Called every `sample` of the scenario for each flow in progress, with the rate that its rate control allows. Does
    * not affect the run.
    */
-  readonly onControl?: (sample: ControlSample) => void;
+  readonly onControl?: ((sample: ControlSample) => void) | undefined;
   /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
-  readonly realNowNs?: () => number;
+  readonly realNowNs?: (() => number) | undefined;
 }
 
 export interface WatchedRunOptions extends RunOptions {
