@@ -25,10 +25,10 @@ function serve(disk: MemoryDevice, options: Partial<NvmeTargetServerOptions>): P
 describe('over TCP', () => {
   let server: NvmeTargetServer;
   const connect = async () => {
-    server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES), { tcpAddresses: [HERE], port: 0 });
+    server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES + 1536), { tcpAddresses: [HERE], port: 0 });
     return openNvme({ address: HERE, port: server.ports[0].port, nqn: NQN, ioQueues: 2 });
   };
-  blockDeviceContract('a namespace over TCP', connect, () => server.close());
+  blockDeviceContract('a namespace of 1 MiB and 1,536 bytes over TCP', connect, () => server.close());
 
   it('comes back to a target that was restarted, and sends again what was under way', async () => {
     const store = new MemoryDevice(CONTRACT_DISK_BYTES);

@@ -60,6 +60,11 @@ export class NotOwnerError extends BlockDeviceError {
 
 export const CHECKED_BLOCK_BYTES = 4096;
 
+/** Checked blocks of a disk; the last of them may reach past its end, where it is zero. */
+export function checkedBlocks(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / CHECKED_BLOCK_BYTES);
+}
+
 interface DurabilityOptions {
   /** Force unit access: the data is durable when the promise resolves. */
   readonly fua?: boolean | undefined;

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { CHECKED_BLOCK_BYTES } from './block-device.js';
+import { CHECKED_BLOCK_BYTES, checkedBlocks } from './block-device.js';
 import { blockValue, valueOfCrc, ZERO_CRC } from './block-value.js';
 import { checksumFileBytes, ENTRY_BYTES, REGION_BLOCKS, TABLE_OFFSET } from './checksum-format.js';
 import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
@@ -13,7 +13,7 @@ const STRIDE_BLOCKS = STRIDE_BYTES / CHECKED_BLOCK_BYTES;
 
 export async function tableOfData(data: FileHandle, sums: FileHandle, sizeBytes: number): Promise<void> {
   await buildTable(sums, sizeBytes, async (put) => {
-    await forStrides(data, 0, sizeBytes / CHECKED_BLOCK_BYTES, async (first, bytes) => {
+    await forStrides(data, 0, checkedBlocks(sizeBytes), async (first, bytes) => {
       const words = new Uint32Array((2 * bytes.length) / CHECKED_BLOCK_BYTES);
       for (let i = 0; i < words.length; i += 2) {
         words[i] = blockValue(first + i / 2, blockOf(bytes, i / 2));
@@ -31,7 +31,7 @@ export async function tableOfFormat1(
   sums: FileHandle,
   sizeBytes: number,
 ): Promise<void> {
-  const blocks = sizeBytes / CHECKED_BLOCK_BYTES;
+  const blocks = checkedBlocks(sizeBytes);
   await buildTable(sums, sizeBytes, async (put) => {
     for (let first = 0; first < blocks; first += STRIDE_BLOCKS) {
       const words = new Uint32Array(2 * Math.min(STRIDE_BLOCKS, blocks - first));
@@ -71,7 +71,7 @@ async function buildTable(
     const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
     await writeFully(sums, bytes, TABLE_OFFSET + first * ENTRY_BYTES);
   });
-  await RegionMap.write(sums, sizeBytes / CHECKED_BLOCK_BYTES, used);
+  await RegionMap.write(sums, checkedBlocks(sizeBytes), used);
 }
 
 async function readBlock(data: FileHandle, block: number): Promise<Uint8Array> {

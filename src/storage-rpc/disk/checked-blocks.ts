@@ -9,7 +9,7 @@ import { punchHole, zeroRange } from '../../driver/file-calls.js';
 import type { BlockChecksums } from './block-checksums.js';
 import { BlockDeviceError, CHECKED_BLOCK_BYTES } from './block-device.js';
 import { REGION_BLOCKS } from './checksum-format.js';
-import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
+import { forStrides, readFully, STRIDE_BYTES, writeBlocks, writeFully } from './file-io.js';
 import type { RegionMap } from './region-map.js';
 import type { Settled } from './region-recovery.js';
 import { WrittenBlocks } from './written-blocks.js';
@@ -23,6 +23,8 @@ export interface BlockRange {
 
 export interface CheckedBlocksParts {
   readonly data: FileHandle;
+  /** The last block may reach past it. */
+  readonly sizeBytes: number;
   readonly regions: RegionMap;
   readonly checksums: BlockChecksums;
   readonly thick: boolean;
@@ -73,7 +75,7 @@ export class CheckedBlocks {
   write(blocks: BlockRange, data: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
     return this.#change(blocks, async () => {
       await this.#checksums.expect(blocks.first, data, crcs);
-      await writeFully(this.#data, data, blocks.first * CHECKED_BLOCK_BYTES);
+      await writeBlocks(this.#data, data, blocks.first, this.#parts.sizeBytes);
     });
   }
 
@@ -120,7 +122,7 @@ export class CheckedBlocks {
   /** Has the file hold zeros, whatever the values say. */
   async storeZeros({ first, count }: BlockRange, mayPunch: boolean): Promise<void> {
     const offset = first * CHECKED_BLOCK_BYTES;
-    const length = count * CHECKED_BLOCK_BYTES;
+    const length = Math.min(count * CHECKED_BLOCK_BYTES, this.#parts.sizeBytes - offset);
     if (await (mayPunch ? punchHole : zeroRange)(this.#data.fd, offset, length)) return;
     for (let at = 0; at < length; at += STRIDE_BYTES) {
       await writeFully(this.#data, STRIDE_ZEROS.subarray(0, Math.min(STRIDE_BYTES, length - at)), offset + at);

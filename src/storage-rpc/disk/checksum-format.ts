@@ -11,7 +11,8 @@
  * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic tells:
  *
  *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size
- *     7 zero   8, 9 generation
+ *     7 bytes of the last block that are past the end of the disk; in the upper half, of the size it is growing to
+ *     8, 9 generation
  *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero
  *     32 to 124 the last 31 openings, the present one first: a random mark of two words, and the number of checkpoints
  *     125, 126 when the data was written last, before it was closed: nanoseconds since 1970; zero: it was not closed
@@ -25,7 +26,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32c } from '../../core/crc32c.js';
-import { CHECKED_BLOCK_BYTES } from './block-device.js';
+import { CHECKED_BLOCK_BYTES, checkedBlocks } from './block-device.js';
 import {
   DISK_OPENINGS_MAX,
   type DiskIdentity,
@@ -44,6 +45,7 @@ const COPY_BYTES = 4096;
 const UUID_AT = 40;
 const NAME_AT = 56;
 const NAME_BYTES = 64;
+const PAST_END_WORD = 7;
 const GROWING_WORD = 30;
 const OPENINGS_WORD = 32;
 const OPENING_WORDS = 3;
@@ -101,7 +103,7 @@ export type FoundHeader =
   | { readonly kind: 'present'; readonly header: ChecksumHeader };
 
 export function checksumFileBytes(diskBytes: number): number {
-  return TABLE_OFFSET + (diskBytes / CHECKED_BLOCK_BYTES) * ENTRY_BYTES;
+  return TABLE_OFFSET + checkedBlocks(diskBytes) * ENTRY_BYTES;
 }
 
 export async function readHeader(file: FileHandle): Promise<FoundHeader> {
@@ -132,11 +134,12 @@ function encodeHeader(header: ChecksumHeader): Buffer {
   const bytes = Buffer.from(words.buffer);
   const flags = (header.thick ? THICK : 0) | (header.unfinished ? UNFINISHED : 0);
   words.set([MAGIC, FORMAT_VERSION, CHECKED_BLOCK_BYTES]);
-  setNumber(words, 3, header.sizeBytes / CHECKED_BLOCK_BYTES);
+  setNumber(words, 3, checkedBlocks(header.sizeBytes));
   words[5] = flags;
   words[6] = REGION_BYTES;
   setNumber(words, 8, header.generation);
-  setNumber(words, GROWING_WORD, (header.growingTo ?? 0) / CHECKED_BLOCK_BYTES);
+  setNumber(words, GROWING_WORD, checkedBlocks(header.growingTo ?? 0));
+  words[PAST_END_WORD] = pastEnd(header.sizeBytes) + pastEnd(header.growingTo ?? 0) * 2 ** 16;
   bytes.set(uuidBytes(header.uuid), UUID_AT);
   bytes.write(header.name, NAME_AT, NAME_BYTES - 1, 'utf8');
   for (const [k, { mark, checkpoint }] of header.openings.entries()) {
@@ -157,9 +160,9 @@ function decodeHeader(words: Uint32Array, copy: 0 | 1): ChecksumHeader | undefin
   if (words[CRC_WORD] !== crc32c(bytes.subarray(0, 4 * CRC_WORD))) return undefined;
   if (words[2] !== CHECKED_BLOCK_BYTES || words[6] !== REGION_BYTES) return undefined;
   const name = bytes.subarray(NAME_AT, NAME_AT + NAME_BYTES);
-  const growingTo = numberAt(words, GROWING_WORD) * CHECKED_BLOCK_BYTES;
+  const growingTo = numberAt(words, GROWING_WORD) * CHECKED_BLOCK_BYTES - (words[PAST_END_WORD] >>> 16);
   return {
-    sizeBytes: numberAt(words, 3) * CHECKED_BLOCK_BYTES,
+    sizeBytes: numberAt(words, 3) * CHECKED_BLOCK_BYTES - (words[PAST_END_WORD] & 0xffff),
     ...(growingTo > 0 && { growingTo }),
     thick: (words[5] & THICK) !== 0,
     unfinished: (words[5] & UNFINISHED) !== 0,
@@ -170,6 +173,10 @@ function decodeHeader(words: Uint32Array, copy: 0 | 1): ChecksumHeader | undefin
     closedNs: (BigInt(words[CLOSED_WORD + 1]) << 32n) | BigInt(words[CLOSED_WORD]),
     copy,
   };
+}
+
+function pastEnd(sizeBytes: number): number {
+  return checkedBlocks(sizeBytes) * CHECKED_BLOCK_BYTES - sizeBytes;
 }
 
 function openingsOf(words: Uint32Array): DiskOpening[] {

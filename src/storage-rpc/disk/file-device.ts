@@ -15,6 +15,7 @@ import {
   BlockDeviceError,
   type BlockExtent,
   CHECKED_BLOCK_BYTES,
+  checkedBlocks,
   checkRange,
   EXTENTS_MAX,
   isWholeBlocks,
@@ -97,6 +98,7 @@ export class FileDevice implements BlockDevice {
     this.#checksums = new BlockChecksums(sums, this.#regions, tableMemoryBytes);
     this.#blocks = new CheckedBlocks({
       data,
+      sizeBytes: this.sizeBytes,
       regions: this.#regions,
       checksums: this.#checksums,
       thick: this.thick,
@@ -104,7 +106,7 @@ export class FileDevice implements BlockDevice {
     });
     this.#recovery = new RegionRecovery({
       regions: this.#regions,
-      blocks: this.sizeBytes / CHECKED_BLOCK_BYTES,
+      blocks: checkedBlocks(this.sizeBytes),
       settle: (first, count) => this.#exclusively({ first, count }, (blocks) => this.#blocks.settle(blocks)),
       sync: () => this.#commit.commit(),
       onDone: ({ newer, older, torn }, regions) => {
@@ -126,7 +128,7 @@ export class FileDevice implements BlockDevice {
     const files = await openFiles(options);
     const { data, sums, header } = files;
     try {
-      const load = await RegionMap.load(sums, header.sizeBytes / CHECKED_BLOCK_BYTES);
+      const load = await RegionMap.load(sums, checkedBlocks(header.sizeBytes));
       const leases = await LeaseCopies.load(sums);
       const device = new FileDevice({ ...files, leases }, load, writeVerifier, options);
       if (files.areTogether) device.#proven = { has: () => true, add: () => {} };
@@ -220,7 +222,7 @@ export class FileDevice implements BlockDevice {
     checkRange(this, offset, length, 'EINVAL');
     // Blocks that are only in part in the range stay: a trim promises nothing.
     const begin = Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
-    const end = Math.floor((offset + length) / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
+    const end = this.#endOfWholeBlocks(offset + length);
     await this.#zeroBlocks(begin, Math.max(0, end - begin), !this.thick);
   }
 
@@ -231,7 +233,7 @@ export class FileDevice implements BlockDevice {
     }
     const end = offset + length;
     const bodyBegin = Math.min(end, Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
-    const bodyEnd = Math.max(bodyBegin, Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
+    const bodyEnd = Math.max(bodyBegin, this.#endOfWholeBlocks(end));
     await Promise.all([
       this.write(offset, new Uint8Array(bodyBegin - offset)),
       this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, !this.thick && options.noHole !== true),
@@ -292,7 +294,7 @@ export class FileDevice implements BlockDevice {
    */
   async #prove(region: number): Promise<void> {
     const first = region * REGION_BLOCKS;
-    const count = Math.min(REGION_BLOCKS, this.sizeBytes / CHECKED_BLOCK_BYTES - first);
+    const count = Math.min(REGION_BLOCKS, checkedBlocks(this.sizeBytes) - first);
     const damaged = await this.#blocks.hold({ first, count }, () => this.#blocks.damagedIn({ first, count }));
     if (damaged.length === 0) this.#proven.add(region);
   }
@@ -384,9 +386,16 @@ export class FileDevice implements BlockDevice {
 
   /** Support is probed beyond the end, where it changes nothing. */
   async #zeroesFast(offset: number, length: number, noHole: boolean): Promise<boolean> {
-    if (this.thick || noHole || !isWholeBlocks(offset, length)) return false;
-    this.#canPunch ??= punchHole(this.#data.fd, this.sizeBytes, CHECKED_BLOCK_BYTES);
+    const end = offset + length;
+    if (this.thick || noHole || offset % CHECKED_BLOCK_BYTES !== 0 || this.#endOfWholeBlocks(end) !== end) return false;
+    const pastEnd = checkedBlocks(this.sizeBytes) * CHECKED_BLOCK_BYTES;
+    this.#canPunch ??= punchHole(this.#data.fd, pastEnd, CHECKED_BLOCK_BYTES);
     return this.#canPunch;
+  }
+
+  /** Where the last block that is whole before `end` ends; the last block of the disk is whole without what is past its end. */
+  #endOfWholeBlocks(end: number): number {
+    return end === this.sizeBytes ? end : Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
   }
 
   /** `mayPunch`: the range may give its space back; else it has it reserved. */

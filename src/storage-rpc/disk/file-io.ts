@@ -22,6 +22,13 @@ export async function writeFully(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
+/** Writes whole checked blocks to a disk of `sizeBytes`; what is past its end is not stored. */
+export function writeBlocks(file: FileHandle, bytes: Uint8Array, first: number, sizeBytes: number): Promise<void> {
+  const position = first * CHECKED_BLOCK_BYTES;
+  return writeFully(file, bytes.subarray(0, Math.max(0, sizeBytes - position)), position);
+}
+
+/** Blocks past the end of the file are zero. */
 export async function forStrides(
   file: FileHandle,
   firstBlock: number,

@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { RoceError } from '../../core/errors.js';
 import { whyUnreadable, whyUnwritable } from '../../core/file-errors.js';
 import { lockFile, reserve } from '../../driver/file-calls.js';
-import { CHECKED_BLOCK_BYTES } from './block-device.js';
+import { checkedBlocks } from './block-device.js';
 import { tableOfData, tableOfFormat1 } from './build-table.js';
 import {
   type ChecksumHeader,
@@ -21,7 +21,7 @@ import {
   writeHeader,
 } from './checksum-format.js';
 import { checkDiskName, DISK_NAME_BYTES_MAX, newIdentity } from './disk-identity.js';
-import { forStrides, syncFolder, writeFully } from './file-io.js';
+import { forStrides, syncFolder, writeBlocks } from './file-io.js';
 
 export const PROVISIONS = ['thin', 'thick'] as const satisfies readonly Provision[];
 /** `thin`: blocks take space when they are written. `thick`: all space is reserved when the disk is made, and kept. */
@@ -45,6 +45,8 @@ export interface OpenFilesOptions {
   readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
+/** Sizes of disks are multiples of it, as those of ISO images. */
+const SECTOR_BYTES = 512;
 const NEVER_OPENED = { openings: [], closedNs: 0n, copy: 0 } as const;
 
 export interface OpenedFiles {
@@ -260,9 +262,7 @@ async function reserveAll({ data, sums, header: { sizeBytes } }: FoundFiles): Pr
   await reserve(sums.fd, 0, checksumFileBytes(sizeBytes));
   if (await reserve(data.fd, 0, sizeBytes)) return;
   // Rewriting a block with what it holds gives it its space, too.
-  await forStrides(data, 0, sizeBytes / CHECKED_BLOCK_BYTES, (first, bytes) =>
-    writeFully(data, bytes, first * CHECKED_BLOCK_BYTES),
-  );
+  await forStrides(data, 0, checkedBlocks(sizeBytes), (first, bytes) => writeBlocks(data, bytes, first, sizeBytes));
 }
 
 async function openExisting({ handles }: Opening, path: string): Promise<FileHandle | undefined> {
@@ -303,8 +303,8 @@ function nameOf(path: string): string {
 }
 
 function checkSize(sizeBytes: number): void {
-  const isPossible = sizeBytes > 0 && sizeBytes % CHECKED_BLOCK_BYTES === 0 && sizeBytes <= DISK_BYTES_MAX;
+  const isPossible = sizeBytes > 0 && sizeBytes % SECTOR_BYTES === 0 && sizeBytes <= DISK_BYTES_MAX;
   if (isPossible) return;
-  const hint = `give a multiple of ${CHECKED_BLOCK_BYTES}, at most 64 TiB`;
+  const hint = `give a multiple of ${SECTOR_BYTES}, at most 64 TiB`;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk cannot have ${sizeBytes} bytes`, hint);
 }

@@ -52,7 +52,10 @@ afterEach(async () => {
 
 blockDeviceContract('a disk over RDMA', async () => (await serve()).client.disk);
 blockDeviceContract('a disk over TCP', async () => (await serve({ rdma: false })).client.disk);
-blockDeviceContract('a disk over RDMA in four sessions', async () => (await serve({ sessions: 4 })).client.disk);
+blockDeviceContract(
+  'a disk of 1 MiB and 1,536 bytes over RDMA in four sessions',
+  async () => (await serve({ sessions: 4, sizeBytes: CONTRACT_DISK_BYTES + 1536 })).client.disk,
+);
 
 test('fails over while it is used, and returns; what was written is there', async () => {
   const { client } = await serve({ sizeBytes: 16 << 20, path: { holdDownNs: 50e6, holdDownMaxNs: 200e6 } });

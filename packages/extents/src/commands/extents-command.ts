@@ -335,7 +335,7 @@ Examples:
       .command('create')
       .description('Create an empty disk. It uses space when it is written.')
       .argument('<name>', '1 to 63 letters, digits, dots, underscores and hyphens')
-      .requiredOption('--size <size>', 'its size, a multiple of 4KiB, at most 1TiB', sizeOption),
+      .requiredOption('--size <size>', 'its size, a multiple of 512 bytes, at most 1TiB', sizeOption),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents disk create vol --size 10GiB')
     .action(printing(io, runDiskCreate));

@@ -15,6 +15,8 @@ export const DISK_BYTES_MAX = 2 ** 40;
 /** Most blocks in one record of the log: their place in it has 8 bits. */
 export const RECORD_BLOCKS_MAX = 256;
 
+/** Sizes of disks are multiples of it; the last block of a disk may reach past its end, where it is zero. */
+export const DISK_SECTOR_BYTES = 512;
 const SECTOR_BYTES = 512;
 
 /**
@@ -53,6 +55,10 @@ export class BlockMap {
 
   constructor(blocks: number) {
     this.blocks = blocks;
+  }
+
+  static forDisk(sizeBytes: number): BlockMap {
+    return new BlockMap(Math.ceil(sizeBytes / DISK_BLOCK_BYTES));
   }
 
   get liveBlocks(): number {

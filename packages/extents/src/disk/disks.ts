@@ -3,7 +3,7 @@ import { type RandomSource, RoceError } from 'rocev2/internal/core';
 import { uuidText } from 'rocev2/internal/disk';
 import { type ClusterStatus, codeOf } from '../messages.js';
 import { StreamWriter } from '../stream-writer.js';
-import { BlockMap, DISK_BLOCK_BYTES, DISK_BYTES_MAX } from './block-map.js';
+import { BlockMap, DISK_BYTES_MAX, DISK_SECTOR_BYTES } from './block-map.js';
 import { checkDiskName, type DiskParts, diskOf, logOf, mapOf } from './disk-parts.js';
 import type { DiskMetadata } from './map-records.js';
 import { MapStore } from './map-store.js';
@@ -50,13 +50,13 @@ export async function createDisk(
   { name, sizeBytes, owner }: { readonly name: string; readonly sizeBytes: number; readonly owner: string },
 ): Promise<void> {
   checkDiskName(name);
-  const isSize = Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes % DISK_BLOCK_BYTES === 0;
+  const isSize = Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes % DISK_SECTOR_BYTES === 0;
   if (!isSize || sizeBytes > DISK_BYTES_MAX) {
-    const hint = `a multiple of ${DISK_BLOCK_BYTES}, 1 TiB at most`;
+    const hint = `a multiple of ${DISK_SECTOR_BYTES}, 1 TiB at most`;
     throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${sizeBytes} bytes`, hint);
   }
   await fill(parts, name, owner, async ({ map }) => {
-    const store = MapStore.of({ parts, name, owner }, new BlockMap(sizeBytes / DISK_BLOCK_BYTES), {
+    const store = MapStore.of({ parts, name, owner }, BlockMap.forDisk(sizeBytes), {
       writer: map,
       extents: [],
     });

@@ -17,7 +17,7 @@ export interface DiskMetadata {
   readonly name: string;
   /** RFC 9562. */
   readonly uuid: string;
-  /** A multiple of 4096, for life. */
+  /** A multiple of 512, for life. */
   readonly sizeBytes: number;
   /** It never changes. */
   readonly isSnapshot: boolean;

@@ -8,7 +8,7 @@ import type { ExtentReader } from '../extent-reader.js';
 import type { ExtentPlace } from '../messages.js';
 import { BLOCK_BYTES, dataIn } from '../record.js';
 import type { Location } from '../stream-writer.js';
-import { BlockMap, DISK_BLOCK_BYTES, PAGE_BYTES, recordOf } from './block-map.js';
+import { BlockMap, PAGE_BYTES, recordOf } from './block-map.js';
 import { applyLogRecord, decodeLogRecord } from './log-records.js';
 import { decodeRoot, type MapRoot } from './map-records.js';
 
@@ -47,7 +47,7 @@ export async function recoverDisk(
   root: MapRoot,
   logExtents: readonly ExtentPlace[],
 ): Promise<RecoveredDisk> {
-  const map = new BlockMap(root.disk.sizeBytes / DISK_BLOCK_BYTES);
+  const map = BlockMap.forDisk(root.disk.sizeBytes);
   await loadPages(reader, root, map);
   const position = await replay(reader, root, map, logExtents);
   const known = new Set(logExtents.map(({ extent }) => extent));

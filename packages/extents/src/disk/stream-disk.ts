@@ -331,7 +331,12 @@ export class StreamDisk implements BlockDevice {
     this.#owned();
     await this.#untilOwned();
     const first = Math.ceil(offset / DISK_BLOCK_BYTES);
-    await this.#track(this.#clear(first, Math.floor((offset + length) / DISK_BLOCK_BYTES) - first));
+    await this.#track(this.#clear(first, this.#wholeBlocksTo(offset + length) - first));
+  }
+
+  /** The last block of the disk is whole without what is past its end. */
+  #wholeBlocksTo(end: number): number {
+    return end === this.sizeBytes ? this.#map.blocks : Math.floor(end / DISK_BLOCK_BYTES);
   }
 
   /**
@@ -342,10 +347,10 @@ export class StreamDisk implements BlockDevice {
     this.#owned();
     await this.#untilOwned();
     const first = Math.ceil(offset / DISK_BLOCK_BYTES);
-    const end = Math.floor((offset + length) / DISK_BLOCK_BYTES);
-    if (end < first) return this.write(offset, Buffer.alloc(length));
+    const end = this.#wholeBlocksTo(offset + length);
+    if (end <= first) return this.write(offset, Buffer.alloc(length));
     const head = first * DISK_BLOCK_BYTES - offset;
-    const tail = offset + length - end * DISK_BLOCK_BYTES;
+    const tail = Math.max(0, offset + length - end * DISK_BLOCK_BYTES);
     await this.#track(
       allOf([
         head === 0 ? undefined : this.write(offset, Buffer.alloc(head)),

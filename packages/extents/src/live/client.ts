@@ -57,7 +57,7 @@ export interface OpenDiskOptions extends OpenStreamOptions {
 
 /** What `createDisk` of {@link ExtentsClient} takes. */
 export interface CreateDiskOptions {
-  /** Size, bytes: a multiple of 4096, 1 TiB at most. Space is taken when it is written. */
+  /** Size, bytes: a multiple of 512, 1 TiB at most. Space is taken when it is written. */
   readonly sizeBytes: number;
 }
 
