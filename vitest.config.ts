@@ -15,7 +15,7 @@ const SLOW = ['{test,packages/*/test}/**/*.slow.test.ts'];
  * memory.
  */
 const ALONE = [
-  'packages/cli/test/extents-slow-cluster.test.ts',
+  'packages/extents/test/slow-cluster.test.ts',
   'test/cm/agreed-parameters.test.ts',
   'test/core/crc32.test.ts',
   'test/dcqcn/rccc.test.ts',

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { sweepTasks } from '../../packages/cli/test/sweep-tasks.js';
 import type { sweepHere as sweepHereOf } from '../../packages/lab/src/commands/sim/sweep/local-executor.js';
 import type { SweepTask } from '../../packages/lab/src/commands/sim/sweep/points.js';
 import type {
@@ -10,6 +9,7 @@ import type {
   connectRedis as connectRedisOf,
   queueName as queueNameOf,
 } from '../../packages/lab/src/commands/sim/sweep/redis-queue.js';
+import { sweepTasks } from '../../packages/lab/test/sim-command/sweep-tasks.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { isBuilt, Program, rocev2Starter } from './executable.js';

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from './run-in-process.js';
+import { run } from '../../../cli/test/run-in-process.js';
 
 let folder: string;
 beforeAll(() => {

@@ -1,7 +1,7 @@
 /** A command that the cluster keeps waiting says so once, with the cause, and one that goes on does not. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { sayingIfSlow } from '../../extents/src/commands/slow-cluster.js';
+import { sayingIfSlow } from '../src/commands/slow-cluster.js';
 
 describe('a command over extents', () => {
   const notes: string[] = [];

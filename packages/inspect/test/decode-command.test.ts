@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CaptureReader } from '../../../src/port/capture/capture-reader.js';
 import type { DecodedPacket } from '../../../src/port/capture/decoded-packet.js';
 import type { FlowEvent, FlowSummary } from '../../../src/port/capture/flow-tracker.js';
-import { run } from './run-in-process.js';
+import { run } from '../../cli/test/run-in-process.js';
 
 const GOLDEN = 'test/golden';
 const CAPTURES = readdirSync(GOLDEN).filter((name) => name.endsWith('.pcapng'));

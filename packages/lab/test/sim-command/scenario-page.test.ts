@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { scenarioPage } from '../../lab/src/commands/sim/page.js';
-import { runScenario } from '../../lab/src/sim/scenario/run-scenario.js';
-import { parseScenario, type ScenarioFile } from '../../lab/src/sim/scenario/schema.js';
+import { scenarioPage } from '../../src/commands/sim/page.js';
+import { runScenario } from '../../src/sim/scenario/run-scenario.js';
+import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
 
 async function pageOf(change: Partial<ScenarioFile>): Promise<string> {
   const scenario = parseScenario({

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseTarGzip } from 'nanotar';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Acknowledger } from '../../../src/qp/acknowledger.js';
-import { documentOf } from '../../../test/support/documents.js';
-import { CASES } from '../../inspect/src/conform/cases.js';
-import { serve } from './both-sides.js';
-import { run } from './run-in-process.js';
+import { Acknowledger } from '../../../../src/qp/acknowledger.js';
+import { documentOf } from '../../../../test/support/documents.js';
+import { serve } from '../../../cli/test/both-sides.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import { CASES } from '../../src/conform/cases.js';
 
 const TARGET = '127.0.183.1';
 const TESTER = '127.0.183.2';

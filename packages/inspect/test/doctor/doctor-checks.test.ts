@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Dump } from '../../../../src/verbs/estats/dump-log.js';
 import { createPair, type Pair, type PairOptions } from '../../../../test/support/pair.js';
-import type { ArrivedClasses, CapturedArrivals } from '../../../inspect/src/commands/doctor/arrivals.js';
+import type { ArrivedClasses, CapturedArrivals } from '../../src/commands/doctor/arrivals.js';
 import {
   checkDscp,
   checkEcn,
@@ -13,12 +13,12 @@ import {
   checkPort,
   checkRules,
   checkService,
-} from '../../../inspect/src/commands/doctor/checks.js';
-import { checkFailure } from '../../../inspect/src/commands/doctor/failed-endpoint.js';
-import { AnswerTally } from '../../../inspect/src/commands/doctor/path-probe.js';
-import { checkTimeout, retryArithmetic } from '../../../inspect/src/commands/doctor/retry-arithmetic.js';
-import { pingSizes, type ServiceReport } from '../../../inspect/src/commands/doctor/service-test.js';
-import { audited, golden } from '../../../inspect/test/audit/golden.js';
+} from '../../src/commands/doctor/checks.js';
+import { checkFailure } from '../../src/commands/doctor/failed-endpoint.js';
+import { AnswerTally } from '../../src/commands/doctor/path-probe.js';
+import { checkTimeout, retryArithmetic } from '../../src/commands/doctor/retry-arithmetic.js';
+import { pingSizes, type ServiceReport } from '../../src/commands/doctor/service-test.js';
+import { audited, golden } from '../audit/golden.js';
 
 describe('answers of RDMA CM', () => {
   const tallied = (ids: readonly number[], sent = 4) => {

@@ -10,12 +10,12 @@ import { RuntimeFolder } from '../../../test/support/runtime-folder.js';
 import type { ClusterDocument } from '../../command/src/programs/cluster-document.js';
 import { askDocument, findPrograms } from '../../command/src/programs/program-client.js';
 import { parseWatched } from '../../command/src/programs/watched.js';
-import { clusterDocuments, serveClusterDocument, type WatchedManager } from '../../extents/src/commands/telemetry.js';
-import { openExtents, serveManager, serveNode } from '../../extents/src/index.js';
-import type { ClusterStatus } from '../../extents/src/messages.js';
-import { notLeader } from '../../extents/src/not-leader.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { clusterDocuments, serveClusterDocument, type WatchedManager } from '../src/commands/telemetry.js';
+import { openExtents, serveManager, serveNode } from '../src/index.js';
+import type { ClusterStatus } from '../src/messages.js';
+import { notLeader } from '../src/not-leader.js';
 
 const ADDRESS = '192.0.2.1:18528';
 const OTHER = '192.0.2.2:18528';

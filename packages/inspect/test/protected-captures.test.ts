@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, listen, openDevice } from '../../../src/index.js';
 import { CaptureReader } from '../../../src/port/capture/capture-reader.js';
-import { run } from './run-in-process.js';
+import { run } from '../../cli/test/run-in-process.js';
 
 let directory: string;
 let capture: string;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../../test/support/free-port.js';
-import { type CliResult, run } from './run-in-process.js';
+import { type CliResult, run } from '../../cli/test/run-in-process.js';
 
 const HERE = '127.0.4.3';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { sweepHere as sweepHereOf } from '../../lab/src/commands/sim/sweep/local-executor.js';
-import { sweepPoints } from '../../lab/src/commands/sim/sweep/points.js';
+import type { sweepHere as sweepHereOf } from '../../src/commands/sim/sweep/local-executor.js';
+import { sweepPoints } from '../../src/commands/sim/sweep/points.js';
 import { sweepTasks } from './sweep-tasks.js';
 
 describe('the points of a sweep', () => {
@@ -19,7 +19,7 @@ describe('the points of a sweep', () => {
   });
 });
 
-const BUILT = '../../../build/packages/lab/src/commands/sim/sweep/local-executor.js';
+const BUILT = '../../../../build/packages/lab/src/commands/sim/sweep/local-executor.js';
 
 // Worker threads run what `npm test` has built.
 describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async () => {

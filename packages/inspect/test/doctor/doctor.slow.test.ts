@@ -6,9 +6,9 @@ import { CaptureReader } from '../../../../src/port/capture/capture-reader.js';
 import { openDevice } from '../../../../src/verbs/open-device.js';
 import { documentOf } from '../../../../test/support/documents.js';
 import { freeUdpPort } from '../../../../test/support/free-port.js';
-import type { Check } from '../../../inspect/src/commands/doctor/check.js';
-import { serve } from '../both-sides.js';
-import { run } from '../run-in-process.js';
+import { serve } from '../../../cli/test/both-sides.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import type { Check } from '../../src/commands/doctor/check.js';
 
 const HERE = '127.0.3.51';
 const THERE = '127.0.3.52';

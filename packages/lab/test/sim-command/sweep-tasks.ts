@@ -1,7 +1,7 @@
 /** Runs of a small scenario. */
 
-import { loadDocument } from '../../lab/src/commands/sim/load.js';
-import type { SweepTask } from '../../lab/src/commands/sim/sweep/points.js';
+import { loadDocument } from '../../src/commands/sim/load.js';
+import type { SweepTask } from '../../src/commands/sim/sweep/points.js';
 
 /** `pfc-n2` without a warm-up, once for each override. */
 export async function sweepTasks(...overrides: readonly string[]): Promise<SweepTask[]> {

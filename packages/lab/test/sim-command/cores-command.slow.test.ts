@@ -2,13 +2,13 @@
 
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FrameRing, newRingMemory } from '../../lab/src/commands/sim/cores/frame-ring.js';
-import { abort, Meeting, newMeetingMemory } from '../../lab/src/commands/sim/cores/meeting.js';
-import type { runOnCores as runOnCoresOf } from '../../lab/src/commands/sim/cores/run-on-cores.js';
-import type { ScenarioResult } from '../../lab/src/sim/scenario/result.js';
-import { runScenario } from '../../lab/src/sim/scenario/run-scenario.js';
-import { parseScenario, type ScenarioFile } from '../../lab/src/sim/scenario/schema.js';
-import { run } from './run-in-process.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import { FrameRing, newRingMemory } from '../../src/commands/sim/cores/frame-ring.js';
+import { abort, Meeting, newMeetingMemory } from '../../src/commands/sim/cores/meeting.js';
+import type { runOnCores as runOnCoresOf } from '../../src/commands/sim/cores/run-on-cores.js';
+import type { ScenarioResult } from '../../src/sim/scenario/result.js';
+import { runScenario } from '../../src/sim/scenario/run-scenario.js';
+import { parseScenario, type ScenarioFile } from '../../src/sim/scenario/schema.js';
 
 describe('a ring of frames', () => {
   const frame = (length: number, first: number) => Uint8Array.from({ length }, (_, i) => (first + i) & 0xff);
@@ -105,7 +105,7 @@ describe('what cannot be divided', () => {
   });
 });
 
-const BUILT = '../../../build/packages/lab/src/commands/sim/cores/run-on-cores.js';
+const BUILT = '../../../../build/packages/lab/src/commands/sim/cores/run-on-cores.js';
 
 // Worker threads run what `npm test` has built.
 describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('threads', async () => {

@@ -2,14 +2,14 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { documentOf } from '../../../test/support/documents.js';
-import type { Figure } from '../../lab/src/commands/sim/figures/figure.js';
-import { figureResult, figureRow } from '../../lab/src/commands/sim/figures/figure-report.js';
-import { FIGURES } from '../../lab/src/commands/sim/figures/index.js';
-import { run } from './run-in-process.js';
+import { documentOf } from '../../../../test/support/documents.js';
+import { run } from '../../../cli/test/run-in-process.js';
+import type { Figure } from '../../src/commands/sim/figures/figure.js';
+import { figureResult, figureRow } from '../../src/commands/sim/figures/figure-report.js';
+import { FIGURES } from '../../src/commands/sim/figures/index.js';
 
-const GALLERY = readFileSync(new URL('../../lab/docs/figures.md', import.meta.url), 'utf8');
-const PICTURES = readdirSync(new URL('../../lab/docs/pictures/figures', import.meta.url));
+const GALLERY = readFileSync(new URL('../../docs/figures.md', import.meta.url), 'utf8');
+const PICTURES = readdirSync(new URL('../../docs/pictures/figures', import.meta.url));
 
 /** What the page has of a figure. */
 function sectionOf(name: string): string {
@@ -70,7 +70,7 @@ describe('the gallery', () => {
 });
 
 describe('packages/lab/docs/figure-notes.md', () => {
-  const NOTES = readFileSync(new URL('../../lab/docs/figure-notes.md', import.meta.url), 'utf8');
+  const NOTES = readFileSync(new URL('../../docs/figure-notes.md', import.meta.url), 'utf8');
 
   it('says of each figure with a value outside why, and of no other', () => {
     const [, table = ''] = NOTES.split('## Differences');
