@@ -4,6 +4,7 @@
  * gateway, and what idle programs cost, in turns, repetition after repetition, until the time is over. Prints one table in Markdown.
  *
  *   npm run bench:aims [-- --minutes 15 --reps 5 --only bulk,disk --json FILE]
+ *   npm run aims:table   # writes bench/aims/results.json, and from it the tables of docs/performance.md and README.md
  *
  * The first repetition is whole if the time allows; a later one stops where it would take longer than is left. `--only`: beginnings of the names of samples.
  */
@@ -12,7 +13,7 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { AIMS } from './aims/list.js';
+import { AIMS, DISK_KINDS } from './aims/list.js';
 import { hasNativeCrc, machineText, portLines, thisMachine } from './aims/machine.js';
 import { diskStep, FIRST_TOUCH_CODE, firstTouchStep, gatewayStep, idleStep } from './aims/processes.js';
 import { runSteps } from './aims/repetitions.js';
@@ -57,7 +58,7 @@ const engines = /** @type {const} */ (['inline', 'worker']);
 const only = args.only?.split(',');
 const steps = [
   ...peerSteps(),
-  diskStep(DISK_CELL),
+  ...DISK_KINDS.map((kind) => diskStep(DISK_CELL, kind)),
   ...engines.flatMap((engine) => Object.keys(FIRST_TOUCH_CODE).map((code) => firstTouchStep(engine, code))),
   gatewayStep(GATEWAY_SECONDS),
   idleStep(IDLE_SECONDS),

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { ACCEPTED_FLAGS, MISSING_FLAGS, TAKEN_FLAGS } from '../build/packages/cli/src/transfer/flags.js';
+import { withRegion } from './marked-region.js';
 
 const PAGE = new URL('../docs/perftest.md', import.meta.url);
 const TABLES = [
@@ -27,10 +28,7 @@ function tableOf(titles, entries, textOf) {
 const before = readFileSync(PAGE, 'utf8');
 let after = before;
 for (const [name, titles, entries, textOf] of TABLES) {
-  const begin = `<!-- begin of ${name}, by scripts/perftest-doc.js -->\n`;
-  const end = `\n<!-- end of ${name} -->`;
-  const [from, to] = [after.indexOf(begin) + begin.length, after.indexOf(end)];
-  after = `${after.slice(0, from)}\n${tableOf(titles, entries, textOf)}\n${after.slice(to)}`;
+  after = withRegion(after, name, tableOf(titles, entries, textOf));
 }
 if (!process.argv.includes('--check')) writeFileSync(PAGE, after);
 else if (before !== after) {

@@ -1,14 +1,19 @@
 // @ts-check
 // Writes the summaries of results against real peers, docs/interop-results.md and packages/inspect/docs/conformance-results.md, from the JSON files
-// that `npm run interop:table` and `npm run conform:table` write. With --check it only says whether the pages are what it would write;
+// that `npm run interop:table` and `npm run conform:table` write, and the tables of docs/performance.md and README.md from that of `npm run aims:table`. With --check it only says whether the pages are what it would write;
 // with --site it writes the whole tables to scripts/site/results, for the documentation site.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
+import { reachedText, short, verdictLines } from '../bench/aims/verdict.js';
+import { withRegion } from './marked-region.js';
 import { wrap } from './wrap.js';
 
 /** @typedef {Record<'peer' | 'role' | 'ip' | 'mtu' | 'what' | 'result' | 'day', string>} Cell */
 /** @typedef {{ case: string, verdict: string, rules: number[], severity: string, text: string, packets: string[] }} Deviation */
 /** @typedef {{ name: string, counts: Record<string, number>, verdicts: Record<string, string>, deviations: Deviation[] }} Result */
+
+/** @typedef {import('../bench/aims/verdict.js').Verdict} Verdict */
+/** @typedef {Record<'date' | 'system' | 'node' | 'cpu' | 'crc32', string> & { cores: number, reps: number, remark?: string, aims: Verdict[] }} Aims */
 
 const root = new URL('../', import.meta.url);
 const read = (/** @type {string} */ file) => readFileSync(new URL(file, root), 'utf8');
@@ -23,6 +28,8 @@ const interop = /** @type {Cell[]} */ (JSON.parse(read('test/interop/results.jso
 const conformance = /** @type {{ rules: { id: number, severity: string, title: string }[], results: Result[] }} */ (
   JSON.parse(read('packages/inspect/test/conform/results.json'))
 );
+
+const results = /** @type {Aims} */ (JSON.parse(read('bench/aims/results.json')));
 
 /** The tool that a cell runs against, without its options. */
 const toolOf = (/** @type {Cell} */ { peer, role }) => (role === '' ? 'whole suites' : peer.split(/ -|,/)[0]);
@@ -123,9 +130,87 @@ function deviationText({ case: name, verdict, rules, severity, text, packets }) 
   ];
 }
 
+/** Titles of the tables of aims, and which rows each has: an aim is in the first table that wants it. */
+const AIM_TABLES = /** @type {const} */ ([
+  ['Processor time', (/** @type {Verdict} */ { aim }) => aim.includes('processor time')],
+  ['Throughput', (/** @type {Verdict} */ { bar }) => bar.startsWith('>=')],
+  ['Latency', () => true],
+]);
+
+function aimsOfPerformance() {
+  const { date, system, node, cpu, cores, crc32, reps, remark, aims } = results;
+  const tables = AIM_TABLES.map(([title, wants], i) => [
+    `### ${title}`,
+    '',
+    ...verdictLines(aims.filter((row) => wants(row) && !AIM_TABLES.slice(0, i).some(([, earlier]) => earlier(row)))),
+    '',
+  ]);
+  return [
+    `Measured on ${date}, in ${reps} repetitions, on ${cores} cores of ${cpu}. The system is ${system} with Node.js ${node}. CRC-32 is by ${crc32} unless a row names another.${remark === undefined ? '' : ` ${remark}`}`,
+    '',
+    reachedText(aims),
+    '',
+    ...tables.flat(),
+  ].join('\n');
+}
+
+const NOT_SPINNING = 'relative to node:net, not spinning';
+/** Rows of the README: what, compared with what, and the aims over UDP and over shared memory. @type {readonly (readonly [string, string, readonly [string, string], readonly [string, string] | undefined])[]} */
+const README_ROWS = [
+  [
+    '64 B message, round trip time',
+    '`node:net`',
+    [`64 B SEND round trip ${NOT_SPINNING}`, 'mmsg/inline'],
+    [`shared memory: 64 B SEND round trip ${NOT_SPINNING}`, 'shm/inline'],
+  ],
+  [
+    'one-sided READ of 4 KiB, time',
+    'a round trip of `node:net`',
+    ['one-sided READ of 4 KiB relative to a round trip of node:net, not spinning', 'mmsg/inline'],
+    undefined,
+  ],
+  [
+    'WRITEs of 4 MiB, throughput',
+    '`node:net`, framed',
+    ['WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'mmsg/inline'],
+    ['shared memory: WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'shm/inline'],
+  ],
+  ...[
+    ['read', '8 KiB', 'randread'],
+    ['write', '1 MiB', 'randwrite'],
+  ].map(([name, block, op]) => {
+    const disk = (/** @type {string} */ kind) =>
+      /** @type {const} */ ([
+        `${kind}, ${name} of ${block}, depth 1, p50 relative to our TCP transport`,
+        `${op} ${block}, depth 1, rdma`,
+      ]);
+    return /** @type {const} */ ([
+      `disk ${name} of ${block}, median time`,
+      'the same disk over our TCP transport',
+      disk('disk over UDP'),
+      disk('disk'),
+    ]);
+  }),
+];
+
+function speedOfReadme() {
+  const measured = (/** @type {readonly [string, string] | undefined} */ wanted) => {
+    if (wanted === undefined) return 'not measured';
+    const found = results.aims.find(({ aim, by }) => aim === wanted[0] && by === wanted[1]);
+    if (found === undefined) throw new Error(`bench/aims/results.json has no row '${wanted.join("', by '")}'`);
+    return found.now === null ? 'not measured' : short(found.now.median);
+  };
+  return table(
+    ['operation', 'compared with', 'over UDP', 'over shared memory'],
+    README_ROWS.map(([what, comparedWith, udp, shm]) => [what, comparedWith, measured(udp), measured(shm)]),
+  ).join('\n');
+}
+
 const pages = /** @type {const} */ ([
   ['docs/interop-results.md', wrap(interopSummary())],
   ['packages/inspect/docs/conformance-results.md', wrap(conformanceSummary())],
+  ['docs/performance.md', wrap(withRegion(read('docs/performance.md'), 'the tables of aims', aimsOfPerformance()))],
+  ['README.md', wrap(withRegion(read('README.md'), 'the table of speed', speedOfReadme()))],
 ]);
 if (process.argv.includes('--site')) {
   mkdirSync(new URL('scripts/site/results/', root), { recursive: true });

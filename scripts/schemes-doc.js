@@ -4,13 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { rateControls } from '../build/src/dcqcn/rate-controls.js';
 import { recoverySchemes } from '../build/src/retransmit/recovery-schemes.js';
+import { withRegion } from './marked-region.js';
 
 const PAGES = [
   ['congestion-control.md', rateControls],
   ['recovery.md', recoverySchemes],
 ];
-const BEGIN = '<!-- begin of the table by scripts/schemes-doc.js -->\n';
-const END = '<!-- end of the table -->\n';
 
 const UNITS = { Bps: ['b/s', 'kb/s', 'Mb/s', 'Gb/s'], Bytes: ['B', 'KB', 'MB', 'GB'], Ns: ['ns', 'us', 'ms', 's'] };
 
@@ -33,8 +32,7 @@ function tableOf({ definitions }) {
 for (const [page, registry] of PAGES) {
   const url = new URL(`../docs/${page}`, import.meta.url);
   const text = readFileSync(url, 'utf8');
-  const from = text.indexOf(BEGIN) + BEGIN.length;
-  const wanted = `${text.slice(0, from)}\n${tableOf(registry)}\n${text.slice(text.indexOf(END))}`;
+  const wanted = withRegion(text, 'the table', tableOf(registry));
   if (!process.argv.includes('--check')) writeFileSync(url, wanted);
   else if (text !== wanted) {
     console.error(`docs/${page} is not what the registry says: npm run build && node scripts/schemes-doc.js`);

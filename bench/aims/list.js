@@ -48,7 +48,7 @@ const CPUS = /** @type {const} */ (['cpu', 'steadyCpu']);
 /** One-sided requests to node:net's round trip. @param {string} way @param {number} atMost @param {string} spins */
 const oneSided = (way, atMost, spins) =>
   ['write', 'read'].map((op) => ({
-    aim: `one-sided ${op.toUpperCase()} of 4 KiB to node:net's round trip, ${spins}`,
+    aim: `one-sided ${op.toUpperCase()} of 4 KiB relative to a round trip of node:net, ${spins}`,
     of: `${op}: rocev2 ${way}`,
     to: `${op}: node:net, a round trip`,
     atMost,
@@ -62,67 +62,82 @@ const DISK = [
   { op: 'randwrite', name: 'write', block: '1 MiB', bar: 0.84 },
 ];
 
-/** Name of the samples of a cell of `rocev2 disk bench`. @param {string} op @param {string} block @param {number} depth @param {string} transport */
-export const diskName = (op, block, depth, transport) => `disk: ${op} ${block}, depth ${depth}, ${transport}`;
+/** Beginnings of the names of the samples of `rocev2 disk bench`: the client shares memory with its server, or `--io mmsg`. */
+export const DISK_KINDS = /** @type {const} */ (['disk', 'disk over UDP']);
 
-const disk = [1, 16].flatMap((depth) =>
-  DISK.map(({ op, name, block, bar }) => ({
-    aim: `disk, ${name} of ${block}, depth ${depth}, p50 to our TCP path`,
-    of: diskName(op, block, depth, 'rdma'),
-    to: diskName(op, block, depth, 'tcp'),
-    atMost: bar,
-  })),
-);
-const diskCpu = [1, 16].flatMap((depth) =>
-  DISK.filter(({ block }) => block === '8 KiB').map(({ op, name, block }) => ({
-    aim: `disk, ${name} of ${block}, depth ${depth}, processor time to our TCP path`,
-    of: diskName(op, block, depth, 'rdma'),
-    to: diskName(op, block, depth, 'tcp'),
-    kind: 'cpu',
-    atMost: 1,
-  })),
-);
+/**
+ * Name of the samples of a cell of `rocev2 disk bench`.
+ * @param {typeof DISK_KINDS[number]} kind @param {string} op @param {string} block @param {number} depth @param {string} transport
+ */
+export const diskName = (kind, op, block, depth, transport) => `${kind}: ${op} ${block}, depth ${depth}, ${transport}`;
+
+const disks = DISK_KINDS.flatMap((disk) => [
+  ...[1, 16].flatMap((depth) =>
+    DISK.map(({ op, name, block, bar }) => ({
+      aim: `${disk}, ${name} of ${block}, depth ${depth}, p50 relative to our TCP transport`,
+      of: diskName(disk, op, block, depth, 'rdma'),
+      to: diskName(disk, op, block, depth, 'tcp'),
+      atMost: bar,
+    })),
+  ),
+  ...[1, 16].flatMap((depth) =>
+    DISK.filter(({ block }) => block === '8 KiB').map(({ op, name, block }) => ({
+      aim: `${disk}, ${name} of ${block}, depth ${depth}, processor time relative to our TCP transport`,
+      of: diskName(disk, op, block, depth, 'rdma'),
+      to: diskName(disk, op, block, depth, 'tcp'),
+      kind: 'cpu',
+      atMost: 1,
+    })),
+  ),
+]);
 
 /** All aims, in the order in which they are printed. @type {readonly Aim[]} */
 export const AIMS = [
-  ...bulk('WRITE of 4 MiB to node:net framed', BULK, { kinds: RATES, bars: [{ atLeast: 1 }, { atLeast: 1.2 }] }),
-  ...bulkWarmedUp('WRITE of 4 MiB to node:net framed', BULK, 1.2),
-  ...bulk('processor time a GiB, both ends, to node:net', BULK, {
+  ...bulk('WRITE of 4 MiB relative to framed node:net', BULK, {
+    kinds: RATES,
+    bars: [{ atLeast: 1 }, { atLeast: 1.2 }],
+  }),
+  ...bulkWarmedUp('WRITE of 4 MiB relative to framed node:net', BULK, 1.2),
+  ...bulk('processor time per GiB at both ends relative to node:net', BULK, {
     kinds: CPUS,
     bars: [{ atMost: 1 }, { atMost: 0.8 }],
   }),
   ...['code cold', 'code warm', 'code warmed up'].flatMap((code) =>
     ['mmsg/inline', 'mmsg/worker'].map((way) => ({
-      aim: `first 256 MiB, of the steady rate, ${code}`,
+      aim: `rate of the first 256 MiB relative to the steady rate, ${code}`,
       of: `first touch: ${way}, ${code}`,
       atLeast: 0.8,
     })),
   ),
   {
-    aim: 'dgram/inline to a raw one-way blast',
+    aim: 'dgram/inline relative to a raw one-way blast',
     of: 'bulk: rocev2 dgram/inline',
     to: 'bulk: bare datagrams, what arrived',
     atLeast: 0.75,
   },
   {
-    aim: '64 B SEND round trip to node:net, spinning',
+    aim: '64 B SEND round trip relative to node:net, spinning',
     of: 'rtt64: rocev2 mmsg/inline, spins',
     to: `rtt64: ${NET}`,
     atMost: 1,
   },
   {
-    aim: '64 B SEND round trip to node:net, not spinning',
+    aim: '64 B SEND round trip relative to node:net, not spinning',
     of: 'rtt64: rocev2 mmsg/inline',
     to: `rtt64: ${NET}`,
     atMost: 1.3,
   },
   ...oneSided('mmsg/inline, spins', 0.5, 'spinning'),
   ...oneSided('mmsg/inline', 1, 'not spinning'),
-  ...bulk('shared memory: WRITE of 4 MiB to node:net framed', BULK_SHM, {
+  ...bulk('shared memory: WRITE of 4 MiB relative to framed node:net', BULK_SHM, {
     kinds: RATES,
     bars: [{ atLeast: 1.6 }, { atLeast: 2.5 }],
   }),
-  ...bulkWarmedUp('shared memory: WRITE of 4 MiB to node:net framed', ['shm/inline, spins', 'shm/worker, spins'], 2.5),
+  ...bulkWarmedUp(
+    'shared memory: WRITE of 4 MiB relative to framed node:net',
+    ['shm/inline, spins', 'shm/worker, spins'],
+    2.5,
+  ),
   ...['write', 'read'].map((op) => ({
     aim: `shared memory: one-sided ${op.toUpperCase()} of 4 KiB, spinning`,
     of: `${op}: rocev2 shm/inline, spins`,
@@ -130,47 +145,46 @@ export const AIMS = [
     atMost: 2,
   })),
   {
-    aim: 'shared memory: 64 B SEND round trip to node:net, spinning',
+    aim: 'shared memory: 64 B SEND round trip relative to node:net, spinning',
     of: 'rtt64: rocev2 shm/inline, spins',
     to: `rtt64: ${NET}`,
     atMost: 0.1,
   },
   {
-    aim: 'shared memory: 64 B SEND round trip to node:net, not spinning',
+    aim: 'shared memory: 64 B SEND round trip relative to node:net, not spinning',
     of: 'rtt64: rocev2 shm/inline',
     to: `rtt64: ${NET}`,
     atMost: 0.7,
   },
   ...['shm/inline', 'shm/inline, spins'].map((way) => ({
-    aim: 'shared memory: 64 B WRITEs a second',
+    aim: 'shared memory: 64 B WRITEs per second',
     of: `rate: rocev2 ${way}`,
     unit: '/s',
     atLeast: 3e6,
   })),
-  { aim: '64 B WRITEs a second, pipelined', of: 'rate: rocev2 mmsg/inline', unit: '/s', atLeast: 1e6 },
+  { aim: '64 B WRITEs per second, pipelined', of: 'rate: rocev2 mmsg/inline', unit: '/s', atLeast: 1e6 },
   ...['', ', mmsg/inline'].map((way) => ({
-    aim: '1,000 queue pairs of 16 KiB to 10',
+    aim: '1,000 queue pairs of 16 KiB relative to 10',
     of: `connections: 1000 queue pairs${way}`,
     to: `connections: 10 queue pairs${way}`,
     atLeast: 0.95,
   })),
   {
-    aim: 'selective repeat at 0.1 % loss to lossless',
+    aim: 'selective repeat at 0.1 % loss relative to no loss',
     of: 'loss: selective repeat',
     to: 'loss: no packet lost',
     atLeast: 0.95,
   },
-  ...disk,
-  ...diskCpu,
+  ...disks,
   ...['randread', 'randwrite'].map((op) => ({
-    aim: `gateway with RDMA to nbdkit, ${op} 8 KiB, depth 16, IOPS`,
+    aim: `NBD gateway over RDMA relative to nbdkit, ${op} of 8 KiB, depth 16, IOPS`,
     of: `gateway: ${op}, RDMA`,
     to: `gateway: ${op}, nbdkit`,
     atLeast: 0.7,
   })),
   ...['device, mmsg/inline', 'device, mmsg/worker', 'device, shm/worker', 'dashboard', 'dashboard --attach'].map(
     (what) => ({
-      aim: 'processor time of what idles',
+      aim: 'processor time of an idle program',
       of: `idle: ${what}`,
       unit: '% of a core',
       atMost: 1,

@@ -4,7 +4,7 @@
 import os from 'node:os';
 import process from 'node:process';
 
-/** @typedef {{node: string, cpu: string, cores: number, crc32: string, load: {before: number[], after: number[]}}} Machine */
+/** @typedef {{date: string, system: string, node: string, cpu: string, cores: number, crc32: string, load: {before: number[], after: number[]}}} Machine */
 
 /** Names of the CRC-32s that are no package of npm. */
 const NATIVE_CRCS = ['libdeflate', 'isa-l'];
@@ -13,6 +13,8 @@ const NATIVE_CRCS = ['libdeflate', 'isa-l'];
 export async function thisMachine() {
   const { chooseCrc32 } = await import('../../build/src/driver/crc32/crc32-choice.js');
   return {
+    date: new Date().toISOString().slice(0, 10),
+    system: `${os.type()} ${os.release()}`,
     node: process.version,
     cpu: os.cpus()[0].model.trim(),
     cores: os.cpus().length,

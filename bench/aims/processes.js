@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Chains, cpuNs } from '../fio/chains.js';
-import { diskName } from './list.js';
+import { DISK_KINDS, diskName } from './list.js';
 
 /**
  * Part of a run: what it is called, whose samples it makes, and the measurement of one repetition.
@@ -32,20 +32,24 @@ const DISK_DEPTHS = [1, 16];
 const DISK_BLOCKS = /** @type {Record<number, string>} */ ({ 8192: '8 KiB', 1048576: '1 MiB' });
 const DISK_TRANSPORTS = ['rdma', 'tcp'];
 
-/** `rocev2 disk bench`: p50 and processor time of a request, RDMA and TCP in turns. @param {string} duration of a cell @returns {Step} */
-export function diskStep(duration) {
+/**
+ * `rocev2 disk bench`: p50 and processor time of a request, RDMA and TCP in turns.
+ * @param {string} duration of a cell @param {typeof DISK_KINDS[number]} [kind] @returns {Step}
+ */
+export function diskStep(duration, kind = 'disk') {
   const options = ['--blocks', '8KiB,1MiB', '--depths', DISK_DEPTHS.join(), '--reps', '1', '-D', duration, '--json'];
+  if (kind === 'disk over UDP') options.push('--io', 'mmsg');
   return {
-    name: 'disk',
+    name: kind,
     samples: DISK_OPS.flatMap((op) =>
       Object.values(DISK_BLOCKS).flatMap((block) =>
-        DISK_DEPTHS.flatMap((depth) => DISK_TRANSPORTS.map((transport) => diskName(op, block, depth, transport))),
+        DISK_DEPTHS.flatMap((depth) => DISK_TRANSPORTS.map((transport) => diskName(kind, op, block, depth, transport))),
       ),
     ),
     run: async (add) => {
       const { stdout } = await run(process.execPath, [MAIN, 'disk', 'bench', ...options], { timeout: LIMIT_MS });
       for (const row of JSON.parse(stdout).rows) {
-        const name = diskName(row.op, DISK_BLOCKS[row.blockBytes], row.queueDepth, row.transport);
+        const name = diskName(kind, row.op, DISK_BLOCKS[row.blockBytes], row.queueDepth, row.transport);
         add(name, { value: row.latencyNs.p50 / 1e3, cpu: row.cpuNsPerIo / 1e3 });
       }
     },

@@ -34,7 +34,7 @@ interface Verdict {
 
 const load = async <T>(path: string) => (await import(pathToFileURL(`bench/${path}`).href)) as T;
 const { Samples } = await load<{ Samples: new () => Samples }>('aims/samples.js');
-const { AIMS } = await load<{ AIMS: readonly Aim[] }>('aims/list.js');
+const { AIMS, DISK_KINDS } = await load<{ AIMS: readonly Aim[]; DISK_KINDS: readonly string[] }>('aims/list.js');
 const { verdictOn, verdictTable } = await load<{
   verdictOn(aim: Aim, samples: Samples, machine: { hasNativeCrc: boolean }): Verdict;
   verdictTable(verdicts: readonly Verdict[]): string;
@@ -53,7 +53,9 @@ const { runPair } = await load<{ runPair(run: object): Promise<{ client: { laten
   'peers/pairs.js',
 );
 const processes =
-  await load<Record<'diskStep' | 'gatewayStep' | 'idleStep', (of: unknown) => Step>>('aims/processes.js');
+  await load<Record<'diskStep' | 'gatewayStep' | 'idleStep', (of: unknown, kind?: string) => Step>>(
+    'aims/processes.js',
+  );
 const { FIRST_TOUCH_CODE, firstTouchStep } = await load<{
   FIRST_TOUCH_CODE: Record<string, readonly string[]>;
   firstTouchStep(engine: string, code: string): Step;
@@ -112,7 +114,8 @@ describe('aims', () => {
       ...Object.entries(measures({ bulkBytes: 1, seconds: 1 })).flatMap(([name, { runs }]) =>
         runs.map((run) => `${name}: ${run.name}`),
       ),
-      ...['diskStep', 'gatewayStep', 'idleStep'].flatMap((step) => processes[step as 'diskStep'](1).samples),
+      ...DISK_KINDS.flatMap((kind) => processes.diskStep(1, kind).samples),
+      ...[processes.gatewayStep, processes.idleStep].flatMap((step) => step(1).samples),
       ...['inline', 'worker'].flatMap((engine) =>
         Object.keys(FIRST_TOUCH_CODE).flatMap((code) => firstTouchStep(engine, code).samples),
       ),
@@ -148,7 +151,7 @@ describe('aims', () => {
     expect(verdicts[0]!.remark).toBe('failed 1 of 1: fio is not installed');
     const table = verdictTable(verdicts);
     expect(table).toContain('| x | a |  | >= 1 | not measured (failed 1 of 1: fio is not installed) |');
-    expect(table).toContain('1 of 1 rows reach their bar by the median; 2 rows were not measured.');
+    expect(table).toContain('1 of 1 rows reach their aim by the median; 2 rows were not measured.');
   });
 });
 
