@@ -1,4 +1,4 @@
-/** A target that changes, stands still, fails commands or loses a path while the kernel uses it. */
+/** A target that changes, is suspended, fails commands or loses a path while the kernel uses it. */
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -99,13 +99,13 @@ export function testChanges(guest: KernelGuest): void {
     });
   });
 
-  inTurn(2)('a target that stands still for 30 s costs time, and no error', async () => {
+  inTurn(2)('a target that is suspended for 30 s costs time, and no error', async () => {
     const target = await start();
     await guest.run(connect('rdma', guest.host4, SOON));
     const io = await guest.beginIo(fio());
     process.kill(target.pid!, 'SIGSTOP');
     try {
-      await new Promise((go) => setTimeout(go, STANDSTILL_MS)); // timer: what is tested is a target that stands still for so long
+      await new Promise((go) => setTimeout(go, STANDSTILL_MS)); // timer: what is tested is a target that is suspended for so long
       expect(await guest.kernelLog()).toContain('Reconnecting in 1 seconds');
     } finally {
       process.kill(target.pid!, 'SIGCONT');

@@ -21,7 +21,7 @@ export interface Proof {
 export const PROOF_TITLES: Readonly<Record<number, string>> = {
   1: 'commands: discover, connect, list, id-ctrl, smart-log, disconnect, again',
   2: 'file systems, fio with verification, recipes of blktests',
-  3: 'loss, a target that goes and comes back or stands still, multipath',
+  3: 'loss, a target that leaves and returns or is suspended, multipath',
   4: "the kernel's target with our host",
   5: 'two guests, one namespace, reservations',
 };
@@ -52,7 +52,7 @@ export const PROOFS: readonly Proof[] = [
     [2, 'writes that fail by rule are errors of the disk, and no others'],
     [3, 'multipath > leaves RDMA for TCP when its port becomes inaccessible, and TCP for RDMA'],
     [3, 'multipath > leaves RDMA for TCP when no packet of RDMA passes any more, and finds it again'],
-    [3, 'a target that stands still for 30 s costs time, and no error'],
+    [3, 'a target that is suspended for 30 s costs time, and no error'],
     [4, 'our host at nvmet > serves its disk over rdma through NBD, also when the port was shut in between'],
     [4, 'our host at nvmet > serves its disk over tcp through NBD, also when the port was shut in between'],
     [4, 'our host at nvmet > finds what it has, and is refused where it may not connect'],
