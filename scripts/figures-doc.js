@@ -97,7 +97,9 @@ function textOf({ name, title, source, by, note, values }) {
     '',
     ...table.map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    ...(note === null ? [] : [note, '']),
+    ...(note === null
+      ? []
+      : [note.replaceAll('packages/lab/docs/figure-notes.md', '[figure-notes.md](figure-notes.md)'), '']),
     `![${title}](pictures/figures/${name}.svg)`,
     '',
   ].join('\n');

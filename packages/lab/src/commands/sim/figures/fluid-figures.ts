@@ -153,7 +153,7 @@ const timelyStarts: Figure = {
   title: 'Two flows of TIMELY: their shares depend on how they began',
   source: "CoNEXT'16, figure 9",
   by: 'fluid',
-  note: 'The model has no noise and no hyper-active increase. From equal starts it stays equal, and a flow that is alone for 10 ms gets less far ahead. docs/figure-notes.md says more.',
+  note: 'The model has no noise and no hyper-active increase. From equal starts it stays equal, and a flow that is alone for 10 ms gets less far ahead. See packages/lab/docs/figure-notes.md.',
   async run(lab) {
     const times = { durationNs: 500 * MS, observeNs: 100 * MS };
     const study = (groups: FlowGroup[]) => timelyStudy({ parameters: TIMELY_SIGCOMM15, groups, delayNs: 4000 });

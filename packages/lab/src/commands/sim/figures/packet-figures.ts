@@ -149,7 +149,7 @@ const fctFigure: Figure = {
   title: 'Completion time of flows below 100 KB under DCQCN, by load',
   source: "CoNEXT'16, the experiment of figures 13 to 16, read off the figures",
   by: 'packets',
-  note: 'A completion here includes the last acknowledgement, 3 us. The publication does not name its table of sizes: ours is the one that has as many small flows in a second, about 400. docs/figure-notes.md says more.',
+  note: 'A completion here includes the last acknowledgement, 3 us. The publication does not name its table of sizes: ours is the one that has as many small flows in a second, about 400. See packages/lab/docs/figure-notes.md.',
   async run(lab) {
     const points: Point[] = [];
     for (const [load, median, p90] of [
@@ -189,7 +189,7 @@ const fctDistribution: Figure = {
   title: 'Distribution of completion times of flows below 100 KB at 80 % load',
   source: "CoNEXT'16, figure 15, read off the figure",
   by: 'packets',
-  note: 'As in conext16-fct. The tails of both TIMELYs are those of a few bursts, and depend on the seed: docs/figure-notes.md.',
+  note: 'As in conext16-fct. The tails of both TIMELYs are those of a few bursts, and depend on the seed. See packages/lab/docs/figure-notes.md.',
   async run(lab) {
     const percents = Array.from({ length: 100 }, (_, i) => i + 1);
     const values: FigureValue[] = [];
