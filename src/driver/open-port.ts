@@ -17,6 +17,7 @@ import { chooseCrc32 } from './crc32/crc32-choice.js';
 import { FRAME_PORTS } from './frame-port-loader.js';
 import { HostNetworkInfo } from './host-network-info.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
+import { refuseForeignRuntime } from './js-runtime.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { SECURE_PORTS } from './secure-loader.js';
 import { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from './shm-loader.js';
@@ -90,6 +91,7 @@ export async function openPort(
   options: ProtectedPortOptions,
   driving: 'itself' | 'polled' = 'itself',
 ): Promise<OpenPort> {
+  refuseForeignRuntime();
   const address = IpAddress.parse(options.address);
   const crc32 = chooseCrc32();
   const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
@@ -204,7 +206,7 @@ async function makeBatchedPort(
     if (io !== 'mmsg' && io !== 'shm') return undefined;
     throw new RoceError('ERR_ROCE_CONFLICT', `${io} is made of native calls`, "leave native: 'off' out");
   }
-  if (chooseIo(io).io === 'dgram') return undefined;
+  if (chooseIo(io, driving).io === 'dgram') return undefined;
   const polled = driving === 'polled';
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   const borrows = isBare; // Wrappers around the port read the slots.

@@ -1,5 +1,6 @@
 import { RoceError } from '../core/errors.js';
 import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
+import { whyNoLoopPoll } from './js-runtime.js';
 
 export const PORT_IOS = ['auto', 'dgram', 'mmsg', 'shm'] as const;
 /**
@@ -15,10 +16,11 @@ export interface ChosenIo {
   readonly reason: string | undefined;
 }
 
-export function chooseIo(wanted: PortIo): ChosenIo {
+/** `driving`: a port that is `polled` does not need the event loop. */
+export function chooseIo(wanted: PortIo, driving: 'itself' | 'polled' = 'itself'): ChosenIo {
   if (wanted === 'dgram') return { io: 'dgram', reason: undefined };
-  const reason = batchedUdpAvailable();
+  const reason = batchedUdpAvailable() ?? (driving === 'itself' ? whyNoLoopPoll() : undefined);
   if (reason === undefined) return { io: wanted === 'shm' ? 'shm' : 'mmsg', reason };
   if (wanted === 'auto') return { io: 'dgram', reason };
-  throw new RoceError('ERR_ROCE_UNSUPPORTED', `no batched UDP here: ${reason}`, 'say auto or dgram');
+  throw new RoceError('ERR_ROCE_UNSUPPORTED', `no batched UDP here: ${reason}`, 'use auto or dgram');
 }
