@@ -89,3 +89,17 @@ describe('output', () => {
     expect(texts).toEqual({ stdout: '', stderr: '' });
   });
 });
+
+it('notes of a server that is ready are lines of a log, with time and level', () => {
+  const { output, texts } = outputTo(false, true);
+  output.note('listening');
+  output.ready();
+  output.note('a client has connected');
+  output.warn('no space is left');
+  const [first, ready, ...log] = texts.stderr.trimEnd().split('\n');
+  expect([first, ready]).toEqual(['listening', 'Ctrl-C ends it']);
+  expect(log).toEqual([
+    expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info a client has connected$/),
+    expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z warning no space is left$/),
+  ]);
+});

@@ -8,7 +8,7 @@ const HINT = "('rocev2 extents status' shows which nodes are down)";
 test('reads that fail one after another are told at once, and then every ten seconds, with their number', () => {
   const said: string[] = [];
   let seconds = 1000;
-  const tell = readFailureTeller({ note: (text) => said.push(text) }, () => seconds * 1e9);
+  const tell = readFailureTeller({ warn: (text) => said.push(text) }, () => seconds * 1e9);
   tell(FAILURE);
   expect(said).toEqual([`${WORDS} ${HINT}`]);
   for (let k = 0; k < 9; k++) {

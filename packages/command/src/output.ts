@@ -1,6 +1,6 @@
 /**
  * Results go to stdout, progress and diagnostics to stderr. With --json, stdout carries one document (or JSON lines)
- * and nothing else. Colour and progress bars need a terminal; NO_COLOR disables colour.
+ * and nothing else. Notes of a server that is ready are lines of a log. Colour and progress bars need a terminal; NO_COLOR disables colour.
  */
 
 import { once } from 'node:events';
@@ -54,6 +54,7 @@ export class Output {
   readonly io: CliIo;
   readonly json: boolean;
   readonly #startMs = wallMs();
+  #isLog = false;
   readonly colors: ReturnType<typeof picocolors.createColors>;
 
   constructor(io: CliIo, json: boolean) {
@@ -67,7 +68,23 @@ export class Output {
   }
 
   note(text: string): void {
-    this.io.stderr.write(`${text}\n`);
+    this.#write('info', text);
+  }
+
+  /** A note about something that a person should look at. */
+  warn(text: string): void {
+    this.#write('warning', text);
+  }
+
+  /** A server is ready: from now on notes are lines of a log, with time (ISO 8601) and level. */
+  ready(text = 'Ctrl-C ends it'): void {
+    this.note(text);
+    this.#isLog = true;
+  }
+
+  #write(level: 'info' | 'warning', text: string): void {
+    const head = this.#isLog ? `${new Date(wallMs()).toISOString()} ${level} ` : '';
+    this.io.stderr.write(`${head}${text}\n`);
   }
 
   /** Ends the command with exit code 130 after Ctrl-C. */

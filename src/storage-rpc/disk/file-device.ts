@@ -73,6 +73,10 @@ export class FileDevice implements BlockDevice {
   readonly #sumsCommit = new GroupCommit(() => this.#guarded(() => this.#sums.datasync()));
   #failure: BlockDeviceError | undefined;
   #canPunch: Promise<boolean> | undefined;
+  readonly #path: string;
+  readonly #onNotice: ((notice: string) => void) | undefined;
+  /** Requests that have failed since the file system is full. */
+  #withoutSpace = 0;
 
   private constructor(
     { data, sums, header, leases }: OpenedFiles & { readonly leases: LeaseCopies },
@@ -80,6 +84,8 @@ export class FileDevice implements BlockDevice {
     writeVerifier: bigint,
     { path, tableMemoryBytes = TABLE_MEMORY_BYTES, onNotice }: FileDeviceOptions,
   ) {
+    this.#path = path;
+    this.#onNotice = onNotice;
     this.sizeBytes = header.sizeBytes;
     this.#header = header;
     this.thick = header.thick;
@@ -369,11 +375,24 @@ export class FileDevice implements BlockDevice {
         if (this.#failure !== undefined) throw this.#failure;
         try {
           await work(blocks);
+          if (exclusive && this.#withoutSpace > 0) this.#reportSpace();
         } catch (error) {
-          throw asBlockDeviceError(error);
+          const failure = asBlockDeviceError(error);
+          if (failure !== error && (failure as BlockDeviceError).errno === 'ENOSPC') this.#reportNoSpace();
+          throw failure;
         }
       }),
     );
+  }
+
+  /** A full file system is reported once, until a write succeeds. */
+  #reportNoSpace(): void {
+    if (++this.#withoutSpace === 1) this.#onNotice?.(`no space is left for ${this.#path}: writes fail with ENOSPC`);
+  }
+
+  #reportSpace(): void {
+    this.#onNotice?.(`${this.#path} has space again; requests that failed: ${this.#withoutSpace}`);
+    this.#withoutSpace = 0;
   }
 
   async #exclusively<T>(blocks: BlockRange, work: (blocks: BlockRange) => Promise<T>): Promise<T> {

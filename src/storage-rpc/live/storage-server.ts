@@ -288,8 +288,15 @@ export class StorageServer implements AsyncDisposable {
         peer.channel = new TcpServerChannel(stream, { memory: this.#memory, clock: SYSTEM_CLOCK });
         this.#server.accept(peer.channel);
       },
-      onUntrusted: () => this.#untrusted++,
+      onUntrusted: (error) => this.#onUntrusted(socket, error),
     });
+  }
+
+  /** The first one is reported, and all are counted: any host can cause them, at any rate. */
+  #onUntrusted(socket: Socket, error: RoceError): void {
+    if (++this.#untrusted > 1) return;
+    const peer = peerAddress(socket);
+    this.#options.onNotice?.(`a client at ${peer} was refused: ${error.message} (further ones are only counted)`);
   }
 
   #isServed({ channel }: TcpPeer): boolean {

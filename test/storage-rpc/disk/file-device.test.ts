@@ -1,7 +1,7 @@
-import { copyFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, type FileHandle, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { portableCrc32c } from '../../../src/core/crc32c.js';
 import { EXTENTS_MAX } from '../../../src/storage-rpc/disk/block-device.js';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
@@ -234,4 +234,22 @@ test.each([
   const opening = FileDevice.open({ path: `${path}-none/disk`, ...options });
   await expect(opening).rejects.toMatchObject({ code: 'ERR_ROCE_IO', message: expect.stringContaining(words) });
   await expect(opening).rejects.toThrow(end);
+});
+
+test('a full file system is reported once, and again when there is space', async () => {
+  const notices: string[] = [];
+  const disk = await FileDevice.open({ path, sizeBytes: SIZE, onNotice: (notice) => notices.push(notice) });
+  await using file = await open(path);
+  const files = Object.getPrototypeOf(file) as FileHandle;
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
+  const spies = [vi.spyOn(files, 'write').mockRejectedValue(full), vi.spyOn(files, 'writev').mockRejectedValue(full)];
+  for (let i = 0; i < 3; i++) {
+    await expect(disk.write(0, Buffer.alloc(BLOCK))).rejects.toMatchObject({ errno: 'ENOSPC' });
+  }
+  for (const spy of spies) spy.mockRestore();
+  await expect(disk.write(SIZE, Buffer.alloc(1))).rejects.toMatchObject({ errno: 'ENOSPC' }); // Past the end: not reported.
+  expect(notices).toEqual([`no space is left for ${path}: writes fail with ENOSPC`]);
+  await disk.write(0, Buffer.alloc(BLOCK));
+  expect(notices.slice(1)).toEqual([`${path} has space again; requests that failed: 3`]);
+  await disk.close();
 });

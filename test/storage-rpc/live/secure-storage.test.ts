@@ -44,11 +44,13 @@ interface Ends {
 
 /** A server, and how its client connects: through a tap that keeps every byte over TCP. */
 async function rig({ server: ofServer, client: ofClient, transport }: Ends) {
+  const notices: string[] = [];
   const server = await StorageServer.open({
     disks: [new MemoryDevice(DISK_BYTES)],
     host: HOST,
     port: 0,
     device: await device(HOST, ofServer),
+    onNotice: (notice) => notices.push(notice),
   });
   closers.push(() => server.close());
   const tap = await tapOf(server.port);
@@ -66,7 +68,7 @@ async function rig({ server: ofServer, client: ofClient, transport }: Ends) {
     closers.push(() => client.close());
     return client;
   };
-  return { server, connect, tap, nic };
+  return { server, connect, tap, nic, notices };
 }
 
 /** Forwards connections to a port of the server, and keeps what passes. */
@@ -162,7 +164,7 @@ describe('who is not let in', () => {
       /ended the connection behind the handshake \(does it let this end in/,
     ],
   ] as const)('%s', async (_, ends: Ends, why) => {
-    const { server, connect } = await rig(ends);
+    const { server, connect, notices } = await rig(ends);
     const refused = await connect().then(
       () => 'connected',
       (error) => `${error.code}: ${error.message} (${error.hint})`,
@@ -171,7 +173,9 @@ describe('who is not let in', () => {
     expect(refused).toMatch(why);
     expect(server.connections).toBe(0);
     expect(server.counters.executed).toBe(0);
-    if (ends.server !== undefined) expect(server.untrusted).toBeGreaterThan(0);
+    if (ends.server === undefined) return;
+    expect(server.untrusted).toBeGreaterThan(0);
+    expect(notices.filter((notice) => /^a client at .* was refused: /.test(notice))).toHaveLength(1);
   });
 
   it('credentials beside a device are refused', async () => {

@@ -129,7 +129,7 @@ async function serveNbd(
   const startNs = nowNs();
   const { uri } = server;
   output.note(`serving ${description} at ${uri}`);
-  output.note('Ctrl-C ends it');
+  output.ready();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   await server.close();

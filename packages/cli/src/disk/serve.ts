@@ -149,11 +149,11 @@ async function serve(
 
 async function run(server: StorageServer, sizeBytes: number, output: Output): Promise<void> {
   const startNs = nowNs();
-  output.note('Ctrl-C ends it');
+  output.ready();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
-  if (server.untrusted > 0) output.note(`${server.untrusted} connections of peers that are not let in were refused`);
+  if (server.untrusted > 0) output.warn(`${server.untrusted} connections of peers that are not let in were refused`);
   output.line(`${executed} requests, ${cachedReplies} repeated replies, ${crcMismatches} CRC errors`);
   output.document(DISK_SERVE_DOCUMENT, { port: server.port, sizeBytes, seconds, ...server.counters });
 }

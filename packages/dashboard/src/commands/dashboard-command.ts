@@ -133,7 +133,7 @@ async function serve(
   try {
     output.line(server.url);
     output.document(DASHBOARD_DOCUMENT, { url: server.url });
-    output.note('open it in a browser; Ctrl-C ends it');
+    output.ready('open it in a browser; Ctrl-C ends it');
     await orInterrupted(died, output.io.interrupted);
   } finally {
     await server.close();

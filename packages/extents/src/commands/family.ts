@@ -53,7 +53,7 @@ export class Family {
   async #onDeath(name: string, error: Error, startAnew: () => Promise<unknown>): Promise<void> {
     if (this.#isEnding) return;
     this.deaths++;
-    this.#output.note(error.message);
+    this.#output.warn(error.message);
     while (this.#restart && !this.#isEnding) {
       await delay(RESTART_MS);
       if (this.#isEnding) return;
@@ -61,7 +61,7 @@ export class Family {
         await startAnew();
         return;
       } catch (failure) {
-        if (!this.#isEnding) this.#output.note(`${name} cannot be started: ${(failure as Error).message}`);
+        if (!this.#isEnding) this.#output.warn(`${name} cannot be started: ${(failure as Error).message}`);
       }
     }
   }

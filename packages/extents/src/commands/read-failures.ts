@@ -7,7 +7,7 @@ import { nowNs } from 'rocev2/internal/driver';
 /** A client that keeps reading would otherwise flood the terminal. */
 const QUIET_NS = 10 * NS_PER_S;
 
-export function readFailureTeller(output: Pick<Output, 'note'>, now = nowNs): (error: Error) => void {
+export function readFailureTeller(output: Pick<Output, 'warn'>, now = nowNs): (error: Error) => void {
   let quietUntilNs = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return ({ message }) => {
@@ -16,7 +16,7 @@ export function readFailureTeller(output: Pick<Output, 'note'>, now = nowNs): (e
       return;
     }
     const others = untold === 0 ? '' : `; ${counted(untold, 'read')} before it also failed`;
-    output.note(`${message.replace(/^EIO: /, '')}${others} ('rocev2 extents status' shows which nodes are down)`);
+    output.warn(`${message.replace(/^EIO: /, '')}${others} ('rocev2 extents status' shows which nodes are down)`);
     quietUntilNs = now() + QUIET_NS;
     untold = 0;
   };

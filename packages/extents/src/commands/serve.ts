@@ -110,7 +110,7 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
     output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
   } else output.note(`one of the managers over ${place.etcd!.join(', ')}; the first one leads`);
   output.note(`listening on ${manager.address}`);
-  output.note('Ctrl-C ends it');
+  output.ready();
   const startNs = nowNs();
   const watch = watchMetadata(manager, output);
   await untilInterrupted(output.io.interrupted);
@@ -128,7 +128,7 @@ function watchMetadata(manager: ManagerServer, output: Output): NodeJS.Timeout {
   const look = async () => {
     const trouble = await manager.trouble().catch(() => undefined);
     if (trouble !== undefined && trouble === last && trouble !== printed) {
-      output.note(trouble);
+      output.warn(trouble);
       printed = trouble;
     }
     last = trouble;
@@ -172,7 +172,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     `node ${node.node} of cluster ${node.cluster}, ${counted(node.replicas, 'replica')}, ${counted(node.fragments, 'fragment')}, at ${node.address}`,
   );
   if (journal !== undefined) output.note(`journal ${journal}, ${formatBytes(node.journal!.bytes)}`);
-  output.note('Ctrl-C ends it');
+  output.ready();
   const startNs = nowNs();
   const watch = watchWrites(node, output);
   await untilInterrupted(output.io.interrupted);
@@ -203,7 +203,7 @@ async function nodeAddress(manager: IpAddress, bind: IpAddress | undefined): Pro
 function watchWrites(node: NodeServer, output: Output): NodeJS.Timeout {
   const watch = setInterval(() => {
     if (node.readOnly === undefined) return;
-    output.note(`read-only: ${node.readOnly}; its extents can still be read (repair the cause, then restart the node)`);
+    output.warn(`read-only: ${node.readOnly}; its extents can still be read (repair the cause, then restart the node)`);
     clearInterval(watch);
   }, WATCH_MS);
   return watch;

@@ -93,7 +93,7 @@ async function openWhenManaged(options: OpenExtentsOptions, output: Output): Pro
       return await openExtents(options);
     } catch (error) {
       if (!isWithoutManager(error)) throw error;
-      if (!isTold) output.note(`waiting for a manager: ${(error as Error).message}`);
+      if (!isTold) output.warn(`waiting for a manager: ${(error as Error).message}`);
       await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
     }
   }
@@ -140,7 +140,7 @@ async function noteLoss(disk: StreamDisk, client: ExtentsClient, output: Output)
   const { name } = disk.metadata;
   const { owner } = await client.diskOwner(name).catch((): DiskOwner => ({}));
   const what = owner === undefined ? lost.message.replace(/^EIO: /, '') : `${owner} has taken over the disk '${name}'`;
-  output.note(`FENCED: ${what}: requests fail with EIO from now on (end what uses the disk here, and this program)`);
+  output.warn(`FENCED: ${what}: requests fail with EIO from now on (end what uses the disk here, and this program)`);
 }
 
 export function openStandingBackend(
@@ -196,7 +196,7 @@ async function openWhenFree(
       // A manager that starts again counts leases from its start.
       stopNs = isBusy ? Math.min(stopNs, nowNs() + WAIT_S * NS_PER_S) : Number.POSITIVE_INFINITY;
       const what = isBusy ? 'its lease to end (?take-over does not wait)' : 'a manager';
-      if (what !== told) output.note(`${(error as Error).message}; waiting for ${what}`);
+      if (what !== told) output.warn(`${(error as Error).message}; waiting for ${what}`);
       told = what;
       await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
     }

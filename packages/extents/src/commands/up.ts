@@ -89,7 +89,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
     if (started === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const manager = started.managers.join();
     printUses(manager, output, options.psk);
-    output.note('Ctrl-C ends it');
+    output.ready();
     const startNs = nowNs();
     await untilInterrupted(output.io.interrupted);
     const seconds = (nowNs() - startNs) / NS_PER_S;

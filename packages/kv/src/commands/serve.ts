@@ -60,7 +60,7 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
   output.note(`${formatBytes(memory)} for values of up to ${formatBytes(valueMax)}, ${entries} entries`);
   if (file !== undefined) output.note(`${store.size} entries from the snapshot ${file}`);
   output.note(`listening on ${bind} TCP port ${store.port}`);
-  output.note('Ctrl-C ends it');
+  output.ready();
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;

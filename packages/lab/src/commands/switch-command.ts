@@ -148,7 +148,7 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   const startNs = nowNs();
   const names = liveOptions.ports.map(({ name }) => name);
   for (const name of names) output.note(`switch port ${name} on ${formatUdpEndpoint(live.local(name))}`);
-  if (options.duration === undefined) output.note('Ctrl-C ends it');
+  if (options.duration === undefined) output.ready();
   const uptimeSeconds = () => (nowNs() - startNs) / NS_PER_S;
   const { portConfig, portDefaults } = liveOptions;
   const telemetryPorts = names.map((name) => ({

@@ -159,7 +159,7 @@ async function runWire(place: WirePlace, options: WireCommandOptions, output: Ou
   const seconds = () => (nowNs() - startNs) / NS_PER_S;
   const { descriptions } = wire;
   output.note(`a wire: side a on ${descriptions[0]}, side b on ${descriptions[1]}`);
-  if (options.duration === undefined) output.note('Ctrl-C ends it');
+  if (options.duration === undefined) output.ready();
   const telemetry = options.estats === true ? await serve(wire, faults, options, seconds) : undefined;
   await untilDone(options.duration, output, wire.switch);
   lines.end();

@@ -148,7 +148,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
       `hosts of the Linux kernel cannot use TLS, because session tickets stay on: ${server.kernelTlsRefusal}`,
     );
   }
-  output.note('Ctrl-C ends it');
+  output.ready();
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
