@@ -16,7 +16,7 @@ export class InlineEngine extends Engine {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
     this.#poller = new EventLoopPoller(this.nic, opened.port, undefined, opened.batched);
-    opened.protection?.countInto(this.counters);
+    opened.countInto(this.counters);
     opened.trace?.watch({ counters: this.counters, visitRates: (visit) => this.nic.visitRates(nowNs(), visit) });
   }
 

@@ -4,6 +4,7 @@ import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-ud
 import { pathMtuForAddress, pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
+import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
 import type { ProtectionMode } from '../memory/ring/protection.js';
 import { IpAddress } from '../packet/address.js';
 import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
@@ -78,6 +79,8 @@ export interface OpenPort {
   readonly batched: BatchedUdpPort | undefined;
   readonly trace: TracePort | undefined;
   readonly protection: SecurePort | undefined;
+  /** Counts what it drops and protects here from now on. */
+  countInto(counters: Float64Array): void;
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
   unshare(address: IpAddress, udpPort: number): void;
   readonly memoryDomain: string | undefined;
@@ -101,6 +104,7 @@ export async function openPort(
   const udp = framePort === undefined ? await makeBatchedPort(options, address, driving, isBare) : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
+  let counters: Float64Array = new Float64Array(COUNTER_NAMES.length);
   let capture: PcapngFile | undefined;
   if (options.pcap !== undefined) {
     const { PcapngFile, LINKTYPE_RAW, CapturePort } = instruments!;
@@ -114,7 +118,10 @@ export async function openPort(
       port,
       FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1), ['host', 'wire']),
       SYSTEM_CLOCK,
-      (...dropped) => trace?.faultDropped(...dropped),
+      (...dropped) => {
+        counters[COUNTER.fault_dropped]++;
+        trace?.faultDropped(...dropped);
+      },
     );
   }
   // Outside faults and capture, which see what is on the wire; inside the trace, which is about the NIC.
@@ -143,6 +150,10 @@ export async function openPort(
     batched,
     trace,
     protection,
+    countInto: (shared) => {
+      counters = shared;
+      protection?.countInto(shared);
+    },
     resolve: async (peer, sharingPort) => {
       await framePort?.resolve(peer);
       return sharingPort !== undefined && (await udp?.sharing?.share(peer, sharingPort)) === true;

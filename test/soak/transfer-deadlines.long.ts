@@ -28,6 +28,7 @@ describe.runIf(isBuilt)('bw in a livelock', () => {
     if (how === 'Ctrl-C') return;
     expect(result.seconds).toBeLessThan(2);
     expect(result.usefulShare).toBeLessThan(0.9);
+    expect(result.counters.fault_dropped).toBeGreaterThan(0);
     expect(await server.ended()).toBe(0);
   });
 });

@@ -41,6 +41,15 @@ describe('output', () => {
     expect(texts.stdout).toBe('op      Gb/s\n------------\nwrite   12.5\natomic     3\n');
   });
 
+  it('a growing table prints each row at once', () => {
+    const { output, texts } = outputTo(false, false);
+    const row = output.growingTable(COLUMNS, 6);
+    row(['write', 12.5]);
+    expect(texts.stdout).toBe('op        Gb/s\n--------------\nwrite     12.5\n');
+    row(['atomic', 3]);
+    expect(texts.stdout.split('\n')[3]).toBe('atomic       3');
+  });
+
   it.each([
     [true, {}, true],
     [true, { NO_COLOR: '1' }, false],

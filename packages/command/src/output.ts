@@ -124,6 +124,20 @@ export class Output {
     for (const text of lines) this.line(text);
   }
 
+  /** A table whose rows appear one by one. `width`: the least one of a column. */
+  growingTable(columns: readonly Column[], width: number): (row: readonly (string | number)[]) => void {
+    const widths = columns.map(({ title }) => Math.max(title.length, width));
+    const lineOf = (cells: readonly string[]) =>
+      cells
+        .map((cell, i) => (columns[i].align === 'right' ? cell.padStart(widths[i]) : cell.padEnd(widths[i])))
+        .join('  ')
+        .trimEnd();
+    const head = lineOf(columns.map(({ title }) => title));
+    this.line(this.colors.bold(head));
+    this.line(this.colors.dim('-'.repeat(head.length)));
+    return (row) => this.line(lineOf(row.map(String)));
+  }
+
   progress(total: number): Progress {
     return this.#bar(total, '{bar} {percentage}%  {duration_formatted}  {text}');
   }

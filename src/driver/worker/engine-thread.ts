@@ -72,7 +72,7 @@ function run(opened: OpenPort): void {
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
     onEvent: () => interrupts.raise(),
   });
-  opened.protection?.countInto(counters);
+  opened.countInto(counters);
   opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
   const idle = new IdlePolicy(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
   const hooks: PollHooks = {

@@ -86,4 +86,5 @@ export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
     'packets that were not sent, because their key was used up and the peer had not followed to the next',
   events_lost: 'async events that found the event ring full',
   interrupts: 'times the NIC notified its application of new events; one notification may cover many',
+  fault_dropped: 'packets that fault rules of this device dropped (`loss`, `--faults`), in both directions',
 };

@@ -83,6 +83,7 @@ export const COUNTER_NAMES = [
   'secure_tx_drop_exhausted',
   'events_lost',
   'interrupts',
+  'fault_dropped',
 ] as const;
 
 /** Name of a counter of the NIC, as mlx5 and rxe spell it where they have it. */

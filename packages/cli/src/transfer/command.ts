@@ -35,7 +35,7 @@ import { acceptedFlagsText, addPerftestFlags, perftestFlagNotes } from './flag-o
 import type { ToolName } from './flags.js';
 import { runPerftest } from './perftest.js';
 import { planOf } from './plan.js';
-import { documentOf, expectLimits, printHead, resultOf, type TransferResult } from './result.js';
+import { documentOf, expectLimits, printHead, resultOf, resultPrinter, type TransferResult } from './result.js';
 import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
@@ -154,8 +154,9 @@ async function runClient(
   try {
     printHead(output, endpoint, tool.title);
     prepare(endpoint, 'client');
-    const results = await measureSizes({ tool, options, output }, endpoint);
-    tool.print(output, results, options);
+    const printer = resultPrinter(output, tool.table, options);
+    const results = await measureSizes({ tool, options, output }, endpoint, printer.add);
+    printer.end();
     const result = results.at(-1)!;
     output.document(tool.document, documentOf('client', results, endpoint.plan.allSizes));
     const moved = results.some(({ iterations }) => iterations > 0);
@@ -170,7 +171,11 @@ async function runClient(
   }
 }
 
-async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<TransferResult[]> {
+async function measureSizes(
+  context: RoundContext,
+  endpoint: Endpoint,
+  onResult: (result: TransferResult) => void,
+): Promise<TransferResult[]> {
   const { tool, options, output } = context;
   const { interrupted } = output.io;
   const serve = endpoint.plan.bidirectional ? tool.answer(endpoint, options) : undefined;
@@ -179,7 +184,9 @@ async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<
   for (const size of sizes) {
     const round = beginRound(endpoint, size);
     const playing = roundAsClient(context, round, serve, size === sizes.at(-1));
-    results.push(resultOf(options, await endingWithFigures(playing, output.io)));
+    const result = resultOf(options, await endingWithFigures(playing, output.io));
+    results.push(result);
+    onResult(result);
     if (interrupted.aborted) break;
   }
   return results;

@@ -17,7 +17,14 @@ import { measuredOf } from './figures.js';
 import { connectFlows } from './perftest-flows.js';
 import { type Conversation, meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
-import { documentOf, expectLimits, resultOf, type TransferDocument, type TransferResult } from './result.js';
+import {
+  documentOf,
+  expectLimits,
+  resultOf,
+  resultPrinter,
+  type TransferDocument,
+  type TransferResult,
+} from './result.js';
 import type { TransferTool } from './tool.js';
 import type { TransferOptions } from './transfer-options.js';
 import { postReceives } from './transfer-round.js';
@@ -50,7 +57,9 @@ export async function runPerftest(
     const talk = converse({ tool: tool.name, op, role, device, meeting: met, exchange, options, output });
     const watched = role === 'server' && !options.bidirectional ? output.during('serving the client', talk) : talk;
     const results = await endingWithFigures(watched, output.io);
-    tool.print(output, results, options);
+    const printer = resultPrinter(output, tool.table, options);
+    for (const each of results) printer.add(each);
+    printer.end();
     output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
     output.document(tool.document, documentOf(role, results, options.all === true, unknownFields(role, result)));

@@ -179,28 +179,61 @@ export interface ReportUnit {
   readonly reportGbits?: true;
 }
 
-export function printBandwidth(
+/** What a tool prints of each size. */
+export interface ResultTable {
+  titles(options: TableOptions): string[];
+  row(result: TransferResult, options: TableOptions): (string | number)[];
+}
+
+export interface TableOptions extends ReportUnit {
+  readonly cpuUtil?: true;
+}
+
+export const BANDWIDTH_TABLE: ResultTable = {
+  titles: ({ reportGbits, cpuUtil }) => {
+    const unit = reportGbits === true ? 'Gb/sec' : 'MiB/sec';
+    return [
+      '#bytes',
+      '#iterations',
+      `BW peak[${unit}]`,
+      `BW average[${unit}]`,
+      ...(reportGbits === true ? [] : ['BW average[Gb/sec]']),
+      'MsgRate[Mpps]',
+      ...(cpuUtil === true ? ['CPU_Util[%]'] : []),
+    ];
+  },
+  row: (result, options) => {
+    const digits = options.reportGbits === true ? 3 : 2;
+    return [
+      result.sizeBytes,
+      result.iterations,
+      bandwidthIn(options, result.peakBps ?? 0).toFixed(digits),
+      bandwidthIn(options, result.goodputBps).toFixed(digits),
+      ...(options.reportGbits === true ? [] : [(result.goodputBps / 1e9).toFixed(3)]),
+      (result.messagesPerSecond / 1e6).toFixed(6),
+      ...(options.cpuUtil === true ? [(result.cpuPercent ?? 0).toFixed(2)] : []),
+    ];
+  },
+};
+
+const SIZE_WIDTH = String(8 * MIB).length;
+
+/** Prints the rows of several sizes as they are measured. The last call prints the end of the output. */
+export function resultPrinter(
   output: Output,
-  results: readonly TransferResult[],
-  options: ReportUnit & { readonly cpuUtil?: true },
-): void {
-  const unit = options.reportGbits === true ? 'Gb/sec' : 'MiB/sec';
-  const digits = options.reportGbits === true ? 3 : 2;
-  const titles = ['#bytes', '#iterations', `BW peak[${unit}]`, `BW average[${unit}]`];
-  if (options.reportGbits !== true) titles.push('BW average[Gb/sec]');
-  titles.push('MsgRate[Mpps]');
-  if (options.cpuUtil === true) titles.push('CPU_Util[%]');
-  const rows = results.map((result) => [
-    result.sizeBytes,
-    result.iterations,
-    bandwidthIn(options, result.peakBps ?? 0).toFixed(digits),
-    bandwidthIn(options, result.goodputBps).toFixed(digits),
-    ...(options.reportGbits === true ? [] : [(result.goodputBps / 1e9).toFixed(3)]),
-    (result.messagesPerSecond / 1e6).toFixed(6),
-    ...(options.cpuUtil === true ? [(result.cpuPercent ?? 0).toFixed(2)] : []),
-  ]);
-  output.table(rightAligned(...titles), rows);
-  printTail(output, results);
+  { titles, row }: ResultTable,
+  options: TableOptions,
+): { add(result: TransferResult): void; end(): void } {
+  const results: TransferResult[] = [];
+  let addRow: ((row: readonly (string | number)[]) => void) | undefined;
+  return {
+    add: (result) => {
+      results.push(result);
+      addRow ??= output.growingTable(rightAligned(...titles(options)), SIZE_WIDTH);
+      addRow(row(result, options));
+    },
+    end: () => printTail(output, results),
+  };
 }
 
 export function intervalLine({ fromSeconds, toSeconds, messages, goodputBps }: Interval, options: ReportUnit): string {
@@ -225,22 +258,23 @@ export function expectLimits(
   }
 }
 
-export function printLatency(output: Output, results: readonly TransferResult[]): void {
-  const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));
-  const titles = ['t_min[usec]', 't_typical[usec]', '90%[usec]', '99%[usec]', '99.9%[usec]', 't_max[usec]'];
-  const rows = results.map(({ sizeBytes, iterations, latencyNs }) => [
-    sizeBytes,
-    iterations,
-    us(latencyNs?.min),
-    us(latencyNs?.p50),
-    us(latencyNs?.p90),
-    us(latencyNs?.p99),
-    us(latencyNs?.p999),
-    us(latencyNs?.max),
-  ]);
-  output.table(rightAligned('#bytes', '#iterations', ...titles), rows);
-  printTail(output, results);
-}
+export const LATENCY_TABLE: ResultTable = {
+  titles: () => [
+    '#bytes',
+    '#iterations',
+    't_min[usec]',
+    't_typical[usec]',
+    '90%[usec]',
+    '99%[usec]',
+    '99.9%[usec]',
+    't_max[usec]',
+  ],
+  row: ({ sizeBytes, iterations, latencyNs }) => {
+    const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));
+    const { min, p50, p90, p99, p999, max } = latencyNs ?? {};
+    return [sizeBytes, iterations, ...[min, p50, p90, p99, p999, max].map(us)];
+  },
+};
 
 function printTail(output: Output, results: readonly TransferResult[]): void {
   const result = results.at(-1)!;

@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint.js';
 import type { Interval } from './intervals.js';
 import { answerLatency, type LossRule, measureLatency, NOTHING_IS_LOST, type Waiting } from './latency.js';
 import { type PumpOptions, pump } from './pump.js';
-import { intervalLine, printBandwidth, printLatency, type TransferDocument, type TransferResult } from './result.js';
+import { BANDWIDTH_TABLE, intervalLine, LATENCY_TABLE, type ResultTable, type TransferDocument } from './result.js';
 import type { TransferOptions } from './transfer-options.js';
 import { drainReceives, type RoundTally, type TrafficEndpoint } from './transfer-round.js';
 
@@ -29,7 +29,7 @@ export interface TransferTool {
   readonly title: 'BW' | 'Latency';
   measure(endpoint: TrafficEndpoint, how: Measurement): Promise<RoundTally>;
   answer(endpoint: Endpoint, options: TransferOptions): (round: Endpoint) => Promise<unknown>;
-  print(output: Output, results: readonly TransferResult[], options: TransferOptions): void;
+  readonly table: ResultTable;
 }
 
 export function aloud(how: { options: TransferOptions; loss: LossRule; output: Output }): Measurement {
@@ -79,7 +79,7 @@ export const bandwidth: TransferTool = {
     drained.catch(() => {});
     return () => drained;
   },
-  print: printBandwidth,
+  table: BANDWIDTH_TABLE,
 };
 
 export function waitingOf({ events }: TransferOptions): Waiting {
@@ -98,5 +98,5 @@ export const latency: TransferTool = {
     }
   },
   answer: (_, options) => (round) => answerLatency(round, waitingOf(options), NOTHING_IS_LOST),
-  print: printLatency,
+  table: LATENCY_TABLE,
 };
