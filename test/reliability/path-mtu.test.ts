@@ -74,6 +74,8 @@ it('packets that are lost in silence: the error names the path MTU that is used,
     message: expect.stringContaining('perhaps only large ones: the path MTU of the connection is 4096'),
   });
   await waiting;
+  expect(client.counters().fault_dropped).toBeGreaterThan(0);
+  expect(server.counters().fault_dropped).toBe(0);
   await client.close();
   await server.close();
 });
