@@ -125,7 +125,7 @@ export class CompletionQueue extends Resource {
   /** @internal */
   static async create(device: RdmaDevice, depth: number): Promise<CompletionQueue> {
     checkWhole('depth', depth, 1, RING_DEPTH_MAX);
-    const ring = CompletionRing.create((bytes) => device.link.allocate(bytes), depth);
+    const ring = CompletionRing.create((bytes) => device.memoryOf(bytes), depth);
     const memoryId = device.link.attach(ring.memory);
     try {
       const { cq } = await device.command('createCq', { memory: memoryId });

@@ -146,7 +146,7 @@ export class RdmaDevice extends Resource {
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new ScratchMemory((bytes, populates) => this.#allocate(bytes, populates));
   /** Rings of queue pairs, used again and again. @internal */
-  readonly rings = new QueueMemory((bytes) => this.#link.allocate(bytes));
+  readonly rings = new QueueMemory((bytes) => this.memoryOf(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
   security: DeviceSecurity | undefined;
   readonly #pending: PendingCommand[] = [];
@@ -259,12 +259,13 @@ export class RdmaDevice extends Resource {
   }
 
   #allocate(bytes: number, populates: boolean): Buffer {
-    const memory = this.#memoryOf(bytes);
+    const memory = this.memoryOf(bytes);
     if (populates) this.#link.populate(memory);
     return Buffer.from(memory);
   }
 
-  #memoryOf(bytes: number): ArrayBufferLike {
+  /** Throws ERR_ROCE_OUT_OF_RANGE where there is no more memory. @internal */
+  memoryOf(bytes: number): ArrayBufferLike {
     try {
       return this.#link.allocate(bytes);
     } catch (cause) {

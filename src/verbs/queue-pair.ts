@@ -104,7 +104,7 @@ function checkInit({ type = 'RC', sendCq, recvCq = sendCq, srq, signalAll = fals
 async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: number[]): Promise<WorkRecorder> {
   const { estats, link } = device;
   if (estats === undefined) return NO_RECORDER;
-  const page = new TelemetryPage(link.allocate(TelemetryPage.bytesFor(depth)), depth);
+  const page = new TelemetryPage(device.memoryOf(TelemetryPage.bytesFor(depth)), depth);
   const memory = link.attach(page.memory);
   memoryIds.push(memory);
   await device.command('watchQp', { qpn, memory });
@@ -187,11 +187,18 @@ export class QueuePair extends Resource {
     checkOptions('createQp', init, QUEUE_PAIR_INIT);
     const { type, sendCq, recvCq, srq, signalAll } = checkInit(init);
     const { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes } = queueSizes(init);
-    const sq = SendQueue.create(device.rings.take, maxSendWr, maxSendSge, maxInlineBytes);
-    const rq = RecvQueue.create(device.rings.take, maxRecvWr, maxRecvSge);
-    const rings = [sq.memory, rq.memory];
-    const memoryIds = rings.map((memory) => device.link.attach(memory));
+    const rings: ArrayBufferLike[] = [];
+    const take = (bytes: number) => {
+      const memory = device.rings.take(bytes);
+      rings.push(memory);
+      return memory;
+    };
+    const memoryIds: number[] = [];
+    let made: number | undefined;
     try {
+      const sq = SendQueue.create(take, maxSendWr, maxSendSge, maxInlineBytes);
+      const rq = RecvQueue.create(take, maxRecvWr, maxRecvSge);
+      for (const memory of rings) memoryIds.push(device.link.attach(memory));
       const { qpn } = await device.command('createQp', {
         pd: pd.handle,
         type: QP_TYPES[type],
@@ -202,13 +209,16 @@ export class QueuePair extends Resource {
         rqMemory: memoryIds[1],
         signalAll: Number(signalAll),
       });
+      made = qpn;
       const receives = srq?.receives ?? new ReceiveRing(rq);
       const recorder = CONNECTED_TYPES.has(type) ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
       const qp = new QueuePair(pd, init, { type, qpn, sq, receives, rings, memoryIds, recorder });
       device.track(qp);
       return qp;
     } catch (error) {
+      if (made !== undefined) await device.command('destroyQp', { qpn: made }).catch(() => {});
       for (const id of memoryIds) device.link.detach(id);
+      for (const memory of rings) device.rings.give(memory);
       throw error;
     }
   }

@@ -34,7 +34,7 @@ export class SharedReceiveQueue extends Resource {
     const { device } = pd;
     checkWhole('depth', depth, 1, RING_DEPTH_MAX);
     checkWhole('maxSge', maxSge, 1, SGE_COUNT_MAX);
-    const queue = RecvQueue.create((bytes) => device.link.allocate(bytes), depth, maxSge);
+    const queue = RecvQueue.create((bytes) => device.memoryOf(bytes), depth, maxSge);
     const memoryId = device.link.attach(queue.memory);
     try {
       const { srq } = await device.command('createSrq', { pd: pd.handle, memory: memoryId });
