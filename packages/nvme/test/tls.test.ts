@@ -121,7 +121,7 @@ describe('NVMe/TCP over TLS', () => {
     await expect(connecting).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
   });
 
-  it('is not together with RDMA, and not without the name of the host', async () => {
+  it('is not together with RDMA, not twice for a host, and not without the name of the host', async () => {
     const device = await openDevice({ address: HERE });
     const tlsKeys = [{ hostNqn: HOST_NQN, key: KEY }];
     await expect(
@@ -133,6 +133,11 @@ describe('NVMe/TCP over TLS', () => {
     ).rejects.toMatchObject({ code: 'ERR_ROCE_CONFLICT' });
     await expect(open({ device, tlsKey: KEY })).rejects.toMatchObject({ code: 'ERR_ROCE_CONFLICT' });
     await device.close();
+    const twice = { subsystems: [{ nqn: NQN, disks: [new MemoryDevice(SIZE)] }], tcpAddresses: [HERE], port: 0 };
+    await expect(NvmeTargetServer.open({ ...twice, tlsKeys: [...tlsKeys, ...tlsKeys] })).rejects.toMatchObject({
+      code: 'ERR_ROCE_CONFLICT',
+      message: expect.stringContaining(`there are two keys of ${HOST_NQN}`),
+    });
     await expect(openNvme({ address: HERE, port, nqn: NQN, tlsKey: KEY })).rejects.toMatchObject({
       code: 'ERR_ROCE_INVALID_ARGUMENT',
     });
