@@ -3,7 +3,7 @@
  * An attacker in the path between two devices with frame ports: every frame of both goes through two of its UDP sockets. It sees all, and may change, withhold, repeat
  * and make up frames. What cannot be seen in protected packets (key and address of memory) it has been told.
  *
- * `bench/secure-attacks.js` measures what the honest pair gets done meanwhile, `test/secure/attacks-live.test.ts` what becomes of each attack.
+ * `bench/secure-attacks.js` measures what the honest pair gets done meanwhile, `test/secure/attacks-live.slow.test.ts` what becomes of each attack.
  */
 
 import { createSocket } from 'node:dgram';
