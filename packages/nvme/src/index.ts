@@ -12,12 +12,11 @@ export type { CommandFaultCount } from './command-faults.js';
 export type { NvmePort } from './discovery.js';
 export {
   type NamespaceCounters,
-  type NvmeHostSecrets,
-  type NvmeSubsystemOptions,
   NvmeTargetServer,
   type NvmeTargetServerOptions,
 } from './live/nvme-target-server.js';
 export type { NvmeHostTlsKey } from './live/nvme-tls.js';
 export { type OpenNvmeOptions, openNvme } from './live/open-nvme.js';
+export type { NvmeHostSecrets, NvmeSubsystemOptions } from './live/subsystem-init.js';
 export { NvmeStatusError } from './status.js';
 export type { NvmeTransport } from './target-connection.js';

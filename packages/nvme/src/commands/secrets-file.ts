@@ -7,8 +7,8 @@ import { RoceError } from 'rocev2/internal/core';
 import { readPrivateFile } from 'rocev2/internal/driver';
 import { DhchapSecret } from '../auth/dhchap-secret.js';
 import { NvmeTlsKey } from '../auth/tls-key.js';
-import type { NvmeHostSecrets } from '../live/nvme-target-server.js';
 import type { NvmeHostTlsKey } from '../live/nvme-tls.js';
+import type { NvmeHostSecrets } from '../live/subsystem-init.js';
 import { checkNqn } from '../subsystem.js';
 import type { NvmeTransport } from '../target-connection.js';
 

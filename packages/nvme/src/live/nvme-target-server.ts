@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 'rocev2/internal/cm';
@@ -17,46 +17,20 @@ import { IpAddress } from 'rocev2/internal/packet';
 import { BufferPool, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
 import type { AnaState } from '../ana.js';
-import { DhchapSecret } from '../auth/dhchap-secret.js';
-import type { HostSecrets } from '../auth/target-authentication.js';
 import type { TlsNames } from '../auth/tls-key.js';
 import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../command-faults.js';
 import type { NvmePort } from '../discovery.js';
-import type { NamespaceInit } from '../namespace.js';
 import { NVME_PORT } from '../opcodes.js';
 import { QUEUE_ENTRIES_MAX } from '../properties.js';
 import { encodeQueueAcceptance, encodeQueueRejection, REJECT_STATUS, readQueueRequest } from '../rdma/private-data.js';
 import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
-import type { Subsystem, SubsystemInit } from '../subsystem.js';
+import type { Subsystem } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
 import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
-
-/** A subsystem of a target server. */
-export interface NvmeSubsystemOptions {
-  /** NVMe qualified name. */
-  readonly nqn: string;
-  /** Its disks become namespaces 1, 2 and so on. The caller closes them. */
-  readonly disks: readonly BlockDevice[];
-  /** NQNs of the hosts that may connect. Default: any. */
-  readonly hosts?: readonly string[] | undefined;
-  /** Secrets of DH-HMAC-CHAP. With them only these hosts may connect, and must authenticate themselves. */
-  readonly hostSecrets?: readonly NvmeHostSecrets[] | undefined;
-  /** Hosts cannot write. Default false. */
-  readonly readOnly?: boolean | undefined;
-}
-
-/** What a host and a target prove themselves by: secrets of the form `DHHC-1:HASH:BASE64:`. */
-export interface NvmeHostSecrets {
-  /** NVMe qualified name under which the host connects. */
-  readonly hostNqn: string;
-  /** Secret by which the host authenticates itself. */
-  readonly secret: string;
-  /** Secret by which the target authenticates itself to a host that requests it. Absent: such hosts are refused. */
-  readonly controllerSecret?: string | undefined;
-}
+import { type NvmeSubsystemOptions, namespaceInit, onePerHost, subsystemInit } from './subsystem-init.js';
 
 /** Where a target server listens, and what it serves. */
 export interface NvmeTargetServerOptions {
@@ -436,59 +410,4 @@ function refusalOf(sends: number, receives: number, { responderResources }: CmRe
   if (sends < 2 || sends > ADMIN_ENTRIES_MAX) return REJECT_STATUS.INVALID_SEND_QUEUE;
   if (receives < 1) return REJECT_STATUS.INVALID_RECEIVE_QUEUE;
   return responderResources === 0 ? REJECT_STATUS.INVALID_ORD : undefined;
-}
-
-/** The serial number follows from the name alone, so that hosts find the same after a restart. */
-function subsystemInit(
-  { nqn, disks, hosts, hostSecrets, readOnly = false }: NvmeSubsystemOptions,
-  reservations: ReservationFile | undefined,
-): SubsystemInit {
-  return {
-    nqn,
-    serial: digest(nqn).toString('hex', 0, 10),
-    namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, { readOnly, reservations })),
-    ...(hosts !== undefined && { hosts }),
-    ...(hostSecrets !== undefined && { secrets: new Map(onePerHost(hostSecrets).map(secretsOf)) }),
-  };
-}
-
-function onePerHost<T extends { readonly hostNqn: string }>(keys: readonly T[]): readonly T[] {
-  const hosts = new Set<string>();
-  for (const { hostNqn } of keys) {
-    if (hosts.has(hostNqn)) throw new RoceError('ERR_ROCE_CONFLICT', `there are two keys of ${hostNqn}`, 'keep one');
-    hosts.add(hostNqn);
-  }
-  return keys;
-}
-
-function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [string, HostSecrets] {
-  const controller = controllerSecret === undefined ? undefined : DhchapSecret.parse(controllerSecret);
-  return [hostNqn, { host: DhchapSecret.parse(secret), controller }];
-}
-
-/**
- * UUID and NGUID follow from the names and the UUID of the disk: hosts find the same after a restart, and do not take
- * another disk for it.
- */
-function namespaceInit(
-  nqn: string,
-  nsid: number,
-  disk: BlockDevice,
-  { readOnly, reservations }: { readOnly: boolean; reservations: ReservationFile | undefined },
-): NamespaceInit {
-  const uuid = uuidFrom(digest([nqn, nsid, ...(disk.identity === undefined ? [] : [disk.identity.uuid])].join(' ')));
-  const reservationStore = reservations?.storeOf(nqn, nsid);
-  return { nsid, disk, readOnly, uuid, ...(reservationStore !== undefined && { reservationStore }) };
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
-/** A UUID of version 8: 122 bits of a digest (RFC 9562 §5.8). */
-function uuidFrom(digest: Buffer): Uint8Array {
-  const uuid = Uint8Array.from(digest.subarray(0, 16));
-  uuid[6] = (uuid[6] & 0x0f) | 0x80;
-  uuid[8] = (uuid[8] & 0x3f) | 0x80;
-  return uuid;
 }
