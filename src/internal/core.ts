@@ -6,7 +6,6 @@ export { type Clock, pause, wakeWhenDue } from '../core/clock.js';
 export { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from '../core/connection-limiter.js';
 export { CRC32_RANGE_BYTES, crc32, crc32At, crc32Backend, crc32Range, crc32Step } from '../core/crc32.js';
 export { crc32c } from '../core/crc32c.js';
-export { withDefaults } from '../core/defaults.js';
 export { namesHint, nearestName } from '../core/did-you-mean.js';
 export { ERROR_CODES, invariant, isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
 export { type FairClient, FairQueue } from '../core/fair-queue.js';

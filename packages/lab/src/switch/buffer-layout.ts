@@ -1,4 +1,4 @@
-import { RoceError, withDefaults } from 'rocev2/internal/core';
+import { RoceError } from 'rocev2/internal/core';
 import { headroomBytes } from './headroom.js';
 import { priorityMask } from './priorities.js';
 import type { BufferConfig, SwitchPortConfig } from './switch-config.js';
@@ -23,14 +23,6 @@ export interface BufferLayout {
 }
 
 export const BUFFER_BYTES = 12e6;
-const DEFAULTS = {
-  totalBytes: BUFFER_BYTES,
-  headroomOversubscription: 1,
-  losslessAlpha: 1 / 8,
-  lossyAlpha: 8,
-  reservedBytes: 4096,
-  xonOffsetBytes: 3072,
-};
 const CABLE_METRES = 5;
 
 export function layOutBuffer(
@@ -39,8 +31,16 @@ export function layOutBuffer(
   ports: readonly SwitchPortConfig[],
   frameBytesMax: number,
 ): BufferLayout {
-  const settings = withDefaults(DEFAULTS, config);
-  const { totalBytes, losslessAlpha, lossyAlpha, headroomOversubscription } = settings;
+  const {
+    totalBytes = BUFFER_BYTES,
+    headroomOversubscription = 1,
+    losslessAlpha = 1 / 8,
+    lossyAlpha = 8,
+    reservedBytes = 4096,
+    xonOffsetBytes = 3072,
+  } = config;
+  const own = { totalBytes, headroomOversubscription, losslessAlpha, lossyAlpha, reservedBytes, xonOffsetBytes };
+  const settings = { ...config, ...own };
   if (!(losslessAlpha > 0 && lossyAlpha > 0 && headroomOversubscription >= 1)) {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
