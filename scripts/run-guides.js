@@ -23,8 +23,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LINE_MAX = 160;
 const OUTPUT_LINES_MAX = 60;
 const MARK = '@@ output of command';
-/** For a background command to be ready. */
-const START_SECONDS = 2;
+/** A background command is ready when two others have started and ended: on a busy machine this takes longer. */
+const WAIT_FOR_START = 'for i in 1 2; do rocev2 bw --help >/dev/null; done; sleep 1';
 /** A server is ready when it names Ctrl-C, or some time after its first line if it prints no more, or goes on printing. */
 const READY = /Ctrl-C/;
 const QUIET_MS = 5000;
@@ -127,7 +127,7 @@ function scriptOf(commands) {
     'set -m', // Jobs have numbers, and their own process groups.
     ...commands.map((command, i) =>
       command.endsWith('&')
-        ? `echo "${MARK} ${i}"\n>/dev/null 2>&1 ${command}\nsleep ${START_SECONDS}`
+        ? `echo "${MARK} ${i}"\n>/dev/null 2>&1 ${command}\n${WAIT_FOR_START}`
         : `echo "${MARK} ${i}"\n${command}\ncode=$?; [ $code -le 1 ] || { echo "exit code $code" >&2; exit 97; }`,
     ),
     'kill -INT $(jobs -p) 2>/dev/null; wait',
