@@ -153,6 +153,32 @@ function aimsOfPerformance() {
   ].join('\n');
 }
 
+/** The median of an aim, or that it was not measured. @param {readonly [aim: string, by: string]} wanted */
+function medianOf([aim, by]) {
+  const found = results.aims.find((row) => row.aim === aim && row.by === by);
+  if (found === undefined) throw new Error(`bench/aims/results.json has no row '${aim}', by '${by}'`);
+  return found.now === null ? 'not measured' : short(found.now.median);
+}
+
+/** An aim of disks. @param {string} kind @param {string} operation @param {string} block @param {number} depth @returns {readonly [string, string]} */
+const diskAim = (kind, operation, block, depth) => [
+  `${kind}, ${operation} of ${block}, depth ${depth}, p50 relative to our TCP transport`,
+  `rand${operation} ${block}, depth ${depth}, rdma`,
+];
+
+function disksOfGuide() {
+  const rows = [1, 16].flatMap((depth) =>
+    ['8 KiB', '1 MiB'].flatMap((block) =>
+      ['read', 'write'].map((operation) => [
+        `${operation} ${block}`,
+        depth,
+        ...['disk', 'disk over UDP'].map((kind) => medianOf(diskAim(kind, operation, block, depth))),
+      ]),
+    ),
+  );
+  return table(['request', 'depth', 'shared memory', 'UDP'], rows).join('\n');
+}
+
 const NOT_SPINNING = 'relative to node:net, not spinning';
 /** Rows of the README: what, compared with what, and the aims over UDP and over shared memory. @type {readonly (readonly [string, string, readonly [string, string], readonly [string, string] | undefined])[]} */
 const README_ROWS = [
@@ -174,34 +200,29 @@ const README_ROWS = [
     ['WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'mmsg/inline'],
     ['shared memory: WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'shm/inline'],
   ],
-  ...[
-    ['read', '8 KiB', 'randread'],
-    ['write', '1 MiB', 'randwrite'],
-  ].map(([name, block, op]) => {
-    const disk = (/** @type {string} */ kind) =>
-      /** @type {const} */ ([
-        `${kind}, ${name} of ${block}, depth 1, p50 relative to our TCP transport`,
-        `${op} ${block}, depth 1, rdma`,
-      ]);
-    return /** @type {const} */ ([
-      `disk ${name} of ${block}, median time`,
-      'the same disk over our TCP transport',
-      disk('disk over UDP'),
-      disk('disk'),
-    ]);
-  }),
+  [
+    'disk read of 8 KiB, median time',
+    'the same disk over our TCP transport',
+    diskAim('disk over UDP', 'read', '8 KiB', 1),
+    diskAim('disk', 'read', '8 KiB', 1),
+  ],
+  [
+    'disk write of 1 MiB, median time',
+    'the same disk over our TCP transport',
+    diskAim('disk over UDP', 'write', '1 MiB', 1),
+    diskAim('disk', 'write', '1 MiB', 1),
+  ],
 ];
 
 function speedOfReadme() {
-  const measured = (/** @type {readonly [string, string] | undefined} */ wanted) => {
-    if (wanted === undefined) return 'not measured';
-    const found = results.aims.find(({ aim, by }) => aim === wanted[0] && by === wanted[1]);
-    if (found === undefined) throw new Error(`bench/aims/results.json has no row '${wanted.join("', by '")}'`);
-    return found.now === null ? 'not measured' : short(found.now.median);
-  };
   return table(
     ['operation', 'compared with', 'over UDP', 'over shared memory'],
-    README_ROWS.map(([what, comparedWith, udp, shm]) => [what, comparedWith, measured(udp), measured(shm)]),
+    README_ROWS.map(([what, comparedWith, udp, shm]) => [
+      what,
+      comparedWith,
+      medianOf(udp),
+      shm === undefined ? 'not measured' : medianOf(shm),
+    ]),
   ).join('\n');
 }
 
@@ -209,6 +230,10 @@ const pages = /** @type {const} */ ([
   ['docs/interop-results.md', wrap(interopSummary())],
   ['packages/inspect/docs/conformance-results.md', wrap(conformanceSummary())],
   ['docs/performance.md', wrap(withRegion(read('docs/performance.md'), 'the tables of aims', aimsOfPerformance()))],
+  [
+    'docs/how-to/serve-a-disk.md',
+    wrap(withRegion(read('docs/how-to/serve-a-disk.md'), 'the table of disks', disksOfGuide())),
+  ],
   ['README.md', wrap(withRegion(read('README.md'), 'the table of speed', speedOfReadme()))],
 ]);
 if (process.argv.includes('--site')) {
