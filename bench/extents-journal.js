@@ -16,6 +16,7 @@ import { FolderFiles } from '../build/packages/extents/src/live/folder-files.js'
 import { JournalFile } from '../build/packages/extents/src/live/journal-file.js';
 import { encodeRecord } from '../build/packages/extents/src/record.js';
 import { SYSTEM_CLOCK } from '../build/src/driver/system-clock.js';
+import { systemRandom } from '../build/src/driver/system-random.js';
 
 const BYTES = 4096;
 const EXTENTS = [1, 4, 16];
@@ -72,7 +73,7 @@ async function measure(row) {
       freeBytes: () => files.freeBytes(),
     },
     async () => ({ node: 1, cluster: 'bench' }),
-    journal && { file: counting(journal), clock: SYSTEM_CLOCK },
+    journal && { file: counting(journal), clock: SYSTEM_CLOCK, random: systemRandom() },
   );
   const data = Buffer.alloc(BYTES, 7);
   const offsets = new Array(row.extents).fill(0);

@@ -99,7 +99,7 @@ describe('a cluster', () => {
       ['notice', 'all extents are whole again'],
       ['notice', 'replica rebuilt, 2 times'],
       ['notice', 'fragment rebuilt'],
-      ['failure', 'disk refused: an old copy'],
+      ['failure', 'folder refused: an older copy'],
     ]);
   });
 

@@ -2,7 +2,7 @@ import { codedPlace, isDecodable } from './coding/coded-place.js';
 import { erasureCode } from './coding/erasure-code.js';
 import type { LiveNodes } from './live-nodes.js';
 import type { ManagerState } from './manager-state.js';
-import type { ClusterStatus } from './messages.js';
+import type { ClusterStatus, ReplicaReport } from './messages.js';
 import { type ExtentRecord, ownerPlace, REPLICAS } from './metadata-schema.js';
 
 export async function statusOf(manager: ManagerState, cluster: string): Promise<ClusterStatus> {
@@ -11,6 +11,7 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
   const records = extents.map(({ value }) => value);
   const known = new Map(extents.map(({ extent, value }) => [extent, value]));
   const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
+  const refused = new Map((await schema.nodes()).map(({ node, value }) => [node, value.refused]));
   const codes = new Set([parts.code, ...records.map(({ coded }) => coded?.code)]);
   codes.delete(undefined);
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
@@ -34,6 +35,8 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
         repaired: report?.repaired ?? 0,
         ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
         ...(report?.journal !== undefined && { journal: report.journal }),
+        ...unverifiedOf(report?.replicas ?? []),
+        ...(refused.get(node) !== undefined && { refused: refused.get(node)! }),
       })),
     streams: (await schema.streams()).map(({ stream, value }) => {
       const owner = owners.get(`owner/${stream}`);
@@ -59,6 +62,11 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
     waiting: [...manager.waiting].map(([extent, { reason }]) => ({ extent, reason })),
     counters: { ...manager.counters },
   };
+}
+
+function unverifiedOf(replicas: readonly ReplicaReport[]): { unverified?: number } {
+  const unverified = replicas.filter(({ isStopped }) => isStopped === true).length;
+  return unverified === 0 ? {} : { unverified };
 }
 
 function isWhole({ replicas, coded }: ExtentRecord, live: LiveNodes): boolean {

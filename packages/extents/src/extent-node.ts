@@ -1,15 +1,17 @@
 import { RpcError } from '@rocev2/rpc';
-import { type Clock, NS_PER_MS } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, type RandomSource } from 'rocev2/internal/core';
 import { CodedReader } from './coding/coded-reader.js';
 import type { Combiner } from './coding/combiner.js';
 import { FragmentKeeper } from './coding/fragment-keeper.js';
 import type { ExtentStore } from './extent-store.js';
 import { codeOf, type Manager, type NodeMethods, type NodePlace, type Nodes } from './messages.js';
+import { randomName } from './random-name.js';
 import { recordsIn } from './record.js';
 
 /** Requests after which a replica counts as complete. */
 const KEEPING: ReadonlySet<keyof NodeMethods> = new Set(['create', 'copy', 'append', 'seal']);
 const COPY_BYTES = 1 << 20;
+const MARK_WORDS = 2;
 
 export interface NodeParts {
   readonly store: ExtentStore;
@@ -17,8 +19,11 @@ export interface NodeParts {
   readonly manager: Manager;
   readonly combiner: Combiner;
   readonly clock: Clock;
+  readonly random: RandomSource;
   readonly address: string;
   readonly domain: string;
+  /** The operator says that the folder may be an older copy. */
+  readonly trustsFolder?: boolean;
   readonly timing: NodeTiming;
 }
 
@@ -30,6 +35,8 @@ export interface NodeTiming {
   readonly scrubMs: number;
   /** How long deleted files stay in quarantine. */
   readonly keepDeletedMs: number;
+  /** Between checkpoints of the folder, each with a new mark. */
+  readonly checkpointMs: number;
 }
 
 /** What a node counts. */
@@ -62,6 +69,10 @@ export class ExtentNode {
   #isStopped = false;
   #stopTimers: Array<() => void> = [];
   #scrubbed = 0;
+  /** The mark of the folder that a manager has noted, and when and with how many changes it was written. */
+  #confirmedMark: string | undefined;
+  #markedNs = 0;
+  #markedChanges = 0;
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
@@ -134,11 +145,45 @@ export class ExtentNode {
   }
 
   async #join(): Promise<void> {
-    const { store, manager, address, domain, timing } = this.#parts;
-    const { node, cluster, lives, seen } = store.identity;
-    const own = { node, cluster, lives, address, domain, ...(seen !== undefined && { seen }) };
-    const { version } = await manager.call('join', own, timing.callMs);
+    const { store, manager, address, domain, timing, trustsFolder = false } = this.#parts;
+    const { cluster } = store.identity;
+    const own = { ...this.#own(), cluster, address, domain, ...(trustsFolder && { trustFolder: true }) };
+    const { version, mark } = await manager.call('join', own, timing.callMs);
     await store.noteVersion(version);
+    await this.#mark(mark);
+  }
+
+  async #joinAgain(): Promise<void> {
+    try {
+      await this.#join();
+    } catch (error) {
+      if (codeOf(error) === 'CONFLICT') this.#parts.store.refuse((error as Error).message);
+      throw error;
+    }
+  }
+
+  /** What the folder says of itself. */
+  #own() {
+    const { node, lives, seen, mark, before } = this.#parts.store.identity;
+    const marks = { ...(mark !== undefined && { mark }), ...(before !== undefined && { before }) };
+    return { node, lives, ...(seen !== undefined && { seen }), ...marks };
+  }
+
+  /** Writes a new mark after `before`, which the manager has noted. The next report has both. */
+  async #mark(before: string | undefined): Promise<void> {
+    const { store, clock, random } = this.#parts;
+    this.#confirmedMark = undefined;
+    this.#markedNs = clock.nowNs();
+    this.#markedChanges = store.changes;
+    await store.setMark(randomName(random, MARK_WORDS), before);
+  }
+
+  /** A copy of the folder that is older than the last checkpoint is refused when it joins. */
+  async #checkpoint(): Promise<void> {
+    const { store, clock, timing } = this.#parts;
+    const isDue = clock.nowNs() >= this.#markedNs + timing.checkpointMs * NS_PER_MS;
+    if (isDue && this.#confirmedMark !== undefined && store.changes !== this.#markedChanges)
+      await this.#mark(this.#confirmedMark);
   }
 
   stop(): void {
@@ -253,7 +298,6 @@ export class ExtentNode {
 
   async #report(): Promise<void> {
     const { store, manager, timing } = this.#parts;
-    const { node, lives, seen } = store.identity;
     await store.releaseDeleted(this.#parts.clock.nowNs(), timing.keepDeletedMs * NS_PER_MS);
     const freeBytes = await store.freeBytes();
     const { readOnly, journal } = store;
@@ -261,17 +305,19 @@ export class ExtentNode {
     const space = { freeBytes, usedBytes: store.usedBytes() };
     const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }), ...(journal && { journal }) };
     const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
+    await this.#checkpoint().catch(() => {}); // A folder that takes no writes is reported as read-only.
     this.#wanted.clear();
-    const known = seen !== undefined && { seen };
-    const report = { node, lives, ...known, ...space, ...health, replicas: store.reports(), fragments };
+    const own = this.#own();
+    const report = { ...own, ...space, ...health, replicas: store.reports(), fragments };
     const answer = manager.call('report', report, timing.callMs);
     const { version, remove, spare, removeFragments } = await answer.catch(async (error) => {
       // It was away so long that the manager has dropped it.
-      if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#join();
+      if (codeOf(error) === 'CONFLICT' && !this.#isStopped) await this.#joinAgain();
       throw error;
     });
     // Durable before anything is deleted: no older copy of the metadata decides about this node afterwards.
     await store.noteVersion(version);
+    this.#confirmedMark = own.mark;
     const isUnused = (extent: number) => !this.#copies.has(extent) && !this.#wanted.has(extent);
     for (const extent of remove) if (isUnused(extent)) await store.remove(extent);
     for (const extent of spare) if (isUnused(extent)) await store.removeSpare(extent);

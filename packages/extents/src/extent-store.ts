@@ -22,8 +22,13 @@ const SUFFIX = '.extent';
 export interface NodeIdentity extends NewNode {
   /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
   readonly lives: number;
-  /** The start that began the journal without which the folder is not whole. */
-  readonly journal?: number;
+  /** Random, of the last start or checkpoint, and the one before that a manager had noted. */
+  readonly mark?: string;
+  readonly before?: string;
+  /** The mark of the journal without which the folder is not whole. Of an earlier version: the start that began it. */
+  readonly journal?: string | number;
+  /** The mark that the journal is about to get. */
+  readonly nextJournal?: string;
   /** The last state of the metadata that a manager has shown. */
   readonly seen?: MetadataVersion;
 }
@@ -39,6 +44,7 @@ export class ExtentStore {
   /** A file is made, and deleted, by one request at a time. */
   readonly #mutexes = new KeyedMutex<number>();
   #readOnly: string | undefined;
+  #changes = 0;
 
   private constructor(files: ExtentFiles, identity: OpenIdentity, journal: Journal | undefined) {
     this.#files = files;
@@ -52,12 +58,14 @@ export class ExtentStore {
   /**
    * Opens a folder, and finds how long each replica is. Rejects with ERR_ROCE_MALFORMED if the folder has extents and
    * does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, or files of another version, or the
-   * journal is not the one that it had, and as `registerNode` does; then it is as it was.
+   * journal is not the one that it had, and as `registerNode` does; then it is as it was. `trustsFolder`: the operator
+   * says that the folder may be used without the journal that it had.
    */
   static async open(
     files: ExtentFiles,
     registerNode: () => Promise<NewNode>,
     device?: JournalDevice,
+    trustsFolder = false,
   ): Promise<ExtentStore> {
     const names = await files.list();
     const foreign = names.find((name) => name !== IDENTITY_FILE && !isData(name));
@@ -65,7 +73,7 @@ export class ExtentStore {
       const hint = 'name an empty folder, or the one that the node had before';
       throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
-    const { identity, journal } = await nextBoot({ files, names, registerNode, device });
+    const { identity, journal } = await nextBoot({ files, names, registerNode, device, trustsFolder });
     const store = new ExtentStore(files, identity, journal);
     for (const name of names) {
       if (isQuarantined(name)) await store.quarantine.recover(name);
@@ -94,6 +102,11 @@ export class ExtentStore {
     const failure = this.#journal?.failure;
     if (failure !== undefined) this.#readOnly ??= `a write failed: ${failure.message}`;
     return this.#readOnly;
+  }
+
+  /** Changes of replicas and fragments since the start. */
+  get changes(): number {
+    return this.#changes;
   }
 
   get journal(): JournalUse | undefined {
@@ -216,6 +229,7 @@ export class ExtentStore {
   async #writing<T>(work: () => Promise<T>, isSmall = false): Promise<T> {
     const { readOnly } = this;
     if (readOnly !== undefined && !(isSmall && readOnly === FULL)) throw new RpcError('READ_ONLY', readOnly);
+    this.#changes++;
     try {
       return await work();
     } catch (error) {
@@ -228,7 +242,7 @@ export class ExtentStore {
 
   /** Throws OUTDATED if an earlier manager has shown a later state. */
   noteVersion(seen: MetadataVersion): Promise<void> {
-    return this.#writing(async () => {
+    return this.#noting(async () => {
       const last = this.identity.seen;
       if (last !== undefined && seen.number < last.number)
         throw new RpcError(
@@ -236,7 +250,30 @@ export class ExtentStore {
           `node ${this.identity.node} has seen transaction ${last.number} of the metadata, and the manager is at ${seen.number}`,
         );
       await this.#identity.value.update((own) => (isSame(own!.seen, seen) ? own! : { ...own!, seen }));
-    }, true);
+    });
+  }
+
+  /** `before`: the last mark that a manager has noted. */
+  setMark(mark: string, before: string | undefined): Promise<void> {
+    return this.#noting(() =>
+      this.#identity.value.update((own) => {
+        const { before: _, ...rest } = own!;
+        return { ...rest, mark, ...(before !== undefined && { before }) };
+      }),
+    );
+  }
+
+  /** Changes the identity, which is not a change of the content. */
+  #noting(work: () => Promise<void>): Promise<void> {
+    const changes = this.#changes;
+    const noted = this.#writing(work, true);
+    this.#changes = changes;
+    return noted;
+  }
+
+  /** A manager refuses the folder: nothing is written any more. */
+  refuse(reason: string): void {
+    this.#readOnly ??= reason;
   }
 
   /**
@@ -255,7 +292,7 @@ export class ExtentStore {
     const isJournalEmpty = await this.#journal?.close();
     if (isJournalEmpty === true)
       await this.#identity.value.update((own) => {
-        const { journal: _, ...rest } = own!;
+        const { journal: _, nextJournal: __, ...rest } = own!;
         return rest;
       });
     await this.#identity.file.close();
@@ -284,11 +321,13 @@ async function nextBoot({
   names,
   registerNode,
   device,
+  trustsFolder,
 }: {
   readonly files: ExtentFiles;
   readonly names: readonly string[];
   readonly registerNode: () => Promise<NewNode>;
   readonly device: JournalDevice | undefined;
+  readonly trustsFolder: boolean;
 }): Promise<{ readonly identity: OpenIdentity; readonly journal: Journal | undefined }> {
   const there = names.includes(IDENTITY_FILE) ? await openIdentity(files.open(IDENTITY_FILE)) : undefined;
   const last = there?.value.value;
@@ -300,15 +339,25 @@ async function nextBoot({
     }
     const own = { ...(last ?? (await registerNode())), lives: (last?.lives ?? 0) + 1 };
     const { cluster, node, lives: life } = own;
-    const used = last?.journal;
-    if (device === undefined && used !== undefined) throw missingJournal(node);
-    const journal = device && (await Journal.open(device, { cluster, node, life, used }));
+    const needed = { used: last?.journal, next: last?.nextJournal, isTrusted: trustsFolder };
+    if (device === undefined && needed.used !== undefined && !trustsFolder) throw missingJournal(node);
+    const journal = device && (await Journal.open(device, { cluster, node, life, ...needed }));
     identity ??= await openIdentity(files.create(IDENTITY_FILE));
-    await identity.value.store(own);
-    if (journal !== undefined) {
-      await journal.begin(files);
-      await identity.value.store({ ...own, journal: life });
-    }
+    const { value } = identity;
+    await value.store(own);
+    if (device === undefined && trustsFolder)
+      await value.update((present) => {
+        const { journal: _, nextJournal: __, ...rest } = present!;
+        return rest;
+      });
+    await journal?.begin(files, {
+      prepare: (nextJournal) => value.update((present) => ({ ...present!, nextJournal })),
+      settle: (mark) =>
+        value.update((present) => {
+          const { nextJournal: _, ...rest } = present!;
+          return { ...rest, journal: mark };
+        }),
+    });
     return { identity, journal };
   } catch (error) {
     await identity?.file.close();

@@ -2,30 +2,46 @@
  * The journal of a node: a ring file of fixed size, best on a device of its own, that takes the changes of all
  * replicas. One write and one sync make any number of extents durable; the files are written concurrently and synced by
  * a checkpoint. A starting node replays the ring in order and begins an empty one. The file head has the owner, the
- * node's boot count and the ring's start. Opening a journal that does not belong to the folder is refused, because
+ * node's boot count, the ring's start, and a random mark, which each start and each checkpoint replace. The folder has
+ * the same mark: first as the next one, and alone once the head has it. So an older copy of either is refused, because
  * acknowledged data may be in the other one alone.
  */
 
-import { type Clock, NS_PER_MS, RoceError } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, type RandomSource, RoceError } from 'rocev2/internal/core';
 import { GroupCommit } from 'rocev2/internal/disk';
 import { DurableValue, SLOTS_BYTES } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type FrameOwner } from './journal-frame.js';
+import { randomName } from './random-name.js';
 
 /** Files are synced after so much time, even if the journal is far from full: a start has less to do again. */
 const CHECKPOINT_MS = 5_000;
 /** Other formats, such as file systems, have their marks within this range. */
 const BLANK_BYTES = 128 << 10;
 const SCAN_BYTES = 1 << 20;
+const MARK_WORDS = 2;
 
 export interface JournalDevice {
   readonly file: ExtentFile;
   readonly clock: Clock;
+  readonly random: RandomSource;
   readonly checkpointMs?: number;
 }
 
 export interface JournalOwner extends FrameOwner {
-  readonly used: number | undefined;
+  /** The mark of the journal that the folder needs, and the one that it was about to get. */
+  readonly used: string | number | undefined;
+  readonly next: string | undefined;
+  /** The operator says that the folder may be used with another journal. */
+  readonly isTrusted?: boolean;
+}
+
+/** Where the folder keeps the mark of its journal. Both resolve when the change is durable. */
+export interface JournalMarks {
+  /** The journal is about to get this mark. */
+  prepare(mark: string): Promise<void>;
+  /** The journal has it: one with the mark before is an older copy. */
+  settle(mark: string): Promise<void>;
 }
 
 /** How full a journal is. */
@@ -37,8 +53,8 @@ export interface JournalUse {
 }
 
 interface JournalHead extends FrameOwner {
-  /** The start that began the journal before this one, all changes of which are in their files. */
-  readonly before?: number;
+  /** Missing in a journal of an earlier version: then the start that began it identifies it. */
+  readonly mark?: string;
   /** Bytes of the ring. */
   readonly ring: number;
   /** Everything before this position is durable in its file. */
@@ -64,12 +80,14 @@ interface Run {
 export class Journal {
   readonly #file: ExtentFile;
   readonly #clock: Clock;
+  readonly #random: RandomSource;
   readonly #checkpointNs: number;
   readonly #owner: JournalOwner;
   readonly #head: DurableValue<JournalHead>;
   readonly #format: FrameFormat;
   readonly #ring: number;
   readonly #pending: Pending[] = [];
+  #marks: JournalMarks | undefined;
   #end = 0;
   #checkpoint = 1;
   readonly #files = new Map<ExtentFile, number>();
@@ -84,6 +102,7 @@ export class Journal {
   private constructor(device: JournalDevice, owner: JournalOwner, head: DurableValue<JournalHead>, bytes: number) {
     this.#file = device.file;
     this.#clock = device.clock;
+    this.#random = device.random;
     this.#checkpointNs = (device.checkpointMs ?? CHECKPOINT_MS) * NS_PER_MS;
     this.#owner = owner;
     this.#head = head;
@@ -98,12 +117,19 @@ export class Journal {
   }
 
   /** Does all changes of the last start again in `files`, and begins an empty journal for this one. */
-  async begin(files: ExtentFiles): Promise<void> {
-    const { cluster, node, life, used } = this.#owner;
+  async begin(files: ExtentFiles, marks: JournalMarks): Promise<void> {
+    const { cluster, node, life } = this.#owner;
     const last = this.#head.value;
-    if (last !== undefined && last.life === used) await replay(this.#file, last, files);
-    const before = used === undefined ? {} : { before: used };
-    await this.#head.store({ cluster, node, life, ...before, ring: this.#ring, tail: 0 });
+    if (last !== undefined && isNeeded(last, this.#owner)) await replay(this.#file, last, files);
+    this.#marks = marks;
+    await this.#storeHead({ cluster, node, life, ring: this.#ring, tail: 0 });
+  }
+
+  async #storeHead(head: JournalHead): Promise<void> {
+    const mark = randomName(this.#random, MARK_WORDS);
+    await this.#marks!.prepare(mark);
+    await this.#head.store({ ...head, mark });
+    await this.#marks!.settle(mark);
   }
 
   get use(): JournalUse {
@@ -192,7 +218,7 @@ export class Journal {
   /** Durable itself before anything is written there. */
   async #storeTail(): Promise<void> {
     const { position, checkpoint } = this.#reached;
-    if (position !== this.#head.value!.tail) await this.#head.store({ ...this.#head.value!, tail: position });
+    if (position !== this.#head.value!.tail) await this.#storeHead({ ...this.#head.value!, tail: position });
     for (const [file, number] of this.#files) if (number <= checkpoint) this.#files.delete(file);
   }
 
@@ -246,7 +272,8 @@ export class Journal {
 }
 
 async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner: JournalOwner): Promise<void> {
-  const { cluster, node, life, used } = owner;
+  const { cluster, node, life, isTrusted = false } = owner;
+  const used = isTrusted ? undefined : owner.used;
   if (head === undefined) {
     if (used !== undefined) throw wrongJournal(node, 'this one is empty, or damaged');
     const start = await file.read(0, BLANK_BYTES);
@@ -266,15 +293,22 @@ async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner:
     const text = `the folder of node ${node} is an older copy: its journal was begun in start ${head.life}, this is start ${life}`;
     throw new RoceError('ERR_ROCE_MISMATCH', text, 'empty folder and journal, and the cluster fills them again');
   }
-  if (used !== undefined && head.life !== used && head.before !== used)
-    throw wrongJournal(node, `this one was begun in start ${head.life}, and the one that is needed in start ${used}`);
+  if (used !== undefined && !isNeeded(head, owner))
+    throw wrongJournal(
+      node,
+      `this one, begun in start ${head.life}, has another mark: it or the folder is an older copy`,
+    );
   if (used !== undefined && (await file.size()) < SLOTS_BYTES + head.ring)
     throw wrongJournal(node, `this one has been cut, and had ${SLOTS_BYTES + head.ring} bytes`);
 }
 
+function isNeeded({ mark, life }: JournalHead, { used, next }: JournalOwner): boolean {
+  return used !== undefined && [used, next].includes(mark ?? life);
+}
+
 function wrongJournal(node: number, why: string): RoceError {
   const hint =
-    'name the journal that it had; if that is lost, empty the folder and this journal, and the cluster fills them again';
+    'restore the latest folder and its journal; if one is lost, empty both, and the cluster fills them again';
   return new RoceError('ERR_ROCE_MISMATCH', `the journal is not the one that node ${node} had: ${why}`, hint);
 }
 
@@ -282,7 +316,7 @@ export function missingJournal(node: number): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',
     `node ${node} had a journal and was not ended in order: its last acknowledged records may be only there`,
-    'name its journal; if that is lost, empty the folder, and the cluster fills it again',
+    "name its journal; if that is lost, empty the folder, and the cluster fills it again (if no other replicas are left: 'extents node --trust-folder' uses it without)",
   );
 }
 

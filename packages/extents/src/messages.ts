@@ -1,6 +1,7 @@
 import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
+import type { FolderMarks } from './folder-marks.js';
 import type { JournalUse } from './journal.js';
 import type { MetadataVersion } from './metadata-history.js';
 import type { ExtentOrigin } from './metadata-schema.js';
@@ -139,17 +140,18 @@ export interface NodeMethods {
 export interface ManagerMethods {
   introduce: [object, NewNode];
   /**
-   * `seen`: the last state of the metadata that a manager has shown the node. Throws CONFLICT for a disk that is older
-   * than the one seen before, or of another cluster, OUTDATED if the metadata does not have that state.
+   * `seen`: the last state of the metadata that a manager has shown the node. `trustFolder`: the operator says that the
+   * folder may be an older copy. Answers the last mark of the folder that has been reported. Throws CONFLICT for a folder
+   * that is older than that, or of another cluster, OUTDATED if the metadata does not have that state.
    */
   join: [
-    NodePlace & { cluster: string; lives: number; domain: string; seen?: MetadataVersion },
-    { version: MetadataVersion },
+    NodePlace & FolderMarks & { cluster: string; domain: string; seen?: MetadataVersion; trustFolder?: boolean },
+    { version: MetadataVersion; mark?: string },
   ];
+  /** Throws CONFLICT if the node has to join first, or if a copy of its folder has joined since. */
   report: [
-    {
+    FolderMarks & {
       node: number;
-      lives: number;
       freeBytes: number;
       usedBytes: number;
       damaged: number;
@@ -262,6 +264,10 @@ export interface ClusterStatus {
     readonly readOnly?: string;
     /** How full its journal is; missing if it has none. */
     readonly journal?: JournalUse;
+    /** Replicas that were open when the node went down, and have not been compared with others; missing if none. */
+    readonly unverified?: number;
+    /** Why its folder was refused, and what to do; missing if it was not. */
+    readonly refused?: string;
   }>;
   /** Streams by name. */
   readonly streams: ReadonlyArray<{

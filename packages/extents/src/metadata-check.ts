@@ -42,6 +42,11 @@ export class MetadataCheck {
     return this.#isVerified;
   }
 
+  /** Whether the metadata is being rebuilt from the nodes, so that it says nothing about them. */
+  get isRebuilding(): boolean {
+    return this.#parts.isRecovering && !this.#isVerified;
+  }
+
   get state(): MetadataState {
     if (this.#outdated !== undefined) return { state: 'outdated', reason: this.#outdated };
     if (this.isVerified) return { state: 'current' };
@@ -67,8 +72,7 @@ export class MetadataCheck {
   hear(node: number, seen: MetadataVersion | undefined): void {
     const { history } = this.#parts;
     if (seen !== undefined) this.#seen.set(node, seen);
-    const isRebuilding = this.#parts.isRecovering && !this.#isVerified;
-    if (seen !== undefined && !isRebuilding && !history.has(seen)) {
+    if (seen !== undefined && !this.isRebuilding && !history.has(seen)) {
       const own = history.version.number;
       this.#outdated ??= `the metadata is an older copy: node ${node} has seen transaction ${seen.number} of a manager, which is not in it (it has ${own}); nothing is deleted. Stop the manager, and restore the latest copy of its metadata, or run 'rocev2 extents recover', which rebuilds it from the nodes`;
     } else this.#heard.add(node);

@@ -44,6 +44,11 @@ export async function recoverMetadata(manager: ManagerState): Promise<RecoveryRe
   }
   for (const [stream, extents] of added) await addToStream(manager, stream, extents);
   await schema.reserve({ extent: Math.max(0, ...found.keys()), node: maxNode(manager), making: maxMaking(found) });
+  // The marks of folders that it has are older than those of the nodes.
+  for (const { key, version, value } of await schema.nodes()) {
+    const { mark: _, refused: __, ...rest } = value;
+    await schema.commit([{ key, version, value: rest }]);
+  }
   await manager.metadataCheck.accept();
   const records = await schema.extents();
   return {

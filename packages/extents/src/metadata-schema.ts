@@ -48,6 +48,10 @@ export interface NodeRecord {
   readonly address: string;
   readonly domain: string;
   readonly lives: number;
+  /** The last mark of its folder that it has reported; missing until then. */
+  readonly mark?: string;
+  /** Why the last folder that it was started with was refused; missing if it was not. */
+  readonly refused?: string;
 }
 
 export interface Versioned<T> {

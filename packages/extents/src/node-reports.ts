@@ -6,9 +6,17 @@
 import { RpcError } from '@rocev2/rpc';
 import { isDecodable } from './coding/coded-place.js';
 import { fragmentKey } from './coding/layout.js';
+import { checkFolder, refuseFolder } from './folder-marks.js';
 import type { ManagerState } from './manager-state.js';
 import type { ManagerMethods, NodePlace } from './messages.js';
-import { type ExtentRecord, type KnownExtent, NOBODY, REPLICAS, type Versioned } from './metadata-schema.js';
+import {
+  type ExtentRecord,
+  type KnownExtent,
+  NOBODY,
+  type NodeRecord,
+  REPLICAS,
+  type Versioned,
+} from './metadata-schema.js';
 
 export class NodeReports {
   readonly #manager: ManagerState;
@@ -26,6 +34,7 @@ export class NodeReports {
       throw new RpcError('CONFLICT', `node ${node} has to join`);
     live.heardNs = this.#manager.parts.clock.nowNs();
     this.#manager.metadataCheck.hear(node, report.seen);
+    await this.#noteMark(known, report);
     const { version } = this.#manager.history;
     if (!this.#manager.metadataCheck.isVerified) {
       live.report = report;
@@ -68,6 +77,18 @@ export class NodeReports {
     live.missingFragments = missingFragments;
     live.heardNs = this.#manager.parts.clock.nowNs();
     return { version, remove, spare, removeFragments };
+  }
+
+  async #noteMark(known: Versioned<NodeRecord>, report: ManagerMethods['report'][0]): Promise<void> {
+    const { mark, node } = report;
+    if (mark === undefined || (known.value.mark === mark && known.value.refused === undefined)) return;
+    const refusal = this.#manager.metadataCheck.isRebuilding ? undefined : checkFolder(known.value, report);
+    if (refusal !== undefined) throw await refuseFolder(this.#manager, node, refusal);
+    const { refused: _, ...value } = known.value;
+    const isNoted = await this.#manager.schema.commit([
+      { key: known.key, version: known.version, value: { ...value, mark } },
+    ]);
+    if (!isNoted) throw new RpcError('BUSY', `another node ${node} is joining`);
   }
 
   #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {

@@ -121,7 +121,7 @@ function waits({ waiting }: ManagerState, extent: number, epoch: number, reason:
 }
 
 async function fence(
-  { parts, live }: ManagerState,
+  { parts, live, schema }: ManagerState,
   extent: number,
   { replicas, epoch }: ExtentRecord,
 ): Promise<{ readonly fenced: readonly FencedReplica[]; readonly silent: readonly number[] }> {
@@ -138,6 +138,8 @@ async function fence(
     silent.delete(place.node);
   };
   await Promise.all(live.addresses(replicas).map(ask));
+  // The node was started with an older copy of its folder: it has no replica that counts.
+  for (const node of [...silent]) if ((await schema.node(node))?.value.refused !== undefined) silent.delete(node);
   return { fenced, silent: [...silent] };
 }
 

@@ -6,9 +6,9 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { RandomSource } from 'rocev2/internal/core';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
+import { checkFolder, refuseFolder } from './folder-marks.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts, WaitingExtent } from './manager-state.js';
@@ -26,6 +26,7 @@ import {
   servedAt,
 } from './metadata-schema.js';
 import { NodeReports } from './node-reports.js';
+import { randomName } from './random-name.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 
 const OPEN_ATTEMPTS = 4;
@@ -122,7 +123,7 @@ export class StreamManager implements SealingManager {
   }
 
   async #join(request: ManagerMethods['join'][0]): Promise<ManagerMethods['join'][1]> {
-    const { node, cluster, address, lives, domain, seen } = request;
+    const { node, cluster, address, lives, domain, seen, trustFolder = false } = request;
     const isOther = cluster !== this.#cluster;
     if (isOther && this.parts.isRecovering === true && (await this.schema.acceptCluster(cluster)))
       this.#cluster = cluster;
@@ -137,18 +138,15 @@ export class StreamManager implements SealingManager {
     else if (!this.metadataCheck.isVerified) this.live.add({ node, address, domain });
     this.metadataCheck.hear(node, seen);
     const known = await this.schema.node(node);
-    if (known !== undefined && lives < known.value.lives) {
-      this.counters.refusedDisks++;
-      throw new RpcError(
-        'CONFLICT',
-        `the disk of node ${node} is an old copy: it has been started ${lives} times, and ${known.value.lives} starts have been seen; empty it, and the cluster fills it again`,
-      );
-    }
-    const value = { address, domain, lives };
+    const isTrusted = trustFolder || this.metadataCheck.isRebuilding;
+    const refusal = known !== undefined && !isTrusted ? checkFolder(known.value, request) : undefined;
+    if (refusal !== undefined) throw await refuseFolder(this, node, refusal);
+    const mark = isTrusted ? undefined : known?.value.mark;
+    const value = { address, domain, lives, ...(mark !== undefined && { mark }) };
     if (!(await this.schema.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
       throw new RpcError('BUSY', `another node ${node} is joining`);
     this.live.add({ node, address, domain });
-    return { version: this.history.version };
+    return { version: this.history.version, ...(mark !== undefined && { mark }) };
   }
 
   async #createStream(stream: string): Promise<object> {
@@ -432,9 +430,4 @@ export class StreamManager implements SealingManager {
   #status(): Promise<ClusterStatus> {
     return statusOf(this, this.#cluster);
   }
-}
-
-/** Eight hexadecimal digits for each word. */
-function randomName(random: RandomSource, words: number): string {
-  return Array.from({ length: words }, () => random.u32().toString(16).padStart(8, '0')).join('');
 }

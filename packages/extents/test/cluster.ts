@@ -44,6 +44,7 @@ export const TIMING = {
   downMs: 150,
   forgetMs: 60_000,
   keepDeletedMs: 60_000,
+  checkpointMs: 100,
   repairMs: 50,
   hedgeMs: 4,
   retryMs: 15,
@@ -90,6 +91,8 @@ export interface Machine {
   number: number;
   node: ExtentNode | undefined;
   life: number;
+  /** Its operator says that the folder may be an older copy. */
+  trustsFolder?: boolean;
 }
 
 const JOURNAL = 'journal';
@@ -317,8 +320,10 @@ export class Cluster {
         manager: this.managerFrom(machine.name),
         combiner: COMBINER,
         clock: this.clock,
+        random: this.seeds.stream(`${machine.name} ${life}`),
         address: machine.name,
         domain: machine.name,
+        trustsFolder: machine.trustsFolder === true,
         timing: { ...TIMING, keepDeletedMs: this.#keepDeletedMs },
       });
       machine.node = node;
@@ -334,7 +339,7 @@ export class Cluster {
     }
   }
 
-  async #openStore({ disk, journal }: Machine): Promise<ExtentStore> {
+  async #openStore({ name: machine, disk, journal, life }: Machine): Promise<ExtentStore> {
     const introduce = async () => ({ node: ++this.#lastNode, cluster: CLUSTER });
     const files = disk.open();
     if (journal === undefined) return ExtentStore.open(files, introduce);
@@ -353,6 +358,7 @@ export class Cluster {
       {
         file: await believing(journal.open().open(JOURNAL), () => this.believesJournals),
         clock: this.clock,
+        random: this.seeds.stream(`${machine} journal ${life}`),
         checkpointMs: CHECKPOINT_MS,
       },
     );

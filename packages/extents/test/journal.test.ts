@@ -1,7 +1,7 @@
 /** A node with a journal: what is promised while records are in the journal alone, and which journals are refused. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SeededRandom } from '../../../src/core/random.js';
+import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
@@ -21,12 +21,14 @@ let events: EventQueue;
 let disk: SimDisk;
 let device: SimDisk;
 let store: ExtentStore;
+let random: RandomSource;
 /** What the journal was asked to do. */
 let calls: string[];
 
 beforeEach(async () => {
   events = new EventQueue();
   const seeds = new SeededRandom(1);
+  random = seeds.stream('marks');
   disk = new SimDisk(events, seeds.stream('disk'));
   device = new SimDisk(events, seeds.stream('journal'));
   emptyJournal(device, SLOTS + RING);
@@ -48,7 +50,7 @@ async function counted(): Promise<ExtentFile> {
 
 async function start({ node = 1, hasJournal = true } = {}): Promise<void> {
   const introduce = async () => ({ node, cluster: 'test' });
-  const journal = { file: await counted(), clock: virtualClock(events), checkpointMs: CHECKPOINT_MS };
+  const journal = { file: await counted(), clock: virtualClock(events), random, checkpointMs: CHECKPOINT_MS };
   store = await until(events, ExtentStore.open(disk.open(), introduce, hasJournal ? journal : undefined));
 }
 
@@ -241,12 +243,41 @@ describe('a journal', () => {
     loseFiles();
     const own = device.image();
     device.restore(older);
-    await expect(start()).rejects.toThrow(/this one was begun in start 1, and the one that is needed in start 2/);
+    await expect(start()).rejects.toThrow(/this one, begun in start 1, has another mark/);
     emptyJournal(device, SLOTS + RING);
     await expect(start()).rejects.toThrow(/this one is empty, or damaged/);
     device.restore(own);
     await start();
     expect(await first(0)).toBe(1);
+  });
+
+  it('that was copied before the last checkpoint is refused, and so is such a folder', async () => {
+    await fill(1);
+    const older = { disk: disk.image(), device: device.image() };
+    await pass(events, 2 * CHECKPOINT_MS * 1e6);
+    await until(events, append(1));
+    loseFiles();
+    const latest = { disk: disk.image(), device: device.image() };
+    device.restore(older.device);
+    await expect(start()).rejects.toThrow(/it or the folder is an older copy/);
+    device.restore(latest.device);
+    disk.restore(older.disk);
+    await expect(start()).rejects.toThrow(/it or the folder is an older copy/);
+    disk.restore(latest.disk);
+    await start();
+    expect(await first(BYTES)).toBe(2);
+  });
+
+  it('belongs to its folder at every moment of a start and a checkpoint', async () => {
+    for (let steps = 0; steps < 60; steps++) {
+      void append(steps).catch(() => {});
+      for (let k = 0; k < 20 * (steps % 8); k++) events.step();
+      loseFiles();
+      void start().catch(() => {});
+      for (let k = 0; k < steps; k++) events.step();
+      loseFiles();
+      await start();
+    }
   });
 
   it('of another node, or with something else in it, is refused', async () => {

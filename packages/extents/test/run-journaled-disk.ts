@@ -64,7 +64,9 @@ class Course {
   #writes = 0;
   #life = 0;
   /** The start whose journal the files need. */
-  #used: number | undefined;
+  /** The marks of the journal that the folder has. */
+  #used: string | undefined;
+  #next: string | undefined;
 
   constructor(parts: CourseParts) {
     this.#parts = parts;
@@ -105,12 +107,11 @@ class Course {
       events,
       this.#open().catch((error: Error) => this.#problems.push(error.message)),
     );
-    this.#used = this.#life;
   }
 
   async #open(): Promise<void> {
-    const { events, home, device, bugs } = this.#parts;
-    const owner = { cluster: 'c', node: 1, life: ++this.#life, used: this.#used };
+    const { events, home, device, bugs, random } = this.#parts;
+    const owner = { cluster: 'c', node: 1, life: ++this.#life, used: this.#used, next: this.#next };
     const { sync, ...rest } = await device.open().open(JOURNAL);
     const file = { ...rest, sync: () => (bugs.believesJournal === true ? Promise.resolve() : sync()) };
     const files = home.open();
@@ -118,13 +119,21 @@ class Course {
       const opened = await opening;
       return bugs.believesFiles === true ? { ...opened, sync: async () => {} } : opened;
     };
-    const journal = await Journal.open({ file, clock: virtualClock(events), checkpointMs: 3 }, owner);
+    const journal = await Journal.open({ file, clock: virtualClock(events), random, checkpointMs: 3 }, owner);
     const own = {
       ...files,
       create: (name: string) => believing(files.create(name)),
       open: (name: string) => believing(files.open(name)),
     };
-    await journal.begin(own);
+    await journal.begin(own, {
+      prepare: async (mark) => {
+        this.#next = mark;
+      },
+      settle: async (mark) => {
+        this.#used = mark;
+        this.#next = undefined;
+      },
+    });
     this.#files = new JournaledFiles(own, journal);
   }
 

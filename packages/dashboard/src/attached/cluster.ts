@@ -174,7 +174,11 @@ function statusEvents(change: Change<Status>): ProgramEvent[] {
     ...levelEvents(change, ({ underReplicated }) => underReplicated, 'under-replicated', 'all extents are whole again'),
     ...counted('notice', 'replica rebuilt', growth(now.counters.copies, before.counters.copies)),
     ...counted('notice', 'fragment rebuilt', growth(now.counters.rebuilds, before.counters.rebuilds)),
-    ...counted('failure', 'disk refused: an old copy', growth(now.counters.refusedDisks, before.counters.refusedDisks)),
+    ...counted(
+      'failure',
+      'folder refused: an older copy',
+      growth(now.counters.refusedDisks, before.counters.refusedDisks),
+    ),
   ];
 }
 

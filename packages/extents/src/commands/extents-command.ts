@@ -210,6 +210,7 @@ function registerNode(extents: Command, io: CliIo): void {
     .addOption(journalSizeOption)
     .addOption(keepDeletedOption)
     .requiredOption('--join <host:port>', 'the manager, or comma-separated managers', managerOption)
+    .option('--trust-folder', 'join although the folder is an older copy, or without its journal')
     .option('--domain <name>', 'fault domain, whose nodes may fail together (default: a separate domain)', domainOption)
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
     .option(

@@ -55,6 +55,7 @@ export interface NodeOptions extends NicFlags, SecureFlags, TelemetryFlags {
   readonly journalSize: number;
   /** Nanoseconds. */
   readonly keepDeleted: number;
+  readonly trustFolder?: boolean;
   readonly join: readonly HostPort[];
   readonly domain?: string;
   readonly port: number;
@@ -152,6 +153,7 @@ async function metadataPlace({
 
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
   const { dir: folder, journal, journalSize: journalBytes, keepDeleted, join, port, bind, domain, transport } = options;
+  const { trustFolder = false } = options;
   const nic = await nicOptions(options);
   const { host, text: manager } = await managerAddress(join);
   const address = await nodeAddress(host, bind);
@@ -159,6 +161,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   output.note(`joining the cluster of ${manager}`);
   const place = {
     folder,
+    trustFolder,
     keepDeletedMs: Math.ceil(keepDeleted / NS_PER_MS),
     ...(domain !== undefined && { domain }),
     ...(journal !== undefined && { journal, journalBytes }),

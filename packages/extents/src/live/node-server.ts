@@ -8,7 +8,7 @@ import {
   type OptionNames,
   pause,
 } from 'rocev2/internal/core';
-import { offerCrc32c } from 'rocev2/internal/driver';
+import { offerCrc32c, systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
 import { ExtentStore } from '../extent-store.js';
@@ -58,6 +58,11 @@ export interface ServeNodeOptions {
    */
   readonly keepDeletedMs?: number | undefined;
   /**
+   * Joins although the folder is an older copy, and starts without the journal that it had: its replicas that were open
+   * may lack acknowledged records. Default false.
+   */
+  readonly trustFolder?: boolean;
+  /**
    * How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both
    * ways, TCP at the port after that of the exchange.
    */
@@ -74,6 +79,7 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   journal: true,
   journalBytes: true,
   keepDeletedMs: true,
+  trustFolder: true,
   transport: true,
 };
 
@@ -146,20 +152,22 @@ export class NodeServer implements AsyncDisposable {
  * Serves an extent node, and resolves when it has joined the cluster. It waits for a manager as long as it takes, until
  * the device is closed. Rejects as `listen` does; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if it has something
  * else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and
- * ERR_ROCE_REMOTE if it belongs to another cluster, or is an old copy.
+ * ERR_ROCE_REMOTE if it belongs to another cluster, or is an older copy.
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);
   offerCrc32c();
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
   const { transport, journal, journalBytes = JOURNAL_BYTES } = options;
-  const { keepDeletedMs = NODE_TIMING.keepDeletedMs } = options;
+  const { keepDeletedMs = NODE_TIMING.keepDeletedMs, trustFolder = false } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkTransport(transport);
   if (journal !== undefined) checkKind('journal', journal, typeof journal === 'string' && journal !== '', 'a path');
   checkWhole('journalBytes', journalBytes, JOURNAL_BYTES_MIN, JOURNAL_BYTES_MAX);
   checkWhole('keepDeletedMs', keepDeletedMs, 0, KEEP_DELETED_MS_MAX);
+  checkKind('trustFolder', trustFolder, typeof trustFolder === 'boolean', 'a boolean');
   const { clock } = device;
+  const random = systemRandom();
   const timing = { ...NODE_TIMING, keepDeletedMs };
   const closing = new Closing();
   return closing.unlessFailed(async () => {
@@ -178,15 +186,16 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
       }
     };
     const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
-    const journalDevice = journalFile && { file: journalFile, clock };
-    const store = await files.named(ExtentStore.open(files, registerNode, journalDevice));
+    const journalDevice = journalFile && { file: journalFile, clock, random };
+    const store = await files.named(ExtentStore.open(files, registerNode, journalDevice, trustFolder));
     closing.defer(() => store.close());
     const listener = closing.use(await DualListener.open(device, { host, port }));
     const address = formatHostPort(host, listener.port);
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();
     closing.defer(() => combiner.close());
-    const node = new ExtentNode({ store, nodes, manager, combiner, clock, address, domain, timing });
+    const own = { address, domain, trustsFolder: trustFolder };
+    const node = new ExtentNode({ store, nodes, manager, combiner, clock, random, timing, ...own });
     const handle = async (method: string, request: { readonly to?: number }) => {
       if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;
       throw new RpcError('UNREACHABLE', `node ${node.node} is here now, and not node ${request.to}`);

@@ -67,6 +67,7 @@ const NODE: Checks<NodeMethods> = {
   mendFragment: FRAGMENT,
 };
 
+const MARKS = { mark: maybe(isText), before: maybe(isText) };
 const OWNED = { stream: isText, epoch: isCount };
 const MANAGER: Checks<ManagerMethods> = {
   introduce: {},
@@ -77,6 +78,8 @@ const MANAGER: Checks<ManagerMethods> = {
     lives: isCount,
     domain: isText,
     seen: maybe(isVersion),
+    ...MARKS,
+    trustFolder: maybe(isFlag),
   },
   report: {
     node: isCount,
@@ -88,6 +91,7 @@ const MANAGER: Checks<ManagerMethods> = {
     readOnly: maybe(isText),
     journal: maybe(object({ bytes: isCount, usedBytes: isCount })),
     seen: maybe(isVersion),
+    ...MARKS,
     replicas: listOf(isReport),
     fragments: listOf(isFragment),
   },

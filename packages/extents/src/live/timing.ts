@@ -22,6 +22,7 @@ export const NODE_TIMING: NodeTiming = {
   reportMs: 500,
   scrubMs: 10_000,
   keepDeletedMs: 3_600_000,
+  checkpointMs: 10_000,
 };
 /** They wait longer for a primary than it waits for its secondaries: its answer names the silent ones. */
 export const CLIENT_TIMING: WriterTiming & ReaderTiming = {

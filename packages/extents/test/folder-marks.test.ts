@@ -1,0 +1,124 @@
+/** The folder of one node is replaced by an earlier copy whose count of starts fits. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { until } from '../../../test/support/virtual-time.js';
+import { ExtentStore } from '../src/extent-store.js';
+import { Cluster, type Machine, TIMING } from './cluster.js';
+
+const CHECKPOINT_MS = TIMING.checkpointMs + 3 * TIMING.reportMs;
+const STREAM = 's';
+
+afterEach(() => void vi.restoreAllMocks());
+
+async function started() {
+  const cluster = new Cluster(1);
+  const run = <T>(work: Promise<T>) => until(cluster.events, work);
+  await run(cluster.start());
+  const ask = cluster.managerFrom('client');
+  await run(ask.call('createStream', { stream: STREAM }, 1000));
+  const { writer } = await run(cluster.writer(STREAM, 'owner'));
+  const append = () => run(writer.append(Buffer.from('a record')));
+  await append();
+  await run(cluster.sleep(CHECKPOINT_MS));
+  const machine = cluster.machineOf(writer.extent!.replicas[0])!;
+  const restart = async (one: Machine) => {
+    cluster.stopNode(one, false);
+    void cluster.startNode(one);
+    await run(cluster.sleep(CHECKPOINT_MS));
+  };
+  const restore = async (image: ReadonlyMap<string, Buffer>) => {
+    cluster.stopNode(machine, false);
+    machine.disk.restore(image);
+    void cluster.startNode(machine);
+    await run(cluster.sleep(CHECKPOINT_MS));
+  };
+  const status = () => run(ask.call('status', {}, 1000));
+  const refused = async () => (await status()).nodes.filter((one) => one.refused !== undefined);
+  return { cluster, run, append, machine, restart, restore, status, refused };
+}
+
+describe('a node whose folder is an older copy', () => {
+  it('is refused if the copy was made before the last start', async () => {
+    const { machine, restart, restore, refused, status } = await started();
+    const { number } = machine;
+    const image = machine.disk.image();
+    await restart(machine);
+    expect((await status()).counters.refusedDisks).toBe(0);
+    await restore(image);
+    expect(await refused()).toEqual([
+      expect.objectContaining({ node: number, state: 'down', refused: expect.stringContaining('--trust-folder') }),
+    ]);
+    expect(machine.number).not.toBe(number); // The cluster of this test empties refused folders.
+  });
+
+  it('is refused if the copy was made and restored within one life, before the last checkpoint', async () => {
+    const { cluster, run, append, machine, restore, refused } = await started();
+    const image = machine.disk.image();
+    await append();
+    await run(cluster.sleep(CHECKPOINT_MS));
+    await restore(image);
+    expect(await refused()).toHaveLength(1);
+  });
+
+  it('is accepted where marks are not written', async () => {
+    vi.spyOn(ExtentStore.prototype, 'setMark').mockResolvedValue();
+    const { machine, restart, restore, refused } = await started();
+    const image = machine.disk.image();
+    await restart(machine);
+    await restore(image);
+    expect(await refused()).toEqual([]);
+  });
+
+  it('joins with the latest folder, and is no longer listed as refused', async () => {
+    const { machine, restart, restore, refused, status } = await started();
+    const { number } = machine;
+    const image = machine.disk.image();
+    await restart(machine);
+    const latest = machine.disk.image();
+    await restore(image);
+    await restore(latest);
+    expect(machine.number).toBe(number);
+    expect(await refused()).toEqual([]);
+    expect((await status()).nodes.find(({ node }) => node === number)?.state).toBe('up');
+  });
+
+  it('joins if the operator trusts the folder', async () => {
+    const { machine, restart, restore, refused } = await started();
+    const { number } = machine;
+    const image = machine.disk.image();
+    await restart(machine);
+    machine.trustsFolder = true;
+    await restore(image);
+    expect(machine.number).toBe(number);
+    expect(await refused()).toEqual([]);
+  });
+});
+
+describe('a node that is killed and restarted', () => {
+  it('is never refused, at whichever moment of its start or its checkpoint', async () => {
+    const { cluster, run, append, machine, status } = await started();
+    for (let k = 0; k < 40; k++) {
+      cluster.stopNode(machine, k % 2 === 0);
+      void cluster.startNode(machine);
+      await run(cluster.sleep(k % 8 === 7 ? CHECKPOINT_MS + k / 10 : k / 10));
+      if (k % 8 === 7) await append();
+    }
+    await run(cluster.sleep(CHECKPOINT_MS));
+    expect((await status()).counters.refusedDisks).toBe(0);
+    expect((await status()).nodes.map(({ state }) => state)).toEqual(Array(5).fill('up'));
+  });
+
+  it('counts its open replicas as unverified until they are compared with others', async () => {
+    const { cluster, run, machine, status } = await started();
+    cluster.killManager();
+    for (const one of cluster.machines) cluster.stopNode(one, false);
+    for (const one of cluster.machines) if (one !== machine) void cluster.startNode(one);
+    await run(cluster.startManager());
+    await run(cluster.sleep(CHECKPOINT_MS));
+    const unverified = async () => (await status()).nodes.reduce((sum, one) => sum + (one.unverified ?? 0), 0);
+    expect(await unverified()).toBe(2);
+    void cluster.startNode(machine);
+    await run(cluster.sleep(10 * CHECKPOINT_MS));
+    expect(await unverified()).toBe(0);
+  });
+});
