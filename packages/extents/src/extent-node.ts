@@ -81,6 +81,11 @@ export class ExtentNode {
     this.#fragments = new FragmentKeeper({ store, nodes, manager, combiner, reader, callMs: timing.callMs });
     this.#handlers = {
       ...this.#fragments.handlers,
+      deleted: async ({ stream }) => ({ extents: await store.deletedOf(stream) }),
+      undelete: async ({ extents }) => {
+        await store.undelete(new Set(extents));
+        return {};
+      },
       inventory: async () => store.inventory(),
       create: async ({ extent, epoch, of }) => {
         await store.create(extent, epoch, of);

@@ -4,7 +4,7 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import { type Clock, NS_PER_MS, type RandomSource, randomInt } from 'rocev2/internal/core';
+import { type Clock, NS_PER_MS, pause, type RandomSource, randomInt } from 'rocev2/internal/core';
 import { type CodedExtent, CodedReader, codedExtent } from './coding/coded-reader.js';
 import { codedBlocks, codedRecords } from './coding/coded-records.js';
 import type { Combiner } from './coding/combiner.js';
@@ -28,6 +28,8 @@ export interface ReaderParts {
 export interface ReaderTiming {
   readonly callMs: number;
   readonly hedgeMs: number;
+  /** Between attempts to read the end of an extent that is being sealed. */
+  readonly retryMs: number;
 }
 
 /** What a reader counts. */
@@ -87,6 +89,7 @@ export class ExtentReader {
 
   /**
    * Of an open extent those that its owner has reported as committed, which it does with the next append or at its end.
+   * While the extent waits to be sealed, its end is requested again for the time of a call.
    */
   async *records(extent: number, from = 0): AsyncGenerator<WholeRecord, void, undefined> {
     const { sealed } = await this.#place(extent);
@@ -94,11 +97,25 @@ export class ExtentReader {
       yield* this.#sealedRecords(extent, from, sealed);
       return;
     }
+    const { clock, timing } = this.#parts;
+    let untilNs: number | undefined;
     for (let offset = from; ; ) {
-      const records = await this.#recordsAt(extent, offset, this.#readBytes);
+      let records: readonly WholeRecord[];
+      try {
+        records = await this.#recordsAt(extent, offset, this.#readBytes);
+      } catch (error) {
+        untilNs ??= clock.nowNs() + timing.callMs * NS_PER_MS;
+        if (codeOf(error) !== 'UNVERIFIED' || clock.nowNs() >= untilNs) throw error;
+        await pause(clock, timing.retryMs * NS_PER_MS);
+        const present = await this.#locate(extent);
+        if (present.sealed === undefined) continue;
+        yield* this.#sealedRecords(extent, offset, present.sealed);
+        return;
+      }
       if (records.length === 0) return;
       yield* records;
       offset = endOf(records);
+      untilNs = undefined;
     }
   }
 
@@ -253,7 +270,7 @@ export class ExtentReader {
             waiting--;
             this.counters.failures++;
             if (codeOf(error) === 'DAMAGED') damaged.push(place);
-            failure = error;
+            if (codeOf(failure) !== 'UNVERIFIED') failure = error;
             if (!isDone) next();
           },
         );

@@ -212,6 +212,26 @@ export class ExtentStore {
     return this.#mutexes.run(extent, () => this.#remove(extent, true));
   }
 
+  /** Extents of a stream whose files are in quarantine. */
+  async deletedOf(stream: string): Promise<number[]> {
+    const states = await Promise.all(this.quarantine.names.map((name) => this.quarantine.state(name)));
+    return [...new Set(states.flatMap((state) => (state?.of?.stream === stream ? state.extent : [])))];
+  }
+
+  /** Takes the files of extents out of quarantine. */
+  async undelete(extents: ReadonlySet<number>): Promise<void> {
+    for (const name of this.quarantine.names) {
+      const extent = (await this.quarantine.state(name))?.extent;
+      if (extent === undefined || !extents.has(extent)) continue;
+      await this.#mutexes.run(extent, async () => {
+        if (name.endsWith(SUFFIX) && this.#replicas.has(extent)) return;
+        await this.#writing(() => this.quarantine.restore(name), true);
+        if (isFragmentFile(name)) await this.fragments.recover(name);
+        else await this.#recover(name);
+      });
+    }
+  }
+
   async #remove(extent: number, isSpare = false): Promise<void> {
     const replica = this.#replicas.get(extent);
     if (replica === undefined) return;

@@ -40,5 +40,6 @@ export {
   type MetadataState,
   type NodePlace,
   type RecoveryReport,
+  type UndeleteReport,
 } from './messages.js';
 export { type Location, StreamWriter, type WriterCounters } from './stream-writer.js';

@@ -100,6 +100,14 @@ export interface RecoveryReport {
   readonly silent: readonly number[];
 }
 
+/** A stream that is back. */
+export interface UndeleteReport {
+  /** Its extents in order. */
+  readonly extents: readonly number[];
+  /** Nodes that did not answer: what they alone have is not in the stream. */
+  readonly silent: readonly number[];
+}
+
 export interface NodeMethods {
   create: [{ extent: number; epoch: number; of?: ExtentOrigin }, object];
   /** `failed`: on which node it is not. */
@@ -123,6 +131,10 @@ export interface NodeMethods {
   complete: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
   repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
   remove: [{ extent: number }, object];
+  /** Extents of a stream that the node has in quarantine. */
+  deleted: [{ stream: string }, { extents: readonly number[] }];
+  /** Takes extents out of quarantine. */
+  undelete: [{ extents: readonly number[] }, object];
   /** Everything that the node has. */
   inventory: [object, NodeInventory];
   /** Answered when it is durable. Throws OUTDATED if the node has seen a later state. */
@@ -200,6 +212,8 @@ export interface ManagerMethods {
   locateExtent: [{ extent: number }, ExtentPlace];
   /** Rebuilds the metadata from the nodes. */
   recover: [object, RecoveryReport];
+  /** Undoes the deletion of a stream. Throws CONFLICT if it is there, MISSING if no node has an extent of it. */
+  undelete: [{ stream: string }, UndeleteReport];
   /** Seals extents that wait for a decision, all if none is named, with the replicas that answer. */
   accept: [{ extents: readonly number[] }, { sealed: readonly number[] }];
   status: [object, ClusterStatus];

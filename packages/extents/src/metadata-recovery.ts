@@ -18,32 +18,11 @@ interface FoundExtent {
 
 /** Changes only what nodes prove. Nothing that the metadata has is removed. */
 export async function recoverMetadata(manager: ManagerState): Promise<RecoveryReport> {
-  const { schema, live, parts, busy } = manager;
-  const silent: number[] = [];
-  const found = new Map<number, FoundExtent>();
-  const take = async (place: NodePlace) => {
-    const inventory = await parts.nodes.call(place, 'inventory', {}, parts.timing.callMs).catch(() => undefined);
-    if (inventory === undefined) silent.push(place.node);
-    else note(found, place.node, inventory);
-  };
-  await Promise.all([...live.all()].map(({ node, address }) => take({ node, address })));
-  const known = new Map((await schema.extents()).map((record) => [record.extent, record]));
-  const unknown: number[] = [];
-  const added = new Map<string, Array<{ readonly extent: number; readonly epoch: number }>>();
-  for (const [extent, one] of [...found].sort(([a], [b]) => a - b)) {
-    if (busy.has(extent)) continue;
-    const old = known.get(extent);
-    const of = old?.value.of ?? [...one.replicas, ...one.fragments].find((part) => part.of !== undefined)?.of;
-    if (old === undefined && of === undefined) {
-      unknown.push(extent);
-      continue;
-    }
-    const value = { ...merged(old?.value, one), ...(of !== undefined && { of }) };
-    await schema.commit([{ key: extentKey(extent), version: old?.version ?? 0, value }]);
-    if (old === undefined) added.set(of!.stream, [...(added.get(of!.stream) ?? []), { extent, epoch: of!.epoch }]);
-  }
+  const { schema, busy } = manager;
+  const { found, silent } = await inventories(manager);
+  const { added, unknown } = await addFound(manager, new Map([...found].filter(([extent]) => !busy.has(extent))));
   for (const [stream, extents] of added) await addToStream(manager, stream, extents);
-  await schema.reserve({ extent: Math.max(0, ...found.keys()), node: maxNode(manager), making: maxMaking(found) });
+  await reserveNumbers(manager, found);
   // The marks of folders that it has are older than those of the nodes.
   for (const { key, version, value } of await schema.nodes()) {
     const { mark: _, refused: __, ...rest } = value;
@@ -63,6 +42,52 @@ export async function recoverMetadata(manager: ManagerState): Promise<RecoveryRe
   function isThere({ replicas, coded }: ExtentRecord): boolean {
     return replicas.some((node) => !silent.includes(node)) || coded !== undefined;
   }
+}
+
+type Found = ReadonlyMap<number, FoundExtent>;
+type AddedExtent = { readonly extent: number; readonly epoch: number };
+
+/** What all nodes have, and which nodes did not answer. */
+export async function inventories({
+  parts,
+  live,
+}: ManagerState): Promise<{ readonly found: Found; readonly silent: number[] }> {
+  const silent: number[] = [];
+  const found = new Map<number, FoundExtent>();
+  const take = async (place: NodePlace) => {
+    const inventory = await parts.nodes.call(place, 'inventory', {}, parts.timing.callMs).catch(() => undefined);
+    if (inventory === undefined) silent.push(place.node);
+    else note(found, place.node, inventory);
+  };
+  await Promise.all([...live.all()].map(({ node, address }) => take({ node, address })));
+  return { found, silent };
+}
+
+/** Writes records of extents. `added`: those that the metadata did not have, by stream, which are not yet in these. */
+export async function addFound(
+  { schema }: ManagerState,
+  found: Found,
+): Promise<{ readonly added: ReadonlyMap<string, readonly AddedExtent[]>; readonly unknown: readonly number[] }> {
+  const known = new Map((await schema.extents()).map((record) => [record.extent, record]));
+  const unknown: number[] = [];
+  const added = new Map<string, AddedExtent[]>();
+  for (const [extent, one] of [...found].sort(([a], [b]) => a - b)) {
+    const old = known.get(extent);
+    const of = old?.value.of ?? [...one.replicas, ...one.fragments].find((part) => part.of !== undefined)?.of;
+    if (old === undefined && of === undefined) {
+      unknown.push(extent);
+      continue;
+    }
+    const value = { ...merged(old?.value, one), ...(of !== undefined && { of }) };
+    await schema.commit([{ key: extentKey(extent), version: old?.version ?? 0, value }]);
+    if (old === undefined) added.set(of!.stream, [...(added.get(of!.stream) ?? []), { extent, epoch: of!.epoch }]);
+  }
+  return { added, unknown };
+}
+
+export function reserveNumbers(manager: ManagerState, found: Found): Promise<void> {
+  const extent = Math.max(0, ...found.keys());
+  return manager.schema.reserve({ extent, node: maxNode(manager), making: maxMaking(found) });
 }
 
 function note(found: Map<number, FoundExtent>, node: number, { replicas, fragments }: NodeInventory): void {
@@ -100,10 +125,10 @@ function codedOf(fragments: FoundExtent['fragments']): CodedRecord | undefined {
   };
 }
 
-async function addToStream(
+export async function addToStream(
   { schema }: ManagerState,
   stream: string,
-  added: ReadonlyArray<{ readonly extent: number; readonly epoch: number }>,
+  added: readonly AddedExtent[],
 ): Promise<void> {
   for (;;) {
     const old = await schema.stream(stream).catch(() => undefined);
@@ -119,6 +144,6 @@ function maxNode({ live }: ManagerState): number {
   return Math.max(0, ...[...live.all()].map(({ node }) => node));
 }
 
-function maxMaking(found: ReadonlyMap<number, FoundExtent>): number {
+function maxMaking(found: Found): number {
   return Math.max(0, ...[...found.values()].flatMap(({ fragments }) => fragments.map(({ making }) => making)));
 }

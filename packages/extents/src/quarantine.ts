@@ -3,7 +3,9 @@
  * deletion. They never take more space than is free.
  */
 
+import { DurableValue } from './durable-value.js';
 import type { ExtentFiles } from './extent-files.js';
+import type { ExtentOrigin } from './metadata-schema.js';
 
 const SUFFIX = '.deleted';
 
@@ -44,6 +46,14 @@ export class Quarantine {
     await this.#files.rename(name, name + SUFFIX);
     this.#deleted.delete(name);
     this.#deleted.set(name, { bytes, sinceNs: this.#nowNs });
+  }
+
+  /** What the head of a file says. Undefined: it is damaged. */
+  async state(name: string): Promise<{ readonly extent: number; readonly of?: ExtentOrigin } | undefined> {
+    const file = await this.#files.open(name + SUFFIX);
+    const { value } = await DurableValue.load<{ extent: number; of?: ExtentOrigin }>(file);
+    await file.close();
+    return value;
   }
 
   /** Gives a file its name back. */

@@ -289,7 +289,10 @@ export class Replica {
     const end = isFenced ? this.#durable : this.readable;
     if (offset >= end) {
       if (this.isStopped && !isFenced)
-        throw new RpcError('UNVERIFIED', `extent ${this.extent} is being sealed: its end is not certain here`);
+        throw new RpcError(
+          'UNVERIFIED',
+          `extent ${this.extent} waits to be sealed ('rocev2 extents status' says why): its end is not certain here`,
+        );
       return Buffer.alloc(0);
     }
     const bytes = await readRecords(

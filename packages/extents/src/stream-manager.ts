@@ -28,6 +28,7 @@ import {
 import { NodeReports } from './node-reports.js';
 import { randomName } from './random-name.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
+import { undeleteStream } from './undelete.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until sealing begins. */
@@ -97,6 +98,7 @@ export class StreamManager implements SealingManager {
       cut: ({ stream }) => this.#exclusive(`stream/${stream}`, () => this.#sealTail(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.schema.extent(extent)).value),
       recover: () => this.#exclusive('recover', () => recoverMetadata(this)),
+      undelete: ({ stream }) => this.#exclusive(`stream/${stream}`, () => undeleteStream(this, stream)),
       accept: ({ extents }) => this.#accept(extents),
       status: () => this.#status(),
     };

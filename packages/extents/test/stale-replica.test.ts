@@ -75,6 +75,14 @@ describe('a replica that lacks acknowledged records', () => {
     expect(await count(await locate())).toBe(1 + BURST);
   });
 
+  it('is read by a reader that began before the others came back', async () => {
+    const { stale, others, rest, start, locate, count } = await withStaleReplica();
+    await start([stale, ...rest]);
+    const reading = count(await locate());
+    await start(others);
+    expect(await reading).toBe(1 + BURST);
+  });
+
   it('is complete by the decision of the operator: what the others had is given up', async () => {
     const { run, ask, stale, rest, start, locate, count } = await withStaleReplica();
     await start([stale, ...rest]);

@@ -14,7 +14,7 @@ export async function runAccept(
   options: ClusterOptions,
   output: Output,
 ): Promise<void> {
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     const sealed = await client.acceptExtents(extents ?? []);
     output.line(`${counted(sealed.length, 'extent')} sealed${sealed.length > 0 ? `: ${sealed.join(', ')}` : ''}`);
     output.document(EXTENTS_ACCEPT_DOCUMENT, { sealed });

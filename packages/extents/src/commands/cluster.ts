@@ -1,8 +1,18 @@
-import { localAddressTowards, type NicFlags, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
-import { formatHostPort, type HostPort, parseHost } from 'rocev2/internal/core';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  localAddressTowards,
+  type NicFlags,
+  type Output,
+  resolveHost,
+  type SecureFlags,
+  secureOf,
+} from '@rocev2/command';
+import { formatHostPort, type HostPort, NS_PER_S, parseHost } from 'rocev2/internal/core';
+import { nowNs } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { type ExtentsClient, type ExtentTransport, openExtents } from '../index.js';
+import { isWithoutManager } from '../live/peers.js';
 
 export const MANAGER_PORT = 18_528;
 
@@ -19,7 +29,11 @@ export interface ClusterOptions extends NicFlags, SecureFlags {
   readonly manager: readonly HostPort[];
   readonly bind?: IpAddress;
   readonly transport: ExtentTransport;
+  /** How long to wait for a manager, nanoseconds. */
+  readonly wait: number;
 }
+
+const RETRY_MS = 250;
 
 export async function managerAddress(addresses: readonly HostPort[]): Promise<{ host: IpAddress; text: string }> {
   const hosts = await Promise.all(addresses.map(async ({ host }) => IpAddress.parse(await resolveHost(host))));
@@ -29,6 +43,7 @@ export async function managerAddress(addresses: readonly HostPort[]): Promise<{ 
 
 export async function withCluster<T>(
   options: ClusterOptions,
+  output: Output,
   work: (client: ExtentsClient, manager: string) => Promise<T>,
 ): Promise<T> {
   const { manager, bind, transport, io, engine, spin } = options;
@@ -36,6 +51,26 @@ export async function withCluster<T>(
   const { host, text } = await managerAddress(manager);
   const address = (bind ?? (await localAddressTowards(host))).text;
   await using device = await openDevice({ address, udpPort: 0, io, engine, spin, ...secure });
-  await using client = await openExtents({ device, manager: text, transport });
+  const open = () => openExtents({ device, manager: text, transport });
+  await using client = await whenManaged(open, options, output);
   return await work(client, text);
+}
+
+/** Tries again until a manager answers, `wait` is over, or the command is interrupted. */
+async function whenManaged(
+  open: () => Promise<ExtentsClient>,
+  { wait }: ClusterOptions,
+  output: Output,
+): Promise<ExtentsClient> {
+  const untilNs = nowNs() + wait;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isWithoutManager(error) || nowNs() >= untilNs || output.io.interrupted.aborted) throw error;
+      if (attempt === 0)
+        output.note(`waiting for a manager, ${wait / NS_PER_S} s at most: ${(error as Error).message}`);
+      await delay(RETRY_MS, undefined, { signal: output.io.interrupted }).catch(() => {});
+    }
+  }
 }

@@ -45,7 +45,7 @@ export interface ExtentsDiskRemoveResult {
 
 export async function runDiskCreate(disk: string, options: CreateDiskCommandOptions, output: Output): Promise<void> {
   const { size: sizeBytes } = options;
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     await checkNodes(client);
     await sayingIfSlow(client.createDisk(disk, { sizeBytes }), output, () => client.status());
   });
@@ -54,7 +54,7 @@ export async function runDiskCreate(disk: string, options: CreateDiskCommandOpti
 }
 
 export async function runDiskList(options: ClusterOptions, output: Output): Promise<void> {
-  const disks = await withCluster(options, (client) => client.disks());
+  const disks = await withCluster(options, output, (client) => client.disks());
   printDisks(disks, output);
   output.document(EXTENTS_DISK_LS_DOCUMENT, { disks });
 }
@@ -96,7 +96,7 @@ export async function runDiskSnapshot(
   options: ClusterOptions,
   output: Output,
 ): Promise<void> {
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     await checkNodes(client);
     await sayingIfSlow(client.snapshotDisk(disk, copy), output, () => client.status());
   });
@@ -105,7 +105,7 @@ export async function runDiskSnapshot(
 }
 
 export async function runDiskClone(disk: string, copy: string, options: ClusterOptions, output: Output): Promise<void> {
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     await checkNodes(client);
     await sayingIfSlow(client.cloneDisk(disk, copy), output, () => client.status());
   });
@@ -114,7 +114,7 @@ export async function runDiskClone(disk: string, copy: string, options: ClusterO
 }
 
 export async function runDiskRemove(disk: string, options: ClusterOptions, output: Output): Promise<void> {
-  await withCluster(options, (client) => client.deleteDisk(disk));
+  await withCluster(options, output, (client) => client.deleteDisk(disk));
   output.line(`deleted '${disk}'`);
   output.document(EXTENTS_DISK_RM_DOCUMENT, { disk });
 }

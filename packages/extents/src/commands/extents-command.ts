@@ -29,12 +29,15 @@ import { runManager, runNode } from './serve.js';
 import { runStatus } from './status.js';
 import { runAppend, runList, runRead, runRemove } from './streams.js';
 import { addTelemetryOption } from './telemetry.js';
+import { runUndelete } from './undelete.js';
 import { runUp } from './up.js';
 
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
 const MANAGERS_MAX = 7;
 const DOMAIN_MAX = 128;
+/** How long programs that write and read streams wait for a manager. */
+const WAIT = '10s';
 const CODE_CHOICES = ['none', ...CODE_NAMES] as const;
 
 const managerOption = textOption(parseManagers);
@@ -89,6 +92,7 @@ Examples:
   registerAppend(extents, io);
   registerRead(extents, io);
   registerRemove(extents, io);
+  registerUndelete(extents, io);
   registerAccept(extents, io);
   registerRecover(extents, io);
   registerDisk(extents, io);
@@ -103,8 +107,11 @@ function addTransportOption(command: Command): Command {
   );
 }
 
-function addClusterOptions(command: Command): Command {
+function addClusterOptions(command: Command, wait = '0s'): Command {
   command
+    .addOption(
+      optionWithDefault('--wait <time>', 'how long to wait for a manager that does not answer', durationOption, wait),
+    )
     .addOption(
       optionWithDefault(
         '--manager <host:port>',
@@ -259,7 +266,7 @@ function registerAppend(extents: Command, io: CliIo): void {
     .addOption(optionWithDefault('--record <size>', 'longest record, at most 4MiB', recordOption, '1MiB'))
     .option('--lines', 'append each line as a separate record')
     .option('--take-over', 'become the owner although another client holds a lease; that client is fenced');
-  addClusterOptions(command)
+  addClusterOptions(command, WAIT)
     .addHelpText(
       'after',
       `
@@ -277,7 +284,7 @@ function registerRead(extents: Command, io: CliIo): void {
     .argument('<stream>', 'its name')
     .option('--from <n>', 'first record to read, counted from 0', rangeOption(0, Number.MAX_SAFE_INTEGER), 0)
     .option('-n, --count <n>', 'exit after this many records', countOption);
-  addClusterOptions(command)
+  addClusterOptions(command, WAIT)
     .addHelpText('after', '\nExamples:\n  rocev2 extents read log\n  rocev2 extents read log --from 100 -n 10 --json')
     .action(printing(io, runRead));
 }
@@ -291,6 +298,17 @@ function registerRemove(extents: Command, io: CliIo): void {
   )
     .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
     .action(printing(io, runRemove));
+}
+
+function registerUndelete(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('undelete')
+    .description('Undo the deletion of a stream or disk. Nodes keep deleted extents for the time of --keep-deleted.')
+    .argument('<stream>', 'its name')
+    .option('--disk', 'it is a disk');
+  addClusterOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 extents undelete log\n  rocev2 extents undelete vol --disk')
+    .action(printing(io, runUndelete));
 }
 
 function registerRecover(extents: Command, io: CliIo): void {

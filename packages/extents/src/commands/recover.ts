@@ -8,7 +8,7 @@ const EXTENTS_RECOVER_DOCUMENT = defineDocument<ExtentsRecoverResult>('extents-r
 export interface ExtentsRecoverResult extends RecoveryReport {}
 
 export async function runRecover(options: ClusterOptions, output: Output): Promise<void> {
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     const report = await client.recoverMetadata();
     const { certain, open, missing, unknown, streams, silent } = report;
     output.line(`certain: ${counted(certain.length, 'extent')} with all records`);

@@ -23,7 +23,7 @@ export interface ExtentsStatusResult extends ClusterStatus {
 }
 
 export async function runStatus({ watch, ...options }: StatusOptions, output: Output): Promise<void> {
-  await withCluster(options, async (client, manager) => {
+  await withCluster(options, output, async (client, manager) => {
     for (;;) {
       const status = await client.status();
       if (watch === true && output.io.stdout.isTTY === true) output.io.stdout.write(CLEAR_SCREEN);

@@ -83,7 +83,7 @@ export interface ExtentsRemoveResult {
 }
 
 export async function runList(options: ClusterOptions, output: Output): Promise<void> {
-  const { streams } = await withCluster(options, (client) => client.status());
+  const { streams } = await withCluster(options, output, (client) => client.status());
   printStreams(streams, output);
   output.document(EXTENTS_LS_DOCUMENT, { streams });
 }
@@ -114,7 +114,7 @@ export function printStreams(streams: ClusterStatus['streams'], output: Output):
 export async function runAppend(stream: string, file: string, options: AppendOptions, output: Output): Promise<void> {
   const { io } = output;
   io.allowAfterInterruption?.(LAST_APPENDS_MS + RELEASE_MS);
-  const result = await withCluster(options, async (client) => {
+  const result = await withCluster(options, output, async (client) => {
     await checkNodes(client);
     const owner = `rocev2 extents append, process ${process.pid} on ${hostname()}`;
     const open = async () => {
@@ -236,7 +236,7 @@ export async function runRead(
 ): Promise<void> {
   const { json, io } = output;
   const records: ExtentsReadRecord[] = [];
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     for await (const { data, number, extent, offset } of client.read(stream, { from })) {
       if (json) records.push({ number, extent, offset, base64: data.toString('base64') });
       else {
@@ -250,7 +250,7 @@ export async function runRead(
 }
 
 export async function runRemove(stream: string, options: ClusterOptions, output: Output): Promise<void> {
-  await withCluster(options, async (client) => {
+  await withCluster(options, output, async (client) => {
     try {
       await client.deleteStream(stream);
     } catch (cause) {

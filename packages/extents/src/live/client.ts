@@ -4,6 +4,7 @@ import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/in
 import type { BlockDeviceError } from 'rocev2/internal/disk';
 import { offerCrc32c, systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { logOf, mapOf } from '../disk/disk-parts.js';
 import {
   copyDisk,
   createDisk,
@@ -18,7 +19,14 @@ import {
 import type { DiskMetadata } from '../disk/map-records.js';
 import type { StreamDisk } from '../disk/stream-disk.js';
 import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
-import { type ClusterStatus, codeOf, type ExtentPlace, type Manager, type RecoveryReport } from '../messages.js';
+import {
+  type ClusterStatus,
+  codeOf,
+  type ExtentPlace,
+  type Manager,
+  type RecoveryReport,
+  type UndeleteReport,
+} from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
 import { openCoder } from './coder.js';
@@ -201,6 +209,22 @@ export class ExtentsClient implements AsyncDisposable {
    */
   recoverMetadata(): Promise<RecoveryReport> {
     return this.#ask(this.#manager.call('recover', {}, CLIENT_TIMING.callMs));
+  }
+
+  /**
+   * Undoes the deletion of a stream: nodes keep its extents for an hour, or for their `keepDeletedMs`. Extents that were
+   * dropped from it in that time come back, too. Rejects with ERR_ROCE_REMOTE: `CONFLICT` if there is such a stream,
+   * `MISSING` if no node has an extent of it.
+   */
+  undeleteStream(stream: string): Promise<UndeleteReport> {
+    return this.#ask(this.#manager.call('undelete', { stream }, CLIENT_TIMING.callMs));
+  }
+
+  /** As `undeleteStream`, for a disk. */
+  async undeleteDisk(disk: string): Promise<UndeleteReport> {
+    const log = await this.undeleteStream(logOf(disk));
+    const map = await this.undeleteStream(mapOf(disk));
+    return { extents: [...log.extents, ...map.extents], silent: [...new Set([...log.silent, ...map.silent])] };
   }
 
   /** All disks by name. Those in use are described as of their last checkpoint but one, or not at all. */

@@ -47,6 +47,8 @@ const isVersion = object({ branch: isText, number: isCount });
 
 const NODE: Checks<NodeMethods> = {
   inventory: {},
+  deleted: { stream: isText },
+  undelete: { extents: listOf(isCount) },
   create: { extent: isCount, epoch: isCount, of: maybe(isOrigin) },
   append: { extent: isCount, epoch: isCount, offset: isCount, record: isBytes, secondaries: listOf(isPlace) },
   fence: { extent: isCount, epoch: isCount },
@@ -108,6 +110,7 @@ const MANAGER: Checks<ManagerMethods> = {
   cut: { stream: isText },
   locateExtent: { extent: isCount },
   recover: {},
+  undelete: { stream: isText },
   accept: { extents: listOf(isCount) },
   status: {},
 };
