@@ -270,7 +270,7 @@ export class Connection extends Resource {
     const isLength = typeof lengthOrInto === 'number';
     if (!isLength) checkMemory(lengthOrInto);
     const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
-    const into = isLength ? this.device.allocate(lengthOrInto) : lengthOrInto;
+    const into = isLength ? this.device.allocateLocal(lengthOrInto) : lengthOrInto;
     await this.#transfers.run(into, deadline, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
     return bytesOf(into);
   }
@@ -313,7 +313,7 @@ export class Connection extends Resource {
   ): Promise<bigint> {
     const deadline = WaitDeadline.of(call, options, this.device.clock);
     const target = atomicTargetIn(this.remote, offset);
-    const result = this.device.allocate(ATOMIC_BYTES);
+    const result = this.device.allocateLocal(ATOMIC_BYTES);
     await this.#transfers.run(result, deadline, (sges) => operation(sges, target));
     return result.readBigUInt64LE();
   }

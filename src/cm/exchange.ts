@@ -73,6 +73,8 @@ export interface Agreement {
   readonly recovery: RecoveryName;
   /** Packets to the peer go through memory shared with it, as far as both sides' ports could do so at once. */
   readonly sharesMemory: boolean;
+  /** This side has mapped the region that the peer opened: its WRITEs, READs and atomics there are copies. */
+  readonly mapsRegion: boolean;
   /** Memory the peer opened; undefined when it opened none. */
   readonly region: RemoteRegion | undefined;
   /** Longest message the peer can receive; undefined when it did not say. */
@@ -110,6 +112,7 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
     ...(memoryDomain !== undefined && { memoryDomain }),
+    ...mappingIn(options.qp),
     ...(options.qp.type === 'RC' && { echoes: true }),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
@@ -118,6 +121,20 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
     ...(options.messageBytesMax !== undefined && { messageBytesMax: options.messageBytesMax }),
     purpose: options.purpose ?? {},
   };
+}
+
+function mappingIn(qp: QueuePair): object {
+  const offer = qp.offerMapping();
+  if (offer === undefined) return {};
+  const secret = offer.secret.map((half) => half.toString(16).padStart(8, '0')).join('');
+  return { mapping: { ...offer, secret } };
+}
+
+/** A rate control is asked for to pace packets, so there it has some. */
+function mapRegions(channel: ControlChannel, hello: Hello, { qp, rateControl }: ExchangeOptions): boolean {
+  if (hello.mapping === undefined || rateControl !== undefined || !qp.mapPeer(hello.qpn, hello.mapping)) return false;
+  void channel.closed.then(() => qp.unmapPeer());
+  return hello.region !== undefined && qp.maps(hello.region.rkey);
 }
 
 function mismatchOf(
@@ -252,6 +269,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const remote = { address: peer, udpPort, qpn, psn, ...(sourcePort !== undefined && { sourcePort }) };
   const destination = await connectQueuePair(qp, own, remote);
   if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endTotalTimeout(channel, qp);
+  const mapsRegion = mayShareMemory && mapRegions(channel, hello, options);
   const { association, keys } = channel;
   if (association?.agreed !== undefined && keys !== undefined) {
     const { remoteSpi, cipher } = association.agreed;
@@ -270,6 +288,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     cipher: channel.association?.agreed?.cipher,
     recovery: recoverySettings(options.recovery).name,
     sharesMemory,
+    mapsRegion,
     region: hello.region,
     messageBytesMax: hello.messageBytesMax,
     purpose: hello.purpose,

@@ -3,12 +3,14 @@
 import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { PSN_MASK } from '../packet/psn.js';
+import type { MappingOffer } from '../verbs/memory-grants.js';
 import { printable } from './printable.js';
 
 export const EXCHANGE_VERSION = 1;
 /** Budgets are small numbers; a port without limit announces this. */
 export const BUDGET_MAX = 0x7fffffff;
 const SPI_MAX = 0x7fff_ffff;
+const PID_MAX = 0x7fff_ffff;
 const RKEY_MAX = 0xffff_ffff;
 /** Longest message of a queue pair (IBTA vol. 1 §9.4.3). */
 const MESSAGE_BYTES_MAX = 2 ** 31;
@@ -45,6 +47,8 @@ export interface Hello {
   readonly cipher: (typeof CIPHERS)[number];
   readonly receiveBudgetPackets: number;
   readonly memoryDomain: string | undefined;
+  /** Where the regions are that it lets a peer of its memory domain map. */
+  readonly mapping: MappingOffer | undefined;
   readonly echoes: boolean;
   /** READs and atomics that it serves at a time, 0..128. */
   readonly maxDestRdAtomic: number;
@@ -76,6 +80,7 @@ export function parseHello(message: unknown): Hello | string {
 function helloFrom(fields: Record<string, unknown>): Hello {
   whole('rocev2', fields['rocev2'], EXCHANGE_VERSION, EXCHANGE_VERSION);
   const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, memoryDomain, spi } = fields;
+  const { mapping } = fields;
   const { cipher = CIPHERS[0] } = fields;
   return {
     transport: oneOf('transport', transport, TRANSPORTS),
@@ -92,6 +97,7 @@ function helloFrom(fields: Record<string, unknown>): Hello {
     cipher: oneOf('cipher', cipher, CIPHERS),
     receiveBudgetPackets: whole('receiveBudgetPackets', fields['receiveBudgetPackets'], 2, BUDGET_MAX),
     memoryDomain: memoryDomain === undefined ? undefined : digits32('memoryDomain', memoryDomain),
+    mapping: mapping === undefined ? undefined : mappingOf(mapping),
     echoes: fields['echoes'] === true,
     maxDestRdAtomic: whole('maxDestRdAtomic', fields['maxDestRdAtomic'], 0, 128),
     region: region === undefined ? undefined : regionOf(region),
@@ -114,6 +120,18 @@ function regionOf(value: unknown): RemoteRegion {
     addr: BigInt(hexDigits('region.addr', addr, /^0x[0-9a-f]{1,16}$/, '0x and up to 16 hexadecimal digits')),
     rkey: whole('region.rkey', rkey, 0, RKEY_MAX),
     length: whole('region.length', length, 0, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+function mappingOf(value: unknown): MappingOffer {
+  const { pid, started, fd, slot, secret } = fieldsOf(value, 'mapping');
+  const digits = hexDigits('mapping.secret', secret, /^[0-9a-f]{16}$/, '16 hexadecimal digits');
+  return {
+    pid: whole('mapping.pid', pid, 1, PID_MAX),
+    started: whole('mapping.started', started, 0, Number.MAX_SAFE_INTEGER),
+    fd: whole('mapping.fd', fd, 0, PID_MAX),
+    slot: whole('mapping.slot', slot, 0, PID_MAX),
+    secret: [Number.parseInt(digits.slice(0, 8), 16), Number.parseInt(digits.slice(8), 16)],
   };
 }
 

@@ -55,6 +55,7 @@ export async function setUpThroughManager(
       mtu: cm.pathMtu,
       recovery: STANDARD_RECOVERY,
       sharesMemory: false,
+      mapsRegion: false,
       region: decodeRegion(cm.privateData),
       messageBytesMax: undefined,
       purpose: {},

@@ -1,10 +1,15 @@
 /** Records ArrayBuffers over shared bytes, which do not show that as a SharedArrayBuffer does. */
 
-const shown = new WeakMap<ArrayBufferLike, SharedArrayBuffer>();
+const shown = new WeakMap<ArrayBufferLike, SharedArrayBuffer | undefined>();
 
 /** `view` shows the bytes of `memory`, which therefore lives as long. */
 export function rememberShown(view: ArrayBufferLike, memory: SharedArrayBuffer): void {
   shown.set(view, memory);
+}
+
+/** Other processes may have mapped these bytes. */
+export function markShared(view: ArrayBufferLike): void {
+  shown.set(view, undefined);
 }
 
 export function isShared(buffer: ArrayBufferLike): boolean {

@@ -14,6 +14,7 @@ export class ViewCache {
   readonly #views: Uint8Array[] = [];
   readonly #starts: number[] = [];
   #words: Int32Array | undefined;
+  #longs: BigUint64Array | undefined;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -24,6 +25,14 @@ export class ViewCache {
   get words(): Int32Array {
     this.#words ??= wordsOf(this.#bytes);
     return this.#words;
+  }
+
+  /** Undefined where they do not begin at a multiple of eight. */
+  get longs(): BigUint64Array | undefined {
+    const { buffer, byteOffset, length } = this.#bytes;
+    if (byteOffset % 8 !== 0) return undefined;
+    this.#longs ??= new BigUint64Array(buffer, byteOffset, Math.floor(length / 8));
+    return this.#longs;
   }
 
   view(start: number, length: number): Uint8Array {

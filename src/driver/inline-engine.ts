@@ -1,4 +1,5 @@
 import type { RandomSource } from '../core/random.js';
+import type { MemoryMapping } from '../memory/mapped/memory-mapping.js';
 import type { Protection } from '../memory/ring/protection.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
@@ -34,6 +35,10 @@ export class InlineEngine extends Engine {
 
   override get memoryDomain(): string | undefined {
     return this.#opened.memoryDomain;
+  }
+
+  override get mapping(): MemoryMapping | undefined {
+    return this.#opened.mapping;
   }
 
   override get protection(): Protection | undefined {

@@ -4,6 +4,7 @@ import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-ud
 import { pathMtuForAddress, pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
+import type { MemoryMapping } from '../memory/mapped/memory-mapping.js';
 import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
 import type { ProtectionMode } from '../memory/ring/protection.js';
 import { IpAddress } from '../packet/address.js';
@@ -55,6 +56,12 @@ export interface PortOptions {
    * an exchange finds that both ends can. Default dgram on the caller's event loop.
    */
   readonly io?: PortIo | undefined;
+  /**
+   * Where `io` shares memory with a peer of this host, its WRITEs, READs and atomics of memory from `device.allocate` or
+   * `regMr(bytes)` are copies by the requester, without packets (docs/performance.md). Not where packets are observed:
+   * `loss`, `pcap`, `trace`. Default false.
+   */
+  readonly mapRegions?: boolean | undefined;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
   readonly loss?: string | undefined;
   /** Seed of random fault rules. Default 1. */
@@ -84,6 +91,7 @@ export interface OpenPort {
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
   unshare(address: IpAddress, udpPort: number): void;
   readonly memoryDomain: string | undefined;
+  readonly mapping: MemoryMapping | undefined;
   readonly hostInfo: HostNetworkInfo | undefined;
   /** Rejects with ERR_ROCE_IO when those could not be written. */
   close(): Promise<void>;
@@ -160,6 +168,7 @@ export async function openPort(
     },
     unshare: (peer, itsPort) => udp?.sharing?.unshare(peer, itsPort),
     memoryDomain: udp?.memoryDomain,
+    mapping: udp?.mapping,
     hostInfo: framePort === undefined ? new HostNetworkInfo(port.address, port.udpPort) : undefined,
     close: async () => {
       await port.close();
@@ -204,6 +213,7 @@ interface BatchedPort {
   readonly port: BatchedUdpPort;
   readonly sharing?: SharedMemoryPort;
   readonly memoryDomain?: string | undefined;
+  readonly mapping?: MemoryMapping | undefined;
 }
 
 async function makeBatchedPort(
@@ -229,7 +239,8 @@ async function makeBatchedPort(
     io === 'shm'
       ? sharing.openShmPort({ ...batched, ...ring })
       : sharing.openShmPort({ ...batched, ...ring, borrows, offers: 'named' });
-  return { port, sharing: port, memoryDomain: sharing.memoryDomain() };
+  const mapping = isBare && options.mapRegions === true ? sharing.memoryMapping() : undefined;
+  return { port, sharing: port, memoryDomain: sharing.memoryDomain(), mapping };
 }
 
 async function loadSharing(io: 'shm' | 'auto'): Promise<SharedMemoryPorts | undefined> {

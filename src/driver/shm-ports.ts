@@ -1,2 +1,3 @@
 export { memoryDomain } from '../port/shm/memory-domain.js';
 export { openShmPort } from '../port/shm/shm-port.js';
+export { memoryMapping } from './memory-mapping.js';

@@ -74,6 +74,14 @@ export class MemoryRange {
     return this.#views !== undefined && !this.#letsPeersWrite;
   }
 
+  /** The words of memory that other threads or processes reach, and the place of the range; else undefined. */
+  sharedLongs(): { readonly longs: BigUint64Array; readonly index: number } | undefined {
+    const views = this.#views;
+    if (views === undefined || !views.isShared || this.offset % 8 !== 0) return undefined;
+    const { longs } = views;
+    return longs && { longs, index: this.offset / 8 };
+  }
+
   /** Bytes outside this process that cannot be read are 0, and {@link stillValid} is false from then on. */
   copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
     const start = this.offset + skip;

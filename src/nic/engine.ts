@@ -6,6 +6,7 @@
 
 import type { RandomSource } from '../core/random.js';
 import type { ForeignMemory } from '../memory/foreign-memory.js';
+import type { MemoryMapping } from '../memory/mapped/memory-mapping.js';
 import { AttachedMemory } from '../memory/ring/attached-memory.js';
 import { COMMAND_DEPTH, CommandRing } from '../memory/ring/command-ring.js';
 import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
@@ -55,6 +56,10 @@ export abstract class Engine implements EngineLink {
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
   get memoryDomain(): string | undefined {
+    return undefined;
+  }
+
+  get mapping(): MemoryMapping | undefined {
     return undefined;
   }
 

@@ -3,6 +3,7 @@
  * every host that Node runs on.
  */
 
+import { IS_LITTLE_ENDIAN } from '../core/bytes.js';
 import type { MemoryRange } from '../memory/memory-range.js';
 import { RC_FETCH_ADD } from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
@@ -21,8 +22,32 @@ export function readHostU64(range: MemoryRange, out: Original): void {
   out.origHigh = readLittleEndian(word, 4);
 }
 
-/** Executes COMPARE_SWAP or FETCH_ADD on the u64 at the start of the range, which holds `original`. */
-export function applyAtomic(packet: RocePacket, original: Original, range: MemoryRange): void {
+/**
+ * Executes COMPARE_SWAP or FETCH_ADD on the u64 at the start of the range; {@link readHostU64} has filled `out`.
+ * In memory of several threads or processes it is atomic to their `Atomics`, and `out` is what it held at that moment.
+ */
+export function executeAtomic(packet: RocePacket, range: MemoryRange, out: Original): void {
+  const shared = range.sharedLongs();
+  if (shared !== undefined && IS_LITTLE_ENDIAN) {
+    const before = executeShared(packet, shared.longs, shared.index);
+    out.origHigh = Number(before >> 32n);
+    out.origLow = Number(before & 0xffff_ffffn);
+    return;
+  }
+  apply(packet, out, range);
+}
+
+function executeShared(packet: RocePacket, longs: BigUint64Array, index: number): bigint {
+  const swapOrAdd = u64(packet.swapHigh, packet.swapLow);
+  if (packet.opcode === RC_FETCH_ADD) return Atomics.add(longs, index, swapOrAdd);
+  return Atomics.compareExchange(longs, index, u64(packet.compareHigh, packet.compareLow), swapOrAdd);
+}
+
+function u64(high: number, low: number): bigint {
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+function apply(packet: RocePacket, original: Original, range: MemoryRange): void {
   if (packet.opcode === RC_FETCH_ADD) {
     const low = original.origLow + packet.swapLow;
     const carry = low > 0xffffffff ? 1 : 0;

@@ -22,7 +22,7 @@ import {
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { REPLAY_REWIND, type ReceiverRecovery } from '../retransmit/recovery.js';
-import { applyAtomic, readHostU64 } from './atomic.js';
+import { executeAtomic, readHostU64 } from './atomic.js';
 import { borrowPayload } from './borrowed-payload.js';
 import { resolveRemote } from './reassembler.js';
 import {
@@ -210,7 +210,7 @@ export class ReadResponder {
     record.origLow = original.origLow;
     record.firstPsn = packet.psn;
     record.lastPsn = packet.psn;
-    applyAtomic(packet, record, range);
+    executeAtomic(packet, range, record);
     this.#fillAtomicJob(job, record, msn);
     job.firstAnswerOf = record;
     parts.host.counters[COUNTER.rx_atomic_requests]++;

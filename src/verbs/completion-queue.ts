@@ -17,6 +17,7 @@ import {
 } from '../memory/ring/enums.js';
 import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
 import type { RdmaDevice } from './device.js';
+import { completionOf, type DirectCompletion, DirectCompletions, EVENT_LOOP_TURNS } from './direct-completions.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
 
@@ -95,6 +96,9 @@ export interface CompletionWaitOptions extends WaitOptions {
   readonly solicitedOnly?: boolean | undefined;
 }
 
+/** Of so many completions taken, one may come from the ring while there are direct ones: of another queue pair. */
+const RING_TURN = 8;
+
 const COMPLETION_WAIT_OPTIONS: OptionNames<CompletionWaitOptions> = { ...WAIT_OPTIONS, solicitedOnly: true };
 
 /** A completion queue (`ibv_cq`), made by {@link RdmaDevice.createCq}. */
@@ -109,6 +113,9 @@ export class CompletionQueue extends Resource {
   readonly #ring: CompletionRing;
   readonly #memoryId: number;
   readonly #cqe = new Cqe();
+  readonly #direct = new DirectCompletions();
+  #taken = 0;
+  #noticePending = false;
   readonly #waiters = new WaitList<void>();
   #failure: RoceError | undefined;
   #server: CompletionServer | undefined;
@@ -147,20 +154,60 @@ export class CompletionQueue extends Resource {
   poll(max = 16): WorkCompletion[] {
     if (typeof max !== 'number' || !(max >= 0)) throw badCount(max);
     const completions: WorkCompletion[] = [];
-    let nowNs: number | undefined;
     while (completions.length < max) {
-      const qp = this.#takeNext();
-      if (qp === undefined) break;
-      nowNs ??= this.device.telemetryNowNs();
-      completions.push(this.#completionOf(qp, nowNs));
+      const wc = this.#take();
+      if (wc === undefined) break;
+      completions.push(wc);
     }
     return completions;
   }
 
   /** The oldest completion, or undefined. */
   pollOne(): WorkCompletion | undefined {
+    return this.#take();
+  }
+
+  #take(): WorkCompletion | undefined {
+    const direct = this.#direct.size > 0 && !this.#isTurnOfRing() ? this.#direct.take() : undefined;
+    if (direct !== undefined) {
+      direct.qp.directDone(direct, this.device.telemetryNowNs());
+      return completionOf(direct);
+    }
     const qp = this.#takeNext();
     return qp === undefined ? undefined : this.#completionOf(qp, this.device.telemetryNowNs());
+  }
+
+  /** A queue pair that works directly all the time must not keep completions of others waiting. */
+  #isTurnOfRing(): boolean {
+    this.#taken = (this.#taken + 1) % RING_TURN;
+    const ring = this.#ring;
+    if (this.#taken !== 0 || ring.fill === 0) return false;
+    ring.readAt(ring.consumer, this.#cqe);
+    return !this.#direct.holds(this.#cqe.qpn);
+  }
+
+  /** Takes the completion of a direct operation, as the NIC's ring takes others. @internal */
+  pushDirect(completion: DirectCompletion): void {
+    this.#direct.push(completion);
+    const isAwaited = this.#waiters.size > 0 || (this.#server !== undefined && !this.#serves);
+    if (isAwaited && !this.#noticePending) void this.#notice();
+  }
+
+  /** Never within the call that posts. */
+  async #notice(): Promise<void> {
+    this.#noticePending = true;
+    await (EVENT_LOOP_TURNS.isDue ? EVENT_LOOP_TURNS.next() : undefined);
+    this.#noticePending = false;
+    this.onCompletionEvent();
+  }
+
+  /** Direct completions that were not taken. @internal */
+  get directFill(): number {
+    return this.#direct.size;
+  }
+
+  get #fill(): number {
+    return this.#ring.fill + this.#direct.size;
   }
 
   #takeNext(): QueuePair | undefined {
@@ -189,10 +236,11 @@ export class CompletionQueue extends Resource {
   async #wait(deadline: WaitDeadline | undefined, solicitedOnly: boolean): Promise<void> {
     const ring = this.#ring;
     for (;;) {
+      if (EVENT_LOOP_TURNS.isDue) await EVENT_LOOP_TURNS.next();
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
       // Armed first: what comes after the look wakes us, what came before it is seen.
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
-      if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : ring.fill > 0) return;
+      if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : this.#fill > 0) return;
       if (this.#failure !== undefined) throw this.#failure;
       await this.#waiters.wait(deadline, undefined);
     }
@@ -202,6 +250,7 @@ export class CompletionQueue extends Resource {
   async next(options?: WaitOptions): Promise<WorkCompletion> {
     const deadline = WaitDeadline.of('next', options, this.device.clock);
     for (;;) {
+      if (EVENT_LOOP_TURNS.isDue) await EVENT_LOOP_TURNS.next();
       const wc = this.pollOne();
       if (wc !== undefined) return wc;
       await this.#wait(deadline, false);
@@ -228,6 +277,7 @@ export class CompletionQueue extends Resource {
 
   async *#completions(options?: WaitOptions): AsyncGenerator<WorkCompletion, void, undefined> {
     while (!this.isClosed) {
+      if (EVENT_LOOP_TURNS.isDue) await EVENT_LOOP_TURNS.next();
       const wc = this.pollOne();
       if (wc !== undefined) {
         yield wc;
@@ -254,7 +304,7 @@ export class CompletionQueue extends Resource {
   #serveSoon(): void {
     if (this.#serves) return;
     this.#serves = true;
-    void Promise.resolve().then(this.#serveNext);
+    void (EVENT_LOOP_TURNS.isDue ? EVENT_LOOP_TURNS.next() : Promise.resolve()).then(this.#serveNext);
   }
 
   readonly #serveNext = (): void => {
@@ -262,7 +312,7 @@ export class CompletionQueue extends Resource {
     const server = this.#server;
     if (server === undefined) return;
     const ring = this.#ring;
-    for (let left = server.batch ?? 1; left > 0 && ring.fill > 0 && !this.isClosed; left--) {
+    for (let left = server.batch ?? 1; left > 0 && this.#fill > 0 && !this.isClosed; left--) {
       const wc = this.pollOne();
       if (wc === undefined) break; // They were those of closed queue pairs.
       try {
@@ -276,9 +326,9 @@ export class CompletionQueue extends Resource {
       this.#endServing();
       return;
     }
-    if (ring.fill === 0) ring.arm(ARM_NEXT);
+    if (this.#fill === 0) ring.arm(ARM_NEXT);
     // As in `#wait`: armed before the last look.
-    if (ring.fill > 0) this.#serveSoon();
+    if (this.#fill > 0) this.#serveSoon();
     else if (this.#failure !== undefined) this.#endServing(this.#failure);
   };
 
@@ -296,9 +346,10 @@ export class CompletionQueue extends Resource {
     return dumpCqe(this.#ring, index);
   }
 
-  /** The ring itself. @internal */
-  get ring(): CompletionRing {
-    return this.#ring;
+  /** The queue pair is gone, and what it has completed is not taken any more. @internal */
+  forget(qpn: number, onReceive: (cookie: number) => void): void {
+    this.#ring.forget(qpn, onReceive);
+    this.#direct.forget(qpn);
   }
 
   /** Nothing more will come: it has overrun, or the NIC is gone. The first cause counts. @internal */

@@ -28,6 +28,7 @@ import { IpAddress } from '../packet/address.js';
 import { CompletionQueue } from './completion-queue.js';
 import type { EndpointServer } from './estats/endpoint-server.js';
 import type { Estats } from './estats/estats.js';
+import { MemoryGrants } from './memory-grants.js';
 import { ProtectionDomain } from './protection-domain.js';
 import { QueueMemory } from './queue-memory.js';
 import type { QueuePair } from './queue-pair.js';
@@ -145,6 +146,8 @@ export class RdmaDevice extends Resource {
   readonly events = new TypedEvents<DeviceEvents>(EVENTS);
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new ScratchMemory((bytes, populates) => this.#allocate(bytes, populates));
+  /** Regions that peers map, and those of peers; undefined where memory cannot be mapped. @internal */
+  readonly grants: MemoryGrants | undefined;
   /** Rings of queue pairs, used again and again. @internal */
   readonly rings = new QueueMemory((bytes) => this.memoryOf(bytes));
   /** How it proves itself to peers; undefined where packets are not protected. @internal */
@@ -165,6 +168,7 @@ export class RdmaDevice extends Resource {
     super(undefined);
     this.#link = link;
     this.estats = estats;
+    this.grants = link.mapping && new MemoryGrants(link.mapping, link);
     this.telemetryNowNs = estats?.nowNs ?? (() => 0);
     link.onInterrupt = () => this.#onInterrupt();
     link.onFailure = (cause) => this.#onFailure(cause);
@@ -255,11 +259,20 @@ export class RdmaDevice extends Resource {
    */
   allocate(bytes: number): Buffer {
     checkWhole('bytes', bytes, 0, constants.MAX_LENGTH);
+    const mapped = this.#link.mapping?.allocate(bytes);
+    return mapped === undefined ? this.allocateLocal(bytes) : this.#bufferOf(mapped, true);
+  }
+
+  /** As {@link allocate}, for memory that peers do not map. @internal */
+  allocateLocal(bytes: number): Buffer {
     return this.#allocate(bytes, true);
   }
 
   #allocate(bytes: number, populates: boolean): Buffer {
-    const memory = this.memoryOf(bytes);
+    return this.#bufferOf(this.memoryOf(bytes), populates);
+  }
+
+  #bufferOf(memory: ArrayBufferLike, populates: boolean): Buffer {
     if (populates) this.#link.populate(memory);
     return Buffer.from(memory);
   }
@@ -423,6 +436,7 @@ export class RdmaDevice extends Resource {
   protected override async release(): Promise<void> {
     await this.#server?.close();
     await this.#link.close();
+    this.grants?.close();
     this.#released = true;
   }
 }

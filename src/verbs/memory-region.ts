@@ -2,9 +2,14 @@
 
 import { shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { highOfBig, lowOfBig } from '../core/u64.js';
+import type { CopyView } from '../memory/mapped/copy-view.js';
 import type { Sge } from '../memory/ring/work-queue.js';
+import { Access } from './access.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
+
+const FOR_PEERS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC;
 
 /** A memory region (`ibv_mr`), made by {@link ProtectionDomain.regMr}. */
 export class MemoryRegion extends Resource {
@@ -24,6 +29,9 @@ export class MemoryRegion extends Resource {
   /** The protection domain that it belongs to: only its queue pairs can use the region. */
   readonly pd: ProtectionDomain;
   readonly #memoryId: number;
+  #grant: number | undefined;
+  /** What copies by this thread use; made by the first. @internal */
+  copyView: CopyView | undefined;
 
   /** @internal */
   constructor(
@@ -47,6 +55,28 @@ export class MemoryRegion extends Resource {
     this.access = init.access;
     this.bytes = init.bytes;
     this.#memoryId = init.memoryId;
+    pd.regions.set(this.lkey, this);
+    this.#grant = this.#grantToPeers();
+  }
+
+  /** Virtual address of the first byte as the NIC has it, bits 63..32 and 31..0. @internal */
+  get base(): { readonly high: number; readonly low: number } {
+    if ((this.access & Access.ZERO_BASED) !== 0) return { high: 0, low: 0 };
+    return { high: highOfBig(this.addr), low: lowOfBig(this.addr) };
+  }
+
+  #grantToPeers(): number | undefined {
+    const { pd, rkey, access, base, bytes } = this;
+    if ((access & FOR_PEERS) === 0 || bytes.length === 0) return undefined;
+    return pd.device.grants?.grant(bytes.buffer, {
+      rkey,
+      pd: pd.handle,
+      access,
+      baseHigh: base.high,
+      baseLow: base.low,
+      lengthBytes: bytes.length,
+      offsetBytes: bytes.byteOffset,
+    });
   }
 
   /** Bytes. */
@@ -69,6 +99,10 @@ export class MemoryRegion extends Resource {
   }
 
   protected override async release(): Promise<void> {
+    const grant = this.#grant;
+    this.#grant = undefined;
+    if (grant !== undefined) await this.pd.device.grants!.revoke(grant);
+    this.pd.regions.delete(this.lkey);
     await this.pd.device.command('deregMr', { mr: this.handle });
     this.pd.device.link.detach(this.#memoryId);
   }

@@ -74,6 +74,7 @@ const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
   io: true,
   loss: true,
   seed: true,
+  mapRegions: true,
   pcap: true,
   trace: true,
   engine: true,
@@ -140,7 +141,8 @@ const UDP_PORT_MAX = 65_535;
 const SEED_MAX = 0xffff_ffff;
 const FRAME_MTU_MIN = 576;
 
-function checkPortOptions({ udpPort, frame, native, loss, seed, pcap, trace }: PortOptions): void {
+function checkPortOptions({ udpPort, frame, native, mapRegions, loss, seed, pcap, trace }: PortOptions): void {
+  ifGiven(mapRegions, (value) => checkBoolean('mapRegions', value));
   ifGiven(udpPort, (value) => checkWhole('udpPort', value, 0, UDP_PORT_MAX));
   ifGiven(native, (value) => checkName('native', value, ['auto', 'off']));
   ifGiven(seed, (value) => checkWhole('seed', value, 0, SEED_MAX));

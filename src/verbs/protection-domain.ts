@@ -12,6 +12,7 @@ import {
 import { RoceError } from '../core/errors.js';
 import { ACCESS_ALL } from '../memory/ring/enums.js';
 import type { IpAddress } from '../packet/address.js';
+import { Access } from './access.js';
 import { AddressHandle } from './address-handle.js';
 import type { RdmaDevice } from './device.js';
 import { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
@@ -36,6 +37,8 @@ export class ProtectionDomain extends Resource {
   readonly device: RdmaDevice;
   /** The number that the NIC gave it. */
   readonly handle: number;
+  /** Its registered regions, by local key. @internal */
+  readonly regions: Map<number, MemoryRegion> = new Map();
 
   /** @internal */
   constructor(device: RdmaDevice, handle: number) {
@@ -55,7 +58,7 @@ export class ProtectionDomain extends Resource {
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
     checkWhole('access', access, 0, ACCESS_ALL);
     checkOptions('regMr', options, REGISTER_OPTIONS);
-    const bytes = this.#bytesOf(memory);
+    const bytes = this.#bytesOf(memory, (access & Access.REMOTE_ALL & ~Access.LOCAL_WRITE) !== 0);
     ifGiven(options.iova, (value) => checkKind('iova', value, typeof value === 'bigint', 'a bigint, such as 0n'));
     const iova = options.iova ?? this.device.takeIova(bytes.length);
     if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
@@ -80,7 +83,7 @@ export class ProtectionDomain extends Resource {
 
   /** A fast-register region over the given memory: invalid until a REG_MR work request maps a part of it. */
   async allocFastRegMr(memory: Uint8Array | number): Promise<FastRegisterMemoryRegion> {
-    const bytes = this.#bytesOf(memory);
+    const bytes = this.#bytesOf(memory, false);
     const memoryId = this.device.link.attach(bytes.buffer);
     try {
       const { mr, lkey } = await this.device.command('allocFastRegMr', {
@@ -96,7 +99,7 @@ export class ProtectionDomain extends Resource {
     }
   }
 
-  #bytesOf(memory: Uint8Array | number): Buffer {
+  #bytesOf(memory: Uint8Array | number, isForPeers: boolean): Buffer {
     if (memory instanceof Uint8Array) return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
     if (!Number.isSafeInteger(memory) || memory < 0) {
       throw new RoceError(
@@ -106,7 +109,7 @@ export class ProtectionDomain extends Resource {
       );
     }
     try {
-      return this.device.allocate(memory);
+      return isForPeers ? this.device.allocate(memory) : this.device.allocateLocal(memory);
     } catch (cause) {
       const { message } = cause as RangeError;
       const text = `a region of ${memory} bytes is not possible`;

@@ -14,6 +14,8 @@ import {
   SEND_FENCE,
   SEND_SIGNALED,
   SEND_SOLICITED,
+  WR_OPCODES,
+  wcOpcodeOf,
 } from '../memory/ring/enums.js';
 import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
 import { TelemetryPage } from '../memory/ring/telemetry-page.js';
@@ -21,8 +23,11 @@ import { RecvQueue, SendQueue, SGE_COUNT_MAX } from '../memory/ring/work-queue.j
 import type { IpAddress } from '../packet/address.js';
 import type { CompletionQueue, WrId } from './completion-queue.js';
 import type { RdmaDevice } from './device.js';
+import { type DirectCompletion, EVENT_LOOP_TURNS } from './direct-completions.js';
+import { DirectPath, NOT_DIRECT } from './direct-path.js';
 import { allowedRate } from './estats/allowed-rate.js';
 import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from './estats/connection-telemetry.js';
+import type { MappingOffer } from './memory-grants.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
@@ -67,6 +72,8 @@ const QUEUE_PAIR_INIT: OptionNames<QueuePairInit> = {
   signalAll: true,
 };
 
+/** States in which it executes requests of the peer. */
+const EXECUTING: ReadonlySet<QpStateName> = new Set(['RTR', 'RTS', 'SQD']);
 const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
 /** Misspelt fields show in the first requests of a program; the rest are not slowed down by the check. */
 const REQUESTS_CHECKED = 64;
@@ -155,6 +162,13 @@ export class QueuePair extends Resource {
   #state: number = QPS_RESET;
   #remote: IpAddress | undefined;
   #resets = 0;
+  readonly #signalsAll: boolean;
+  #accessFlags = 0;
+  /** Where peers find what they may do through it; made when a peer of this host asks. */
+  #offer: MappingOffer | undefined;
+  #direct: DirectPath | undefined;
+  #directPosted = 0;
+  #directReleased = 0;
 
   private constructor(
     pd: ProtectionDomain,
@@ -174,6 +188,7 @@ export class QueuePair extends Resource {
     this.#recvCq = init.recvCq ?? init.sendCq;
     this.#sendWrIds = Array<WrId>(sq.depth).fill(0);
     this.#rings = rings;
+    this.#signalsAll = init.signalAll === true;
     this.#memoryIds = memoryIds;
     this.#recorder = recorder;
   }
@@ -238,11 +253,57 @@ export class QueuePair extends Resource {
     const resets = attr.state === 'RESET' ? 1 : 0;
     this.#resets += resets;
     try {
+      if (attr.state !== undefined && !EXECUTING.has(attr.state)) await this.#withdrawAccess();
       await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
       this.#modified(attr, values.state);
     } finally {
       this.#resets -= resets;
+      this.#publishAccess();
     }
+    if (this.#offer !== undefined) await this.device.grants!.quiesce(this.#offer.slot);
+  }
+
+  /** What a mapping peer may do follows the state and the access flags, as what the NIC executes. */
+  #publishAccess(): void {
+    if (this.#offer === undefined) return;
+    const executes = !this.isClosed && this.#resets === 0 && EXECUTING.has(this.state);
+    this.device.grants!.setAccess(this.#offer.slot, executes ? this.#accessFlags : undefined);
+  }
+
+  /** Resolves when a peer copies nothing any more. */
+  async #withdrawAccess(): Promise<void> {
+    if (this.#offer === undefined) return;
+    this.device.grants!.setAccess(this.#offer.slot, undefined);
+    await this.device.grants!.quiesce(this.#offer.slot);
+  }
+
+  /** Where a peer of the same memory domain finds the regions it may map; undefined where there is no mapping. @internal */
+  offerMapping(): MappingOffer | undefined {
+    if (this.type !== 'RC') return undefined;
+    this.#offer ??= this.device.grants?.openQueuePair(this.qpn, this.pd.handle);
+    this.#publishAccess();
+    return this.#offer;
+  }
+
+  /** Works directly on mapped regions of the connected peer from now on; false: that is not possible. @internal */
+  mapPeer(remoteQpn: number, offer: MappingOffer): boolean {
+    const { grants } = this.device;
+    const peer = grants?.openPeer(remoteQpn, offer);
+    if (grants === undefined || peer === undefined) return false;
+    this.unmapPeer();
+    this.#direct = new DirectPath(this.pd, grants, offer, peer);
+    return true;
+  }
+
+  /** Whether operations on the peer's region of this key are copies. @internal */
+  maps(rkey: number): boolean {
+    return this.#direct?.maps(rkey) === true;
+  }
+
+  /** The peer has left: everything takes the send queue from now on. @internal */
+  unmapPeer(): void {
+    this.#direct?.close();
+    this.#direct = undefined;
   }
 
   #modified(attr: QpAttr, state: number): void {
@@ -250,11 +311,14 @@ export class QueuePair extends Resource {
       this.#recorder.connected(attr.av.address.text, attr.destQpn);
     }
     if (attr.av !== undefined) this.#remote = attr.av.address;
+    if (attr.accessFlags !== undefined) this.#accessFlags = attr.accessFlags;
     if (attr.state === undefined) return;
     this.#state = state;
     if (state === QPS_ERR) this.#flushLatePosts();
     if (state !== QPS_RESET) return;
     this.#remote = undefined;
+    this.unmapPeer();
+    this.#directReleased = this.#directPosted;
     this.#settling = undefined;
     this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
@@ -289,7 +353,7 @@ export class QueuePair extends Resource {
     const onReceive = (cookie: number) => {
       if (this.#srq !== undefined) this.#receives.done(cookie);
     };
-    for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.ring.forget(this.qpn, onReceive);
+    for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.forget(this.qpn, onReceive);
   }
 
   /** Where the peer is, by the address vector; undefined without one. */
@@ -316,7 +380,7 @@ export class QueuePair extends Resource {
   }
 
   #roomAt(index: number): number {
-    return this.#sq.depth - ((index - this.#sendReleased) >>> 0);
+    return this.#sq.depth - ((index - this.#sendReleased) >>> 0) - (this.#directPosted - this.#directReleased);
   }
 
   /**
@@ -334,10 +398,12 @@ export class QueuePair extends Resource {
   postSend(...requests: readonly SendWorkRequest[]): void {
     this.#expectPostable(QPS_RTS, 'it sends in RTS only');
     const nowNs = this.device.telemetryNowNs();
+    const first = this.#sq.producer;
     try {
       for (const request of requests) this.#postOne(request, nowNs);
     } finally {
-      this.device.link.ringDoorbell(this.qpn);
+      // Direct operations are done.
+      if (this.#direct === undefined || this.#sq.producer !== first) this.device.link.ringDoorbell(this.qpn);
     }
   }
 
@@ -354,6 +420,7 @@ export class QueuePair extends Resource {
       this.#requestsToCheck--;
       checkFields(request);
     }
+    if (this.#direct !== undefined && this.#isDone(request, index, nowNs, this.#direct)) return;
     let flags = request.signaled === false ? 0 : SEND_SIGNALED;
     if ('solicited' in request && request.solicited === true) flags |= SEND_SOLICITED;
     if (request.fence === true) flags |= SEND_FENCE;
@@ -361,6 +428,32 @@ export class QueuePair extends Resource {
     this.#sendWrIds[index & this.#sq.mask] = request.wrId ?? 0;
     this.#recorder.posted(index, nowNs);
     this.#sq.producer = (index + 1) >>> 0;
+  }
+
+  /**
+   * Executes a request directly if nothing that was posted before can still be under way. False: it takes the send
+   * queue. An event that was not handled may say that the queue pair has failed.
+   */
+  #isDone(request: SendWorkRequest, index: number, nowNs: number, direct: DirectPath): boolean {
+    if (this.#sendReleased !== index || this.#state !== QPS_RTS || this.device.link.events.fill > 0) return false;
+    const signals = this.#signalsAll || request.signaled !== false;
+    if (signals && this.#sendCq.directFill >= this.#sendCq.depth) return false;
+    const byteLen = direct.execute(request, this.#sq.maxSge, this.#sq.maxInlineBytes);
+    if (byteLen === NOT_DIRECT) return false;
+    EVENT_LOOP_TURNS.spend(byteLen);
+    const sequence = this.#directPosted++;
+    if (signals) {
+      const { wrId = 0 } = request;
+      const opcode = wcOpcodeOf(WR_OPCODES[request.opcode]);
+      this.#sendCq.pushDirect({ qp: this, sequence, wrId, opcode, byteLen, postedNs: nowNs });
+    }
+    return true;
+  }
+
+  /** The completion of a direct operation was polled. @internal */
+  directDone({ sequence, opcode, postedNs }: DirectCompletion, nowNs: number): void {
+    this.#directReleased = sequence + 1;
+    this.#recorder.direct(opcode, postedNs, nowNs);
   }
 
   /**
@@ -418,6 +511,7 @@ export class QueuePair extends Resource {
   /** @internal */
   onFatal(): void {
     this.#state = QPS_ERR;
+    this.#publishAccess();
     this.#onSettled();
     this.#flushLatePosts();
   }
@@ -428,6 +522,7 @@ export class QueuePair extends Resource {
    */
   sendDone({ index, status, opcode }: Cqe, nowNs: number): WrId {
     this.#recorder.polled(index, status, opcode, nowNs);
+    this.#directReleased = this.#directPosted;
     this.#sendReleased = (index + 1) >>> 0;
     return this.#sendWrIds[index & this.#sq.mask];
   }
@@ -438,12 +533,16 @@ export class QueuePair extends Resource {
   }
 
   protected override async release(): Promise<void> {
+    this.unmapPeer();
+    await this.#withdrawAccess();
     if (CONNECTED_TYPES.has(this.type)) await this.settle();
     await this.device.command('destroyQp', { qpn: this.qpn });
     this.#state = QPS_RESET;
     this.#forgetCompletions();
     this.#recorder.closed();
     this.device.untrack(this);
+    if (this.#offer !== undefined) this.device.grants!.closeQueuePair(this.#offer.slot);
+    this.#offer = undefined;
     for (const id of this.#memoryIds) this.device.link.detach(id);
     for (const memory of this.#rings) this.device.rings.give(memory);
   }

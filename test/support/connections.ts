@@ -53,6 +53,7 @@ export async function connectPlayers(
       mtu,
       recovery,
       sharesMemory: false,
+      mapsRegion: false,
       region: undefined,
       messageBytesMax: options.messageBytesMax,
       purpose: {},

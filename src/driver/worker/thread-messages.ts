@@ -34,6 +34,8 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly type: 'attach'; readonly id: number; readonly memory: SharedArrayBuffer }
+  /** Memory of this process at an address; `returned` says when the thread has let go of it. */
+  | { readonly type: 'lend'; readonly id: number; readonly address: number; readonly bytes: number }
   | { readonly type: 'detach'; readonly id: number }
   /** Up to this index only: memory that later ones name may still be on its way. */
   | { readonly type: 'commands'; readonly end: number }
@@ -54,7 +56,10 @@ export type FromThread =
       readonly udpPort: number;
       /** See {@link EngineLink.memoryDomain}. */
       readonly memoryDomain: string | undefined;
+      /** Whether there is an {@link EngineLink.mapping}. */
+      readonly mapsMemory: boolean;
     }
+  | { readonly type: 'returned'; readonly id: number }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }
   | { readonly type: 'associated'; readonly request: number }

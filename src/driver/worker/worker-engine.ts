@@ -19,8 +19,10 @@ import type { Protection, ProtectionMode } from '../../memory/ring/protection.js
 import { IpAddress } from '../../packet/address.js';
 import { loadedExtensions } from '../extensions.js';
 import { HostNetworkInfo } from '../host-network-info.js';
+import type { SystemMemoryMapping } from '../memory-mapping.js';
 import type { ProtectedPortOptions } from '../open-port.js';
 import { populate } from '../populate.js';
+import { SHARED_MEMORY_PORTS } from '../shm-loader.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
 import {
   ASLEEP,
@@ -129,6 +131,9 @@ export class WorkerEngine implements EngineLink {
   #nextRequest = 0;
   #portDescription = '';
   #memoryDomain: string | undefined;
+  #mapping: SystemMemoryMapping | undefined;
+  /** Memory that the thread may still refer to. */
+  readonly #lent = new Map<number, ArrayBufferLike>();
   #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
   #wakesByMessage = true;
   #closed = false;
@@ -183,6 +188,7 @@ export class WorkerEngine implements EngineLink {
     });
     this.#worker.once('exit', (code) => this.#onExit(code, cause));
     this.#listen();
+    if (message.mapsMemory) this.#mapping = (await SHARED_MEMORY_PORTS.load()).memoryMapping();
   }
 
   /** On an unrequested exit pending requests are rejected with the reason. */
@@ -208,6 +214,10 @@ export class WorkerEngine implements EngineLink {
     return this.#memoryDomain;
   }
 
+  get mapping(): SystemMemoryMapping | undefined {
+    return this.#mapping;
+  }
+
   get portDescription(): string {
     return this.#portDescription;
   }
@@ -221,11 +231,11 @@ export class WorkerEngine implements EngineLink {
   }
 
   reaches(memory: ArrayBufferLike): boolean {
-    return memory instanceof SharedArrayBuffer;
+    return memory instanceof SharedArrayBuffer || this.#mapping?.addressOf(memory) !== undefined;
   }
 
   attach(memory: ArrayBufferLike): number {
-    if (!(memory instanceof SharedArrayBuffer)) {
+    if (!this.reaches(memory)) {
       throw new RoceError(
         'ERR_ROCE_UNSUPPORTED',
         'the NIC runs in a worker and cannot reach memory of this thread alone',
@@ -233,8 +243,15 @@ export class WorkerEngine implements EngineLink {
       );
     }
     const { id, isNew } = this.#memory.attach(memory);
-    if (isNew) this.#post({ type: 'attach', id, memory });
+    if (!isNew) return id;
+    if (memory instanceof SharedArrayBuffer) this.#post({ type: 'attach', id, memory });
+    else this.#lend(id, memory);
     return id;
+  }
+
+  #lend(id: number, memory: ArrayBufferLike): void {
+    this.#lent.set(id, memory);
+    this.#post({ type: 'lend', id, address: this.#mapping!.addressOf(memory)!, bytes: memory.byteLength });
   }
 
   detach(memoryId: number): void {
@@ -310,6 +327,7 @@ export class WorkerEngine implements EngineLink {
   }
 
   #onMessage(message: FromThread): void {
+    if (message.type === 'returned') this.#lent.delete(message.id);
     if (!('request' in message)) return;
     const request = this.#requests.get(message.request);
     this.#requests.delete(message.request);

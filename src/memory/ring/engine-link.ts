@@ -6,6 +6,7 @@
 import type { Clock } from '../../core/clock.js';
 import type { RoceError } from '../../core/errors.js';
 import type { IpAddress } from '../../packet/address.js';
+import type { MemoryMapping } from '../mapped/memory-mapping.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
 import type { Protection } from './protection.js';
@@ -53,6 +54,8 @@ export interface EngineLink extends Clock {
   unshare(address: IpAddress, udpPort: number): void;
   /** Names the processes that the port can share memory with: those that have the same. */
   readonly memoryDomain: string | undefined;
+  /** Memory that peers of the same {@link EngineLink.memoryDomain} can map; undefined where it is not to be had. */
+  readonly mapping: MemoryMapping | undefined;
   /** Takes the keys of peers; undefined where packets are not protected. */
   readonly protection: Protection | undefined;
   /** The path MTU that gets through to this address as currently known to the system; undefined if unknown. */

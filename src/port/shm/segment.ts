@@ -10,16 +10,39 @@ import { getSystemErrorName } from 'node:util';
 import { RoceError } from '../../core/errors.js';
 import type { LibC } from '../../dgram-ext/libc.js';
 
-const NAME = 'rocev2-ring';
+/** What a segment holds: a ring of packets, the grants of a device, or memory that can be registered. */
+export type SegmentKind = 'ring' | 'grants' | 'region';
+/** How a peer maps a segment. */
+export type SegmentAccess = 'read' | 'write';
+
 const MFD_CLOEXEC_ALLOW_SEALING = 3;
 const F_ADD_SEALS = 1033;
 const F_GET_SEALS = 1034;
 const SEALS = 1 | 2 | 4;
 /** open(2): refers to the file without opening it. Node does not export it; all Linux architectures of koffi share it. */
 const O_PATH = 0o10000000;
-const PROT_READ_WRITE = 3;
-const MAP_SHARED_POPULATE = 0x1 | 0x8000;
+const PROT_READ = 1;
+const PROT_WRITE = 2;
+const MAP_SHARED = 0x1;
+const MAP_POPULATE = 0x8000;
+/** Page tables of longer parts are made when they are used: for all of them at once the program would wait. */
+const POPULATED_BYTES_MAX = 64 << 20;
 const MAP_FAILED = -1;
+
+/** How another process names a segment: descriptor `fd` of process `pid`. */
+export interface SegmentName {
+  readonly pid: number;
+  readonly fd: number;
+  readonly kind: SegmentKind;
+  /** Of the whole segment. */
+  readonly bytes: number;
+}
+
+export interface SegmentPart {
+  readonly start: number;
+  readonly bytes: number;
+  readonly access: SegmentAccess;
+}
 
 /** Its memory must not be touched after {@link Segment.close}. */
 export class Segment {
@@ -36,13 +59,15 @@ export class Segment {
     this.#fd = fd;
   }
 
-  static create(lib: LibC, bytes: number): Segment {
-    const fd = lib.memfd_create(NAME, MFD_CLOEXEC_ALLOW_SEALING);
+  static create(lib: LibC, bytes: number, kind: SegmentKind = 'ring'): Segment {
+    const fd = lib.memfd_create(nameOf(kind), MFD_CLOEXEC_ALLOW_SEALING);
     if (fd < 0) throw failed(lib, 'make shared memory');
     try {
       ftruncateSync(fd, bytes);
       if (lib.fcntl(fd, F_ADD_SEALS, SEALS) < 0) throw failed(lib, 'seal shared memory');
-      return new Segment(lib, map(lib, fd, bytes), bytes, fd);
+      // Memory for regions gets its pages as other memory does.
+      const address = map(lib, fd, 0, bytes, { access: 'write', populates: kind !== 'region' });
+      return new Segment(lib, address, bytes, fd);
     } catch (error) {
       lib.close(fd);
       throw error;
@@ -51,9 +76,28 @@ export class Segment {
 
   /**
    * Opens what another process offers, without waiting: other users may offer descriptors of any kind, such as a file
-   * with a write lease, whose open(2) blocks for 45 s. Undefined: it is not a ring of a process of this user.
+   * with a write lease, whose open(2) blocks for 45 s. Undefined: it is not a segment of this kind and of exactly these
+   * bytes, of a process of this user.
    */
-  static open(lib: LibC, pid: number, remoteFd: number, bytes: number): Segment | undefined {
+  static open(
+    lib: LibC,
+    pid: number,
+    remoteFd: number,
+    bytes: number,
+    kind: SegmentKind = 'ring',
+  ): Segment | undefined {
+    return Segment.openPart(lib, { pid, fd: remoteFd, kind, bytes }, { start: 0, bytes, access: 'write' });
+  }
+
+  /**
+   * As {@link Segment.open}, for the bytes [start, start + bytes) of a segment; `start` is a multiple of the page size.
+   * With `access: 'read'` the descriptor is opened read-only, so that the mapping cannot become writable.
+   */
+  static openPart(
+    lib: LibC,
+    { pid, fd: remoteFd, kind, bytes: totalBytes }: SegmentName,
+    { start, bytes, access }: SegmentPart,
+  ): Segment | undefined {
     const uid = process.geteuid?.();
     let pinned = -1;
     let fd = -1;
@@ -62,18 +106,25 @@ export class Segment {
       if (statSync(`/proc/${pid}`).uid !== uid) return undefined;
       pinned = openSync(`/proc/${pid}/fd/${remoteFd}`, O_PATH);
       const path = `/proc/self/fd/${pinned}`;
-      if (!readlinkSync(path).startsWith(`/memfd:${NAME}`)) return undefined;
+      if (!readlinkSync(path).startsWith(`/memfd:${nameOf(kind)} `)) return undefined;
       const stats = fstatSync(pinned);
-      if (stats.uid !== uid || stats.size !== bytes) return undefined;
-      fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+      if (stats.uid !== uid || stats.size !== totalBytes) return undefined;
+      const flags = access === 'write' ? constants.O_RDWR : constants.O_RDONLY;
+      fd = openSync(path, flags | constants.O_NONBLOCK);
       if ((lib.fcntl(fd, F_GET_SEALS, 0) & SEALS) !== SEALS) return undefined;
-      return new Segment(lib, map(lib, fd, bytes), bytes, -1);
+      const populates = bytes <= POPULATED_BYTES_MAX;
+      return new Segment(lib, map(lib, fd, start, bytes, { access, populates }), bytes, -1);
     } catch {
       return undefined; // It has ended, has a lease, or is of another PID namespace.
     } finally {
       if (fd >= 0) closeSync(fd);
       if (pinned >= 0) closeSync(pinned);
     }
+  }
+
+  /** Address of the first byte in this process. */
+  get address(): number {
+    return this.#address;
   }
 
   get fd(): number {
@@ -86,13 +137,33 @@ export class Segment {
   }
 
   close(): void {
-    this.forgetName();
-    this.#lib.munmap(this.#address, this.memory.byteLength);
+    this.freeing()();
+    this.#fd = -1;
+  }
+
+  /** What {@link close} does, without a reference to the segment and its memory. */
+  freeing(): () => void {
+    const [lib, address, bytes, fd] = [this.#lib, this.#address, this.memory.byteLength, this.#fd];
+    return () => {
+      if (fd >= 0) lib.close(fd);
+      lib.munmap(address, bytes);
+    };
   }
 }
 
-function map(lib: LibC, fd: number, bytes: number): number {
-  const address = lib.mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED_POPULATE, fd, 0);
+function nameOf(kind: SegmentKind): string {
+  return `rocev2-${kind}`;
+}
+
+function map(
+  lib: LibC,
+  fd: number,
+  start: number,
+  bytes: number,
+  { access, populates }: { readonly access: SegmentAccess; readonly populates: boolean },
+): number {
+  const protection = access === 'write' ? PROT_READ | PROT_WRITE : PROT_READ;
+  const address = lib.mmap(0, bytes, protection, MAP_SHARED | (populates ? MAP_POPULATE : 0), fd, start);
   if (address === MAP_FAILED) throw failed(lib, 'map shared memory');
   return address;
 }

@@ -43,6 +43,8 @@ export interface ConnectionProtection {
 export interface WorkRecorder {
   posted(index: number, nowNs: number): void;
   polled(index: number, status: number, opcode: number, nowNs: number): void;
+  /** A direct operation, between its post and the poll of its completion. */
+  direct(opcode: number, postedNs: number, polledNs: number): void;
   connected(remote: string, destQpn: number): void;
   secured(protection: ConnectionProtection): void;
   closed(): void;
@@ -51,6 +53,7 @@ export interface WorkRecorder {
 export const NO_RECORDER: WorkRecorder = {
   posted: () => {},
   polled: () => {},
+  direct: () => {},
   connected: () => {},
   secured: () => {},
   closed: () => {},
@@ -90,6 +93,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   #stalledUnheardNs = 0;
   #heardPackets = 0;
   readonly #successes: Array<Group | undefined> = [];
+  readonly #directs: Array<Group | undefined> = [];
 
   constructor(
     host: ConnectionHost,
@@ -126,6 +130,7 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#remote = { address: remote, qpn: destQpn };
     this.#name = `${hex(this.qpn)}>${remote}/${hex(destQpn)}`;
     this.#successes.length = 0;
+    this.#directs.length = 0;
   }
 
   closed(): void {
@@ -153,7 +158,7 @@ export class ConnectionTelemetry implements WorkRecorder {
     const t4 = stamps[o + STAMP_T4];
     const t5 = stamps[o + STAMP_T5];
     let group = this.#successes[opcode];
-    if (group === undefined || group.released) group = this.#successGroup(opcode);
+    if (group === undefined || group.released) group = this.#successGroup(this.#successes, opcode, '');
     group.stages.record(t1, t2, t3, t4, t5, t6);
     if (t6 - t1 < group.slowNs) return;
     const durations = [t2 - t1, t3 - t2, t4 - t3, t5 - t4, t6 - t5, t5 - t1, t6 - t1];
@@ -165,14 +170,22 @@ export class ConnectionTelemetry implements WorkRecorder {
     });
   }
 
-  #successGroup(opcode: number): Group {
+  /** The NIC takes no part, so there is nothing between T1 and T6. */
+  direct(opcode: number, t1: number, t6: number): void {
+    this.#host.advance(t6);
+    let group = this.#directs[opcode];
+    if (group === undefined || group.released) group = this.#successGroup(this.#directs, opcode, '_DIRECT');
+    group.stages.recordWhole(t6 - t1);
+  }
+
+  #successGroup(groups: Array<Group | undefined>, opcode: number, suffix: string): Group {
     const group = this.#host.groups.find({
       conn: this.#name,
-      op: wcOpcodeName(opcode),
+      op: wcOpcodeName(opcode) + suffix,
       status: statusName(STATUS_SUCCESS),
     });
     // "other" is not cached: an entry of its own may become free.
-    if (group.key.conn === this.#name) this.#successes[opcode] = group;
+    if (group.key.conn === this.#name) groups[opcode] = group;
     return group;
   }
 

@@ -44,6 +44,7 @@ export async function connectFlows(conversation: Conversation): Promise<TrafficE
       mtu: peers[i].pathMtu,
       recovery: STANDARD_RECOVERY,
       sharesMemory: false,
+      mapsRegion: false,
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: plan.sizeBytes },
       messageBytesMax: undefined,
       purpose: {},

@@ -1,0 +1,141 @@
+/**
+ * Regions of a device that peers of its memory domain can map, and those of peers that it maps. See
+ * memory/mapped/grant-table.ts for how a grant is revoked.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import {
+  GRANT_TABLE_BYTES,
+  GrantReader,
+  GrantTable,
+  type ProcessName,
+  type RegionGrant,
+  type SlotSecret,
+} from '../memory/mapped/grant-table.js';
+import type { MappedPart, MemoryMapping } from '../memory/mapped/memory-mapping.js';
+
+/** A copy takes microseconds, that of 2 GiB less than a second. */
+const COPY_POLL_NS = NS_PER_MS;
+
+/** Says where a queue pair's grants are; goes to the peer in the exchange. */
+export interface MappingOffer extends ProcessName {
+  /** Descriptor of that process that names the table. */
+  readonly fd: number;
+  /** Of the queue pair in the table. */
+  readonly slot: number;
+  readonly secret: SlotSecret;
+}
+
+interface PeerTable {
+  readonly part: MappedPart;
+  readonly key: string;
+  users: number;
+}
+
+export class MemoryGrants {
+  readonly mapping: MemoryMapping;
+  readonly clock: Clock;
+  #own:
+    | { readonly table: GrantTable; readonly segment: NonNullable<ReturnType<MemoryMapping['createTable']>> }
+    | undefined;
+  #isClosed = false;
+  readonly #peers = new Map<string, PeerTable>();
+  readonly #hasEnded = (process: ProcessName) => this.mapping.hasEnded(process);
+
+  constructor(mapping: MemoryMapping, clock: Clock) {
+    this.mapping = mapping;
+    this.clock = clock;
+  }
+
+  #table(): GrantTable | undefined {
+    if (this.#own === undefined && !this.#isClosed) {
+      const segment = this.mapping.createTable(GRANT_TABLE_BYTES);
+      if (segment === undefined) return undefined;
+      this.#own = { table: new GrantTable(segment.memory), segment };
+    }
+    return this.#own?.table;
+  }
+
+  /** The number of the grant; undefined for memory that cannot be mapped. */
+  grant(memory: ArrayBufferLike, region: Omit<RegionGrant, 'fd' | 'segmentBytes'>): number | undefined {
+    const fd = this.mapping.descriptorOf(memory);
+    if (fd === undefined) return undefined;
+    return this.#table()?.grant({ ...region, fd, segmentBytes: memory.byteLength });
+  }
+
+  /** Resolves when no peer copies from or to the region any more, and none begins to. */
+  async revoke(region: number): Promise<void> {
+    const { table } = this.#own!;
+    table.revoke(region);
+    await this.#while(() => table.isCopied(region, this.#hasEnded));
+    table.release(region);
+  }
+
+  /** A slot for a queue pair; undefined where there is none. Peers may do nothing through it yet. */
+  openQueuePair(qpn: number, pd: number): MappingOffer | undefined {
+    const secret: SlotSecret = [this.mapping.u32(), this.mapping.u32()];
+    const slot = this.#table()?.openQueuePair(qpn, pd, secret);
+    return slot === undefined ? undefined : { ...this.mapping.process, fd: this.#own!.segment.fd, slot, secret };
+  }
+
+  /** What the peer may do, flags of `Access`; undefined: nothing, as the queue pair does not execute requests. */
+  setAccess(slot: number, access: number | undefined): void {
+    this.#own!.table.setAccess(slot, access);
+  }
+
+  /** Resolves when the peer copies nothing through the queue pair, whose access has been withdrawn. */
+  async quiesce(slot: number): Promise<void> {
+    const { table } = this.#own!;
+    await this.#while(() => table.isCopiedThrough(slot, this.#hasEnded));
+  }
+
+  closeQueuePair(slot: number): void {
+    this.#own!.table.closeQueuePair(slot);
+  }
+
+  async #while(isCopied: () => boolean): Promise<void> {
+    while (isCopied()) {
+      await new Promise<void>((resolve) => this.clock.wakeAt(this.clock.nowNs() + COPY_POLL_NS, resolve));
+    }
+  }
+
+  /** The grants of a peer's queue pair; undefined: they are not to be had. `release` when they are not used any more. */
+  openPeer(qpn: number, offer: MappingOffer): { readonly reader: GrantReader; release(): void } | undefined {
+    const { pid, started, fd, slot, secret } = offer;
+    if (this.mapping.hasEnded(offer)) return undefined;
+    const key = `${pid} ${started} ${fd}`;
+    const peer = this.#peers.get(key) ?? this.#openTable(key, offer);
+    if (peer === undefined) return undefined;
+    const { process } = this.mapping;
+    const reader = GrantReader.take(peer.part.bytes.buffer, slot, { qpn, secret }, process);
+    peer.users++;
+    const release = () => this.#release(peer);
+    if (reader !== undefined) return { reader, release };
+    release();
+    return undefined;
+  }
+
+  #openTable(key: string, { pid, fd }: MappingOffer): PeerTable | undefined {
+    const bytes = GRANT_TABLE_BYTES;
+    const part = this.mapping.open({ pid, fd, kind: 'grants', segmentBytes: bytes, start: 0, bytes, access: 'write' });
+    if (part === undefined) return undefined;
+    const peer: PeerTable = { part, key, users: 0 };
+    this.#peers.set(key, peer);
+    return peer;
+  }
+
+  #release(peer: PeerTable): void {
+    peer.users--;
+    if (peer.users > 0) return;
+    this.#peers.delete(peer.key);
+    peer.part.close();
+  }
+
+  /** Every region and queue pair has ended. */
+  close(): void {
+    this.#isClosed = true;
+    this.#own?.segment.close();
+    this.#own = undefined;
+  }
+}
