@@ -11,6 +11,7 @@ import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
 import type { SocketAddress } from './listen-address.js';
 import { listenOn } from './listen-on.js';
+import { STRING_BYTES_MAX } from './protocol/wire.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
@@ -30,6 +31,8 @@ export interface NbdServerOptions {
   readonly limit?: DiskLimit | undefined;
   /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number | undefined;
+  /** Connections at a time, 1 to 1024; over TCP, one address has at most three quarters of them. Default 64. */
+  readonly clientsMax?: number | undefined;
   /** TLS, by STARTTLS. Default: none, everything is sent in the clear. */
   readonly tls?: NbdTlsOptions | undefined;
 }
@@ -42,6 +45,7 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
   readOnly: true,
   limit: true,
   memoryBytesMax: true,
+  clientsMax: true,
   tls: true,
 };
 
@@ -50,15 +54,23 @@ const REQUESTS_MAX = 128;
 const TURNS = 8;
 const MEMORY_BYTES_MIN = 64 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
-/** Over TCP one address has no more than its share; clients still in the handshake are evicted first. */
-const CLIENTS_MAX = 64;
-const CLIENTS_OF_ADDRESS_MAX = 48;
+/** Clients still in the handshake are evicted first. */
+const CLIENTS = 64;
+const CLIENTS_MAX = 1024;
 /**
  * Memory of each client's own, whatever the others hold, if all clients together have no more than half of all memory.
  */
 const SHARE_BYTES = 1 << 20;
 /** A client that does not fetch its replies is not waited for when the server ends. */
 const FINISH_TIMEOUT_MS = 2_000;
+
+/** A client cannot request a longer name: NBD protocol, section 'Values', string lengths. */
+function checkText(option: string, text: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= STRING_BYTES_MAX) return;
+  const problem = `${option} has ${bytes} bytes, and NBD allows ${STRING_BYTES_MAX}`;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', problem, 'make it shorter');
+}
 
 /** A running NBD server. */
 export class NbdServer implements AsyncDisposable {
@@ -84,14 +96,17 @@ export class NbdServer implements AsyncDisposable {
   readonly #tls: TlsConfig | undefined;
 
   private constructor(
-    { device, exportName, description, listen, limit, memoryBytesMax, ...rest }: NbdServerOptions,
+    { device, exportName, description, listen, limit, memoryBytesMax, clientsMax = CLIENTS, ...rest }: NbdServerOptions,
     tls: TlsConfig | undefined,
   ) {
     this.#tls = tls;
     const { sizeBytes, blockBytes } = device;
     const memoryBytes = memoryBytesMax ?? MEMORY_BYTES_MAX;
     checkWhole('memoryBytesMax', memoryBytes, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+    checkWhole('clientsMax', clientsMax, 1, CLIENTS_MAX);
     if (limit !== undefined) checkDiskLimit(limit);
+    checkText('exportName', exportName);
+    checkText('description', description);
     this.#exports = [
       {
         name: exportName,
@@ -103,20 +118,20 @@ export class NbdServer implements AsyncDisposable {
         limit: limit && new RateLimit(limit),
       },
     ];
-    const shareBytes = Math.min(SHARE_BYTES, Math.floor(memoryBytes / 2 / CLIENTS_MAX));
-    const bytesMax = memoryBytes - CLIENTS_MAX * shareBytes;
+    const shareBytes = Math.min(SHARE_BYTES, Math.floor(memoryBytes / 2 / clientsMax));
+    const bytesMax = memoryBytes - clientsMax * shareBytes;
     this.#queue = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: REQUESTS_MAX, bytesMax, shareBytes });
     this.#server = createServer((socket) => this.#accept(socket));
-    const perAddress = 'path' in listen ? CLIENTS_MAX : CLIENTS_OF_ADDRESS_MAX;
+    const perAddress = 'path' in listen ? clientsMax : Math.ceil((clientsMax * 3) / 4);
     this.#limiter = new ConnectionLimiter<Socket>({
-      quotas: [{ states: ['pending', 'admitted'], total: CLIENTS_MAX, perAddress }],
+      quotas: [{ states: ['pending', 'admitted'], total: clientsMax, perAddress }],
       evict: (socket) => socket.destroy(),
     });
   }
 
   /**
    * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option,
-   * ERR_ROCE_OUT_OF_RANGE for a limit or memory that cannot be, and as {@link NbdTlsOptions} for certificates and keys
+   * ERR_ROCE_OUT_OF_RANGE for a limit or memory that cannot be and for a text of more than 4096 bytes, and as {@link NbdTlsOptions} for certificates and keys
    * that cannot be used. The caller closes the disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {

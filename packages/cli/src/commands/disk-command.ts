@@ -4,6 +4,7 @@ import {
   addTelemetryOption,
   type CliIo,
   choiceOption,
+  countOption,
   durationOption,
   listOption,
   optionWithDefault,
@@ -113,6 +114,7 @@ function registerNbd(disk: Command, io: CliIo): void {
     .option('--standby', 'wait while another gateway writes to the disk, and take over when it exits or fails')
     .option('--backend <store>', `a local disk instead of --connect: ${BACKEND_HELP}`)
     .option('--export <name>', 'export name; the empty name also selects it', 'disk0')
+    .option('--clients <n>', 'most clients at a time, up to 1024 (default: 64)', countOption)
     .option(
       '--transport <name>',
       `${TRANSPORTS.join(', ')}; auto uses RDMA, and TCP while RDMA fails`,

@@ -30,6 +30,7 @@ export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, Ba
   readonly backend?: string;
   readonly connect?: string;
   readonly export: string;
+  readonly clients?: number;
   readonly shared?: boolean;
   readonly readOnly?: boolean;
 }
@@ -105,7 +106,7 @@ async function serveNbd(
   output: Output,
 ): Promise<void> {
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
-  const { listen, export: exportName, estats, readOnly } = options;
+  const { listen, export: exportName, estats, readOnly, clients } = options;
   const description = `${formatBytes(device.sizeBytes)} of ${where}`;
   const telemetry = diskTelemetry(device, estats === true);
   await using server = await NbdServer.open({
@@ -114,6 +115,7 @@ async function serveNbd(
     description,
     device: telemetry.disk,
     ...(readOnly !== undefined && { readOnly }),
+    ...(clients !== undefined && { clientsMax: clients }),
     ...limitsOf(options),
     ...tlsOf(options),
   });
