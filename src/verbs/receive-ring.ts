@@ -1,3 +1,4 @@
+import { checkKind, checkObject, ifGiven, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { RecvQueue, Sge } from '../memory/ring/work-queue.js';
 import type { WrId } from './completion-queue.js';
@@ -8,6 +9,20 @@ export interface RecvWorkRequest {
   readonly wrId?: WrId | undefined;
   /** Where the message goes; may be empty for receives that only take immediate data. */
   readonly sges?: readonly Sge[] | undefined;
+}
+
+/** Cheap: it is asked for every receive. */
+function isReceive(request: RecvWorkRequest): boolean {
+  if (typeof request !== 'object' || request === null) return false;
+  const { wrId = 0, sges } = request;
+  return (typeof wrId === 'number' || typeof wrId === 'bigint') && (sges === undefined || Array.isArray(sges));
+}
+
+function refuseReceive(request: RecvWorkRequest): never {
+  checkObject('the work request of postRecv', request, 'an object');
+  const { wrId, sges } = request;
+  ifGiven(sges, (value) => checkKind('sges', value, Array.isArray(value), 'a list of scatter/gather elements'));
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `wrId is ${shown(wrId)}`, 'it must be a number or a bigint');
 }
 
 export class ReceiveRing {
@@ -25,6 +40,7 @@ export class ReceiveRing {
   }
 
   post(request: RecvWorkRequest): void {
+    if (!isReceive(request)) refuseReceive(request);
     const cookie = this.#free.at(-1);
     if (cookie === undefined) {
       throw new RoceError(

@@ -2,6 +2,7 @@ import type { Connection } from 'rocev2/internal/cm';
 import {
   type CancellationState,
   type Clock,
+  checkObject,
   RoceError,
   type RoceErrorCode,
   WAIT_OPTIONS,
@@ -14,6 +15,7 @@ import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { type Codec, decoded, encoded } from './codec.js';
 import type { Geometry } from './geometry.js';
 import {
+  checkKeys,
   checkTtl,
   checkVersion,
   type Key,
@@ -89,7 +91,8 @@ export class KvClient<V> implements Kv<V> {
   }
 
   /** The values of several keys, read concurrently. */
-  getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
+  async getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
+    checkKeys(keys);
     return Promise.all(keys.map((key) => this.get(key, options)));
   }
 
@@ -132,7 +135,9 @@ export class KvClient<V> implements Kv<V> {
     return 'done' in result ? result.done : undefined;
   }
 
-  #setOp(key: Key, value: V, { ttlMs }: SetOptions): WriteOp {
+  #setOp(key: Key, value: V, options: SetOptions): WriteOp {
+    checkObject('the options', options, 'an object');
+    const { ttlMs } = options;
     checkTtl(ttlMs);
     const bytes = Buffer.from(encoded(this.#codec, value));
     return { kind: 'set', key: ownKeyBytes(key), value: bytes, ...(ttlMs !== undefined && { ttlMs }) };

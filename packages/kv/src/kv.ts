@@ -1,4 +1,4 @@
-import { RoceError, type WaitOptions } from 'rocev2/internal/core';
+import { checkKind, RoceError, type WaitOptions } from 'rocev2/internal/core';
 
 /** A key: text in UTF-8, or bytes. */
 export type Key = string | Uint8Array;
@@ -77,10 +77,10 @@ export function ownKeyBytes(key: Key): Buffer {
 }
 
 export function checkTtl(ttlMs: number | undefined): void {
-  if (ttlMs === undefined || (ttlMs > 0 && ttlMs <= 2 ** 50)) return;
+  if (ttlMs === undefined || (typeof ttlMs === 'number' && ttlMs > 0 && ttlMs <= 2 ** 50)) return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `ttlMs is ${ttlMs}`,
+    `ttlMs is ${String(ttlMs)}`,
     'it must be more than 0; leave it out for no limit',
   );
 }
@@ -89,7 +89,11 @@ export function checkVersion(version: number): void {
   if (Number.isSafeInteger(version) && version >= 0) return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `version is ${version}`,
+    `version is ${String(version)}`,
     'pass that of getEntry() or set(), or 0 for no entry',
   );
+}
+
+export function checkKeys(keys: unknown): void {
+  checkKind('keys', keys, Array.isArray(keys), 'a list of keys');
 }

@@ -170,10 +170,11 @@ interface ServerParts {
 export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promise<KvServer<V>> {
   checkOptions('serveKv', options, SERVE_OPTIONS);
   const { device, port, host, codec, eviction = 'lru', readersMax = READERS, snapshot, ...sizes } = options;
+  checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkWhole('readersMax', readersMax, 1, READERS_MAX);
   checkOneOf('eviction', eviction, ['lru', 'none']);
   const values = codecOf(codec);
-  const file = snapshot && snapshotFile(snapshot);
+  const file = snapshot === undefined ? undefined : snapshotFile(snapshot);
   const last = await file?.load();
   try {
     const geometry = geometryFor(sizes, last?.seed ?? randomInt(U32));
@@ -217,6 +218,7 @@ function snapshotFile(options: SnapshotOptions): SnapshotFile {
 export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise<KvClient<V>> {
   checkOptions('openKv', options, OPEN_OPTIONS);
   const { device, codec, reconnectMs = 0, ...target } = options;
+  checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkWhole('reconnectMs', reconnectMs, 0, RECONNECT_MS_MAX);
   const values = codecOf(codec);
   const again = () => connectToOwner(device, target);

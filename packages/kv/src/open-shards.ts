@@ -45,6 +45,7 @@ const SHARDS_OPTIONS: OptionNames<OpenKvShardsOptions<unknown>> = {
 export async function openKvShards<V = Uint8Array>(options: OpenKvShardsOptions<V>): Promise<KvShards<V>> {
   checkOptions('openKvShards', options, SHARDS_OPTIONS);
   const { device, owners, codec, reconnectMs = 0, ...wait } = options;
+  checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkOwners(owners);
   checkWhole('reconnectMs', reconnectMs, 0, RECONNECT_MS_MAX);
   const values = codecOf(codec);

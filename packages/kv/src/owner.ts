@@ -12,6 +12,7 @@ import {
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { type Codec, decoded, encoded } from './codec.js';
 import {
+  checkKeys,
   checkTtl,
   checkVersion,
   type Key,
@@ -174,7 +175,8 @@ export class KvOwner<V> implements Kv<V> {
   }
 
   /** The values of several keys. */
-  getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
+  async getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
+    checkKeys(keys);
     return Promise.all(keys.map((key) => this.get(key, options)));
   }
 

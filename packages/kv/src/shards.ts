@@ -1,6 +1,15 @@
 import type { WaitOptions } from 'rocev2/internal/core';
 import type { KvClient } from './client.js';
-import { type Key, type Kv, type KvEntry, type KvEvent, keyBytes, type ScanOptions, type SetOptions } from './kv.js';
+import {
+  checkKeys,
+  type Key,
+  type Kv,
+  type KvEntry,
+  type KvEvent,
+  keyBytes,
+  type ScanOptions,
+  type SetOptions,
+} from './kv.js';
 import { merged } from './merged.js';
 import { Rendezvous } from './rendezvous.js';
 import type { ClientCounters } from './session.js';
@@ -47,6 +56,7 @@ export class KvShards<V> implements Kv<V> {
 
   /** The values of several keys, read concurrently from all their owners. Rejects if one of these cannot be reached. */
   async getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]> {
+    checkKeys(keys);
     const positions = this.#clients.map((): number[] => []);
     for (const [place, key] of keys.entries()) positions[this.#rendezvous.ownerOf(keyBytes(key))].push(place);
     const values = new Array<V | undefined>(keys.length);

@@ -1,4 +1,4 @@
-import { WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { checkKind, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import type { RemoteWords } from './words.js';
 
 /**
@@ -22,6 +22,8 @@ export class RemoteCounter {
    */
   async add(number: bigint | number = 1n, options?: WaitOptions): Promise<bigint> {
     const deadline = WaitDeadline.of('add', options, this.#words.clock);
+    const isNumber = typeof number === 'bigint' || Number.isInteger(number);
+    checkKind('number', number, isNumber, 'a whole number or a bigint');
     const added = BigInt(number);
     const before = await waitForEvent(deadline, this.#words.fetchAdd(this.#offset, added));
     return BigInt.asIntN(64, before + added);
@@ -40,6 +42,8 @@ export class RemoteCounter {
    */
   async compareAndSet(expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
     const deadline = WaitDeadline.of('compareAndSet', options, this.#words.clock);
+    checkKind('expected', expected, typeof expected === 'bigint', 'a bigint, such as 1n');
+    checkKind('desired', desired, typeof desired === 'bigint', 'a bigint, such as 1n');
     const [from, to] = [BigInt.asUintN(64, expected), BigInt.asUintN(64, desired)];
     return BigInt.asIntN(64, await waitForEvent(deadline, this.#words.compareSwap(this.#offset, from, to)));
   }

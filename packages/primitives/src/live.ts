@@ -98,6 +98,7 @@ export class PrimitivesServer extends PrimitivesOwner {
 export async function servePrimitives(options: ServePrimitivesOptions): Promise<PrimitivesServer> {
   checkOptions('servePrimitives', options, SERVE_OPTIONS);
   const { device, port, host, words = WORDS, clientsMax = CLIENTS, isRestart = false } = options;
+  checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkWhole('words', words, 1, WORDS_MAX);
   checkWhole('clientsMax', clientsMax, 1, CLIENTS_MAX);
   checkKind('isRestart', isRestart, typeof isRestart === 'boolean', 'true or false');
@@ -118,5 +119,6 @@ export async function servePrimitives(options: ServePrimitivesOptions): Promise<
 export async function openPrimitives(options: OpenPrimitivesOptions): Promise<Primitives> {
   checkOptions('openPrimitives', options, OPEN_OPTIONS);
   const { device, ...target } = options;
+  checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   return Primitives.over(await connect(device, { ...CONNECTION, ...target }));
 }

@@ -1,10 +1,17 @@
-import { type CancellationState, Permits, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import {
+  type CancellationState,
+  checkObject,
+  Permits,
+  WaitDeadline,
+  type WaitOptions,
+  waitFor,
+} from 'rocev2/internal/core';
 import type { Body } from './body-memory.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
 import { RpcError } from './rpc-error.js';
-import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
+import { checkCarrier, type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Method, Methods, Service } from './service.js';
 import { encodeValue } from './value.js';
@@ -33,6 +40,8 @@ export function connectRpc<S extends Service>(
   service: S,
   limits: RpcLimits = {},
 ): RpcClient<S> {
+  checkCarrier(connection);
+  checkObject('the service of connectRpc', service, 'a service of defineService()');
   const caller = new Caller(connection, completeLimits('connectRpc', limits));
   const methods = Object.entries(service).map(([name, method]) => [
     name,

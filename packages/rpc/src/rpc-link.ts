@@ -4,7 +4,7 @@
  */
 
 import type { Connection } from 'rocev2/internal/cm';
-import { type FairClient, type FairQueue, Permits, RoceError } from 'rocev2/internal/core';
+import { checkKind, type FairClient, type FairQueue, Permits, RoceError } from 'rocev2/internal/core';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { Body } from './body-memory.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
@@ -29,6 +29,11 @@ export interface RpcLimits {
    * Default 65,536.
    */
   readonly elementsMax?: number | undefined;
+}
+
+export function checkCarrier(carrier: RpcCarrier): void {
+  const isCarrier = typeof carrier?.claim === 'function';
+  checkKind('the connection', carrier, isCarrier, 'a Connection, or what rpcOverStream() returns');
 }
 
 export type Limits = { readonly [K in keyof RpcLimits]-?: number };

@@ -1,14 +1,22 @@
 /** A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
 import { printable } from 'rocev2/internal/cm';
-import { checkWhole, type FairQueue, NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
+import {
+  checkObject,
+  checkWhole,
+  type FairQueue,
+  NS_PER_MS,
+  nearestName,
+  Permits,
+  RoceError,
+} from 'rocev2/internal/core';
 import { type Body, bodyMemory } from './body-memory.js';
 import { CallEnd } from './call-end.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
 import { RpcError } from './rpc-error.js';
-import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
+import { checkCarrier, type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Handlers, Method, Service } from './service.js';
 import { encodeValue } from './value.js';
@@ -61,10 +69,14 @@ export function serveRpc<S extends Service>(
   handlers: Handlers<S>,
   options: ServeOptions = {},
 ): RpcServer {
+  checkObject('the service of serveRpc', service, 'a service of defineService()');
+  checkObject('the handlers of serveRpc', handlers, 'an object with a function for each method');
+  checkObject('the options of serveRpc', options, 'an object');
   const { onError, memoryBytesMax, ...given } = options;
   const limits = completeLimits('serveRpc', given);
   if (memoryBytesMax !== undefined) checkWhole('memoryBytesMax', memoryBytesMax, 1, Number.MAX_SAFE_INTEGER);
   const server = new Server(service, handlers as AnyHandlers, limits, { onError, memory: bodyMemory(memoryBytesMax) });
+  if (!isIterable(source)) checkCarrier(source as RpcCarrier);
   if ('sendClaimed' in source) server.add(source);
   else server.addAll(source).catch((error: unknown) => onError?.(error, ''));
   return {
@@ -75,6 +87,10 @@ export function serveRpc<S extends Service>(
     close: () => server.close(),
     [Symbol.asyncDispose]: () => server.close(),
   };
+}
+
+function isIterable(source: unknown): boolean {
+  return typeof (source as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 }
 
 type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly signal: AbortSignal }) => unknown>>;
