@@ -44,13 +44,14 @@ const packages = {
   command: [],
   rpc: [],
   kv: ['command', 'rpc'],
+  ibverbs: ['command'],
   primitives: ['rpc'],
   extents: ['command', 'rpc'],
   nvme: ['command', 'extents'],
   inspect: ['command'],
   lab: ['command', 'inspect'],
   dashboard: ['command', 'lab'],
-  cli: ['command', 'dashboard', 'extents', 'inspect', 'kv', 'lab', 'nvme'],
+  cli: ['command', 'dashboard', 'extents', 'ibverbs', 'inspect', 'kv', 'lab', 'nvme'],
 };
 
 /** The files of a layer: those of a folder, without the folders in it that are layers of their own. */

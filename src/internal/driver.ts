@@ -12,6 +12,7 @@ export { makeFolder, removeIfEmpty, unusableFolder } from '../driver/make-folder
 export { openPort, type PortOptions } from '../driver/open-port.js';
 export { chooseIo, PORT_IOS, type PortIo } from '../driver/port-io.js';
 export { readPrivateFile } from '../driver/private-file.js';
+export { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from '../driver/shm-loader.js';
 export { nowNs, SYSTEM_CLOCK, timeoutMs, wallClockNs, wallMs } from '../driver/system-clock.js';
 export { systemRandom } from '../driver/system-random.js';
 export { cleanVectorState } from '../driver/vector-state.js';

@@ -55,7 +55,9 @@ async function refusal(words: readonly string[], mentioned = false): Promise<str
       '--help-all',
       ...command.options.flatMap(({ short, long }) => [short, long]),
     ]);
-    for (const word of rest) {
+    // What follows belongs to another program.
+    const end = rest.indexOf('--');
+    for (const word of end < 0 ? rest : rest.slice(0, end)) {
       const option = /^\[*(--?[a-zA-Z][a-z_-]*)/.exec(word)?.[1];
       if (option !== undefined && !known.has(option)) return `'${command.name()}' has no ${option}`;
     }

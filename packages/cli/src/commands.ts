@@ -115,6 +115,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...grouped(
     'Interoperate with stock tools',
     [
+      'verbs',
+      'run an unmodified program of libibverbs, such as ib_write_bw, without RDMA hardware',
+      () => import('@rocev2/ibverbs/commands/verbs'),
+    ],
+    [
       'pingpong',
       'exchange messages with ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong',
       () => import('./commands/pingpong-command.js'),

@@ -1,0 +1,86 @@
+/**
+ * The memory of another process of this user, by process_vm_readv(2) and process_vm_writev(2). The kernel copies, so
+ * the program needs no thread that takes part, and memory that it frees is an error of the access.
+ */
+
+import { getSystemErrorName } from 'node:util';
+import { RoceError } from 'rocev2/internal/core';
+import { type LibC, libC, nativeFunction } from 'rocev2/internal/dgram-ext';
+import type { ForeignMemory } from 'rocev2/internal/memory';
+
+/** The process, then address and number of the local and of the remote vectors, then flags. */
+type Transfer = (pid: number, ...vectorsAndFlags: [number, number, number, number, number]) => number;
+
+const IOVEC_BYTES = 16;
+
+interface Calls {
+  readonly lib: LibC;
+  readonly read: Transfer;
+  readonly write: Transfer;
+}
+
+let calls: Calls | undefined;
+
+/** Throws ERR_ROCE_UNSUPPORTED where there are no native calls. */
+function nativeCalls(): Calls {
+  if (calls !== undefined) return calls;
+  const lib = libC();
+  if (typeof lib === 'string') {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `the memory of programs cannot be accessed: ${lib}`, 'install koffi');
+  }
+  const signature = '(int, uintptr_t, ulong, uintptr_t, ulong, ulong)';
+  const transfer = (name: string) => nativeFunction('libc.so.6', `long ${name}${signature}`) as unknown as Transfer;
+  calls = { lib, read: transfer('process_vm_readv'), write: transfer('process_vm_writev') };
+  return calls;
+}
+
+export class ProcessMemory implements ForeignMemory {
+  readonly #pid: number;
+  readonly #calls = nativeCalls();
+  readonly #vectors = new BigUint64Array(new ArrayBuffer(2 * IOVEC_BYTES));
+  readonly #local: number;
+  #buffer: ArrayBufferLike | undefined;
+  #bufferAddress = 0;
+
+  constructor(pid: number) {
+    this.#pid = pid;
+    this.#local = this.#calls.lib.addressOf(new Uint8Array(this.#vectors.buffer));
+  }
+
+  read(address: number, length: number, to: Uint8Array, toOffset: number): boolean {
+    return this.#transfer(this.#calls.read, address, length, to, toOffset);
+  }
+
+  write(address: number, from: Uint8Array, fromOffset: number, length: number): boolean {
+    return this.#transfer(this.#calls.write, address, length, from, fromOffset);
+  }
+
+  /** Throws ERR_ROCE_IO, with what to do, unless the byte at this address can be read. */
+  check(address: number): void {
+    if (this.read(address, 1, new Uint8Array(new ArrayBuffer(8)), 0)) return;
+    const errno = this.#calls.lib.errno();
+    const hint =
+      'both must run as the same user; in a container allow process_vm_readv, for instance by the seccomp profile';
+    const name = errno === 0 ? 'a short read' : getSystemErrorName(-errno);
+    throw new RoceError('ERR_ROCE_IO', `the memory of process ${this.#pid} cannot be read: ${name}`, hint);
+  }
+
+  #transfer(call: Transfer, address: number, length: number, bytes: Uint8Array, offset: number): boolean {
+    if (length === 0) return true;
+    const vectors = this.#vectors;
+    vectors[0] = BigInt(this.#addressOf(bytes) + offset);
+    vectors[1] = BigInt(length);
+    vectors[2] = BigInt(address);
+    vectors[3] = BigInt(length);
+    return call(this.#pid, this.#local, 1, this.#local + IOVEC_BYTES, 1, 0) === length;
+  }
+
+  /** Buffers do not move. Packets of a port are in one buffer. */
+  #addressOf({ buffer, byteOffset }: Uint8Array): number {
+    if (buffer !== this.#buffer) {
+      this.#buffer = buffer;
+      this.#bufferAddress = this.#calls.lib.addressOf(new Uint8Array(buffer));
+    }
+    return this.#bufferAddress + byteOffset;
+  }
+}

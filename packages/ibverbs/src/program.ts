@@ -1,0 +1,482 @@
+/** One open context of a program: its commands, its objects, and what is left of them when it ends. */
+
+import type { Socket } from 'node:net';
+import { RoceError } from 'rocev2/internal/core';
+import { type InlineEngine, nowNs, type SharedMemoryPorts, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import {
+  EVENT_COMM_EST,
+  EVENT_COMPLETION,
+  EVENT_CQ_ERR,
+  EVENT_QP_FATAL,
+  EVENT_QP_LAST_WQE_REACHED,
+  EVENT_QP_SETTLED,
+  EVENT_SQ_DRAINED,
+  EVENT_SRQ_LIMIT_REACHED,
+} from 'rocev2/internal/memory';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { DoorbellWatcher } from './doorbell-watcher.js';
+import * as op from './messages.js';
+import { ProcessMemory } from './process-memory.js';
+import { openRing, type RingPlace, type SharedSegment } from './shared-ring.js';
+
+const OBJECTS_MAX = 1 << 17;
+const RING_BYTES_MAX = 4 * 2 ** 30;
+const SETTLE_MAX_NS = 1e9;
+const ROCE_UDP_PORT = 4791;
+/** Word of a send queue's header that says that the queue pair has failed by itself. */
+const WORD_FATAL = 7;
+const CQE_BYTES = 64;
+const SEND_BYTES_MIN = 128;
+const RECV_BYTES_MIN = 32;
+const DOORBELL_BYTES = 4;
+
+/** Attribute bits of libibverbs that the NIC knows; the path migration state is accepted, as it never changes. */
+const KNOWN_ATTRIBUTES = 0x1f_ffff;
+const ALTERNATE_PATH = 1 << 14;
+const PATH_MIG_STATE = 1 << 18;
+
+/** Events as ibv_event_type numbers them. */
+const EVENT_NUMBERS: ReadonlyMap<number, number> = new Map([
+  [EVENT_CQ_ERR, 0],
+  [EVENT_QP_FATAL, 1],
+  [EVENT_COMM_EST, 4],
+  [EVENT_SQ_DRAINED, 5],
+  [EVENT_SRQ_LIMIT_REACHED, 15],
+  [EVENT_QP_LAST_WQE_REACHED, 16],
+]);
+
+/** In the order in which they are freed when the program has ended: each before what it uses. */
+const KINDS = ['qp', 'mw', 'mr', 'ah', 'srq', 'cq', 'pd'] as const;
+type Kind = (typeof KINDS)[number];
+
+const CREATES: ReadonlySet<number> = new Set([
+  op.OP_ALLOC_PD,
+  op.OP_REG_MR,
+  op.OP_ALLOC_MW,
+  op.OP_CREATE_CQ,
+  op.OP_CREATE_SRQ,
+  op.OP_CREATE_QP,
+  op.OP_CREATE_AH,
+]);
+
+interface OwnObject {
+  readonly segments: readonly SharedSegment[];
+  readonly memoryIds: readonly number[];
+  /** Of a completion queue: what its channel is sent. */
+  readonly cookie?: bigint;
+  readonly channel?: Socket | undefined;
+}
+
+/** What the programs of a NIC process share. */
+export interface SharedNic {
+  readonly device: RdmaDevice;
+  readonly engine: InlineEngine;
+  readonly ports: SharedMemoryPorts;
+}
+
+const PLAIN: OwnObject = { segments: [], memoryIds: [] };
+
+export class Program {
+  readonly pid: number;
+  readonly #device: RdmaDevice;
+  readonly #engine: InlineEngine;
+  readonly #ports: SharedMemoryPorts;
+  readonly #memory: number;
+  readonly #objects: Record<Kind, Map<number, OwnObject>>;
+  readonly #settled = new Map<number, () => void>();
+  readonly #channels = new Map<number, Socket>();
+  readonly #onGone: () => void;
+  #events: Socket | undefined;
+  #doorbells: { readonly watcher: DoorbellWatcher; readonly segment: SharedSegment } | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #ringBytes = 0;
+  #ended = false;
+
+  constructor({ device, engine, ports }: SharedNic, pid: number, onGone: () => void) {
+    this.#device = device;
+    this.#engine = engine;
+    this.#ports = ports;
+    this.pid = pid;
+    this.#onGone = onGone;
+    this.#memory = engine.attachForeign(new ProcessMemory(pid));
+    this.#objects = {
+      qp: new Map(),
+      mw: new Map(),
+      mr: new Map(),
+      ah: new Map(),
+      srq: new Map(),
+      cq: new Map(),
+      pd: new Map(),
+    };
+  }
+
+  /** Objects that it has. */
+  get objects(): number {
+    return KINDS.reduce((sum, kind) => sum + this.#objects[kind].size, 0);
+  }
+
+  sendEventsTo(socket: Socket): void {
+    this.#events = socket;
+  }
+
+  addChannel(number: number, socket: Socket): void {
+    this.#channels.set(number, socket);
+    socket.once('close', () => this.#channels.delete(number));
+  }
+
+  wake(): void {
+    this.#doorbells?.watcher.wake();
+  }
+
+  /** Executes one command after those before it, and puts the answer into the message. Never rejects. */
+  execute(message: op.NicMessage, answered: () => void): void {
+    this.#work = this.#work.then(async () => {
+      if (this.#ended) return;
+      try {
+        await this.#execute(message);
+        message.answer(0);
+      } catch (error) {
+        message.answer(op.errnoOf(error));
+      }
+      answered();
+    });
+  }
+
+  /** True if the event is about an object of this program. */
+  onEvent(type: number, id: number): boolean {
+    const { qp, cq, srq } = this.#objects;
+    if (type === EVENT_COMPLETION) {
+      const queue = cq.get(id);
+      if (queue === undefined) return false;
+      this.#notify(queue);
+      return true;
+    }
+    const objects = type === EVENT_CQ_ERR ? cq : type === EVENT_SRQ_LIMIT_REACHED ? srq : qp;
+    const object = objects.get(id);
+    if (object === undefined) return false;
+    if (type === EVENT_QP_SETTLED) this.#settled.get(id)?.();
+    if (type === EVENT_QP_FATAL) {
+      Atomics.store(new Int32Array(object.segments[0].memory, 0, WORD_FATAL + 1), WORD_FATAL, 1);
+      this.#engine.ringDoorbell(id); // Receives that were posted in between.
+    }
+    const number = EVENT_NUMBERS.get(type);
+    if (number === undefined || this.#events === undefined) return true;
+    const notice = Buffer.alloc(8);
+    notice.writeUInt32LE(number, 0);
+    notice.writeUInt32LE(id, 4);
+    this.#events.write(notice);
+    return true;
+  }
+
+  /** Some events were lost: every queue may have completions. */
+  onLostEvents(): void {
+    for (const queue of this.#objects.cq.values()) this.#notify(queue);
+    for (const settled of this.#settled.values()) settled();
+  }
+
+  /** The program has ended: frees everything that it has. */
+  async end(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    await this.#work;
+    await Promise.all([...this.#objects.qp.keys()].map((qpn) => this.#settle(qpn)));
+    for (const kind of KINDS) for (const handle of [...this.#objects[kind].keys()]) await this.#free(kind, handle);
+    this.#doorbells?.watcher.close();
+    this.#doorbells?.segment.close();
+    this.#engine.detachForeign(this.#memory);
+    for (const channel of this.#channels.values()) channel.destroy();
+    this.#events?.destroy();
+    this.#onGone();
+  }
+
+  #notify({ cookie, channel }: OwnObject): void {
+    if (channel === undefined || cookie === undefined) return;
+    const notice = Buffer.alloc(8);
+    notice.writeBigUInt64LE(cookie);
+    channel.write(notice);
+  }
+
+  async #execute(message: op.NicMessage): Promise<void> {
+    const device = this.#device;
+    const first = message.number(0);
+    if (CREATES.has(message.operation) && this.objects >= OBJECTS_MAX) {
+      throw new RoceError('ERR_ROCE_LIMIT', `process ${this.pid} has ${OBJECTS_MAX} objects, which is the limit`);
+    }
+    switch (message.operation) {
+      case op.OP_HELLO:
+        return this.#takeDoorbells(message);
+      case op.OP_ALLOC_PD: {
+        const { pd } = await device.command('allocPd', {});
+        return this.#add('pd', pd, PLAIN, message);
+      }
+      case op.OP_DEALLOC_PD:
+        return this.#free('pd', first);
+      case op.OP_REG_MR:
+        return this.#registerMemory(message);
+      case op.OP_DEREG_MR:
+        return this.#free('mr', first);
+      case op.OP_ALLOC_MW: {
+        const { mw, rkey } = await device.command('allocMw', { pd: this.#own('pd', first), type: message.number(1) });
+        message.set(1, rkey);
+        return this.#add('mw', mw, PLAIN, message);
+      }
+      case op.OP_DEALLOC_MW:
+        return this.#free('mw', first);
+      case op.OP_CREATE_CQ:
+        return this.#createCq(message);
+      case op.OP_DESTROY_CQ:
+        return this.#free('cq', first);
+      case op.OP_CREATE_SRQ: {
+        const pd = this.#own('pd', first);
+        const rings = this.#openRings([message.number(1), message.number(2), RECV_BYTES_MIN]);
+        return this.#create('srq', rings, message, async ([memory]) => {
+          return (await device.command('createSrq', { pd, memory })).srq;
+        });
+      }
+      case op.OP_MODIFY_SRQ:
+        await device.command('modifySrq', { srq: this.#own('srq', first), limit: message.number(1) });
+        return;
+      case op.OP_DESTROY_SRQ:
+        return this.#free('srq', first);
+      case op.OP_CREATE_QP:
+        return this.#createQp(message);
+      case op.OP_MODIFY_QP:
+        return this.#modifyQp(message);
+      case op.OP_QUERY_QP:
+        return this.#queryQp(message);
+      case op.OP_DESTROY_QP:
+        await this.#settle(this.#own('qp', first));
+        return this.#free('qp', first);
+      case op.OP_CREATE_AH: {
+        const to = { remoteGid: message.gid(1), remoteUdpPort: ROCE_UDP_PORT, dscp: message.number(3) };
+        const { ah } = await device.command('createAh', { pd: this.#own('pd', first), ...to });
+        return this.#add('ah', ah, PLAIN, message);
+      }
+      case op.OP_DESTROY_AH:
+        return this.#free('ah', first);
+      default:
+        throw new RoceError('ERR_ROCE_UNSUPPORTED', `operation ${message.operation} is unknown`);
+    }
+  }
+
+  #takeDoorbells(message: op.NicMessage): void {
+    if (this.#doorbells !== undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the doorbells are known already');
+    const segment = openRing(this.#ports, this.pid, [message.number(0), message.number(1), DOORBELL_BYTES]);
+    const { qp } = this.#objects;
+    const ring = (qpn: number) => {
+      if (qp.has(qpn)) this.#engine.ringDoorbell(qpn);
+    };
+    const watcher = new DoorbellWatcher(segment.memory, ring, () => {
+      for (const qpn of qp.keys()) ring(qpn);
+    });
+    this.#doorbells = { watcher, segment };
+  }
+
+  async #registerMemory(message: op.NicMessage): Promise<void> {
+    const [pd, offsetBytes, lengthBytes] = [0, 1, 2].map((i) => message.number(i));
+    this.#own('pd', pd);
+    const where = { memory: this.#memory, offsetBytes, lengthBytes, iova: message.long(3), access: message.number(4) };
+    const { mr, lkey } = await this.#device.command('regMr', { pd, ...where });
+    message.set(1, lkey);
+    this.#add('mr', mr, PLAIN, message);
+  }
+
+  async #createCq(message: op.NicMessage): Promise<void> {
+    const rings = this.#openRings([message.number(0), message.number(1), CQE_BYTES]);
+    const cookie = message.long(2);
+    const channel = this.#channels.get(message.number(3));
+    const more = { cookie, channel };
+    return this.#create(
+      'cq',
+      rings,
+      message,
+      async ([memory]) => (await this.#device.command('createCq', { memory })).cq,
+      more,
+    );
+  }
+
+  async #createQp(message: op.NicMessage): Promise<void> {
+    const [pd, type, sendCq, recvCq, srq] = [0, 1, 2, 3, 4].map((i) => message.number(i));
+    this.#own('pd', pd);
+    this.#own('cq', sendCq);
+    this.#own('cq', recvCq);
+    if (srq !== 0) this.#own('srq', srq);
+    if (type < 2 || type > 4) throw new RoceError('ERR_ROCE_UNSUPPORTED', `queue pairs of type ${type} are not known`);
+    const rings = this.#openRings(
+      [message.number(5), message.number(6), SEND_BYTES_MIN],
+      [message.number(7), message.number(8), RECV_BYTES_MIN],
+    );
+    const signalAll = message.number(9);
+    return this.#create('qp', rings, message, async ([sqMemory, rqMemory]) => {
+      const args = { pd, type, sendCq, recvCq, srq, sqMemory, rqMemory, signalAll };
+      return (await this.#device.command('createQp', args)).qpn;
+    });
+  }
+
+  async #modifyQp(message: op.NicMessage): Promise<void> {
+    const at = (index: number) => message.number(1 + index);
+    const given = at(0);
+    if ((given & ALTERNATE_PATH) !== 0) {
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'alternate paths are not supported');
+    }
+    await this.#device.command('modifyQp', {
+      qpn: this.#own('qp', message.number(0)),
+      mask: given & KNOWN_ATTRIBUTES & ~PATH_MIG_STATE,
+      state: at(1),
+      accessFlags: at(2),
+      qkey: at(3),
+      remoteGid: message.gid(5),
+      remoteUdpPort: ROCE_UDP_PORT,
+      dscp: at(6),
+      pathMtu: at(7),
+      timeout: at(8),
+      retryCnt: at(9),
+      rnrRetry: at(10),
+      rqPsn: at(11),
+      maxRdAtomic: at(12),
+      minRnrTimer: at(13),
+      sqPsn: at(14),
+      maxDestRdAtomic: at(15),
+      destQpn: at(16),
+      enSqdAsyncNotify: at(17),
+      port: at(18),
+      curState: at(19),
+      pkeyIndex: 0,
+      ecn: 0,
+      totalTimeout: 0,
+      recovery: '',
+      recoveryParameters: new Float64Array(),
+      inflightPackets: 0,
+      remoteSourcePort: 0,
+      rateControl: '',
+      rateParameters: new Float64Array(),
+    });
+  }
+
+  async #queryQp(message: op.NicMessage): Promise<void> {
+    const info = await this.#device.command('queryQp', { qpn: this.#own('qp', message.number(0)) });
+    const { state, accessFlags, qkey, dscp, pathMtu, timeout, retryCnt, rnrRetry, rqPsn, maxRdAtomic } = info;
+    const { minRnrTimer, sqPsn, maxDestRdAtomic, destQpn, sqDraining } = info;
+    message.setGid(5, info.remoteGid);
+    const values = new Map([
+      [1, state],
+      [2, accessFlags],
+      [3, qkey],
+      [6, dscp],
+      [7, pathMtu],
+      [8, timeout],
+      [9, retryCnt],
+      [10, rnrRetry],
+      [11, rqPsn],
+      [12, maxRdAtomic],
+      [13, minRnrTimer],
+      [14, sqPsn],
+      [15, maxDestRdAtomic],
+      [16, destQpn],
+      [20, sqDraining],
+    ]);
+    for (const [index, value] of values) message.set(1 + index, value);
+  }
+
+  /** Resolves when the answers that a queue pair owes have left, or after {@link SETTLE_MAX_NS}. */
+  async #settle(qpn: number): Promise<void> {
+    const deadlineNs = nowNs() + SETTLE_MAX_NS;
+    for (;;) {
+      const { owed } = await this.#device.command('settleQp', { qpn });
+      if (owed !== 1 || nowNs() >= deadlineNs) return;
+      await new Promise<void>((resolve) => {
+        const cancel = SYSTEM_CLOCK.wakeAt(deadlineNs, resolve);
+        this.#settled.set(qpn, () => {
+          cancel();
+          resolve();
+        });
+      });
+      this.#settled.delete(qpn);
+    }
+  }
+
+  /** Its number, if it belongs to this program. Throws ERR_ROCE_NOT_FOUND. */
+  #own(kind: Kind, handle: number): number {
+    if (this.#objects[kind].has(handle)) return handle;
+    throw new RoceError('ERR_ROCE_NOT_FOUND', `process ${this.pid} has no ${kind} ${handle}`);
+  }
+
+  #openRings(...rings: readonly RingPlace[]): SharedSegment[] {
+    const segments: SharedSegment[] = [];
+    try {
+      for (const place of rings) {
+        if (this.#ringBytes + place[1] > RING_BYTES_MAX)
+          throw new RoceError('ERR_ROCE_LIMIT', 'too much memory in rings');
+        segments.push(openRing(this.#ports, this.pid, place));
+      }
+      return segments;
+    } catch (error) {
+      for (const segment of segments) segment.close();
+      throw error;
+    }
+  }
+
+  async #create(
+    kind: Kind,
+    segments: readonly SharedSegment[],
+    message: op.NicMessage,
+    make: (memoryIds: readonly number[]) => Promise<number>,
+    more: Partial<OwnObject> = {},
+  ): Promise<void> {
+    const memoryIds = segments.map(({ memory }) => this.#engine.attach(memory));
+    const object = { ...more, segments, memoryIds };
+    try {
+      this.#add(kind, await make(memoryIds), object, message);
+    } catch (error) {
+      this.#release(object);
+      throw error;
+    }
+    for (const { memory } of segments) this.#ringBytes += memory.byteLength;
+  }
+
+  #add(kind: Kind, handle: number, object: OwnObject, message: op.NicMessage): void {
+    this.#objects[kind].set(handle, object);
+    message.set(0, handle);
+  }
+
+  async #free(kind: Kind, handle: number): Promise<void> {
+    this.#own(kind, handle);
+    await this.#destroy(kind, handle);
+    const object = this.#objects[kind].get(handle)!;
+    this.#objects[kind].delete(handle);
+    for (const { memory } of object.segments) this.#ringBytes -= memory.byteLength;
+    this.#release(object);
+  }
+
+  #release({ memoryIds, segments }: OwnObject): void {
+    for (const id of memoryIds) this.#engine.detach(id);
+    for (const segment of segments) segment.close();
+  }
+
+  async #destroy(kind: Kind, handle: number): Promise<void> {
+    const device = this.#device;
+    switch (kind) {
+      case 'qp':
+        await device.command('destroyQp', { qpn: handle });
+        return;
+      case 'mw':
+        await device.command('deallocMw', { mw: handle });
+        return;
+      case 'mr':
+        await device.command('deregMr', { mr: handle });
+        return;
+      case 'ah':
+        await device.command('destroyAh', { ah: handle });
+        return;
+      case 'srq':
+        await device.command('destroySrq', { srq: handle });
+        return;
+      case 'cq':
+        await device.command('destroyCq', { cq: handle });
+        return;
+      case 'pd':
+        await device.command('deallocPd', { pd: handle });
+        return;
+    }
+  }
+}
